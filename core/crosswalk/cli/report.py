@@ -24,7 +24,7 @@ from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_
 from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import check_prices, cost_of
-from crosswalk.records import with_facts
+from crosswalk.records import Exchange, with_facts
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 
@@ -138,10 +138,15 @@ def _counted(
 ) -> Iterator[ReportRow | Failed | Guess]:
     """The row of one answer. If it cannot be read, the row has the known facts and the error."""
     if isinstance(answer, Fault):
-        yield ReportRow(error="unreadable")
+        facts = answer.exchange
+        known = {} if facts is None else {**_known(facts), "model": facts.model}
+        yield ReportRow(**known, error="unreadable")
         yield failed(answer)
         return
-    known = _known(answer)
+    record = answer.record
+    known = {"status": answer.status} if record is None else _known(record)
+    if record is not None and record.layout in _REPEATING:
+        known["id"] = record.id
     try:
         response = response_of(answer, arguments)
         yield _priced(response, known, arguments)
@@ -150,20 +155,17 @@ def _counted(
         known["error"] = type(error).__name__
         partial_answer = error.partial if isinstance(error, MappingError) else None
         if partial_answer is None:
-            model = None if answer.record is None else answer.record.model
+            model = None if record is None else record.model
             yield ReportRow(**known, model=model)
         else:
-            if answer.record is not None:
-                partial_answer = with_facts(partial_answer, answer.record)
+            if record is not None:
+                partial_answer = with_facts(partial_answer, record)
             yield _priced(partial_answer, known, arguments)
         yield failed(answer, error)
 
 
-def _known(answer: Answer) -> dict[str, Any]:
-    """The facts in the log about *answer*."""
-    record = answer.record
-    if record is None:
-        return {"status": answer.status}
+def _known(record: Exchange) -> dict[str, Any]:
+    """The facts in the log about an exchange."""
     return {
         "time": record.created,
         "latency": None if record.latency is None else record.latency.total_seconds(),
@@ -175,7 +177,6 @@ def _known(answer: Answer) -> dict[str, Any]:
         "session": record.session,
         "user": record.user,
         "tags": record.tags,
-        "id": record.id if record.layout in _REPEATING else None,
     }
 
 

@@ -58,12 +58,14 @@ class BadRecord:
         number: the number of the line, from 1.
         size: its size in bytes, with its line end.
         line: its bytes without the line end, or ``b""`` if it exceeds the maximum of 256 MiB.
+        exchange: the facts of the line, or ``None`` if it cannot be read at all.
     """
 
     cause: str
     number: int
     size: int
     line: bytes = b""
+    exchange: Exchange | None = None
 
 
 @brief
@@ -88,7 +90,8 @@ class Line:
         try:
             return read_record(self.data, layout=layout, number=self.number, size=self.size)
         except RecordError as error:
-            return BadRecord(str(error), self.number, self.size, self.data.rstrip(b"\r\n"))
+            line = self.data.rstrip(b"\r\n")
+            return BadRecord(str(error), self.number, self.size, line, error.exchange)
 
 
 def record_lines(file: BinaryIO) -> Iterator[Line]:

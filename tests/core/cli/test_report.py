@@ -97,6 +97,22 @@ def test_a_log_is_counted_by_model_and_day(run: Run, log: Path) -> None:
     assert (rows[4]["error_rate_limit"], rows[0]["error_unreadable"]) == ("1", "1")
 
 
+def test_a_line_without_an_answer_is_counted_with_its_other_facts(run: Run, tmp_path: Path) -> None:
+    line = {
+        "provider": "openai",
+        "model": "m",
+        "status": 500,
+        "time": "2026-11-20T10:00:00Z",
+        "latency_seconds": 3,
+        "body": None,
+    }
+    (tmp_path / "log.jsonl").write_bytes(orjson.dumps(line))
+    done = run("report", tmp_path / "log.jsonl", "--by", "vendor,model,day,status", "--csv")
+    [row] = table(done.out)
+    assert (row["vendor"], row["model"], row["day"], row["status"]) == ("openai", "m", "2026-11-20", "500")
+    assert (row["error_unreadable"], row["latency_p50"]) == ("1", "3.0")
+
+
 def test_a_table_has_sums_and_says_what_is_missing(run: Run, log: Path) -> None:
     done = run("report", log)
     lines = done.out.splitlines()

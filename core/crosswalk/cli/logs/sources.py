@@ -16,7 +16,7 @@ from crosswalk.wire.limits import MIB
 if TYPE_CHECKING:
     from pathlib import Path  # imported where a folder is searched: it takes as long as to read an answer
 
-    from crosswalk.records import Layout, Line, Record  # loaded where there is a log
+    from crosswalk.records import Exchange, Layout, Line, Record  # loaded where there is a log
     from crosswalk.testing.captures import Capture
 
 __all__ = [
@@ -124,15 +124,19 @@ class Fault:
         cause: the reason.
         size: the number of bytes of the source that it takes.
         line: the line of the log, without its end, or empty if it is not a line, or too long to be kept.
+        exchange: the facts of the line, or ``None`` if it has none.
     """
 
-    __slots__ = ("cause", "line", "place", "size")
+    __slots__ = ("cause", "exchange", "line", "place", "size")
 
-    def __init__(self, place: str, cause: str, size: int = 0, line: bytes = b"") -> None:
+    def __init__(
+        self, place: str, cause: str, size: int = 0, line: bytes = b"", exchange: Exchange | None = None
+    ) -> None:
         self.place = place
         self.cause = cause
         self.size = size
         self.line = line
+        self.exchange = exchange
 
 
 def records_of(arguments: argparse.Namespace) -> bool | None:
@@ -298,7 +302,7 @@ def _answer_of(line: Line, name: str, layout: Layout | None) -> Answer | Fault:
 
     record, location = line.read(layout), f"{name}:{line.number}"
     if isinstance(record, BadRecord):
-        return Fault(location, record.cause, record.size, record.line)
+        return Fault(location, record.cause, record.size, record.line, record.exchange)
     return Answer(
         location,
         [record.body],
