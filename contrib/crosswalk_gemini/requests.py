@@ -127,11 +127,15 @@ def _config(request: ChatRequest, drops: Drops) -> dict[str, Any]:
     return config
 
 
+_SAYS_NOTHING = ("type", "title", "$schema")
+"""Keywords of a schema that say nothing of the arguments: a tool that has no others takes none."""
+
+
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     payload: dict[str, Any] = {"name": tool.name}
     if tool.description is not None:
         payload["description"] = tool.description
-    if tool.parameters.get("properties"):
+    if any(said and word not in _SAYS_NOTHING for word, said in tool.parameters.items()):
         payload["parametersJsonSchema"] = thaw(tool.parameters)
     return payload
 

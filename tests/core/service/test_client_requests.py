@@ -49,6 +49,13 @@ def test_the_problem_of_another_body_has_a_place(body: Any, problem: str) -> Non
         read_request(body, "openai-chat")
 
 
+@pytest.mark.parametrize("name", [["look"], {"is": "look"}])
+def test_a_call_whose_name_is_no_text_has_a_place(name: Any) -> None:
+    call = {"type": "function_call", "call_id": "c", "name": name, "arguments": "{}"}
+    with pytest.raises(ResponseValidationError, match=r"input\[0\]: ToolCall.name must be text"):
+        read_request({"model": "m", "input": [call]}, "openai-responses")
+
+
 @pytest.mark.parametrize("form", ["chat", 7])
 def test_a_format_that_is_not_there(form: Any) -> None:
     with pytest.raises(ConversionError, match=f"no form {form!r}; there are: openai-chat"):

@@ -95,11 +95,11 @@ def _turns(body: Fields, namespaces: Mapping[str, tuple[str, str]]) -> Iterator[
         with placed(body, "input"):
             yield ChatMessage.user(body.need("input", body.text("input")))
         return
-    names = {inner: name for name, inner in namespaces.items()}
     output: list[Fields] = []  # the items of an answer
     for item in body.objects("input"):
         if _is_output(item):
-            name = names.get((item.look("namespace"), item.look("name")))
+            said = (item.look("namespace"), item.look("name"))
+            name = next((name for name, inner in namespaces.items() if inner == said), None)
             if name is not None:  # the server has the tool without a namespace
                 item.take("namespace")
                 item.give("name", name)
