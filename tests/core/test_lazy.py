@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
@@ -67,7 +68,7 @@ def test_a_package_has_the_names_of_its_modules_and_each_once(name: str) -> None
     for module in stars(package):
         if not module.startswith(f"{name}."):
             continue
-        assert getattr(package, module.rpartition(".")[2]) is import_module(module)
+        assert attrgetter(module.removeprefix(f"{name}."))(package) is import_module(module)
 
 
 def test_a_module_of_a_package_is_its_attribute_before_anybody_has_imported_it() -> None:
