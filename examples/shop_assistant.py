@@ -31,7 +31,7 @@ def order(item: str, count: int) -> str:
 
 
 def main() -> int:
-    if len(sys.argv) < 3:
+    if len(sys.argv) < (4 if "--refuse" in sys.argv else 3):
         sys.exit(__doc__)
     file, said, *rest = sys.argv[1:]
     session = ChatSession.load(file) if Path(file).exists() else ChatSession()
@@ -39,6 +39,8 @@ def main() -> int:
     if said == "--refuse":
         decision = rest.pop(0)
     approved = {call.id: decision for call in session.open_calls} if decision is not None else {}
+    if decision is not None and not approved:
+        sys.exit("Nothing waits for your approval.")
     with SyncLLMService(*rest, retry=1, timeout=120) as service:  # if a server fails, the next one is asked
         agent = SyncAgent(
             service, [price, order], approve=lambda call: None, limits=UsageLimits(total_tokens=20_000)

@@ -204,6 +204,8 @@ def test_example_shop_assistant_waits_over_a_restart(tmp_path: Path, monkeypatch
         assert "May I? order(" in asked.stdout
         assert "[waiting]" in asked.stdout
         done = run_example("shop_assistant.py", file, "--approve", *servers)
+        again = run_example("shop_assistant.py", file, "--approve", *servers)
+    assert "Nothing waits" in again.stderr
     assert done.returncode == 0, done.stderr
     assert "-> order: ordered 2 of tea" in done.stdout
     assert "Two teas are on their way." in done.stdout

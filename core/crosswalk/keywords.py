@@ -24,6 +24,8 @@ _SYNONYMS: Final = {
     "system": ("instructions",),
     "system_prompt": ("instructions",),
     "response_model": ("output_type", "answer"),
+    "mime_type": ("media_type",),
+    "path": ("file", "folder"),
 }
 """Other libraries' names of our arguments, if they are not similar to ours."""
 

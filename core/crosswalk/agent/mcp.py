@@ -91,6 +91,7 @@ class _Connection:
         self._holders: list[asyncio.Task[None]] = []
         self._ended = asyncio.Event()  # of the present one: it is lost, or to be closed
         self._ended.set()
+        self._is_closed = False
 
     async def request(self, method: str, *arguments: Any, **named: Any) -> Any:
         """Return the result of the client's *method*.
@@ -98,12 +99,14 @@ class _Connection:
         Raises:
             ToolError: the connection was lost meanwhile. CrosswalkError: there is none.
         """
+        if self._is_closed:
+            raise CrosswalkError("the connection to the MCP server is closed: use its tools inside the block")
         if self._ended.is_set() or self._holders[-1].done():
             self._open()
         holder, opened, ended = self._holders[-1], self._opened, self._ended
         await asyncio.wait({holder, opened}, return_when=asyncio.FIRST_COMPLETED)
         if not opened.done():
-            error = holder.exception()
+            [error] = await asyncio.gather(holder, return_exceptions=True)
             raise CrosswalkError(f"no connection to the MCP server: {_first_cause(error)}") from error
         work = asyncio.ensure_future(getattr(opened.result(), method)(*arguments, **named))
         try:
@@ -118,8 +121,11 @@ class _Connection:
         )
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection, or give up opening it."""
+        self._is_closed = True
         self._ended.set()
+        if not self._opened.done():
+            self._holders[-1].cancel()
         await asyncio.gather(*self._holders, return_exceptions=True)
 
     def _open(self) -> None:

@@ -162,7 +162,9 @@ class ChatSession:
             id: the id of the new session, or ``None`` for a random one.
         """
         turns = self._turns[:end]
-        while len(turns) < len(self._turns) and message_of(self._turns[len(turns)]).role is Role.TOOL:
+        while (
+            turns and len(turns) < len(self._turns) and message_of(self._turns[len(turns)]).role is Role.TOOL
+        ):
             turns = turns[: -len(groups_of(turns)[-1])]
         return ChatSession(turns, id=id)
 

@@ -19,6 +19,7 @@ import orjson
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.session_json import write_file, write_session, write_turn
 from crosswalk.errors import ConfigurationError, CrosswalkError, ResponseValidationError
+from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Turn
 from crosswalk.types.json import load_json
 
@@ -168,6 +169,7 @@ class DirectoryStore(_Store):
         OSError: the folder cannot be created.
     """
 
+    @checks_keywords()
     def __init__(self, folder: Path | str) -> None:
         super().__init__()
         self._folder = Path(folder)
@@ -262,6 +264,7 @@ class SQLiteStore(_Store):
         ConfigurationError: *file* is ``":memory:"``.
     """
 
+    @checks_keywords()
     def __init__(self, file: Path | str) -> None:
         super().__init__()
         if file == ":memory:":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
@@ -68,6 +69,9 @@ class ServiceThread:
         Raises:
             CrosswalkError: the thread was stopped.
         """
+        if sys.is_finalizing():  # no thread runs any more
+            work.close()
+            raise StoppedError("the program is ending")
         with self._lock:  # so that a stop sees everything that has been started
             if self._is_stopped:
                 work.close()
@@ -96,7 +100,10 @@ class ServiceThread:
     def close(self) -> None:
         """Close what runs in the thread, and end it."""
         if self._loop is not None:
-            self.run(self._aclose())
+            try:
+                self.run(self._aclose())
+            except StoppedError:  # another thread closes it, or the program ends
+                return
         with self._lock:
             loop, self._loop, self._is_stopped = self._loop, None, True
             if loop is not None and self._thread is not None and self._finalizer is not None:

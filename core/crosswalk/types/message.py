@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, final
 
 import attrs
 
+from crosswalk.keywords import checks_keywords
 from crosswalk.lazy import pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, json_type_name, short_repr
@@ -133,6 +134,7 @@ class _MediaPart:
     data: str | None = None
     media_type: str | None = None
 
+    @checks_keywords()
     def __init__(
         self,
         source: Source | None = None,
@@ -168,6 +170,7 @@ class ImagePart(_MediaPart):
 
     detail: str | None = None
 
+    @checks_keywords()
     def __init__(
         self,
         source: Source | None = None,
@@ -209,6 +212,7 @@ class FilePart(_MediaPart):
     name: str | None = None
     id: str | None = None
 
+    @checks_keywords()
     def __init__(
         self,
         source: Source | None = None,

@@ -204,6 +204,40 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
         asyncio.run(main())
 
 
+def test_a_block_that_is_left_before_the_server_answers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered = asyncio.Event()
+
+    class Silent(Client):
+        async def __aenter__(self) -> Client:
+            entered.set()
+            await asyncio.Event().wait()
+            return self
+
+    monkeypatch.setitem(sys.modules, "mcp", ModuleType("mcp"))
+    monkeypatch.setattr(sys.modules["mcp"], "Client", Silent, raising=False)
+
+    async def main() -> None:
+        entering = asyncio.ensure_future(mcp_tools({}).__aenter__())
+        await entered.wait()
+        entering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await entering
+
+    asyncio.run(main())
+
+
+def test_a_tool_does_not_connect_again_after_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", ModuleType("mcp"))
+    monkeypatch.setattr(sys.modules["mcp"], "Client", Client, raising=False)
+
+    async def main() -> ToolExecutionResult:
+        async with mcp_tools({"late": given(text("fine"))}) as tools:
+            pass
+        return (await ToolRunner(tools).run([ToolCall("1", "late")]))[0]
+
+    assert "use its tools inside the block" in (asyncio.run(main()).error or "")
+
+
 @pytest.mark.parametrize(
     ("server", "why"),
     [

@@ -124,6 +124,10 @@ def test_a_fork_goes_its_own_way(end: int | None, left: str) -> None:
     assert session.fork(id="mine").id == "mine"
 
 
+def test_a_fork_before_a_result_that_belongs_to_no_answer_is_empty() -> None:
+    assert len(ChatSession([ChatMessage.tool_result("t1", "1")]).fork(0)) == 0
+
+
 def test_a_cleared_session_keeps_its_instructions() -> None:
     session = talk()
     session.clear()

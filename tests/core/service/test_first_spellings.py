@@ -20,9 +20,11 @@ import pytest
 from pydantic import BaseModel
 
 from crosswalk import (
+    AudioPart,
     ChatMessage,
     ChatResponse,
     ConfigurationError,
+    FilePart,
     ImagePart,
     ResponseMetadata,
     ServerError,
@@ -38,6 +40,8 @@ from crosswalk.agent import (
     ChatAgent,
     ChatConfig,
     ChatSession,
+    DirectoryStore,
+    SQLiteStore,
     SyncAgent,
     ToolContext,
     ToolDefinitionError,
@@ -213,6 +217,11 @@ class TestOptions:
             (Agent, "system_prompt", "instructions"),
             (SyncAgent("ollama:m").answer, "sesion", "session"),
             (tool, "naem", "name"),
+            (ImagePart, "mime_type", "media_type"),
+            (FilePart, "nme", "name"),
+            (AudioPart, "dta", "data"),
+            (DirectoryStore, "path", "folder"),
+            (SQLiteStore, "path", "file"),
         ],
     )
     def test_every_call_that_people_type_names_it(self, make: Any, wrong: str, right: str) -> None:

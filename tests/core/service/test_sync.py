@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any
 
@@ -321,6 +322,57 @@ def test_a_forked_process_has_a_thread_and_connections_of_its_own(
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stderr, done.returncode) == ("", 0)
     assert [request.connection for request in server.requests] == [1, 1, 2, 1]
+
+
+LEAVES = """
+import sys
+from crosswalk.service import Endpoint, SyncLLMService
+
+service = SyncLLMService(Endpoint("openai", model="m", base_url=sys.argv[1], api_key="k"))
+
+def events():
+    with SyncLLMService(Endpoint("openai", model="m", base_url=sys.argv[1], api_key="k")) as other:
+        yield from other.stream("hi")
+
+texts, begun = service.stream("hi").text, events()
+print(next(texts))
+next(begun)
+"""
+
+
+@pytest.mark.sweep
+def test_a_program_may_end_in_the_middle_of_a_stream(server: ReplayServer) -> None:
+    """Generators are closed when the threads of the program have ended already."""
+    server.add(ANSWER, times=2)
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVES, server.url], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_nothing_waits_for_the_thread_of_a_program_that_ends(
+    server: ReplayServer, service: SyncLLMService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same within one process."""
+    server.add(ANSWER)
+    events = service.stream(ASK)
+    next(events)
+    with monkeypatch.context() as ending:
+        ending.setattr(sys, "is_finalizing", lambda: True)
+        events.close()
+        service.close()
+        with pytest.raises(CrosswalkError, match="the program is ending"):
+            service.complete(ASK)
+
+
+def test_a_service_may_be_closed_by_several_threads(server: ReplayServer) -> None:
+    server.add(Answer.of_json(body({"content": "Hello."})), times=30)
+    for _ in range(30):
+        service = SyncLLMService(Endpoint("openai", model="m", base_url=server.url, api_key="k"))
+        service.complete(ASK)
+        with ThreadPoolExecutor(4) as pool:
+            for closing in [pool.submit(service.close) for _ in range(4)]:
+                closing.result()
 
 
 def test_what_a_forked_process_forgets(
