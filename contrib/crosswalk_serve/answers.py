@@ -78,6 +78,8 @@ def whole(
     response: ChatResponse,
     token: str = "",
     seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
+    *,
+    is_mixed: bool = False,
 ) -> Written:
     """Return *response* as a body for the client of *incoming*. A body in the client's format goes out as it came.
 
@@ -86,13 +88,15 @@ def whole(
         response: the answer. The body of an error response is that of an error.
         token: as for :func:`addressed`.
         seal: returns the seal of the answer.
+        is_mixed: whether other providers may get the answer back, so that one with a seal is written anew with it.
 
     Raises:
         ConversionError: the answer holds text that is not valid JSON.
     """
     shown, wants = with_custom_calls(response, incoming.custom_tools), incoming.wants
     model = response.attempts[-1].model if response.attempts else None
-    native = _native_body(incoming, response) if shown is response else None
+    is_marked = is_mixed and seal(response) is not None
+    native = _native_body(incoming, response) if shown is response and not is_marked else None
     if native is not None:
         written, is_renamed = (
             Written(response.raw_events.frames[0]),

@@ -200,7 +200,7 @@ class Exchange:
         if error is not None:
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
-        written = whole(self._incoming, response, self.reply.id, self._seal)
+        written = whole(self._incoming, response, self.reply.id, self._seal, is_mixed=self._is_mixed)
         self.reply.dropped += dropped_fields(written.losses, response)
         await self._settle(response, written.body)
         await self.reply.whole(written.body, written.status)
@@ -246,12 +246,19 @@ class Exchange:
             await events.read_on()
 
     def _writer_of(self, events: EventStream) -> StreamWriter | Relay:
-        """Pass the events on if client and server speak one format, and otherwise write them anew."""
+        """Pass the events on if client and server speak one format, and otherwise write them anew.
+
+        If the route has several providers, they are written anew with a seal, which names the owner of opaque values.
+        """
         sent = events.sent
-        if sent is not None and is_native(self._incoming, sent):
+        if sent is not None and not self._is_mixed and is_native(self._incoming, sent):
             return Relay(self._incoming, sent)
         model = None if sent is None else sent.model
         return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, self._seal)
+
+    @property
+    def _is_mixed(self) -> bool:
+        return self._route is not None and self._route.is_mixed
 
     def _seal(self, response: ChatResponse) -> Segment | None:
         return self._seals.of(response, self._form)

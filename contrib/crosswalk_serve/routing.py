@@ -49,7 +49,7 @@ class Route:
         defaults: options for requests without them.
         options: additional options for each provider.
         passes_name: whether the endpoints are asked for the model by the client's name for it.
-        native: the routes for clients whose format an endpoint has besides its own one.
+        native: the routes for clients whose format an endpoint has besides its own one. Empty if the route is mixed.
     """
 
     name: str
@@ -61,6 +61,11 @@ class Route:
     options: Mapping[str, Mapping[str, Any]]
     passes_name: bool
     native: Mapping[WireForm, Route] = attrs.field(factory=dict)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it has several providers, so that opaque values need the mark of their owner."""
+        return len({target.provider for target in self.model.endpoints}) > 1
 
     def for_form(self, form: WireForm) -> Route:
         """Return the route for clients of *form*."""
@@ -189,7 +194,7 @@ class Router:
         options = {target.provider: target.options for target in model.endpoints if target.options}
         route = Route(name, model, tuple(first), services, orders, dict(model.defaults), options, passes_name)
         native = {}
-        for form in WireForm:
+        for form in () if route.is_mixed else WireForm:
             endpoints = tuple(target.in_format(form) for target in model.endpoints)
             if endpoints != model.endpoints:
                 native[form] = self._route(name, attrs.evolve(model, endpoints=endpoints), config)

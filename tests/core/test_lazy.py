@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType

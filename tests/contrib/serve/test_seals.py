@@ -340,6 +340,46 @@ def test_nobody_else_gets_it(upstream: ReplayServer, path: str, then: str) -> No
     assert "]: state of another provider (gemini): signature" in lost
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_of_several_providers_marks_answers_in_the_client_s_own_format(
+    upstream: ReplayServer, stream: bool
+) -> None:
+    """DeepSeek's reasoning comes back to it, and is not given to OpenAI, which is asked after it."""
+    message = {"role": "assistant", "content": "ok", "reasoning_content": "Hm."}
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    body = {
+        **chunk,
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+    events = [
+        {**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]},
+        {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ]
+    targets = [
+        f"{{provider: {name}, base_url: '{upstream.url}', api_key: k}}" for name in ("deepseek", "openai")
+    ]
+    config = config_of(upstream, "on_unsupported: drop", f"tiny: {{endpoints: [{', '.join(targets)}]}}")
+
+    async def converse() -> tuple[bytes, str]:
+        app = create_app(config)
+        async with app.router.lifespan_context(app), asking(app) as client:
+            upstream.add(Answer.of_events(events) if stream else Answer.of_json(body))
+            made = await client.post(FORMS[0], json=asked(FORMS[0], stream=stream))
+            turns = with_result(FORMS[0], summed(FORMS[0], made.text) if stream else made.json())
+            upstream.add(Answer.of_json({"error": {"message": "busy"}}, status=503))
+            upstream.add(Answer.of_json(body))
+            last = await client.post(FORMS[0], json=asked(FORMS[0], *turns, HI))
+        return orjson.dumps(turns), last.headers["x-crosswalk-dropped"]
+
+    turns, lost = asyncio.run(converse())
+    assert b"crosswalk001" in turns
+    own, other = (one.json()["messages"][1] for one in upstream.requests[1:])
+    assert own.get("content") == other["content"] == "ok"
+    assert "Hm." not in orjson.dumps(other).decode()
+    assert "reasoning of another provider (deepseek)" in lost
+
+
 def forge(turns: list[Any]) -> list[Any]:
     text = orjson.dumps(turns).decode()
     start = text.index("crosswalk001") + 80
