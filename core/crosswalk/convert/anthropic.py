@@ -71,6 +71,7 @@ class MessagesWriter(Writer):
         self._refusal: list[str] = []
         self._details: Event | None = None  # of a refusal
         self._stop_reason: str | None = None
+        self._is_cut = False  # a client of a stream does not run a call of an answer that was cut
         self._has_begun = False
         self._at = 0  # the number of stored blocks that have been examined
         self._begun: Event = {}  # the stored fields that were sent with the start
@@ -262,7 +263,7 @@ class MessagesWriter(Writer):
             block.said[kind] = text
         elif kind == "tool_use":
             requested = as_input(text or "{}")
-            if requested is None and (self.whole or not is_cut_input(text)):
+            if requested is None and not (self._is_cut and is_cut_input(text)):
                 requested = {INVALID_JSON: text}  # an empty input would be a call without arguments
                 text = json_of(requested).decode()
             block.said["input"] = requested or {}
@@ -284,6 +285,7 @@ class MessagesWriter(Writer):
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
+            self._is_cut = not self.whole and reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
             declined = self._refusal and reason is FinishReason.STOP and not self.is_own
             self._stop_reason = "refusal" if declined else self.word_for(reason, raw, wire.FINISH_REASONS)
 
