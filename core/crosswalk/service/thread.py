@@ -106,10 +106,11 @@ class ServiceThread:
                 return
         with self._lock:
             loop, self._loop, self._is_stopped = self._loop, None, True
-            if loop is not None and self._thread is not None and self._finalizer is not None:
-                self._finalizer.detach()
-                loop.call_soon_threadsafe(loop.stop)
-                self._thread.join()
+            if loop is None or self._thread is None or self._finalizer is None:
+                return
+            self._finalizer.detach()
+            loop.call_soon_threadsafe(loop.stop)
+        self._thread.join()  # without the lock, which what is collected in that thread may need
 
     def forget(self) -> None:
         """Start anew when it is next needed: this is a forked process, and the thread belongs to the parent."""
