@@ -979,6 +979,12 @@ def test_a_client_of_messages_gets_the_beginning_of_arguments_if_the_answer_was_
         assert trouble_of_client(MESSAGES, sent) is None
 
 
+def test_an_array_of_an_answer_that_was_cut_is_no_beginning_of_an_object() -> None:
+    sent, report, _ = streamed(deltas(call_piece(0, "c1", "f", "[1]"), finish="length"), MESSAGES)
+    assert b"INVALID_JSON" in sent
+    assert report.names("message.tool_calls[0].arguments")
+
+
 def test_arguments_that_were_cut_are_sent_only_as_deep_as_clients_can_read() -> None:
     for depth, is_sent in ((190, True), (191, False)):  # what is deeper is sent as a text
         cut = '{"a":' + "[" * (depth - 1) + '"[{'
