@@ -1,14 +1,14 @@
-"""Everything that the author of a provider plugin needs, in one module; a plugin imports nothing else of Crosswalk.
+"""Everything that the author of a provider plugin needs, in one module. A plugin imports nothing else of Crosswalk.
 
 A plugin is an object with two to four of the hooks, each marked :data:`hookimpl`, registered under the entry-point
-group ``crosswalk.providers``. Its hooks take from an event what they understand (``take_…``, ``accept_…``); what they leave
-reaches ``metadata.extensions``. :data:`API` is the version of this module and of the hooks: while it stays, names stay and
-signatures grow by keywords alone. A plugin says in ``ProviderInfo(api=…)`` which one it was written for.
+group ``crosswalk.providers``. Its hooks take the known values from an event (``take_…``, ``accept_…``), and the rest reaches
+``metadata.extensions``. :data:`API` is the version of this module and of the hooks. Within a version, names stay and
+signatures only gain keywords. A plugin names its version in ``ProviderInfo(api=…)``.
 
-What requests are made of (``ChatRequest``, ``HTTPRequest`` and their kin) is loaded when it is first used: reading answers
-does not need it. Import it where it is used, in ``build_request``. So is what few plugins need.
+``ChatRequest``, ``HTTPRequest`` and other names for requests are loaded on first use, because reading answers does not need
+them. Import them in ``build_request``. Names that few plugins need are loaded on first use, too.
 
-A module of which an author may use all that is in its ``__all__`` is taken as a whole: a name is added there, and nowhere
+A module whose whole ``__all__`` is public is imported with ``*``. You add a public name to that ``__all__``, and nowhere
 else.
 """
 
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from crosswalk.wire.responses_request import *
     from crosswalk.wire.sse import *
 else:
-    # A test runner that rewrites assertions puts names of its own here, which are none of Python's.
+    # A test runner that rewrites assertions adds its own names here.
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
     _modules = (
         "plugin.way_back plugin.signed mapping.blocks mapping.totals "

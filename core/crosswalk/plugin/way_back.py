@@ -1,4 +1,4 @@
-"""Facts about the way back: which parts of an earlier answer a provider takes in the next request."""
+"""Facts about the way back: the parts of an earlier answer that a provider takes in the next request."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["CallIds", "ServerTool", "WayBack"]
 
 @attrs.frozen
 class ServerTool:
-    """How an API writes a tool that it runs itself: a call, and its result. Neither is accepted without the other.
+    """A tool that an API runs itself, as a call and its result. Neither is accepted without the other.
 
     Attributes:
-        call: the ``type`` of the call's segment; ``*`` at its beginning stands for anything.
-        result: that of the result's segment, likewise. A type that fits both is a call's.
+        call: the ``type`` of the call's segment. ``*`` at its beginning matches anything.
+        result: the ``type`` of the result's segment, in the same form. A type that fits both is a call's.
         id: the key that names the call in the result's segment.
     """
 
@@ -41,20 +41,20 @@ def _fits(kind: object, pattern: str) -> bool:
 
 @attrs.frozen(kw_only=True)
 class WayBack:
-    """What a provider takes of earlier turns. Its own reasoning and its own state always go back, whatever this says.
+    """The parts of earlier turns that a provider takes. Its own reasoning and state always go back.
 
     Attributes:
         takes_reasoning: whether it takes the reasoning text of any model, as long as the text has no signature.
         needs_signature: whether its own host refuses reasoning without a signature. Other servers of its dialect do not.
-        takes_custom_calls: whether a call may hold free text; otherwise it goes as a function with one string ``input``.
+        takes_custom_calls: whether a call may hold free text. If not, it goes as a function with one string ``input``.
         takes_citations: whether it takes its own citations back.
         takes_media: the media that an assistant's message may hold: ``image``, ``audio``, ``video``, or ``audio_id`` for a
             sound by its id.
         shows_pictures: whether a user's message may hold a picture.
-        moves_system: whether system messages stand at the beginning alone.
+        moves_system: whether system messages are allowed only at the beginning.
         names_speakers: whether a message may name its speaker.
         knows_failures: whether a tool's result may say that the tool failed.
-        server_tools: the tools that it runs itself, where they take two parts.
+        server_tools: the tools that it runs itself, if they have two parts.
         refuses: fields of an answer's message that it does not take back.
     """
 
@@ -74,19 +74,19 @@ class WayBack:
 _LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _LONGEST = 24
 _ANY = int.from_bytes(b"letters of both cases, and digits", "big")
-"""How long an id is that is made where a server takes longer ones: 142 bits."""
+"""The length of a new id if the server takes longer ones: 142 bits."""
 
 
 @attrs.frozen(kw_only=True)
 class CallIds:
-    """Which ids of tool calls a server takes; the service translates those of other servers that it would refuse.
+    """The ids of tool calls that a server takes. The service translates ids of other servers that it would refuse.
 
     Attributes:
-        pattern: the regular expression that an id matches as a whole; letters and digits must.
-        maximum: the most characters that it may have.
+        pattern: the regular expression that a whole id matches. Letters and digits have to match it.
+        maximum: the largest number of characters.
 
     Raises:
-        ValueError: an id of letters and digits is none.
+        ValueError: ids of letters and digits do not match.
     """
 
     pattern: str = ".+"
@@ -97,11 +97,11 @@ class CallIds:
             raise ValueError("the pattern of ids must allow letters and digits, as many as the maximum says")
 
     def fits(self, id: str) -> bool:
-        """Whether *id* is one that the server takes."""
+        """Whether the server takes *id*."""
         return len(id) <= self.maximum and re.fullmatch(self.pattern, id, re.ASCII) is not None
 
     def make(self, seed: str) -> str:
-        """An id that fits: for the same *seed* always the same one."""
+        """Return an id that fits, always the same one for the same *seed*."""
         from hashlib import sha256  # only to ask a server
 
         return self._spelt(int.from_bytes(sha256(seed.encode("utf-8", "surrogatepass")).digest(), "big"))

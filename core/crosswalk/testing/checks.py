@@ -124,7 +124,7 @@ PROMISES: Final = {promise: tuple(checks) for promise, checks in _BY_PROMISE.ite
 
 
 def load_exceptions(folder: Path | str) -> list[KnownException]:
-    """The exceptions in the file ``EXCEPTIONS`` of *folder*; none without it.
+    """Return the exceptions in the file ``EXCEPTIONS`` of *folder*, or none if there is no file.
 
     Raises:
         ConfigurationError: it cannot be read, or a line in it is not an exception.
@@ -149,19 +149,19 @@ def check_capture(
     Args:
         mapper: the provider.
         capture: the recorded answer.
-        sample: how many leaves and cuts to try at most, the same ones every time; ``None`` for all.
+        sample: the largest number of leaves and cuts to try, the same ones every time, or ``None`` for all.
         checks: names from :data:`CHECKS`.
-        tally: counts what was tried; ``None`` not to count.
-        exceptions: what is not reported, as ``CHECK: PATH``, the path of a leaf without the numbers of items, or as
+        tally: counts the trials, or ``None`` for no count.
+        exceptions: findings to leave out, as ``CHECK: PATH``, the path of a leaf without the numbers of items, or as
             ``CHECK: CAPTURE``: ``"text only once: candidates[].citation.text"``.
-        write: writes a frame of the provider's own framing, so that its decoder is tried with changed events.
+        write: writes a frame of the provider's own framing, to try its decoder with changed events.
         others: all captures of the provider. They show which kinds of texts there are.
 
     Raises:
         ConfigurationError: one of *exceptions* is not an exception.
 
     Returns:
-        What is broken; empty when the promises hold. Of a capture that the provider refuses as a whole it is that alone.
+        The broken promises, or none if all hold. If the provider refuses the whole capture, that is the only one.
     """
     case = Case(mapper, capture, sample, tally if tally is not None else Tally(), write, others)
     names = list(checks)

@@ -1,6 +1,6 @@
-"""Options of a request, format by format: how each is spelt, with which values, and how its loss counts.
+"""The options of requests in every format: their spellings, their values, and the grade of a loss.
 
-Whatever reads a request, builds one, or refuses one for an option works by :data:`OPTIONS` and :data:`WORDS`.
+Reading a request, building one and refusing one for an option all use :data:`OPTIONS` and :data:`WORDS`.
 Facts: the references of the APIs, the types of their Python SDKs, the parameters of vLLM, SGLang, llama.cpp and OpenRouter.
 """
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Grade(StrEnum):
-    """How the loss of an option counts."""
+    """The grade of an option's loss."""
 
     HARMLESS = "harmless"
     """The answer is the same: it is not reported."""
@@ -54,16 +54,16 @@ FORMATS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
         "cohere": ("Cohere's chat", ("/v2/chat",)),
     }
 )
-"""What people call each format, and what the paths of its endpoints end with."""
+"""The common name of each format, and the endings of its endpoints' paths."""
 
 _CHAT_SERVERS: Final = ("openai", "vllm", "sglang", "llamacpp", "openrouter")
-"""Providers that have options of their own in Chat Completions."""
+"""Providers with additional options in Chat Completions."""
 _CACHE_ALONE: Final = ("chat", "responses", "ollama", "gemini")
 """Formats whose servers cache a prompt without being told."""
 
 
 def format_of_path(path: str) -> str | None:
-    """The format of a request to *path*; ``None`` for another one."""
+    """Return the format of a request to *path*, or ``None`` if it is another one."""
     plain = path.partition("?")[0]
     return next((name for name, (_, ends) in FORMATS.items() if plain.endswith(ends)), None)
 
@@ -73,14 +73,14 @@ class Option:
     """An option of a request.
 
     Attributes:
-        name: its name in this table; the one of the field of a ``ChatRequest`` where there is one.
-        grade: how its loss counts.
+        name: its name in this table, which is the field of ``ChatRequest`` if there is one.
+        grade: the grade of its loss.
         spellings: its path in each format that has it, or for a provider that has it in that format. ``include[]=word`` is
-            an item of a list, and ``tools[]`` one more item. Of several paths the first is written.
-        values: in formats with other values, what each value is called there; any other value cannot be said.
-        neutral: the value that changes nothing: its loss is harmless.
+            an item of a list, and ``tools[]`` one more item. The first of several paths is written.
+        values: the words of formats with other values. The format has no other values.
+        neutral: the value that changes nothing, so its loss is harmless.
         harmless_in: formats in which nothing is lost without it.
-        replaces: the path that has to go where this option is written, by format.
+        replaces: the path that is removed if this option is written, by format.
         reader, writer: for an option that is an object with other fields in each format, the functions that read and
             write it. They get the value and the format, and return ``None`` for a value that is not such an option.
     """
@@ -96,20 +96,20 @@ class Option:
     writer: Callable[[Any, str], Any] | None = None
 
     def path(self, format: str | None, provider: str | None = None) -> str | None:
-        """Its path in *format* at *provider*; ``None`` where there is none."""
+        """Return its path in *format* at *provider*, or ``None`` if it has none."""
         own = self.spellings.get(provider or "", ()) if format == "chat" else ()
         paths = own or self.spellings.get(format or "", ())
         return paths[0] if paths else None
 
     def written(self, value: Any, format: str) -> Any:
-        """*value* as *format* says it; ``None`` if it cannot."""
+        """Return *value* in the words of *format*, or ``None`` if it has none."""
         if self.writer is not None:
             return self.writer(value, format)
         values = self.values.get(format)
         return value if values is None else values.get(value)
 
     def read(self, value: Any, format: str) -> Any:
-        """The *value* that *format* says, as the table calls it; ``None`` for one that is not there."""
+        """Return the table's word for the *value* in *format*, or ``None`` if there is none."""
         if self.reader is not None:
             return self.reader(value, format)
         values = self.values.get(format)
@@ -118,7 +118,7 @@ class Option:
         return next((name for name, written in values.items() if written == value), None)
 
     def lost(self, value: Any, format: str | None) -> Grade:
-        """How it counts that *value* is not said to a server of *format*."""
+        """Return the grade of the loss if *value* does not reach a server of *format*."""
         is_neutral = value == self.neutral and type(value) is type(self.neutral)
         return Grade.HARMLESS if is_neutral or format in self.harmless_in else self.grade
 
@@ -233,7 +233,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     _option("think", _CHANGED, ollama="think"),
     _option("truncation", _LOST, neutral="disabled", responses="truncation"),
     _option("background", _LOST, neutral=False, responses="background"),
-    # Who asks, what is recorded, what it costs.
+    # The user, records and cost.
     _option("user", _CHANGED, chat="user", completions="user", responses="user", messages="metadata.user_id"),
     _option(
         "safety_identifier", _CHANGED, openai="safety_identifier", responses="safety_identifier",
@@ -260,7 +260,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "include_obfuscation", _CHANGED, neutral=False, openai="stream_options.include_obfuscation",
         responses="stream_options.include_obfuscation",
     ),
-    # How Ollama runs the model.
+    # Ollama's runner.
     _option("keep_alive", _CHANGED, ollama="keep_alive"),
     *(
         _option(name, _CHANGED, ollama=f"options.{name}")
@@ -272,8 +272,8 @@ OPTIONS: Final[tuple[Option, ...]] = (
     *(_option(name, _LOST, ollama=f"options.{name}") for name in ("penalize_newline", "tfs_z")),
     *(_option(name, _LOST, ollama=name) for name in ("truncate", "shift")),
 )  # fmt: skip
-"""The options of all formats. Of two with one spelling the first is read; where a format has one spelling for two, the first
-that is set is written."""
+"""The options of all formats. If two options have one spelling in a format, the first is read, and the first that is set is
+written."""
 
 NESTED: Final[Mapping[str, Option]] = MappingProxyType(
     {
@@ -293,7 +293,7 @@ NESTED: Final[Mapping[str, Option]] = MappingProxyType(
         )
     }
 )  # fmt: skip
-"""What may be said within a message, a tool or a list and changes nothing essential, by the name of its field."""
+"""Fields within a message, a tool or a list that change nothing essential, by name."""
 
 _EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 _SAME_EFFORTS: Final = {word: word for word in _EFFORTS}
@@ -318,7 +318,7 @@ WORDS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyType(
         },
     }
 )
-"""The words of a format for each word of a ``ChatRequest``, for options that have words of their own."""
+"""The words of a format for the words of a ``ChatRequest``, for options with other words."""
 
 
 def _by_path() -> Iterator[tuple[tuple[str, str], Option]]:
@@ -332,17 +332,17 @@ _BY_PATH: Final[Mapping[tuple[str, str], Option]] = MappingProxyType(dict(_by_pa
 
 
 def options_read(format: str) -> dict[str, Option]:
-    """The options that a request in *format* may have, by path."""
+    """Return the options that a request in *format* may have, by path."""
     return {path: option for (column, path), option in _BY_PATH.items() if column == format}
 
 
 def option_of(format: str, path: str) -> Option | None:
-    """The option that a request in *format* spells *path*; ``None`` for one that the table does not have."""
+    """Return the option at *path* of a request in *format*, or ``None`` if the table has none."""
     return _BY_PATH.get((format, path))
 
 
 def put(body: dict[str, Any], path: str, value: Any) -> bool:
-    """Write *value* at *path* into *body*; tell whether nothing else stands there."""
+    """Write *value* at *path* into *body*, and return whether nothing else was there."""
     path, is_item, word = path.partition("[]")
     *outer, last = path.split(".")
     for step in outer:
