@@ -360,7 +360,9 @@ def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
                 places.take(line)
         return job, places.on(parts)
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ConfigurationError(f"{Path(folder) / MANIFEST}: it cannot be read: {error}") from None
+        raise ConfigurationError(
+            f"{Path(folder) / MANIFEST}: it cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
 def is_finished(folder: str) -> bool:
