@@ -14,6 +14,7 @@ import attrs
 import orjson
 
 from crosswalk.errors import CrosswalkError
+from crosswalk.schemas.metadata import read_metadata, refuse_field_as_default
 from crosswalk.structured import Schema, SchemaDefinitionError
 from crosswalk.types.tools import ToolCall
 
@@ -66,42 +67,51 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
         name: the name of the tool, for messages.
 
     Raises:
-        ToolDefinitionError: a parameter has no annotation, its type has no JSON Schema, or it cannot be passed by name.
+        ToolDefinitionError: a parameter has no annotation, its type has no JSON Schema, it has a limit that would not be
+            checked, or it cannot be passed by name.
     """
     fields: dict[str, Any] = {}
     types, annotated = _type_hints(function, name)
     _, documented = read_docstring(function)
-    for parameter in _parameters(function, name):
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise _parameter_error(name, parameter, "cannot be passed by name")
-        if parameter.name in _RESERVED or parameter.name.startswith("__"):
-            raise _parameter_error(name, parameter, "has a reserved name")
-        if parameter.name not in types:
-            raise _parameter_error(name, parameter, "needs a type annotation")
-        if _is_context(types[parameter.name]):
-            continue
-        descriptions = [
-            text for text in _annotated_metadata(annotated[parameter.name]) if isinstance(text, str)
-        ]
-        description = descriptions[0] if descriptions else documented.get(parameter.name)
-        default: Any = attrs.NOTHING
-        if parameter.default is not parameter.empty:
-            # A factory, so that the schema takes the default from _schema_default alone.
-            default = attrs.Factory(functools.partial(_same, parameter.default))
-        fields[parameter.name] = attrs.field(
-            type=types[parameter.name],
-            kw_only=True,
-            alias=parameter.name,
-            metadata={
-                **({"description": description} if description else {}),
-                "json_schema": _schema_default(parameter.default),
-            },
-            default=default,
-        )
     try:
+        for parameter in _parameters(function, name):
+            _check_parameter(parameter, types, name)
+            if not _is_context(types[parameter.name]):
+                fields[parameter.name] = _field(parameter, annotated[parameter.name], documented)
         return Schema(attrs.make_class("Arguments", fields), forbid_unknown=True)
     except SchemaDefinitionError as error:
         raise ToolDefinitionError(f"tool {name!r}: {error}", tool=name) from error
+
+
+def _check_parameter(parameter: inspect.Parameter, types: dict[str, Any], name: str) -> None:
+    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        raise _parameter_error(name, parameter, "cannot be passed by name")
+    if parameter.name in _RESERVED or parameter.name.startswith("__"):
+        raise _parameter_error(name, parameter, "has a reserved name")
+    if parameter.name not in types:
+        raise _parameter_error(name, parameter, "needs a type annotation")
+
+
+def _field(parameter: inspect.Parameter, hint: Any, documented: dict[str, str]) -> Any:
+    """Return the field for *parameter*. The text of its ``Annotated`` counts before that of the docstring."""
+    refuse_field_as_default(parameter.default, parameter.name)
+    is_annotated = typing.get_origin(hint) is typing.Annotated
+    said = read_metadata(hint.__metadata__, parameter.name).description if is_annotated else None
+    description = said or documented.get(parameter.name)
+    default: Any = attrs.NOTHING
+    if parameter.default is not parameter.empty:
+        # A factory, so that the schema takes the default from _schema_default alone.
+        default = attrs.Factory(functools.partial(_same, parameter.default))
+    return attrs.field(
+        type=hint,
+        kw_only=True,
+        alias=parameter.name,
+        metadata={
+            **({"description": description} if description else {}),
+            "json_schema": _schema_default(parameter.default),
+        },
+        default=default,
+    )
 
 
 def _parameter_error(name: str, parameter: inspect.Parameter, cause: str) -> ToolDefinitionError:
@@ -129,10 +139,6 @@ def _type_hints(function: Callable[..., Any], name: str) -> tuple[dict[str, Any]
     except (NameError, TypeError) as error:
         cause = f"an annotation cannot be resolved ({error})"
         raise ToolDefinitionError(f"tool {name!r}: {cause}", tool=name) from None
-
-
-def _annotated_metadata(hint: Any) -> tuple[Any, ...]:
-    return hint.__metadata__ if typing.get_origin(hint) is typing.Annotated else ()
 
 
 def _same(value: Any) -> Any:

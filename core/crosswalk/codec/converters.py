@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Set
-from types import NoneType
+from collections.abc import Callable, Set
+from types import NoneType, SimpleNamespace
 from typing import Any, NoReturn, TypeVar
 
 import orjson
@@ -29,6 +29,16 @@ T = TypeVar("T")
 class CanonicalConverter(OrjsonConverter):
     """cattrs' converter for orjson that knows canonical types, coerces nothing and keeps every digit of an integer."""
 
+    def get_structure_hook(self, type: Any, cache_result: bool = True) -> Callable[[Any, Any], Any]:
+        """The hook that reads *type*. The metadata of ``Annotated`` may be of any kind, also one without a hash."""
+        try:
+            hash(type)
+        except TypeError:
+            plain = _without_metadata(type)
+            read = super().get_structure_hook(plain, cache_result)
+            return lambda value, _: read(value, plain)
+        return super().get_structure_hook(type, cache_result)
+
     def dumps(self, obj: Any, unstructure_as: Any = None, **kwargs: Any) -> bytes:
         """The JSON text of *obj*; keywords are those of ``orjson.dumps``."""
         return dump_json(self.unstructure(obj, unstructure_as=unstructure_as), **kwargs)
@@ -36,6 +46,11 @@ class CanonicalConverter(OrjsonConverter):
     def loads(self, data: bytes | bytearray | memoryview | str, cl: type[T]) -> T:
         """The value of type *cl* that the JSON text *data* stands for."""
         return self.structure(load_json(data if isinstance(data, bytes | str) else bytes(data)), cl)
+
+
+def _without_metadata(kind: Any) -> Any:
+    """*kind* without the metadata of each ``Annotated`` in it."""
+    return typing.get_type_hints(SimpleNamespace(__annotations__={"kind": kind}))["kind"]
 
 
 def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> CanonicalConverter:

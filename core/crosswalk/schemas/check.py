@@ -86,10 +86,11 @@ class _Compiler:
                 checks.append(self._of_union(schema[key], is_one=key == "oneOf"))
         for key, value in schema.items():
             if key in KEYWORDS:
-                checks.append(rule(key, value))
+                checks.append(rule(key, value, schema))
             elif key == RULES:
                 checks += [
-                    self.of({name: bound}, Fault.RULE) for name, bound in value.items() if name in _CHECKED
+                    rule(name, bound, schema) if name in KEYWORDS else self.of({name: bound}, Fault.RULE)
+                    for name, bound in value.items()
                 ]
             elif key not in _CHECKED and key not in _TOLD:
                 raise SchemaDefinitionError(f"JSON Schema: the keyword {key!r} is not supported")

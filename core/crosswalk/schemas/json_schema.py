@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections.abc
 import copy
 import typing
 from collections.abc import Iterable, Mapping
@@ -14,10 +13,11 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 from crosswalk.codec.layout import CANONICAL, TAGS, is_canonical_enum, layout, union_members
-from crosswalk.codec.leaves import json_word, origin_of
+from crosswalk.codec.leaves import LISTS, json_word, origin_of
 from crosswalk.codec.version import READABLE_MAJORS
 from crosswalk.schemas.docstrings import documented_attributes, first_line, heading
 from crosswalk.schemas.fields import ClassField, fields_of, has_fields, is_pydantic
+from crosswalk.schemas.metadata import limited, read_metadata, refuse_field_as_default
 from crosswalk.schemas.report import SchemaDefinitionError
 from crosswalk.types.json import FrozenObject
 from crosswalk.types.raw import RawEvents
@@ -63,15 +63,7 @@ _FORMAT_VERSION: Final = {
     "pattern": rf"^({'|'.join(READABLE_MAJORS)})\.[0-9]+$",
     "description": "The version of this format; 1.0 when missing.",
 }
-_ARRAYS: Final = (
-    list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Collection, collections.abc.Iterable,
-    collections.abc.Set,
-)  # fmt: skip
 _TYPE_NAMES: Final = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
-_CONSTRAINTS: Final = {
-    "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum", "multiple_of": "multipleOf",
-    "pattern": "pattern",
-}  # fmt: skip
 
 
 def json_schema(cls: type[Any]) -> dict[str, Any]:
@@ -110,6 +102,8 @@ def schema_of(
 
 def _name(kind: Any) -> str:
     """Return the name of *kind*, such as ``Page_int`` for the generic class ``Page[int]``."""
+    if typing.get_origin(kind) is typing.Annotated:
+        return _name(typing.get_args(kind)[0])
     if has_fields(kind):
         return "_".join([origin_of(kind).__name__, *map(_name, typing.get_args(kind))])
     return getattr(kind, "__name__", None) or str(kind)
@@ -122,6 +116,7 @@ class _Writer:
         self.definitions: dict[str, Any] = {}
         self.has_decimal = False
         self._named: dict[str, Any] = {}
+        self._checks_itself = False  # whether the class at hand is a dataclass of pydantic
 
     def whole(self, schema: dict[str, Any]) -> dict[str, Any]:
         """*schema* as a document, with the classes in it."""
@@ -140,10 +135,13 @@ class _Writer:
         documented = documented_attributes(cls)
         own_text = not (vars(cls).get("__doc__") or f"{cls.__name__}(").startswith(f"{cls.__name__}(")
         title = heading(cls)
+        outer, self._checks_itself = self._checks_itself, hasattr(cls, "__pydantic_validator__")
+        properties = {field.key: self._of_field(cls, field, documented) for field in fields}
+        self._checks_itself = outer
         return {
             **(title if own_text else {"title": title["title"]}),
             "type": "object",
-            "properties": {field.key: self._of_field(cls, field, documented) for field in fields},
+            "properties": properties,
             "required": [field.key for field in fields if field.is_required],
             "additionalProperties": not self._forbid_unknown,
         }
@@ -171,7 +169,10 @@ class _Writer:
         }
 
     def _of_field(self, cls: Any, field: ClassField, documented: dict[str, str]) -> dict[str, Any]:
-        written = self.of(field.kind, f"{cls.__name__}.{field.key}")
+        where = f"{cls.__name__}.{field.key}"
+        if not self._checks_itself:
+            refuse_field_as_default(field.default, where)
+        written = self.of(field.kind, where)
         text = (
             field.metadata.get("description") or written.pop("description", None) or documented.get(field.key)
         )
@@ -189,16 +190,20 @@ class _Writer:
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
         if origin is typing.Annotated:
             union = getattr(arguments[1], "union", None)  # one that is loaded when it is needed
-            return (
-                self.of(union, where)
-                if union is not None
-                else {**self.of(arguments[0], where), **_annotations(arguments[1:])}
-            )
+            if union is not None:
+                return self.of(union, where)
+            schema = self.of(arguments[0], where)
+            try:
+                return limited(schema, arguments[0], read_metadata(arguments[1:], where), where)
+            except SchemaDefinitionError:
+                if not self._checks_itself:
+                    raise
+                return schema
         if hasattr(kind, "__supertype__"):  # a NewType
             return self.of(kind.__supertype__, where)
         if has_fields(kind) or is_pydantic(kind) or is_canonical_enum(kind):
             return self._reference(kind)
-        if kind in _LEAVES:
+        if isinstance(kind, type) and kind in _LEAVES:
             self.has_decimal = self.has_decimal or kind is Decimal
             leaf = copy.deepcopy(_LEAVES[kind])
             if kind is Decimal and not self._with_rules:
@@ -212,14 +217,14 @@ class _Writer:
             return _of_words(arguments, where)
         if union_members(kind):
             return {"anyOf": [self.of(member, where) for member in arguments]}
-        if kind in _ARRAYS:
+        if isinstance(kind, type) and kind in LISTS:
             return {"type": "array"}
         if origin is tuple and arguments[1:] != (...,):
             items = [self.of(item, where) for item in arguments]
             is_uniform = all(item == items[0] for item in items) and bool(items)
             each = {"items": items[0]} if is_uniform else {"prefixItems": items}
             return {"type": "array", **each, "minItems": len(items), "maxItems": len(items)}
-        if origin in _ARRAYS:
+        if origin in LISTS:
             return {"type": "array", "items": self.of(arguments[0], where)}
         if origin in (dict, Mapping) and arguments[0] is str:
             return {"type": "object", "additionalProperties": self.of(arguments[1], where)}
@@ -260,22 +265,6 @@ class _Writer:
             if self._forbid_unknown and "properties" in each:
                 each.setdefault("additionalProperties", False)
         return dict(schema)
-
-
-def _annotations(metadata: Iterable[Any]) -> dict[str, Any]:
-    """Return the keywords of ``Annotated``: a text describes, annotated-types and pydantic give the constraints."""
-    results: dict[str, Any] = {}
-    for each in metadata:
-        text = each if isinstance(each, str) else getattr(each, "description", None)
-        if isinstance(text, str):
-            results.setdefault("description", text)
-        results |= _annotations(getattr(each, "metadata", ()))  # a field of pydantic holds its constraints
-        results |= {
-            keyword: getattr(each, name)
-            for name, keyword in _CONSTRAINTS.items()
-            if isinstance(getattr(each, name, None), str | int | float)
-        }
-    return results
 
 
 def _of_words(members: Iterable[Any], where: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
@@ -11,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from crosswalk.codec.problems import shortened
-from crosswalk.schemas.report import Check, Fault, Finding, Report, SchemaDefinitionError
+from crosswalk.schemas.report import Check, ExactFloat, Fault, Finding, Report, SchemaDefinitionError
 from crosswalk.text import json_type_name
 
 __all__ = ["KEYWORDS", "TYPES", "anything", "names_of", "of_type", "of_words", "read_datetime", "rule"]
@@ -118,10 +119,7 @@ _NUMBERS: Final[dict[str, tuple[_Holds, str]]] = {
     "maximum": (lambda value, bound: value <= bound, "must be <= {}"),
     "exclusiveMinimum": (lambda value, bound: value > bound, "must be > {}"),
     "exclusiveMaximum": (lambda value, bound: value < bound, "must be < {}"),
-    "multipleOf": (
-        lambda value, bound: Decimal(str(value)) % Decimal(str(bound)) == 0,
-        "must be a multiple of {}",
-    ),
+    "multipleOf": (lambda value, bound: value % bound == 0, "must be a multiple of {}"),
 }
 _SIZES: Final[dict[str, tuple[type[Any], _Holds, str]]] = {
     "minLength": (str, lambda size, bound: size >= bound, "must have at least {} characters"),
@@ -135,15 +133,25 @@ KEYWORDS: Final = frozenset((*_NUMBERS, *_SIZES, "pattern", "format", "uniqueIte
 """The keywords that :func:`rule` knows."""
 
 
-def rule(key: str, bound: Any) -> Check:
-    """Return the check of keyword *key*, one of :data:`KEYWORDS`, with the value *bound*.
+def rule(key: str, bound: Any, schema: dict[str, Any]) -> Check:
+    """Return the check of keyword *key* of *schema*, one of :data:`KEYWORDS`, with the value *bound*.
 
     Raises:
         SchemaDefinitionError: *bound* is a pattern that is not a regular expression.
     """
     if key in _NUMBERS:
         holds, raw = _NUMBERS[key]
-        return _where(lambda value: type(value) not in (int, float) or holds(value, bound), raw.format(bound))
+        is_decimal = "decimal" in [each.get("format") for each in (schema, *schema.get("anyOf", ()))]
+
+        def keeps(value: Any) -> bool:
+            number = _number(value, is_decimal)
+            if number is None:
+                return True
+            if type(number) is Decimal or (key == "multipleOf" and float in (type(bound), type(number))):
+                return holds(Decimal(str(number)), Decimal(str(bound)))
+            return holds(number, bound)
+
+        return _where(keeps, raw.format(bound))
     if key in _SIZES:
         kind, fits, raw = _SIZES[key]
         return _where(lambda value: type(value) is not kind or fits(len(value), bound), raw.format(bound))
@@ -176,6 +184,16 @@ def rule(key: str, bound: Any) -> Check:
         return value
 
     return check
+
+
+def _number(value: Any, is_decimal: bool) -> int | float | Decimal | None:
+    """The number that *value* is, with the digits of its text, or ``None`` if it is not a number."""
+    if type(value) is ExactFloat:
+        return Decimal(value.text)
+    if type(value) is str and is_decimal:
+        with contextlib.suppress(ValueError):  # which the format reports
+            return _read_decimal(value)
+    return value if type(value) in (int, float) else None
 
 
 def _are_unique(items: list[Any]) -> bool:

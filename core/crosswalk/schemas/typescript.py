@@ -9,12 +9,22 @@ import orjson
 __all__ = ["as_typescript"]
 
 _NAMES: Final = {"integer": "integer", "array": "any[]", "object": "object"}
+_RULES: Final = (
+    "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems",
+    "maxItems", "minProperties", "maxProperties", "pattern", "format",
+)  # fmt: skip
 
 
 def as_typescript(schema: dict[str, Any]) -> str:
     """The type that *schema* describes, the types that it refers to before it."""
-    parts = [f"type {name} = {_type(each, '')}" for name, each in schema.get("$defs", {}).items()]
-    return "\n\n".join([*parts, _type(schema, "")])
+    parts = [f"type {name} = {_limited_type(each, '')}" for name, each in schema.get("$defs", {}).items()]
+    return "\n\n".join([*parts, _limited_type(schema, "")])
+
+
+def _limited_type(schema: Any, indent: str) -> str:
+    """The type with its rules, in a place without a line of its own."""
+    rules = _rules(schema) if isinstance(schema, dict) else []
+    return f"{_type(schema, indent)} /* {', '.join(rules)} */" if rules else _type(schema, indent)
 
 
 def _type(schema: Any, indent: str) -> str:
@@ -27,16 +37,16 @@ def _type(schema: Any, indent: str) -> str:
         return " | ".join(orjson.dumps(word).decode() for word in words)
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            return " | ".join(_type(each, indent) for each in schema[key])
+            return " | ".join(_limited_type(each, indent) for each in schema[key])
     if schema.get("properties"):
         return _object(schema, indent)
     if "prefixItems" in schema:
-        return f"[{', '.join(_type(each, indent) for each in schema['prefixItems'])}]"
+        return f"[{', '.join(_limited_type(each, indent) for each in schema['prefixItems'])}]"
     if "items" in schema:
-        item = _type(schema["items"], indent)
-        return f"({item})[]" if " | " in item else f"{item}[]"
+        item = _limited_type(schema["items"], indent)
+        return f"({item})[]" if " | " in item or item.endswith("*/") else f"{item}[]"
     if isinstance(schema.get("additionalProperties"), dict):
-        return f"{{ [key: string]: {_type(schema['additionalProperties'], indent)} }}"
+        return f"{{ [key: string]: {_limited_type(schema['additionalProperties'], indent)} }}"
     types = schema.get("type", "any")
     return " | ".join(_NAMES.get(each, each) for each in ([types] if isinstance(types, str) else types))
 
@@ -56,10 +66,10 @@ def _comment(schema: Any) -> str:
     """The parts that the type does not express: the description, and the rules."""
     if not isinstance(schema, dict):
         return ""
-    rules = [
-        f"{key} {schema[key]}"
-        for key in ("minimum", "maximum", "minLength", "maxLength", "pattern", "format")
-        if key in schema
-    ]
-    raw = [text for text in (" ".join(str(schema.get("description", "")).split()), ", ".join(rules)) if text]
+    description = " ".join(str(schema.get("description", "")).split())
+    raw = [text for text in (description, ", ".join(_rules(schema))) if text]
     return f"  // {'; '.join(raw)}" if raw else ""
+
+
+def _rules(schema: dict[str, Any]) -> list[str]:
+    return [f"{key} {schema[key]}" for key in _RULES if key in schema]

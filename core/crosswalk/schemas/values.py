@@ -36,6 +36,7 @@ def answer_converter() -> CanonicalConverter:
     """
     made = converter()
     made.register_structure_hook(Decimal, lambda value, _: _decimal(value))
+    made.register_structure_hook(float, lambda value, _: float(value))  # an ExactFloat too
     made.register_structure_hook(datetime, lambda value, _: read_datetime(value))
     made.register_structure_hook(time, lambda value, _: time.fromisoformat(value))
     made.register_unstructure_hook(time, time.isoformat)
@@ -62,7 +63,7 @@ def _typed_dict(cls: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
     """A separate hook, as cattrs does not see ``NotRequired`` in annotations that are texts."""
     kinds = {field.key: field.kind for field in fields_of(cls)}
     return lambda value, _: {
-        key: made.structure(value[key], kind) for key, kind in kinds.items() if key in value
+        key: made.get_structure_hook(kind)(value[key], kind) for key, kind in kinds.items() if key in value
     }
 
 

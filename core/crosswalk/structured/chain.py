@@ -10,13 +10,13 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.schemas.check import folded_key
-from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
+from crosswalk.structured.decode import NO_JSON, loads
 from crosswalk.structured.marks import ANSWER_NAMES, HEADING
 from crosswalk.structured.reader import Reading, UnreadableError, read_json
 from crosswalk.structured.reason import Choice, Partial, Prose, ReasonCode, Stage, as_choice
 from crosswalk.structured.remainder import continues, is_among_own_keys, is_elided, is_operand, member_keys
 from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
-from crosswalk.structured.scan import Kind, Region, scan
+from crosswalk.structured.scan import Kind, Place, Region, scan
 from crosswalk.structured.schema import Schema, reason_of
 from crosswalk.structured.strings import SPACE
 from crosswalk.structured.versions import SchemaVersions
@@ -29,15 +29,6 @@ T = TypeVar("T")
 _Schema: TypeAlias = Schema[Any] | SchemaVersions[Any]
 Read: TypeAlias = Callable[[Any], Candidate[T]]
 """Makes a candidate of decoded JSON. Never raises."""
-
-_TOO_DEEP: Final[Candidate[Any]] = Candidate(
-    None, (Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED),)
-)
-
-
-def candidate_of(read: Read[T], data: Any) -> Candidate[T]:
-    """Return the candidate that *read* makes of *data*, a result of :func:`loads`. Never raises."""
-    return _TOO_DEEP if data is TOO_DEEP else read(data)
 
 
 def extract_json(text: str) -> str | None:
@@ -107,7 +98,7 @@ def run_chain(
     data = loads(text, is_exact=is_exact)
     best = None
     if data is not NO_JSON:
-        best = read(data) if data is not TOO_DEEP else _TOO_DEEP
+        best = read(data)
     if lap is not None:
         lap("parse")
     if best is not None:
@@ -239,9 +230,13 @@ class _Search(Generic[T]):
         problem = self._problem_around(valid[-1], regions, results)
         if problem is not None and problem is not ReasonCode.AMBIGUOUS:
             return self._failure(problem, keep=problem is ReasonCode.TRUNCATED)
-        others = [regions[at] for at in valid if not _is_same(results[at], last)]
-        choice = _choice(self._text, others, region) if others else None
-        if (others and choice is None) or problem is not None:
+        equal: list[int] = []
+        others: list[int] = []
+        for each in valid:
+            (equal if _is_same(results[each], last) else others).append(each)
+        choice = _choice(self._text, [regions[each] for each in others], region) if others else None
+        counts = any(self._counts(regions[at], results[at].data) for at in equal)
+        if (others and (choice is None or not counts)) or problem is not None:
             different = {results[at].payload: results[at].candidate.value for at in valid}
             values = tuple(value for value in different.values() if value is not None)
             return ParseResult(None, Stage.FAILURE, self._ended or ReasonCode.AMBIGUOUS, candidates=values)
@@ -251,10 +246,22 @@ class _Search(Generic[T]):
         has_prose = before.removesuffix(ticks) or after.removeprefix(ticks) or last.has_comments
         if has_prose and self._prose is Prose.REFUSE:
             return attrs.evolve(self._failure(ReasonCode.PROSE, keep=False), before=before, after=after)
-        first = next(results[at] for at in valid if _is_same(results[at], last))
+        if not counts:
+            return _failed(ReasonCode.EXTRACTION_FAILED, self._ended, _NOT_ALONE)
+        first = results[equal[0]]
         given = _given(first.stage, first.candidate, self._ended, choice)
         given = _with_fields(given, last.data, self._schema)
         return attrs.evolve(given, before=before, after=after)
+
+    def _counts(self, region: Region, data: Any) -> bool:
+        """Whether *data* may be the answer: it has a key of the schema, or its place in the text shows it.
+
+        Brackets are common in prose and programs. An empty pair says so little that it must stand alone.
+        """
+        if _has_key(data, self._names):
+            return True
+        place = self._scan.place(region)
+        return place is Place.ALONE or (place is Place.LINE and bool(data))
 
     def _is_begun(self, cut: Region) -> bool:
         """Whether *cut* may be an object, and no list of prose nor the end of ``:-{``."""
@@ -268,7 +275,7 @@ class _Search(Generic[T]):
             return None
         text = self._scan.prose()
         data = loads(text, is_exact=self._is_exact)
-        candidate = candidate_of(self._read, text if data is NO_JSON and self._schema.is_enum else data)
+        candidate = self._read(text if data is NO_JSON and self._schema.is_enum else data)
         return None if candidate.value is None else _given(Stage.EXTRACT, candidate, self._ended)
 
     def _problem_around(self, at: int, regions: list[Region], results: list[_Found[T]]) -> ReasonCode | None:
@@ -349,7 +356,7 @@ class _Search(Generic[T]):
             raise
 
     def _found(self, text: str, stage: Stage, data: Any) -> _Found[T]:
-        candidate = candidate_of(self._read, data)
+        candidate = self._read(data)
         payload = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
         return self._store(_Found(text, stage, candidate, data, payload))
 
@@ -381,7 +388,11 @@ class _Search(Generic[T]):
             return failed
         if self._partial is Partial.CLOSE and not reading.is_between:
             return failed
-        failed = _with_fields(failed, reading.value, self._schema, reading.open_key)
+        counts = self._counts(cut, reading.value)
+        if counts or not reading.value:
+            failed = _with_fields(failed, reading.value, self._schema, reading.open_key)
+        if not counts:
+            return failed
         given, goes_on = self._partially(reading)
         if given.value is not None and not (
             self._is_stream and any(given.defaulted.get(each) for each in reading.open)
@@ -435,6 +446,21 @@ def _keys(data: Any) -> frozenset[str]:
     if type(data) is dict:
         return frozenset(map(folded_key, data)).union(*(map(_keys, data.values()) if len(data) == 1 else ()))
     return frozenset[str]().union(*map(_keys, data)) if type(data) is list else frozenset()
+
+
+def _has_key(data: Any, names: frozenset[str]) -> bool:
+    """Whether an object anywhere in *data* has one of the keys *names*, as :func:`folded_key` writes them."""
+    if type(data) is dict:
+        return bool(names) and (
+            any(folded_key(key) in names for key in data)
+            or any(_has_key(each, names) for each in data.values())
+        )
+    return type(data) is list and bool(names) and any(_has_key(each, names) for each in data)
+
+
+_NOT_ALONE: Final[Candidate[Any]] = Candidate(
+    None, (Violation("brackets among other text are no answer", code=ReasonCode.EXTRACTION_FAILED),)
+)
 
 
 def _closeness(candidate: Candidate[Any]) -> int:

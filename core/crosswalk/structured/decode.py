@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import Enum
 from typing import Any, Final
 
 import orjson
@@ -10,13 +11,21 @@ import orjson
 from crosswalk.schemas.report import ExactFloat
 from crosswalk.types.json import load_json
 
-__all__ = ["MAX_DEPTH", "NO_JSON", "TOO_DEEP", "ExactFloat", "is_too_deep", "loads"]
+__all__ = ["MAX_DEPTH", "NO_JSON", "TOO_DEEP", "ExactFloat", "Unread", "is_too_deep", "loads"]
 
-NO_JSON: Final = object()
-"""The result of :func:`loads` for text that is not JSON."""
 
-TOO_DEEP: Final = object()
-"""The result of :func:`loads` for JSON that is nested deeper than :data:`MAX_DEPTH`."""
+class Unread(Enum):
+    """The result of :func:`loads` where there is no decoded JSON. No schema admits it, whatever its type."""
+
+    NO_JSON = "not JSON"
+    TOO_DEEP = "nested too deeply"
+
+
+NO_JSON: Final = Unread.NO_JSON
+"""The result for text that is not JSON."""
+
+TOO_DEEP: Final = Unread.TOO_DEEP
+"""The result for JSON that is nested deeper than :data:`MAX_DEPTH`."""
 
 MAX_DEPTH: Final = 100
 """The greatest depth of nested arrays and objects. Deeper JSON could be neither shown nor written again."""

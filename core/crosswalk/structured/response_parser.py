@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.structured.cache import AnswerCache
-from crosswalk.structured.chain import candidate_of, extract_json, repair_json
+from crosswalk.structured.chain import extract_json, repair_json
 from crosswalk.structured.decode import NO_JSON, loads
 from crosswalk.structured.default_cache import ResponseMetrics
 from crosswalk.structured.metrics import ParserMetrics
@@ -166,7 +166,7 @@ class ResponseValidator:
         data = loads(json_str)
         if data is NO_JSON:
             return None, ["not JSON @ $"], ReasonCode.INVALID_JSON
-        candidate = candidate_of(_read, data)
+        candidate = _read(data)
         _, errors, reason = _verdict(candidate.violations)
         return candidate.value, errors, reason
 

@@ -27,7 +27,7 @@ from crosswalk.structured.reader import UnreadableError, read_json
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.strings import QUOTES, SPACE, STRINGS, decode_string
 
-__all__ = ["Kind", "Region", "Scan", "scan"]
+__all__ = ["Kind", "Place", "Region", "Scan", "scan"]
 
 # An object or array as JSON, Python, JavaScript and careless models begin it; not the braces of prose.
 _OPENER: Final = (
@@ -42,6 +42,7 @@ _STRING_OF_JSON: Final = re.compile(r'"((?:[^"\\]|\\.)*+)("?)', re.DOTALL)
 _STRUCTURE: Final = re.compile(rf"[{QUOTES}{{}}\[\]\uff5b\uff5d\uff3b\uff3d,:#]|\n[ \t]*+(?:```|~~~)|//|/\*")
 _BLANK: Final = re.compile(rf"{SPACE}*+")
 _ANNOUNCED: Final = re.compile(r"(?:[:\uff1a][*_]*|<[A-Za-z]\w*>)\Z")
+_INTRODUCED: Final = re.compile(r"(?:[:\uff1a][*_]*+|(?<![=!<>])=)[ \t]*+\Z")
 _SPACE_TO_END: Final = re.compile(r"\s*+\Z")
 _LINE: Final = re.compile(r"[^\n]*+")
 _COMMENT: Final = {"//": _LINE, "#": _LINE, "/*": re.compile(r".*?\*/", re.DOTALL)}
@@ -74,6 +75,20 @@ class Kind(Enum):
     REASONING = auto()
     HIDDEN = auto()
     """The output of a tool, a comment, or struck text. It counts as prose."""
+
+
+class Place(Enum):
+    """The place of a region in the text."""
+
+    ALONE = auto()
+    """The whole text, the first thing in a fence, or all that stands between two tags or other marks."""
+    LINE = auto()
+    """It begins its line, or stands behind ``:`` or ``=``, and it ends its line."""
+    SENTENCE = auto()
+    """Anywhere else."""
+
+
+_MARKS: Final = (Kind.FENCE, Kind.TAG, Kind.REASONING, None)  # None: the beginning or end of the text
 
 
 @attrs.define
@@ -169,6 +184,23 @@ class Scan:
         at = bisect_left(self._spans, region.end, key=itemgetter(0))
         begin, _, kind = self._spans[at] if at < len(self._spans) else (self._end, self._end, None)
         return self.text[region.end : begin], kind
+
+    def place(self, region: Region) -> Place:
+        """The place of *region*. Ticks of code around it do not matter."""
+        at = bisect_left(self._spans, region.start, key=itemgetter(0))
+        _, begin, kind = self._spans[at - 1] if at else (0, self._start, None)
+        before, (after, next_kind) = self.text[begin : region.start], self.follower(region)
+        ticks = before[len(before.rstrip("`")) :]
+        if after.startswith(ticks):
+            before, after = before[: len(before) - len(ticks)], after[len(ticks) :]
+        is_parted = kind in _MARKS and next_kind in _MARKS
+        if region.is_fenced or (is_parted and not before.strip() and not after.strip()):
+            return Place.ALONE
+        line = before.rpartition("\n") if kind not in _MARKS else ("", "\n", before.rpartition("\n")[2])
+        begins = (line[1] and not line[2].strip()) or _INTRODUCED.search(before)
+        rest, is_ended, _ = after.partition("\n")
+        ends = not rest.strip(" \t\r;") and (is_ended or next_kind in _MARKS)
+        return Place.LINE if begins and ends else Place.SENTENCE
 
     def soft_answer(self) -> Scan | None:
         """Return the last block of reasoning under a name that an answer may have, if it contains nothing but one object."""

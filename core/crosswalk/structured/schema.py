@@ -18,6 +18,7 @@ from crosswalk.schemas.json_schema import schema_of, strict_form
 from crosswalk.schemas.report import MOST, Check, ExactFloat, Fault, Report
 from crosswalk.schemas.typescript import as_typescript
 from crosswalk.schemas.values import answer_converter, value_to_json
+from crosswalk.structured.decode import TOO_DEEP, Unread
 from crosswalk.structured.reason import ReasonCode, SchemaDefinitionError
 from crosswalk.structured.result import Candidate, Violation
 from crosswalk.text import clean_message
@@ -222,6 +223,9 @@ class Schema(Generic[T]):
 
     def read(self, data: Any) -> Candidate[T]:
         """Return the value of decoded JSON, or ``None`` and its violations. Never raises."""
+        if type(data) is Unread:
+            code = ReasonCode.LIMIT_EXCEEDED if data is TOO_DEEP else ReasonCode.EXTRACTION_FAILED
+            return Candidate(None, (Violation(data.value, "$", code),))
         report, results = Report(), []
         try:
             checked = self._check(data, "$", report)

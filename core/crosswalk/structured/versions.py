@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
+from crosswalk.structured.decode import Unread
 from crosswalk.structured.reason import (
     MigrationError,
     ReasonCode,
@@ -159,6 +160,8 @@ class SchemaVersions(Generic[T]):
 
     def read(self, data: Any) -> Candidate[Any]:
         """Return the value of decoded JSON in its own version, its violations, and the version that it names."""
+        if type(data) is Unread:
+            return self._steps[self.default].schema.read(data)
         named = data.get(self.key, self.default) if type(data) is dict else self.default
         if type(named) is not str:
             message = f"expected string, got {json_type_name(named)}"

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 import pydantic
@@ -691,3 +691,38 @@ def test_what_a_thread_had_done_when_its_run_was_cancelled_is_its_result() -> No
 def test_limits_that_are_none(limits: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="must be"):
         ToolRunner(**limits)
+
+
+def test_a_call_beyond_a_limit_runs_nothing() -> None:
+    paid = []
+
+    @tool
+    def pay(
+        amount: Annotated[int, pydantic.Field(ge=1, le=100)],
+        note: Annotated[str, pydantic.Field(max_length=3, description="why")] = "",
+    ) -> str:
+        """Pay.
+
+        Args:
+            amount: how much.
+            note: not used, the annotation says it.
+        """
+        paid.append(amount)
+        return f"paid {amount}"
+
+    assert pay.parameters["properties"] == {
+        "amount": {"type": "integer", "minimum": 1, "maximum": 100, "description": "how much."},
+        "note": {"type": "string", "maxLength": 3, "description": "why", "default": ""},
+    }
+    results = run(
+        ToolRunner([pay]),
+        ToolCall("1", "pay", '{"amount": 100000}'),
+        ToolCall("2", "pay", '{"amount": 1, "note": "rent"}'),
+        ToolCall("3", "pay", '{"amount": 100, "note": "tea"}'),
+    )
+    assert [(result.outcome, result.error or result.output) for result in results] == [
+        ("invalid_arguments", "invalid arguments: must be <= 100 @ $.amount"),
+        ("invalid_arguments", "invalid arguments: must have at most 3 characters @ $.note"),
+        ("ok", "paid 100"),
+    ]
+    assert paid == [100]

@@ -451,3 +451,14 @@ def test_a_field_of_any_object_is_written_by_its_value() -> None:
         value: object
 
     assert value_to_json(Holds({"k": Decimal("1.50")})) == b'{"value":{"k":"1.50"}}'
+
+
+def test_a_float_beside_a_decimal_has_its_fraction() -> None:
+    @attrs.frozen
+    class Line:
+        price: Decimal
+        rate: float
+
+    value = StructuredParser(Line).parse('{"price": 1.50, "rate": 1.5}').value
+    assert value == Line(Decimal("1.50"), 1.5)
+    assert type(value.rate) is float

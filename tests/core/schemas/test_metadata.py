@@ -1,0 +1,305 @@
+"""The limits in the metadata of ``Annotated`` are told and checked, or refused, whatever holds them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
+
+import annotated_types as at
+import attrs
+import pydantic
+import pydantic.dataclasses
+import pytest
+
+from crosswalk import ToolCall
+from crosswalk.agent import Tool, ToolDefinitionError
+from crosswalk.errors import ToolCallArgumentsError
+from crosswalk.structured import Schema, SchemaDefinitionError, StructuredParser
+from crosswalk.types.json import dump_json
+
+Field: Any = pydantic.Field
+
+
+def as_dataclass(kind: Any) -> Any:
+    return dataclasses.make_dataclass("Held", [("x", kind)])
+
+
+def as_attrs(kind: Any) -> Any:
+    return attrs.make_class("Held", {"x": attrs.field(type=kind)})
+
+
+def as_typed_dict(kind: Any) -> Any:
+    return TypedDict("Held", {"x": kind})  # type: ignore[misc]
+
+
+def as_named_tuple(kind: Any) -> Any:
+    class Held(NamedTuple):
+        x: Any
+
+    Held.__annotations__["x"] = kind
+    return Held
+
+
+HOLDERS = [as_dataclass, as_attrs, as_typed_dict, as_named_tuple]
+
+
+def as_tool(kind: Any) -> Tool:
+    def run(x: Any) -> str:
+        """Run."""
+        return repr(x)
+
+    run.__annotations__["x"] = kind
+    return Tool.from_function(run)
+
+
+class Word(Enum):
+    SHORT = "a"
+    LONG = "bcd"
+
+
+LIMITS = [
+    (Annotated[int, Field(ge=1, le=100)], 100, 101, {"minimum": 1, "maximum": 100}),
+    (Annotated[int, at.Interval(gt=1, lt=5)], 4, 5, {"exclusiveMinimum": 1, "exclusiveMaximum": 5}),
+    (Annotated[int, at.MultipleOf(3)], 6, 7, {"multipleOf": 3}),
+    (Annotated[float, Field(multiple_of=0.1)], 0.3, 0.35, {"multipleOf": 0.1}),
+    (Annotated[str, Field(max_length=3)], "abc", "abcd", {"maxLength": 3}),
+    (Annotated[str, Field(min_length=2)], "ab", "a", {"minLength": 2}),
+    (Annotated[str, Field(pattern="^a")], "ab", "ba", {"pattern": "^a"}),
+    (Annotated[str, Field(pattern=re.compile("^a"))], "ab", "ba", {"pattern": "^a"}),
+    (Annotated[str, re.compile("^a")], "ab", "ba", {"pattern": "^a"}),
+    (Annotated[str, pydantic.StringConstraints(max_length=2, pattern="^a", strict=True)], "ab", "ba", {"maxLength": 2, "pattern": "^a"}),
+    (Annotated[str, at.Len(1, 2)], "ab", "abc", {"minLength": 1, "maxLength": 2}),
+    (Annotated[list[int], Field(min_length=1)], [1], [], {"minItems": 1}),
+    (Annotated[tuple[int, ...], at.MaxLen(1)], [1], [1, 2], {"maxItems": 1}),
+    (Annotated[set[int], at.MinLen(2)], [1, 2], [1, 1], {"minItems": 2, "uniqueItems": True}),
+    (Annotated[dict[str, int], at.MinLen(1)], {"a": 1}, {}, {"minProperties": 1}),
+    (Annotated[Literal["a", "bcd"], at.MaxLen(2)], "a", "bcd", {"maxLength": 2}),
+    (Annotated[Word, at.MaxLen(2)], "a", "bcd", {"maxLength": 2}),
+    (Annotated[int, at.Ge(Decimal("1.5"))], 2, 1, {"minimum": 1.5}),
+    (Annotated[Annotated[int, at.Ge(5), at.Le(9)], at.Ge(1), at.Le(20)], 5, 3, {"minimum": 5, "maximum": 9}),
+    (Annotated[Any, at.MaxLen(1)], [1], [1, 2], {"maxLength": 1, "maxItems": 1, "maxProperties": 1}),
+    (Annotated[NewType("Age", int), at.Ge(1)], 1, 0, {"minimum": 1}),
+    (pydantic.PositiveInt, 1, 0, {"exclusiveMinimum": 0}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "good", "bad", "told"), LIMITS, ids=str)
+@pytest.mark.parametrize("hold", HOLDERS)
+def test_a_limit_of_a_class_is_told_and_checked(
+    hold: Callable[[Any], Any], kind: Any, good: Any, bad: Any, told: dict[str, Any]
+) -> None:
+    parser: StructuredParser[Any] = StructuredParser(hold(kind))
+    assert told.items() <= parser.schema.json_schema()["properties"]["x"].items()  # type: ignore[union-attr]
+    for keyword in told.keys() - {"uniqueItems"}:
+        assert f"{keyword} {told[keyword]}" in parser.schema.instructions()  # type: ignore[union-attr]
+    assert parser.parse(dump_json({"x": good}).decode()).ok
+    result = parser.parse(dump_json({"x": bad}).decode())
+    assert (result.value, result.reason) == (None, "invariant_violation")
+    assert all(error.endswith("@ $.x") for error in result.errors)
+
+
+@pytest.mark.parametrize(("kind", "good", "bad", "told"), LIMITS, ids=str)
+def test_a_limit_of_a_bare_type_is_told_and_checked(
+    kind: Any, good: Any, bad: Any, told: dict[str, Any]
+) -> None:
+    parser: StructuredParser[Any] = StructuredParser(kind)
+    assert told.items() <= parser.schema.json_schema().items()  # type: ignore[union-attr]
+    for keyword in told.keys() - {"uniqueItems"}:
+        assert f"{keyword} {told[keyword]}" in parser.schema.instructions()  # type: ignore[union-attr]
+    assert parser.parse(dump_json(good).decode()).ok
+    assert parser.parse(dump_json(bad).decode()).reason == "invariant_violation"
+
+
+@pytest.mark.parametrize(("kind", "good", "bad", "told"), LIMITS, ids=str)
+def test_a_limit_of_a_tool_is_told_and_checked(kind: Any, good: Any, bad: Any, told: dict[str, Any]) -> None:
+    tool = as_tool(kind)
+    assert told.items() <= tool.parameters["properties"]["x"].items()
+    tool.read_arguments(ToolCall("c", "run", dump_json({"x": good}).decode()))
+    with pytest.raises(ToolCallArgumentsError, match=r"invalid arguments: .* @ \$\.x"):
+        tool.read_arguments(ToolCall("c", "run", dump_json({"x": bad}).decode()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (Annotated[int | None, at.Ge(1)], ["1", "null"], "0"),
+        (Annotated[str | list[int], at.MinLen(1)], ['"a"', "[1]"], "[]"),
+        (Annotated[Decimal, at.Ge(Decimal("0.1"))], ["0.1", '"0.1"', "1"], '"0.09"'),
+        (Annotated[Decimal, at.Ge(Decimal("0.1"))], ["0.1"], "0.09999999999999999999"),
+        (Annotated[Decimal | None, at.Lt(1)], ['"0.9"', "null"], '"1.0"'),
+        (list[Annotated[str, at.MaxLen(1)]], ['["a"]'], '["ab"]'),
+        (Annotated[int, at.MultipleOf(3)], [str(3 * 10**40)], str(3 * 10**40 + 1)),
+    ],
+    ids=str,
+)
+def test_a_limit_holds_wherever_its_value_is(kind: Any, good: list[str], bad: str) -> None:
+    parser: StructuredParser[Any] = StructuredParser(dict[str, kind])
+    for text in good:
+        assert parser.parse(f'{{"x": {text}}}').ok, text
+    assert parser.parse(f'{{"x": {bad}}}').reason == "invariant_violation"
+
+
+def test_a_limit_of_a_float_holds_beside_a_decimal() -> None:
+    @attrs.frozen
+    class Line:
+        price: Decimal
+        rate: Annotated[float, at.Ge(1)]
+        share: Decimal | None = attrs.field(default=None, metadata={"json_schema": {"maximum": 1}})
+
+    parser = StructuredParser(Line)
+    assert parser.parse('{"price": 1.50, "rate": 1.5, "share": "0.5"}').ok
+    assert parser.parse('{"price": 1.50, "rate": 0.5}').errors == ["must be >= 1 @ $.rate"]
+    assert parser.parse('{"price": 1, "rate": 1, "share": "1.5"}').errors == ["must be <= 1 @ $.share"]
+    assert parser.parse('{"price": 1, "rate": 1, "share": "half"}').reason == "schema_type_error"
+
+
+class Even:
+    """A validator of a user's own, as pydantic knows them."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        raise NotImplementedError
+
+
+@attrs.frozen
+class Book:
+    title: str
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (Annotated[int, pydantic.AfterValidator(abs)], "AfterValidator"),
+        (Annotated[int, pydantic.BeforeValidator(abs)], "BeforeValidator"),
+        (Annotated[int, pydantic.PlainValidator(abs)], "PlainValidator"),
+        (Annotated[int, pydantic.WrapValidator(lambda value, handler: value)], "WrapValidator"),
+        (Annotated[int, at.Predicate(bool)], "Predicate"),
+        (Annotated[int, at.Not(bool)], "Not"),
+        (Annotated[int, at.Ge(1), at.Predicate(bool)], "Predicate"),
+        (Annotated[datetime, at.Timezone(None)], "Timezone"),
+        (Annotated[date, at.Gt(date(2020, 1, 1))], "gt"),
+        (Annotated[Decimal, Field(max_digits=3)], "max_digits"),
+        (Annotated[str, pydantic.StringConstraints(strip_whitespace=True)], "strip_whitespace"),
+        (pydantic.UUID4, "UuidVersion"),
+        (Annotated[int, Even()], "Even"),
+        (Annotated[int, Even], "Even"),
+        (Annotated[str, at.Ge("b")], "ge"),
+        (Annotated[str, at.Ge(1)], "ge"),
+        (Annotated[bool, at.Ge(1)], "ge"),
+        (Annotated[float, at.Le(math.inf)], "le"),
+        (Annotated[float, at.Le(Decimal("0.1234567890123456789"))], "le"),
+        (Annotated[Book, at.MinLen(1)], "min_length"),
+        (Annotated[date, at.MinLen(1)], "min_length"),
+        (Annotated[str, Field(pattern=re.compile("a", re.IGNORECASE))], "pattern"),
+        (Annotated[str, Field(pattern=5)], "pattern"),
+        (Annotated[Annotated[str, Field(pattern="a")], Field(pattern="b")], "pattern"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_a_limit_that_would_not_be_checked_is_refused(kind: Any, name: str) -> None:
+    cause = rf"{name} would not be checked, as .*; put it into a pydantic model, or check the value"
+    with pytest.raises(SchemaDefinitionError, match=cause):
+        Schema(kind)
+    for hold in HOLDERS:
+        with pytest.raises(SchemaDefinitionError, match=rf"Held\.x: {cause}"):
+            Schema(hold(kind))
+    with pytest.raises(ToolDefinitionError, match=rf"tool 'run': .*x: {cause}"):
+        as_tool(kind)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        5,
+        object(),
+        {"a": [1]},
+        at.Unit("m"),
+        at.doc("how many"),
+        at.Interval(),
+        pydantic.Strict(),
+        pydantic.AllowInfNan(False),
+        pydantic.PlainSerializer(str),
+        Field(strict=True, allow_inf_nan=False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_metadata_that_limits_nothing_is_ignored(metadata: Any) -> None:
+    assert Schema(Annotated[float, metadata]).json_schema() == Schema(float).json_schema()
+    assert as_tool(Annotated[float, metadata]).parameters == as_tool(float).parameters
+
+
+@pytest.mark.parametrize("hold", HOLDERS)
+def test_metadata_needs_no_hash(hold: Callable[[Any], Any]) -> None:
+    kind = Annotated[list[Annotated[int, at.Ge(1), {"a": [1]}]], [2]]
+    parser: StructuredParser[Any] = StructuredParser(hold(kind))
+    assert parser.parse('{"x": [1]}').ok
+    assert parser.parse('{"x": [0]}').errors == ["must be >= 1 @ $.x[0]"]
+    assert StructuredParser(kind).parse("[1]").value == [1]
+    assert as_tool(kind).read_arguments(ToolCall("c", "run", '{"x": [1]}')) == {"x": [1]}
+
+
+def test_every_time_has_a_zone() -> None:
+    assert Schema(Annotated[datetime, at.Timezone(...)]).json_schema() == Schema(datetime).json_schema()
+
+
+def test_attributes_of_these_names_are_limits_whatever_their_object() -> None:
+    @dataclasses.dataclass
+    class Meta:  # as msgspec's
+        ge: Any = None
+        max_length: Any = None
+        description: Any = None
+
+    assert Schema(Annotated[int, Meta(ge=2, description="many")]).json_schema() == {
+        **Schema(int).json_schema(),
+        "minimum": 2,
+        "description": "many",
+    }
+    assert Schema(Annotated[str, Meta(max_length=2, ge=print)]).json_schema()["maxLength"] == 2
+
+
+def test_a_field_in_the_place_of_a_default_is_refused() -> None:
+    @dataclasses.dataclass
+    class Order:
+        count: int = Field(3, ge=1)
+
+    def order(count: int = Field(3, ge=1)) -> None:
+        """Order."""
+
+    with pytest.raises(
+        SchemaDefinitionError, match=r"Order\.count: Field\(\) as a default would not be read"
+    ):
+        Schema(Order)
+    with pytest.raises(ToolDefinitionError, match=r"count: Field\(\) as a default would not be read"):
+        Tool.from_function(order)
+
+
+def test_a_dataclass_of_pydantic_checks_itself() -> None:
+    @pydantic.dataclasses.dataclass
+    class Order:
+        count: Annotated[int, pydantic.AfterValidator(at_most_three)]
+        note: str = Field(max_length=3, default="")
+
+    parser = StructuredParser(Order)
+    assert parser.parse('{"count": 3}').ok
+    assert parser.parse('{"count": 4}').reason == "invariant_violation"
+    assert parser.parse('{"count": 3, "note": "abcd"}').reason == "invariant_violation"
+
+
+def at_most_three(value: int) -> int:
+    if value > 3:
+        raise ValueError("too many")
+    return value
+
+
+def test_a_keyword_of_a_field_that_would_not_be_checked_is_refused() -> None:
+    @attrs.frozen
+    class Order:
+        count: int = attrs.field(metadata={"json_schema": {"not": {"const": 1}}})
+
+    with pytest.raises(SchemaDefinitionError, match="the keyword 'not' is not supported"):
+        Schema(Order)
