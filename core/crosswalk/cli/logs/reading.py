@@ -12,7 +12,7 @@ import orjson
 
 from crosswalk.cli.logs.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
-from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, fault_of, nameable
+from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, envelope_of, fault_of, nameable
 from crosswalk.mapping.normalize import DeltaStream, guessed, normalize, normalize_stream
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.registry import registry
@@ -206,6 +206,8 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
             f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT) or "there is no event in it"
         )
         raise DetectionError(f"no JSON can be read from its beginning; {why}")
+    if (key := envelope_of(events)) is not None:
+        raise DetectionError(f"there is an answer under {key!r}, in the envelope of a log")
     raise DetectionError(
         f"no provider recognizes it; say --provider: {nameable(ambiguous.known, ambiguous.broken)}"
     )
