@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -36,6 +37,43 @@ class Field:
             if value is not None:
                 return value
         return None
+
+
+@attrs.frozen
+class Condition:
+    """Values that a line may have at a path.
+
+    Attributes:
+        path: the path.
+        values: the values, as JSON.
+    """
+
+    path: Path
+    values: tuple[Any, ...]
+
+    def verdict(self, record: dict[str, Any]) -> bool | None:
+        """Return whether *record* has one of the values, or ``None`` if it has no value at the path."""
+        value = look_up(record, self.path)
+        if value is None:
+            return None
+        return any(type(value) is type(one) and value == one for one in self.values)
+
+
+def verdict_of(conditions: Iterable[Condition], record: dict[str, Any]) -> bool | None:
+    """Return whether *record* meets one of *conditions*, or ``None`` if it has no value at any of their paths."""
+    verdicts = {condition.verdict(record) for condition in conditions} - {None}
+    return any(verdicts) if verdicts else None
+
+
+def parse_condition(where: str, values: Any) -> Condition:
+    """Parse a path and its values.
+
+    Raises:
+        ValueError: *where* is not a path, or *values* is not an array.
+    """
+    if type(values) is not list or not values:
+        raise ValueError(f"{where}: expected the values in an array")
+    return Condition(parse_path(where), tuple(values))
 
 
 def parse_path(text: str) -> Path:

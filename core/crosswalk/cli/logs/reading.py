@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +58,14 @@ def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool =
         keep_raw: whether the response keeps the provider's own events.
 
     Raises:
+        RecordError: the log states the exchange without storing its answer.
         DetectionError: no provider is named, and it cannot be detected.
         PluginError: the provider cannot be used.
     """
+    if answer.record is not None and not answer.record.has_answer:
+        from crosswalk.records import RecordError
+
+        raise RecordError("the log does not store the answer", answer.record)
     return _deltas(answer, arguments, keep_raw)[0]
 
 
@@ -79,10 +85,17 @@ def _deltas(answer: Answer, arguments: argparse.Namespace, keep_raw: bool) -> tu
 
 
 def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> ChatResponse:
-    """The response of *answer*, with the arguments of :func:`deltas_of`. A record of a log is read in one piece."""
+    """The response of *answer*, with the arguments of :func:`deltas_of`. A record of a log is read in one piece.
+
+    A record without an answer gives a response with the facts that its log states.
+    """
     if answer.record is None:
         deltas, provider = _deltas(answer, arguments, keep_raw)
         response = deltas.until_done()
+    elif not answer.record.has_answer:
+        from crosswalk.records import stated_response
+
+        return stated_response(answer.record, clock=_clock(arguments))
     else:
         body = b"".join(answer.chunks)
         if arguments.provider is None and (stored := _stored(body)) is not None:
@@ -130,13 +143,17 @@ def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[by
 
 
 def _options(answer: Answer, arguments: argparse.Namespace, make_id: Callable[[], str]) -> dict[str, Any]:
-    created = getattr(arguments, "created", None)
     return {
         "status": arguments.status or answer.status or 200,
         "unknown": arguments.unknown,
         "id_factory": lambda: answer.id or make_id(),
-        "clock": lambda: created or now(),
+        "clock": _clock(arguments),
     }
+
+
+def _clock(arguments: argparse.Namespace) -> Callable[[], datetime]:
+    created = getattr(arguments, "created", None)
+    return lambda: created or now()
 
 
 def _digest(*chunks: bytes) -> hashlib._Hash:
