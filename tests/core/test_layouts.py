@@ -243,8 +243,8 @@ def test_a_layout_of_ones_own(tmp_path: Path) -> None:
         ("[fields]\nanswer = 'a'", "no field 'answer'; there are id, created"),
         ("[fields]\nid = 'a'", "a layout says where the answer or its counts stand"),
         (
-            "prompt_excludes = ['x']\n[states]\nprompt_tokens = 'a'",
-            "prompt_excludes: no count 'x'; there are cache_write_tokens, cached_tokens",
+            "excludes = ['x']\n[states]\nprompt_tokens = 'a'",
+            "excludes: no count 'x'; there are cache_write_tokens, cached_tokens, reasoning_tokens",
         ),
         ("[fields]\nresponse = 'a'\n[failed]\nstatus = 'failure'", "status: expected the values in an array"),
         ("[fields]\nresponse = 'a'\n[no_answer]\nstatus = []", "status: expected the values in an array"),

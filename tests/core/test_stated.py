@@ -24,7 +24,7 @@ from crosswalk.records import (
 )
 from crosswalk.types import ChatResponse, IncompleteReason, Provenance
 
-from .log_lines import CHAT, EPOCH, ISO, KINDS, TIME
+from .log_lines import CHAT, EPOCH, ISO, KINDS, TIME, attributes
 
 SPEND = {
     "request_id": "r1", "call_type": "acompletion", "startTime": ISO, "endTime": "2026-11-20T10:00:01.750Z", "model": "gpt-x",
@@ -208,12 +208,12 @@ def test_a_line_without_a_time_gets_one() -> None:
 def test_a_layout_of_counts_alone(tmp_path: Path) -> None:
     layout = own(
         tmp_path,
-        'prompt_excludes = ["cached_tokens"]\n[fields]\nmodel = "m"\n[states]\nprompt_tokens = "in"\ncached_tokens = "hit"\n'
+        'excludes = ["cached_tokens"]\n[fields]\nmodel = "m"\n[states]\nprompt_tokens = "in"\ncached_tokens = "hit"\n'
         "[failed]\nok = [false]\n",
     )
     found = stated_response(read({"m": "gpt-x", "in": 1, "hit": 2, "ok": True}, layout))
     assert (found.model, found.usage.prompt_tokens, found.metadata.provider_id) == ("gpt-x", 3, "unknown")
-    assert stated_response(read({"hit": 2}, layout)).usage.cached_tokens == 2
+    assert stated_response(read({"hit": 2}, layout)).usage.prompt_tokens == 0
     assert mapped(read({"ok": False}, layout)).error_info is not None
     with pytest.raises(RecordError, match="^response: no answer$"):
         read({"m": "gpt-x"}, layout)
@@ -236,3 +236,99 @@ def test_a_layout_can_be_described(name: str) -> None:
 def test_langfuse_counts_without_an_output() -> None:
     found = mapped(read(KINDS["Langfuse, a message"].line | {"output": None}))
     assert (found.error_info, found.usage.prompt_tokens, found.usage.completion_tokens) == (None, 3, 2)
+
+
+CLOUDFLARE = {
+    "id": "r1", "created_at": ISO, "duration": 1500, "provider": "openai", "model": "gpt-x", "status_code": 200, "success": True,
+    "tokens_in": 950, "tokens_out": 40, "cost": 0.01, "cached": False,
+}  # fmt: skip
+LANGFUSE = {
+    "id": "r1", "traceId": "t1", "type": "GENERATION", "startTime": ISO, "model": "gpt-x", "output": None, "level": "DEFAULT",
+    "statusMessage": "from the cache", "costDetails": {"total": 0.01},
+    "usageDetails": {"input": 100, "cache_read_input_tokens": 800, "cache_creation_input_tokens": 50, "output": 30,
+                     "output_reasoning_tokens": 10, "total": 990},
+}  # fmt: skip
+PORTKEY = {
+    "id": "r1", "created_at": ISO, "ai_org": "openai", "ai_model": "gpt-x", "response_status_code": 200, "response": None,
+    "prompt_tokens": None, "req_units": 950, "res_units": 40, "cost": 1, "is_success": True, "metadata": {"_user": "u1"},
+}  # fmt: skip
+BEDROCK = {
+    "timestamp": ISO, "requestId": "r1", "modelId": "gpt-x",
+    "input": {"inputTokenCount": 100, "cacheReadInputTokenCount": 800, "cacheWriteInputTokenCount": 50},
+    "output": {"outputBodyS3Path": "s3://logs/r1", "outputTokenCount": 40},
+}  # fmt: skip
+SPAN = {
+    "traceId": "t1", "spanId": "r1", "startTimeUnixNano": "1795168800250000000", "status": {},
+    "attributes": attributes(
+        gen_ai__operation__name={"stringValue": "chat"}, gen_ai__request__model={"stringValue": "gpt-x"},
+        gen_ai__usage__input_tokens={"intValue": "950"}, gen_ai__usage__output_tokens={"intValue": "40"},
+        gen_ai__usage__cache_read__input_tokens={"intValue": "800"},
+    ),
+}  # fmt: skip
+OTHER_LOGS: dict[str, tuple[dict[str, Any], int | None]] = {
+    "Cloudflare's list of logs": (CLOUDFLARE, None),
+    "Cloudflare, a cut answer": (CLOUDFLARE | {"response_head": '{"id":"c", "obj', "response_head_complete": False}, None),
+    "Langfuse": (LANGFUSE, 800),
+    "Langfuse's export": (
+        {"id": "r1", "trace_id": "t1", "type": "GENERATION", "start_time": ISO, "model": "gpt-x", "output": "",
+         "total_cost": "0.01", "user_id": "u1", "usage_details": LANGFUSE["usageDetails"]},
+        800,
+    ),
+    "Portkey's export": (PORTKEY, None),
+    "Bedrock, the answer in S3": (BEDROCK, 800),
+    "a span without content": (SPAN, 800),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "cached"), OTHER_LOGS.values(), ids=OTHER_LOGS)
+def test_other_logs_state_their_counts_too(line: dict[str, Any], cached: int | None) -> None:
+    record = read(line)
+    found = stated_response(record)
+    assert (record.has_answer, found.error_info, found.id, found.model) == (False, None, "r1", "gpt-x")
+    assert (found.usage.prompt_tokens, found.usage.completion_tokens, found.usage.cached_tokens) == (
+        950,
+        40,
+        cached,
+    )
+    assert record.cost in (None, Decimal("0.01"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        CLOUDFLARE | {"success": False},
+        LANGFUSE | {"level": "ERROR", "statusMessage": None},
+        PORTKEY | {"is_success": False},
+        BEDROCK | {"errorCode": "ThrottlingException"},
+        SPAN | {"status": {"code": 2}},
+        SPAN | {"status": {"code": "STATUS_CODE_ERROR", "message": "too slow"}},
+    ],
+)
+def test_other_logs_state_their_failures_too(line: dict[str, Any]) -> None:
+    found = mapped(read(line))
+    assert found.error_info is not None
+    assert found.usage.prompt_tokens == 950
+
+
+def test_an_answer_beside_an_excluded_count_keeps_its_own() -> None:
+    usage = mapped(read(LANGFUSE | {"output": CHAT})).usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) == (3, 2, 800)
+
+
+def test_a_part_that_a_log_excludes_counts_with_its_whole_alone() -> None:
+    details = {"cache_read_input_tokens": 800, "output": 30, "output_reasoning_tokens": 10}
+    assert dict(read(LANGFUSE | {"usageDetails": details}).tokens) == {
+        "completion_tokens": 40,
+        "cached_tokens": 800,
+        "reasoning_tokens": 10,
+    }
+
+
+def test_a_span_of_opik_is_not_langfuses() -> None:
+    span = {"id": "0", "type": "llm", "start_time": ISO, "trace_id": "t", "output": {"choices": CHAT["choices"]}, "model": "m",
+            "usage": {"prompt_tokens": 3}}  # fmt: skip
+    assert read(span).layout is None
+
+
+def test_a_cost_may_be_in_cents() -> None:
+    assert read(PORTKEY | {"cost": 0.25}).cost == Decimal("0.0025")

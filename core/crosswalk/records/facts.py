@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plain_errors import CrosswalkError
-from crosswalk.records.layout import Layout
+from crosswalk.records.layout import PART_OF, Layout
 from crosswalk.records.paths import Field, Path, look_up
 from crosswalk.text import json_type_name
 from crosswalk.types._value import altered
@@ -162,11 +162,12 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
 
 
 def _tokens(record: dict[str, Any], layout: Layout) -> dict[str, int]:
-    """Return the token counts that *record* states, the prompt with what the log's own count leaves out."""
+    """Return the token counts that *record* states, each with the parts that the log's own count leaves out."""
     stated = {name: _count(field.read(record)) for name, field in layout.states.items()}
     tokens = {name: count for name, count in stated.items() if count is not None}
-    if "prompt_tokens" in tokens:
-        tokens["prompt_tokens"] += sum(tokens.get(name, 0) for name in layout.prompt_excludes)
+    for part in layout.excludes:
+        if part in tokens and (whole := PART_OF[part]) in tokens:
+            tokens[whole] += tokens[part]
     return tokens
 
 
@@ -244,7 +245,7 @@ def _status(value: Any, _: Field) -> int:
 def _seconds(value: Any, field: Field) -> Decimal:
     if type(value) not in (int, float, str, Decimal) or not (number := Decimal(str(value))).is_finite():
         raise InvalidOperation
-    return number / field.per_second
+    return number / field.per_unit
 
 
 def _time(value: Any, field: Field) -> datetime:
@@ -268,14 +269,14 @@ def _duration(value: Any, field: Field) -> timedelta:
     return duration
 
 
-def _cost(value: Any, _: Field) -> Decimal:
+def _cost(value: Any, field: Field) -> Decimal:
     try:
         cost = Decimal(str(value)) if type(value) in (int, float, str, Decimal) else None
     except InvalidOperation:
         cost = None
     if cost is None or not cost.is_finite() or abs(cost) >= 10**18:
         raise ValueError("an amount of money")
-    return cost
+    return cost / field.per_unit
 
 
 def _flag(value: Any, _: Field) -> bool:

@@ -42,11 +42,16 @@ FIELDS: Final = (
 _STATES: Final = (
     "prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens",
 )  # fmt: skip
-_IN_PROMPT: Final = {"cached_tokens", "cache_write_tokens"}
+PART_OF: Final = {
+    "cached_tokens": "prompt_tokens",
+    "cache_write_tokens": "prompt_tokens",
+    "reasoning_tokens": "completion_tokens",
+}
+"""The count that includes another one in ``UsageInfo``."""
 _ANSWER: Final = ("id", "model", "message", "finish_reason")
 _ERROR: Final = ("type", "code", "message")
 _KEYS: Final = {
-    *("title", "document", "requires", "dialect", "vendor", "strict", "prompt_excludes"),
+    *("title", "document", "requires", "dialect", "vendor", "strict", "excludes"),
     *("fields", "states", "failed", "no_answer", "answer", "error"),
 }
 _FIRST_LINES: Final = 20
@@ -66,7 +71,7 @@ class Layout:
         fields: the locations of the facts, by the names in :data:`FIELDS`.
         states: the locations of token counts that the line states itself, by their names in ``UsageInfo``. A line counts
             with them even if it does not store the answer.
-        prompt_excludes: the counts in *states* that the log does not include in its prompt tokens, as ``UsageInfo`` does.
+        excludes: the counts in *states* that the log leaves out of its prompt or completion tokens, unlike ``UsageInfo``.
         failed: the values that state a failure, and whose absence states a success. Empty if lines do not state it so.
         no_answer: the values of lines whose answer is not stored, such as a redacted one, or is not a message.
         answer: the locations of the parts of an answer, for a log that does not store the provider's body.
@@ -82,7 +87,7 @@ class Layout:
     vendor: str | None = None
     fields: Mapping[str, Field] = attrs.field(factory=dict)
     states: Mapping[str, Field] = attrs.field(factory=dict)
-    prompt_excludes: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
     failed: tuple[Condition, ...] = ()
     no_answer: tuple[Condition, ...] = ()
     answer: Mapping[str, Field] = attrs.field(factory=dict)
@@ -102,9 +107,7 @@ class Layout:
         """
 
         def fields(table: Mapping[str, Any]) -> dict[str, Field]:
-            return {
-                name: Field(tuple(map(tuple, at["paths"])), at["per_second"]) for name, at in table.items()
-            }
+            return {name: Field(tuple(map(tuple, at["paths"])), at["per_unit"]) for name, at in table.items()}
 
         def conditions(table: Iterable[Mapping[str, Any]]) -> tuple[Condition, ...]:
             return tuple(Condition(tuple(one["path"]), tuple(one["values"])) for one in table)
@@ -113,7 +116,7 @@ class Layout:
             **{
                 **described,
                 "requires": tuple(tuple(map(tuple, paths)) for paths in described["requires"]),
-                **{name: tuple(described[name]) for name in ("strict", "prompt_excludes")},
+                **{name: tuple(described[name]) for name in ("strict", "excludes")},
                 **{name: conditions(described[name]) for name in ("failed", "no_answer")},
                 **{name: fields(described[name]) for name in ("fields", "states", "answer", "error")},
             }
@@ -233,7 +236,7 @@ def _read(text: str, name: str) -> Layout:
         dialect=table.get("dialect"),
         vendor=table.get("vendor"),
         strict=tuple(table.get("strict", ())),
-        prompt_excludes=tuple(table.get("prompt_excludes", ())),
+        excludes=tuple(table.get("excludes", ())),
         fields=_fields(table.get("fields", {}), FIELDS),
         states=_fields(table.get("states", {}), _STATES),
         failed=_conditions(table.get("failed", {})),
@@ -241,10 +244,8 @@ def _read(text: str, name: str) -> Layout:
         answer=_fields(table.get("answer", {}), _ANSWER),
         error=_fields(table.get("error", {}), _ERROR),
     )
-    if unknown := {*layout.prompt_excludes} - _IN_PROMPT:
-        raise ValueError(
-            f"prompt_excludes: no count {min(unknown)!r}; there are {', '.join(sorted(_IN_PROMPT))}"
-        )
+    if unknown := {*layout.excludes} - PART_OF.keys():
+        raise ValueError(f"excludes: no count {min(unknown)!r}; there are {', '.join(sorted(PART_OF))}")
     has_answer = {"response", "response_base64"} & layout.fields.keys() or "message" in layout.answer
     if not has_answer and not layout.states:
         raise ValueError("a layout says where the answer or its counts stand: [fields] response = …")

@@ -14,8 +14,8 @@ Path: TypeAlias = tuple[str, ...]
 """The keys that lead from the object of a line to a value."""
 
 _STEP: Final = re.compile(r'\[(\d+)\]|\["([^"]+)"\]|\.?([^.\[\]"]+)')
-_UNIT: Final = re.compile(r"(.+)@(s|ms|us|ns)")
-_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_UNIT: Final = re.compile(r"(.+)@(s|ms|us|ns|cents)")
+_PER_UNIT: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000, "cents": 100}
 
 
 @attrs.frozen
@@ -24,11 +24,11 @@ class Field:
 
     Attributes:
         paths: the paths to try, in order. The first with a value counts.
-        per_second: how many units of a number make a second, for times and durations.
+        per_unit: how many of the log's units make a second, for times and durations, or a unit of money, for a cost.
     """
 
     paths: tuple[Path, ...]
-    per_second: int = 1
+    per_unit: int = 1
 
     def read(self, record: dict[str, Any]) -> Any:
         """Return the value in *record*, or ``None`` if no path has one."""
@@ -98,7 +98,9 @@ def parse_path(text: str) -> Path:
 
 
 def parse_field(text: str | list[str]) -> Field:
-    """Parse one path, or several to be tried in order. ``@ms`` after a path is the unit of a time or a duration.
+    """Parse one path, or several to be tried in order.
+
+    ``@ms`` after a path is the unit of a time or a duration, and ``@cents`` that of a cost.
 
     Raises:
         ValueError: one of them is not a path, or they have different units.
@@ -110,7 +112,7 @@ def parse_field(text: str | list[str]) -> Field:
         units.add(match[2] if match else "s")
     if len(units) != 1:
         raise ValueError("one field has one unit, and at least one path")
-    return Field(tuple(paths), _PER_SECOND[units.pop()])
+    return Field(tuple(paths), _PER_UNIT[units.pop()])
 
 
 def look_up(value: Any, path: Path) -> Any:
