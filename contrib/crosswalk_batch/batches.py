@@ -21,7 +21,7 @@ from crosswalk import normalize, registry
 from crosswalk.commands import Provider, provider_of
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.prices import check_prices, cost_of
-from crosswalk.records import Exchange, RecordError, read_record, with_facts
+from crosswalk.records import Exchange, RecordError, read_record, stated_response, with_facts
 from crosswalk.types import ChatResponse, Provenance
 from crosswalk_batch.arrow import schema, to_arrow
 from crosswalk_batch.columns import EPOCH, amount
@@ -114,6 +114,9 @@ def _mapped(
             partial = error.partial if isinstance(error, MappingError) else None
             if partial is not None:
                 partial = with_facts(partial, record.exchange)
+            elif record.exchange.tokens:  # they count although the answer cannot be read
+                partial = stated_response(record.exchange, clock=lambda: options.created or EPOCH)
+            if partial is not None:
                 _add_answer(record, partial, options)
             rejected.append((record, error.with_traceback(None), partial))  # the traceback holds much memory
         if record.line is not None:
@@ -234,7 +237,7 @@ def _values(batch: pa.RecordBatch, field: pa.Field) -> list[Any]:
 
 
 def _body(record: _Record, options: Options) -> bytes:
-    """Return the bytes of the answer of *record*, and fill in the other facts from its line.
+    """Return the bytes of the answer of *record*, empty if its log does not store it, and fill in the facts of its line.
 
     Raises:
         RecordError: the record has no answer.
@@ -248,8 +251,11 @@ def _body(record: _Record, options: Options) -> bytes:
             if error.exchange is not None:
                 record.exchange = _merged(record.exchange, error.exchange)
             raise
-        record.body, record.layout = read.body, read.layout or "plain"
+        record.layout = read.layout or "plain"
         record.exchange = _merged(record.exchange, read)
+        if not read.has_answer:
+            return b""
+        record.body = read.body
     if record.body is None:
         raise RecordError("no answer: null")
     return record.body
@@ -271,6 +277,8 @@ _FACTS: Final = tuple(field.name for field in attrs.fields(Exchange))
 def _response(record: _Record, options: Options) -> ChatResponse:
     body = _body(record, options)
     exchange, created = record.exchange, options.created or EPOCH
+    if not exchange.has_answer:
+        return stated_response(exchange, clock=lambda: created)
     status, named = options.status or exchange.status or 200, options.provider or exchange.provider
     provider = (
         provider_of(body, options.prefer, exchange.server, status=status)

@@ -65,6 +65,11 @@ def _shared(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _is_stated(row: dict[str, Any]) -> bool:
+    """Whether *row* holds only what the log states, without an answer."""
+    return ("message.content", "absent") in (row["metadata"]["provenance"] or ())
+
+
 def _answer(row: dict[str, Any]) -> ReportRow:
     usage, metadata = row["usage"] or {}, row["metadata"]
     unsaid = {path for path, word in metadata["provenance"] or () if word in ("absent", "cut")}
@@ -76,11 +81,13 @@ def _answer(row: dict[str, Any]) -> ReportRow:
     facts = _shared(row)
     facts["vendor"] = facts["vendor"] or metadata["provider_id"]
     facts["model"] = row["model"] or facts["model"]
+    has_answer = not _is_stated(row)
     return ReportRow(
         **facts,
         provider=metadata["provider_id"],
         **counts,
-        finish_reason=row["finish_reason"],
+        has_answer=has_answer,
+        finish_reason=row["finish_reason"] if has_answer else None,
         error=row["error_kind"],
         tool_calls=len(calls),
         broken_calls=sum(_is_broken(call) for call in calls),
@@ -96,9 +103,11 @@ def _is_broken(call: dict[str, Any]) -> bool:
 
 
 def _reject(row: dict[str, Any]) -> ReportRow:
+    error = "unreadable" if row["error"] == "RecordError" else row["error"]
     if row["partial"] is None:
-        facts = _shared(row)
-        error = "unreadable" if row["error"] == "RecordError" else row["error"]
-        return ReportRow(**facts, provider=row["provider"], error=error)
+        return ReportRow(**_shared(row), provider=row["provider"], error=error, is_unread=True)
     partial = _answer({**{name: row[name] for name in _SHARED}, **row["partial"], "error_kind": None})
-    return attrs.evolve(partial, error=row["error"])
+    if partial.has_answer:
+        return attrs.evolve(partial, error=error)
+    stated = {"vendor": row["vendor"], "model": row["requested_model"], "provider": row["provider"]}
+    return attrs.evolve(partial, **stated, error=error, is_unread=True, has_answer=True)

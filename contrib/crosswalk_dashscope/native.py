@@ -35,6 +35,8 @@ from crosswalk.plugins import (
 __all__ = ["NativeDialect"]
 
 _ERROR = {"code", "message", "request_id"}
+_KEYS = {"output", "usage", "request_id", "code", "message", "status_code"}
+"""The keys of an answer. The last three are those of DashScope's SDK."""
 _CHAT = OpenAIChatDialect()
 _DETAILS = {
     f"{modality}_{side}_tokens": (
@@ -127,12 +129,17 @@ class NativeDialect:
         self.map_error = map_error
 
     def recognizes(self, event: Any) -> Recognition:
-        """Whether *event* has choices or a text under ``output``. Its errors have no mark."""
+        """Whether *event* has choices or a text under ``output``. Its errors have no mark.
+
+        Lines of logs have an ``output``, too, beside keys of their own.
+        """
         if not isinstance(event, dict):
             return Recognition.NO
         output = event.get("output")
         if isinstance(output, dict) and ("choices" in output or "text" in output):
-            return Recognition.CERTAIN if "request_id" in event else Recognition.POSSIBLE
+            if "request_id" in event:
+                return Recognition.CERTAIN
+            return Recognition.POSSIBLE if event.keys() <= _KEYS else Recognition.NO
         return Recognition.POSSIBLE if _is_error(event) else Recognition.NO
 
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:

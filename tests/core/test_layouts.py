@@ -18,6 +18,7 @@ from crosswalk.records import (
     load_layout,
     parse_path,
     read_record,
+    stated_response,
     with_facts,
     with_fields,
 )
@@ -31,6 +32,8 @@ def read(line: Any, **options: Any) -> Record:
 
 
 def response(record: Record) -> ChatResponse:
+    if not record.has_answer:
+        return stated_response(record)
     provider = record.provider or record.server or "openai"
     try:
         found = normalize(record.body, record.provider, status=record.status or 200)
@@ -238,7 +241,14 @@ def test_a_layout_of_ones_own(tmp_path: Path) -> None:
         ("[", "Invalid"),
         ("name = 1", "unknown key 'name'; a layout has"),
         ("[fields]\nanswer = 'a'", "no field 'answer'; there are id, created"),
-        ("[fields]\nid = 'a'", "a layout says where the answer stands"),
+        ("[fields]\nid = 'a'", "a layout says where the answer or its counts stand"),
+        (
+            "excludes = ['x']\n[states]\nprompt_tokens = 'a'",
+            "excludes: no count 'x'; there are cache_write_tokens, cached_tokens, reasoning_tokens",
+        ),
+        ("[fields]\nresponse = 'a'\n[failed]\nstatus = 'failure'", "status: expected the values in an array"),
+        ("[fields]\nresponse = 'a'\n[no_answer]\nstatus = []", "status: expected the values in an array"),
+        ("[states]\ntokens = 'a'", "no field 'tokens'; there are prompt_tokens"),
         ("[fields]\nresponse = 'a..b'", "a path is keys"),
         ("[fields]\nresponse = 'a'\ncreated = ['a@ms', 'b']", "one field has one unit"),
     ],
@@ -293,7 +303,7 @@ def test_a_log_whose_first_lines_are_damaged_is_read_all_the_same() -> None:
 
 def test_a_layout_may_hold_messages_alone(tmp_path: Path) -> None:
     file = tmp_path / "ours.toml"
-    file.write_text('[answer]\nmessage = "said"\nprompt_tokens = "asked"\n')
+    file.write_text('[answer]\nmessage = "said"\n[states]\nprompt_tokens = "asked"\n')
     layout = load_layout(str(file))
     assert response(read({"said": "Hi"}, layout=layout)).text == "Hi"
     assert response(read({"asked": 3}, layout=layout)).usage.prompt_tokens == 3

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
+
 from crosswalk.cli.layout import write_table
 from crosswalk.cli.logs.keepers import keeper_of
 from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
@@ -77,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if rows and all(row.error == DetectionError.__name__ for row in rows):
         say("no answer was recognized; if each line has it under a key, name that: --field response=KEY")
         return FAILED
-    return status
+    return status or (FAILED if any(row.is_unread for row in rows) else OK)
 
 
 def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
@@ -139,8 +141,8 @@ def _counted(
     """The row of one answer. If it cannot be read, the row has the known facts and the error."""
     if isinstance(answer, Fault):
         facts = answer.exchange
-        known = {} if facts is None else {**_known(facts), "model": facts.model}
-        yield ReportRow(**known, error="unreadable")
+        known = {} if facts is None else _known(facts)
+        yield attrs.evolve(_stated(facts, known), error="unreadable", is_unread=True)
         yield failed(answer)
         return
     record = answer.record
@@ -155,13 +157,21 @@ def _counted(
         known["error"] = type(error).__name__
         partial_answer = error.partial if isinstance(error, MappingError) else None
         if partial_answer is None:
-            model = None if record is None else record.model
-            yield ReportRow(**known, model=model)
+            yield attrs.evolve(_stated(record, known), is_unread=True)
         else:
             if record is not None:
                 partial_answer = with_facts(partial_answer, record)
             yield _priced(partial_answer, known, arguments)
         yield failed(answer, error)
+
+
+def _stated(facts: Exchange | None, known: dict[str, Any]) -> ReportRow:
+    """The row of an answer that cannot be read: what its log states."""
+    return ReportRow(**known) if facts is None else ReportRow(**known, model=facts.model, **_counts(facts))
+
+
+def _counts(facts: Exchange) -> dict[str, Any]:
+    return {name: facts.tokens.get(name) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
 
 
 def _known(record: Exchange) -> dict[str, Any]:
@@ -177,6 +187,7 @@ def _known(record: Exchange) -> dict[str, Any]:
         "session": record.session,
         "user": record.user,
         "tags": record.tags,
+        "has_answer": record.has_answer,
     }
 
 
@@ -225,6 +236,11 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
         yield (
             f"{unknown:,} of {total.exchanges:,} exchanges fit no provider, or several. --verbose lists them; "
             "--provider NAME or --field provider=KEY says whose they are."
+        )
+    if total.without_answer:
+        yield (
+            f"{total.without_answer:,} of {total.exchanges:,} exchanges have no stored answer; "
+            "they count with what the log states."
         )
     without = total.exchanges - total.with_usage
     if without:

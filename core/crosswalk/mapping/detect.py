@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
@@ -11,13 +11,14 @@ from crosswalk.errors import DetectionError, FramingError, PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.registry import Registry
+from crosswalk.types.json import load_json
 from crosswalk.types.merge import copy_json
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import is_done
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.sniff import SniffingDecoder
 
-__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect", "fault_of", "nameable"]
+__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect", "envelope_of", "fault_of", "nameable"]
 
 LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
@@ -39,11 +40,13 @@ class _Asking:
     Attributes:
         answers: the recognition of each provider that was asked.
         faults: invalid answers.
+        envelope: the key under which a log's line has the answer, or ``None``. No shipped provider recognizes such a line.
     """
 
     def __init__(self, events: list[Any], registry: Registry, among: frozenset[str] | None) -> None:
         self.answers: dict[str, tuple[Mapper, Recognition]] = {}
         self.faults: list[PluginError] = []
+        self.envelope = envelope_of(events)
         self._events = events
         self._registry = registry
         self._among = among
@@ -112,8 +115,9 @@ class _Asking:
             except PluginError:
                 continue
             best = Recognition.NO
+            is_blind = self.envelope is not None and self._registry.is_shipped(name)
             try:
-                for event in self._events:
+                for event in () if is_blind else self._events:
                     result = ask(mapper.recognizes, event)
                     best = result if result > best else best
                     if best is Recognition.CERTAIN:
@@ -193,6 +197,10 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
     if len(names) == 1:
         return names[0]
     if not names:
+        if asking.envelope is not None:
+            raise DetectionError(
+                f"there is an answer under {asking.envelope!r}, in the envelope of a log: pass that value"
+            )
         for fault in sorted(asking.faults, key=lambda fault: str(fault.plugin)):
             raise fault
         known, broken = (
@@ -207,6 +215,35 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
     raise DetectionError(
         f"several providers speak this dialect; name one of: {', '.join(names)}", candidates=names
     )
+
+
+_ENVELOPES: Final = ("output", "response")
+_OBJECTS: Final = {"chat.completion", "chat.completion.chunk", "response", "text_completion"}
+
+
+def envelope_of(events: Sequence[Any]) -> str | None:
+    """Return the key of the first of *events* that holds a whole answer with a mark of its own, or ``None``.
+
+    Such an event is the line of a log. Providers have ``output`` and ``response`` in their own answers, too, but not around
+    an answer of the Chat Completions, Responses or Messages API. An event with a ``type`` is its API's own.
+    """
+    event = events[0] if events else None
+    if type(event) is not dict or "type" in event:
+        return None
+    return next((key for key in _ENVELOPES if _is_marked(event.get(key))), None)
+
+
+def _is_marked(value: Any) -> bool:
+    if type(value) is str and value[:1] == "{" and value[-1:] == "}":
+        try:
+            value = load_json(value)
+        except ValueError:
+            return False
+    if type(value) is not dict:
+        return False
+    mark = value.get("object")
+    is_message = value.get("type") == "message" and value.get("role") == "assistant"
+    return is_message or (type(mark) is str and mark in _OBJECTS)
 
 
 def nameable(known: Iterable[str], broken: Iterable[str]) -> str:

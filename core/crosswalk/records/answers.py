@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from crosswalk.records.facts import RecordError
 from crosswalk.records.layout import Layout
+from crosswalk.records.paths import verdict_of
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 
@@ -19,7 +21,7 @@ class Answer(NamedTuple):
     """An answer in a log.
 
     Attributes:
-        body: its bytes.
+        body: its bytes, or ``b""`` if the line only states facts about it.
         provider: the provider id of the form that it was converted to here, or ``None`` if it is unchanged.
         is_finish_unknown: whether the log does not store the finish reason.
     """
@@ -29,25 +31,47 @@ class Answer(NamedTuple):
     is_finish_unknown: bool = False
 
 
-def answer_of(record: dict[str, Any], layout: Layout) -> Answer:
+_EMPTY: Final[tuple[Any, ...]] = (None, "", "{}", "[]", "null", {}, [])
+"""The values of an answer that is not stored."""
+_FIRST_ERROR: Final = 400
+
+
+def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) -> Answer:
     """Return the answer in *record*, the object of a line.
 
+    Args:
+        record: the object.
+        layout: its layout.
+        facts: the facts that the line states, as :func:`crosswalk.records.facts.read_facts` returns them.
+
     Raises:
-        RecordError: the record has no answer.
+        RecordError: the record has no answer, and states nothing that counts without one.
     """
     encoded, field = layout.fields.get("response_base64"), layout.fields.get("response")
     if encoded is not None and (value := encoded.read(record)) is not None:
         return Answer(_decoded_base64(value))
     value = None if field is None else field.read(record)
-    if "message" in layout.answer and (answer := _from_parts(record, layout)) is not None:
+    is_absent = bool(verdict_of(layout.no_answer, record))
+    if not is_absent and "message" in layout.answer and (answer := _from_parts(record, layout)) is not None:
         return answer
-    if value in (None, {}, "") and (error := _error_object(record, layout)) is not None:
-        return Answer(dump_json({"type": "error", "error": error}), layout.dialect or "openai")
+    if is_absent or value in _EMPTY:
+        has_failed = verdict_of(layout.failed, record)
+        error = None if has_failed is False else _error_object(record, layout)
+        status = facts.get("status")
+        if error is None and (
+            has_failed or (layout.states and status is not None and status >= _FIRST_ERROR)
+        ):
+            error = {"message": "the log states a failure without a cause"}
+        if error is not None:
+            return Answer(dump_json({"type": "error", "error": error}), layout.dialect or "openai")
+        is_known = has_failed is False or status is not None or "cost" in facts or facts.get("tokens")
+        if layout.states and is_known:
+            return Answer(b"")
     if type(value) is dict and value.keys() == {"type", "message"}:  # the inner error alone
         value = {"type": "error", "error": value}
     where = field or layout.answer.get("message")
     location = ".".join(where.paths[0]) if where is not None else "response"
-    if value is None:
+    if value is None or (layout.states and (is_absent or value in _EMPTY)):
         raise RecordError(f"{location}: no answer")
     return Answer(body_of(value, location))
 
@@ -112,26 +136,23 @@ def _error_object(record: dict[str, Any], layout: Layout) -> Any:
 def _from_parts(record: dict[str, Any], layout: Layout) -> Answer | None:
     """Return an answer in OpenAI's form from a log that stores its parts, or the provider's own body if the log has that.
 
-    Returns ``None`` if the line has neither a message nor token counts.
+    Returns ``None`` if the line has no message.
     """
     parts = {name: field.read(record) for name, field in layout.answer.items()}
     output = _decoded_json(parts["message"])
     if type(output) is dict and "role" not in output:
         return Answer(dump_json(output))
-    messages = output if type(output) is list else [output]
-    if output is not None and not all(type(one) in (str, dict) for one in messages):
-        raise RecordError(f"the answer: expected a message, got {json_type_name(output)}")
-    usage = {
-        name: parts[name] for name in ("prompt_tokens", "completion_tokens") if parts.get(name) is not None
-    }
-    if output is None and not usage:
+    if output in _EMPTY:
         return None
+    messages = output if type(output) is list else [output]
+    if not all(type(one) in (str, dict) for one in messages):
+        raise RecordError(f"the answer: expected a message, got {json_type_name(output)}")
     finishes = [_finish(one, parts.get("finish_reason")) for one in messages]
     choices = [
         {"index": location, "message": _message(one), "finish_reason": finish or "stop"}
         for location, (one, finish) in enumerate(zip(messages, finishes, strict=True))
     ]
-    body = {"id": parts.get("id"), "model": parts.get("model"), "choices": choices, "usage": usage}
+    body = {"id": parts.get("id"), "model": parts.get("model"), "choices": choices}
     data = dump_json({"object": "chat.completion", **{key: item for key, item in body.items() if item}})
     return Answer(data, "openai", None in finishes)
 

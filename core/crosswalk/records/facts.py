@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -10,15 +10,18 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plain_errors import CrosswalkError
-from crosswalk.records.layout import Layout
+from crosswalk.records.layout import PART_OF, Layout
 from crosswalk.records.paths import Field, Path, look_up
 from crosswalk.text import json_type_name
 from crosswalk.types._value import altered
+from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json, load_json
-from crosswalk.types.metadata import Provenance
-from crosswalk.types.response import ChatResponse
+from crosswalk.types.message import ChatMessage
+from crosswalk.types.metadata import Provenance, ResponseMetadata, as_provenance
+from crosswalk.types.response import ChatResponse, counted_tokens, now
+from crosswalk.types.usage import UsageInfo
 
-__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of", "with_facts"]
+__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of", "stated_response", "with_facts"]
 
 VENDORS: Final[Mapping[str, str]] = {
     "aws": "bedrock",
@@ -50,6 +53,10 @@ Portkey. Case and the difference between ``-``, ``.`` and ``_`` do not matter.
 """
 
 _LONGEST: Final = timedelta(days=365_000)
+_MOST_TOKENS: Final = 10**15
+_LONGEST_COUNT: Final = len(str(_MOST_TOKENS))
+_UNKNOWN: Final = "unknown"
+_NOT_COUNTED: Final = {Provenance.ABSENT, Provenance.CUT}
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
@@ -73,6 +80,8 @@ class Exchange:
         user: the id of the user.
         trace_id: the id of the trace, in hex.
         is_finish_unknown: whether the log stores the answer without its finish reason.
+        tokens: the token counts that the log states, by their names in ``UsageInfo`` and with their meaning there.
+        has_answer: whether the log stores the answer. If not, :func:`stated_response` returns what it states.
         kept: the further values that were requested, as text, or as JSON if they are not text.
     """
 
@@ -92,6 +101,8 @@ class Exchange:
     user: str | None = None
     trace_id: str | None = None
     is_finish_unknown: bool = False
+    tokens: Mapping[str, int] = attrs.field(factory=dict)
+    has_answer: bool = True
     kept: Mapping[str, str | None] = attrs.field(factory=dict)
 
 
@@ -138,6 +149,8 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
     ended = results.pop("ended", None)
     if ended is not None and "created" in results and "latency" not in results:
         results["latency"] = max(ended - results["created"], timedelta())
+    if layout.states and (tokens := _tokens(record, layout)):
+        results["tokens"] = tokens
     _add_provider(results, layout)
     if "model" not in results and (model := _requested_model(record, layout)):
         results["model"] = model
@@ -146,6 +159,25 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
     if fault is not None:
         raise RecordError(fault, Exchange(**results))
     return results
+
+
+def _tokens(record: dict[str, Any], layout: Layout) -> dict[str, int]:
+    """Return the token counts that *record* states, each with the parts that the log's own count leaves out."""
+    stated = {name: _count(field.read(record)) for name, field in layout.states.items()}
+    tokens = {name: count for name, count in stated.items() if count is not None}
+    for part in layout.excludes:
+        if part in tokens and (whole := PART_OF[part]) in tokens:
+            tokens[whole] += tokens[part]
+    return tokens
+
+
+def _count(value: Any) -> int | None:
+    """Return *value* as a count of tokens, or ``None`` if it is none. Columns may hold counts as text or as floats."""
+    if type(value) is str and len(value) <= _LONGEST_COUNT and value.isascii() and value.isdecimal():
+        value = int(value)
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def _add_provider(found: dict[str, Any], layout: Layout) -> None:
@@ -213,7 +245,7 @@ def _status(value: Any, _: Field) -> int:
 def _seconds(value: Any, field: Field) -> Decimal:
     if type(value) not in (int, float, str, Decimal) or not (number := Decimal(str(value))).is_finite():
         raise InvalidOperation
-    return number / field.per_second
+    return number / field.per_unit
 
 
 def _time(value: Any, field: Field) -> datetime:
@@ -237,14 +269,14 @@ def _duration(value: Any, field: Field) -> timedelta:
     return duration
 
 
-def _cost(value: Any, _: Field) -> Decimal:
+def _cost(value: Any, field: Field) -> Decimal:
     try:
         cost = Decimal(str(value)) if type(value) in (int, float, str, Decimal) else None
     except InvalidOperation:
         cost = None
     if cost is None or not cost.is_finite() or abs(cost) >= 10**18:
         raise ValueError("an amount of money")
-    return cost
+    return cost / field.per_unit
 
 
 def _flag(value: Any, _: Field) -> bool:
@@ -274,26 +306,80 @@ _READERS: Final = {
 
 
 def with_facts(response: ChatResponse, exchange: Exchange) -> ChatResponse:
-    """Return *response* with the model, time and duration of *exchange* where the answer states none.
+    """Return *response* with the model, time, duration and token counts of *exchange* where the answer states none.
 
     ``provenance`` marks these values as ``derived``.
     """
-    provenance = response.metadata.provenance
-    changed_provenance: dict[str, Provenance] = {}
+    provenance = dict(response.metadata.provenance)
     changes: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
     if exchange.model is not None and provenance.get("model") is Provenance.ABSENT:
         changes["model"] = metadata["model_id"] = exchange.model
-        changed_provenance["model"] = Provenance.DERIVED
+        provenance["model"] = Provenance.DERIVED
     if exchange.created is not None and provenance.get("created") is Provenance.SYNTHETIC:
         changes["created"] = exchange.created
-        changed_provenance["created"] = Provenance.DERIVED
+        provenance["created"] = Provenance.DERIVED
     if exchange.latency is not None and provenance.get("metadata.request_duration") is Provenance.ABSENT:
         metadata["request_duration"] = exchange.latency
-        changed_provenance["metadata.request_duration"] = Provenance.DERIVED
+        provenance["metadata.request_duration"] = Provenance.DERIVED
     if exchange.is_finish_unknown:
-        changed_provenance["finish_reason"] = Provenance.SYNTHETIC
-    if not changed_provenance:
+        provenance["finish_reason"] = Provenance.SYNTHETIC
+    if exchange.tokens:
+        changes["usage"] = _with_tokens(response.usage, exchange.tokens, provenance)
+        metadata["completion_tokens"] = counted_tokens(changes["usage"], provenance)
+    if provenance == response.metadata.provenance:
         return response
-    metadata["provenance"] = {**provenance, **changed_provenance}
+    metadata["provenance"] = as_provenance(provenance)
     return altered(response, metadata=altered(response.metadata, **metadata), **changes)
+
+
+def _with_tokens(usage: UsageInfo, tokens: Mapping[str, int], provenance: dict[str, Provenance]) -> UsageInfo:
+    """Return *usage* with those of *tokens* that the answer does not count, and mark them in *provenance*."""
+    whole = provenance.pop("usage", None)
+    if whole is not None:  # it holds for each count
+        provenance |= {f"usage.{name}": whole for name in ("prompt_tokens", "completion_tokens")}
+    missing: dict[str, Any] = {
+        name: count
+        for name, count in tokens.items()
+        if getattr(usage, name) is None or provenance.get(f"usage.{name}") in _NOT_COUNTED
+    }
+    provenance |= {f"usage.{name}": Provenance.DERIVED for name in missing}
+    return attrs.evolve(usage, **missing)
+
+
+def stated_response(exchange: Exchange, *, clock: Callable[[], datetime] = now) -> ChatResponse:
+    """Return a response with the facts of *exchange* alone, for a line that does not store its answer.
+
+    Its message is empty. ``provenance`` marks the message and the finish reason as ``absent`` and the stated values as
+    ``derived``, and the response is not complete. If the log has no id, one is made from the facts.
+
+    Args:
+        exchange: the facts.
+        clock: returns a time of creation if the log has none.
+    """
+    absent = ("model", "message.content", "finish_reason", "usage", "metadata.request_duration")
+    provenance = {
+        "id": Provenance.SYNTHETIC if exchange.id is None else Provenance.DERIVED,
+        "created": Provenance.SYNTHETIC,
+        **dict.fromkeys(absent, Provenance.ABSENT),
+    }
+    provider = exchange.provider or exchange.server or _UNKNOWN
+    response = ChatResponse(
+        id=exchange.id or _id_of(exchange),
+        message=ChatMessage.assistant(),
+        finish_reason=FinishReason.STOP,
+        usage=UsageInfo.EMPTY,
+        metadata=ResponseMetadata(provider, _UNKNOWN, provenance=provenance),
+        created=exchange.created or clock(),
+        model=_UNKNOWN,
+    )
+    return with_facts(response, exchange)
+
+
+def _id_of(exchange: Exchange) -> str:
+    from hashlib import sha1  # rarely needed, and slow to import
+    from uuid import UUID
+
+    facts = repr([getattr(exchange, field.name) for field in attrs.fields(Exchange)])
+    digest = sha1(facts.encode(errors="surrogatepass"), usedforsecurity=False).digest()
+    return str(UUID(bytes=digest[:16], version=5))

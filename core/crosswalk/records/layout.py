@@ -12,6 +12,9 @@ Your own layout has the same form:
     created = "ts@ms"             # a number of milliseconds since 1970
     vendor = "upstream"
     response = "resp"
+
+    [states]                      # token counts that the line states itself
+    prompt_tokens = "tokens.in"
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plain_errors import ConfigurationError
-from crosswalk.records.paths import Field, Path, parse_field, parse_path
+from crosswalk.records.paths import Condition, Field, Path, parse_condition, parse_field, parse_path
 from crosswalk.types.json import load_json
 
 __all__ = ["FIELDS", "Layout", "layout_of", "layout_of_lines", "layouts", "load_layout", "with_fields"]
@@ -36,11 +39,21 @@ FIELDS: Final = (
 )  # fmt: skip
 """The facts of an exchange that a layout can locate."""
 
-_ANSWER: Final = (
-    "id", "model", "message", "finish_reason", "prompt_tokens", "completion_tokens",
+_STATES: Final = (
+    "prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens",
 )  # fmt: skip
+PART_OF: Final = {
+    "cached_tokens": "prompt_tokens",
+    "cache_write_tokens": "prompt_tokens",
+    "reasoning_tokens": "completion_tokens",
+}
+"""The count that includes another one in ``UsageInfo``."""
+_ANSWER: Final = ("id", "model", "message", "finish_reason")
 _ERROR: Final = ("type", "code", "message")
-_KEYS: Final = {"title", "document", "requires", "dialect", "vendor", "strict", "fields", "answer", "error"}
+_KEYS: Final = {
+    *("title", "document", "requires", "dialect", "vendor", "strict", "excludes"),
+    *("fields", "states", "failed", "no_answer", "answer", "error"),
+}
 _FIRST_LINES: Final = 20
 
 
@@ -56,6 +69,11 @@ class Layout:
         dialect: the provider id of the form of all answers, or ``None`` if each has its provider's own.
         vendor: the vendor if the lines do not name it, or ``None``.
         fields: the locations of the facts, by the names in :data:`FIELDS`.
+        states: the locations of token counts that the line states itself, by their names in ``UsageInfo``. A line counts
+            with them even if it does not store the answer.
+        excludes: the counts in *states* that the log leaves out of its prompt or completion tokens, unlike ``UsageInfo``.
+        failed: the values that state a failure, and whose absence states a success. Empty if lines do not state it so.
+        no_answer: the values of lines whose answer is not stored, such as a redacted one, or is not a message.
         answer: the locations of the parts of an answer, for a log that does not store the provider's body.
         error: the locations of the parts of an error, for lines without an answer.
         strict: the fields that reject a line if their value is invalid. An invalid value of other fields counts as absent.
@@ -68,6 +86,10 @@ class Layout:
     dialect: str | None = None
     vendor: str | None = None
     fields: Mapping[str, Field] = attrs.field(factory=dict)
+    states: Mapping[str, Field] = attrs.field(factory=dict)
+    excludes: tuple[str, ...] = ()
+    failed: tuple[Condition, ...] = ()
+    no_answer: tuple[Condition, ...] = ()
     answer: Mapping[str, Field] = attrs.field(factory=dict)
     error: Mapping[str, Field] = attrs.field(factory=dict)
     strict: tuple[str, ...] = ()
@@ -85,16 +107,18 @@ class Layout:
         """
 
         def fields(table: Mapping[str, Any]) -> dict[str, Field]:
-            return {
-                name: Field(tuple(map(tuple, at["paths"])), at["per_second"]) for name, at in table.items()
-            }
+            return {name: Field(tuple(map(tuple, at["paths"])), at["per_unit"]) for name, at in table.items()}
+
+        def conditions(table: Iterable[Mapping[str, Any]]) -> tuple[Condition, ...]:
+            return tuple(Condition(tuple(one["path"]), tuple(one["values"])) for one in table)
 
         return cls(
             **{
                 **described,
                 "requires": tuple(tuple(map(tuple, paths)) for paths in described["requires"]),
-                "strict": tuple(described["strict"]),
-                **{name: fields(described[name]) for name in ("fields", "answer", "error")},
+                **{name: tuple(described[name]) for name in ("strict", "excludes")},
+                **{name: conditions(described[name]) for name in ("failed", "no_answer")},
+                **{name: fields(described[name]) for name in ("fields", "states", "answer", "error")},
             }
         )
 
@@ -212,13 +236,24 @@ def _read(text: str, name: str) -> Layout:
         dialect=table.get("dialect"),
         vendor=table.get("vendor"),
         strict=tuple(table.get("strict", ())),
+        excludes=tuple(table.get("excludes", ())),
         fields=_fields(table.get("fields", {}), FIELDS),
+        states=_fields(table.get("states", {}), _STATES),
+        failed=_conditions(table.get("failed", {})),
+        no_answer=_conditions(table.get("no_answer", {})),
         answer=_fields(table.get("answer", {}), _ANSWER),
         error=_fields(table.get("error", {}), _ERROR),
     )
-    if not {"response", "response_base64"} & layout.fields.keys() and "message" not in layout.answer:
-        raise ValueError("a layout says where the answer stands: [fields] response = …")
+    if unknown := {*layout.excludes} - PART_OF.keys():
+        raise ValueError(f"excludes: no count {min(unknown)!r}; there are {', '.join(sorted(PART_OF))}")
+    has_answer = {"response", "response_base64"} & layout.fields.keys() or "message" in layout.answer
+    if not has_answer and not layout.states:
+        raise ValueError("a layout says where the answer or its counts stand: [fields] response = …")
     return layout
+
+
+def _conditions(table: Mapping[str, Any]) -> tuple[Condition, ...]:
+    return tuple(parse_condition(where, values) for where, values in table.items())
 
 
 def _fields(table: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Field]:

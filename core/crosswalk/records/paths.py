@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -13,8 +14,8 @@ Path: TypeAlias = tuple[str, ...]
 """The keys that lead from the object of a line to a value."""
 
 _STEP: Final = re.compile(r'\[(\d+)\]|\["([^"]+)"\]|\.?([^.\[\]"]+)')
-_UNIT: Final = re.compile(r"(.+)@(s|ms|us|ns)")
-_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_UNIT: Final = re.compile(r"(.+)@(s|ms|us|ns|cents)")
+_PER_UNIT: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000, "cents": 100}
 
 
 @attrs.frozen
@@ -23,11 +24,11 @@ class Field:
 
     Attributes:
         paths: the paths to try, in order. The first with a value counts.
-        per_second: how many units of a number make a second, for times and durations.
+        per_unit: how many of the log's units make a second, for times and durations, or a unit of money, for a cost.
     """
 
     paths: tuple[Path, ...]
-    per_second: int = 1
+    per_unit: int = 1
 
     def read(self, record: dict[str, Any]) -> Any:
         """Return the value in *record*, or ``None`` if no path has one."""
@@ -36,6 +37,43 @@ class Field:
             if value is not None:
                 return value
         return None
+
+
+@attrs.frozen
+class Condition:
+    """Values that a line may have at a path.
+
+    Attributes:
+        path: the path.
+        values: the values, as JSON.
+    """
+
+    path: Path
+    values: tuple[Any, ...]
+
+    def verdict(self, record: dict[str, Any]) -> bool | None:
+        """Return whether *record* has one of the values, or ``None`` if it has no value at the path."""
+        value = look_up(record, self.path)
+        if value is None:
+            return None
+        return any(type(value) is type(one) and value == one for one in self.values)
+
+
+def verdict_of(conditions: Iterable[Condition], record: dict[str, Any]) -> bool | None:
+    """Return whether *record* meets one of *conditions*, or ``None`` if it has no value at any of their paths."""
+    verdicts = {condition.verdict(record) for condition in conditions} - {None}
+    return any(verdicts) if verdicts else None
+
+
+def parse_condition(where: str, values: Any) -> Condition:
+    """Parse a path and its values.
+
+    Raises:
+        ValueError: *where* is not a path, or *values* is not an array.
+    """
+    if type(values) is not list or not values:
+        raise ValueError(f"{where}: expected the values in an array")
+    return Condition(parse_path(where), tuple(values))
 
 
 def parse_path(text: str) -> Path:
@@ -60,7 +98,9 @@ def parse_path(text: str) -> Path:
 
 
 def parse_field(text: str | list[str]) -> Field:
-    """Parse one path, or several to be tried in order. ``@ms`` after a path is the unit of a time or a duration.
+    """Parse one path, or several to be tried in order.
+
+    ``@ms`` after a path is the unit of a time or a duration, and ``@cents`` that of a cost.
 
     Raises:
         ValueError: one of them is not a path, or they have different units.
@@ -72,7 +112,7 @@ def parse_field(text: str | list[str]) -> Field:
         units.add(match[2] if match else "s")
     if len(units) != 1:
         raise ValueError("one field has one unit, and at least one path")
-    return Field(tuple(paths), _PER_SECOND[units.pop()])
+    return Field(tuple(paths), _PER_UNIT[units.pop()])
 
 
 def look_up(value: Any, path: Path) -> Any:

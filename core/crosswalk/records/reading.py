@@ -32,7 +32,7 @@ class Record(Exchange):
     """An answer in a log, and the facts that the log states about it.
 
     Attributes:
-        body: the bytes of the answer, serialized again if the line holds an object.
+        body: the bytes of the answer, serialized again if the line holds an object. Empty if the log does not store it.
         layout: the name of the line's layout, or ``None`` for a plain body, which is the whole line.
         fields: the contents of the line when it is written again, with ``response`` free for the mapped response.
         stored: the existing ``response`` of the record, or ``None``.
@@ -141,6 +141,9 @@ def read_record(
 ) -> Record:
     """Return the exchange in one line of a log.
 
+    If the log states facts such as token counts without storing the answer, the record has no body and ``has_answer`` is
+    false.
+
     Args:
         line: the line, with or without its line end.
         layout: the layout that locates the facts, or ``None`` to detect one of the included layouts.
@@ -192,11 +195,12 @@ def read_entry(
     """
     facts = read_facts(record, layout, keep)
     try:
-        answer = answer_of(record, layout)
+        answer = answer_of(record, layout, facts)
     except RecordError as error:
         raise RecordError(str(error), Exchange(**facts)) from None
     if answer.provider is not None:
         facts["provider"] = answer.provider
+    facts["has_answer"] = answer.body != b"" or not layout.states
     facts["is_finish_unknown"] = answer.is_finish_unknown or facts.get("is_finish_unknown", False)
     more.setdefault("fields", record)
     return Record(body=answer.body, layout=layout.name, **facts, **more)

@@ -41,7 +41,7 @@ class IncompleteReason(StrEnum):
     LENGTH = "length"
     """A limit cut it."""
     UNKNOWN_FINISH_REASON = "unknown_finish_reason"
-    """It ended with a word that no mapping knows."""
+    """It ended with a word that no mapping knows, or its log states no reason."""
     UNKNOWN_EVENT = "unknown_event"
     """It holds an event, or a part of its content, that no mapping knows."""
     REFUSAL = "refusal"

@@ -275,7 +275,7 @@ class ChatResponse:
         if cut is not None:
             return cut
         provenance = self.metadata.provenance
-        if provenance.get("finish_reason") is Provenance.UNMAPPED:
+        if provenance.get("finish_reason") in (Provenance.UNMAPPED, Provenance.ABSENT):
             return IncompleteReason.UNKNOWN_FINISH_REASON
         has_unknown_event = provenance.get("metadata.extensions") is Provenance.UNMAPPED
         has_unknown_part = provenance.get("message.content") is Provenance.UNMAPPED

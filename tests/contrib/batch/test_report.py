@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,45 @@ def test_what_could_not_be_read_is_counted_alike(run: Run) -> None:
     raw = run("report", "log.jsonl", "--csv").out
     assert run("report", "out", "--csv").out == raw
     assert "InvalidJSONError" in raw or "IncompleteStreamError" in raw
+
+
+def test_what_a_log_states_without_its_answers_is_counted_alike(run: Run) -> None:
+    spend = {
+        "call_type": "acompletion", "startTime": "2026-05-01T10:00:00Z", "endTime": "2026-05-01T10:00:01Z", "model": "m",
+        "custom_llm_provider": "vertex_ai", "spend": 0.01, "prompt_tokens": 950, "completion_tokens": 40, "response": {},
+    }  # fmt: skip
+    helicone = {
+        "request_id": "r1", "request_created_at": "2026-05-01T10:00:00Z", "response_body": None, "response_status": 200,
+        "provider": "ANTHROPIC", "prompt_tokens": 100, "prompt_cache_read_tokens": 800, "cost": 0.5,
+    }  # fmt: skip
+    unread = [
+        spend | {"response": {"choices": "many"}},
+        spend | {"response": 7},
+        helicone | {"response_body": {"x": 1}},
+    ]
+    failed = [spend | {"status": "failure"}, helicone | {"response_status": 500}]
+    Path("log.jsonl").write_bytes(lines(spend, helicone, *unread, *failed, record(1), b"{"))
+    run("batch", "log.jsonl", "--output", "out")
+    for by in ("model", "vendor", "provider", "finish", "error", "day"):
+        raw, stored = (run("report", path, "--by", by, "--csv") for path in ("log.jsonl", "out"))
+        assert (raw.status, stored.status) == (1, 1)
+        assert figures(stored.out) == figures(raw.out)
+    notes = run("report", "log.jsonl").out
+    assert run("report", "out").out == notes
+    assert "2 of 9 exchanges have no stored answer" in notes
+    assert "1 of 9 exchanges have no token counts" in notes
+    stated = [
+        row for row in rows("out") if dict(row["metadata"]["provenance"]).get("message.content") == "absent"
+    ]
+    assert [(row["usage"]["prompt_tokens"], row["cost"]) for row in stated] == [
+        (950, Decimal("0.01")),
+        (900, Decimal("0.5")),
+    ]
+
+
+def figures(text: str) -> list[dict[str, object]]:
+    """The rows of a report. Costs in columns have more digits."""
+    return [{**row, "cost": Decimal(row["cost"] or 0)} for row in csv.DictReader(text.splitlines())]
 
 
 def test_sessions_users_and_tags_can_be_counted(run: Run) -> None:

@@ -775,3 +775,36 @@ def test_an_id_made_from_the_bytes_is_the_same_without_the_lean_module(
     monkeypatch.setitem(sys.modules, "_sha1", None)
     assert orjson.loads(run("normalize", "--provider", "ollama", file).out)["id"] == lean["id"]
     assert lean["metadata"]["provenance"]["id"] == "synthetic"
+
+
+def test_a_line_that_stores_no_answer_gives_what_it_states(run: Run, tmp_path: Path) -> None:
+    line = {"request_id": "r1", "call_type": "acompletion", "startTime": "2026-05-01T10:00:00Z", "endTime": "2026-05-01T10:00:01Z",
+            "model": "m", "prompt_tokens": 950, "completion_tokens": 40, "spend": 0.01, "response": {}}  # fmt: skip
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(orjson.dumps(line))
+    done = run("normalize", file)
+    found = orjson.loads(done.out)
+    assert (
+        done.status,
+        found["usage"]["prompt_tokens"],
+        found["metadata"]["provenance"]["message.content"],
+    ) == (0, 950, "absent")
+    for command in (["normalize", "--stream"], ["convert", "--to", "anthropic"]):
+        done = run(*command, file)
+        assert (done.status, done.out) == (1, "")
+        assert f"{file}:1 (r1): RecordError: the log does not store the answer" in done.err
+
+
+def test_an_envelope_of_a_log_is_not_read_as_another_vendors_answer(run: Run, tmp_path: Path) -> None:
+    answer = {"id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"},
+                                                                   "finish_reason": "stop"}]}  # fmt: skip
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(b"\n".join(orjson.dumps({key: answer}) for key in ("output", "response")))
+    done = run("normalize", file)
+    assert (done.status, done.out) == (1, "")
+    assert (
+        "log.jsonl:1: DetectionError: there is an answer under 'output', in the envelope of a log; --layout or --field"
+        in done.err
+    )
+    assert run("normalize", file, "--field", "response=output").err.count("DetectionError") == 0
+    assert run("report", file).status == 1

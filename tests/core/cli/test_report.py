@@ -69,7 +69,7 @@ def table(text: str) -> list[dict[str, str]]:
 
 def test_a_log_is_counted_by_model_and_day(run: Run, log: Path) -> None:
     done = run("report", log, "--by", "model,day", "--csv")
-    assert done.status == 0
+    assert done.status == 1  # two lines could not be read
     rows = table(done.out)
     assert [(row["model"], row["day"], row["exchanges"], row["errors"]) for row in rows] == [
         ("", "", "1", "1"),
@@ -229,7 +229,7 @@ def test_what_cannot_be_read_is_named_if_asked(run: Run, log: Path) -> None:
     done = run("report", log, "--verbose", "--jobs", 2)
     assert f"{log}:5: IncompleteStreamError" in done.err
     assert f"{log}:7: not JSON" in done.err
-    assert done.status == 0
+    assert done.status == 1
 
 
 def test_lines_with_names_of_their_own_need_to_be_told(run: Run, tmp_path: Path) -> None:
@@ -241,6 +241,65 @@ def test_lines_with_names_of_their_own_need_to_be_told(run: Run, tmp_path: Path)
     assert "Errors: 1 DetectionError" in done.out
     assert "name that: --field response=KEY" in done.err
     assert run("report", str(file), "--field", "response=response").status == 0
+
+
+@pytest.mark.parametrize(
+    ("unread", "status"),
+    [
+        (b"{oops", 1),
+        (orjson.dumps({"body": {"x": 1}}), 1),
+        (orjson.dumps({"provider": "openai", "body": CHAT, "status": "noon"}), 1),
+        (orjson.dumps({"provider": "anthropic", "body": CUT}), 0),  # it was read as far as it came
+        (orjson.dumps({"provider": "openai", "status": 429, "body": {"error": {"message": "busy"}}}), 0),
+    ],
+)
+def test_a_report_that_could_not_read_everything_fails(
+    run: Run, tmp_path: Path, unread: bytes, status: int
+) -> None:
+    lines = [orjson.dumps({"provider": "openai", "body": CHAT})] * 3
+    (tmp_path / "log.jsonl").write_bytes(b"\n".join([*lines, unread]))
+    assert run("report", tmp_path / "log.jsonl").status == status
+
+
+SPEND = {
+    "request_id": "1", "call_type": "acompletion", "startTime": "2026-05-01T10:00:00Z", "endTime": "2026-05-01T10:00:01Z",
+    "model": "m", "custom_llm_provider": "openai", "spend": 0.01, "prompt_tokens": 950, "completion_tokens": 40,
+    "metadata": {"usage_object": {"cache_read_input_tokens": 800}}, "status": "success", "end_user": "u1", "response": {},
+}  # fmt: skip
+
+
+def test_lines_that_store_no_answer_count_with_what_they_state(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "spend.jsonl"
+    failed = {
+        **SPEND,
+        "status": "failure",
+        "spend": 0,
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "metadata": {},
+    }
+    file.write_bytes(b"\n".join(map(orjson.dumps, [SPEND, SPEND, failed])))
+    done = run("report", file, "--by", "model,vendor,user", "--csv")
+    [row] = table(done.out)
+    assert (done.status, row["model"], row["vendor"], row["user"]) == (0, "m", "openai", "u1")
+    assert (row["exchanges"], row["errors"], row["finish_error"]) == ("3", "1", "1")
+    assert (row["prompt_tokens"], row["completion_tokens"], row["cached_tokens"]) == ("1900", "80", "1600")
+    assert (row["cost"], row["latency_p50"]) == ("0.02", "1.0")
+    assert "finish_stop" not in row
+    assert (
+        "2 of 3 exchanges have no stored answer; they count with what the log states."
+        in run("report", file).out
+    )
+
+
+def test_an_answer_that_cannot_be_read_counts_with_what_its_line_states(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    lines = [{**SPEND, "response": {"choices": "many"}}, {**SPEND, "response": 7}]
+    file.write_bytes(b"\n".join(map(orjson.dumps, lines)))
+    done = run("report", file, "--csv")
+    [row] = table(done.out)
+    assert (done.status, row["model"], row["exchanges"], row["errors"]) == (1, "m", "2", "2")
+    assert (row["prompt_tokens"], row["completion_tokens"], row["cost"]) == ("1900", "80", "0.02")
 
 
 def test_a_folder_of_captures_is_counted_too(run: Run, tmp_path: Path) -> None:

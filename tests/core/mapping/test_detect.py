@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from crosswalk import (
@@ -431,3 +432,49 @@ def test_of_some_providers_the_best_is_found_whoever_else_fits_better() -> None:
     assert detect([event], installed, among=["b", "c"]) == "b"
     with pytest.raises(DetectionError, match="no provider"):
         detect([event], installed, among=["c"])
+
+
+ANSWERS: dict[str, Any] = {
+    "a completion": {"id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}]},
+    "a chunk": {"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "Hi"}}]},
+    "a message": {"id": "m", "type": "message", "role": "assistant", "content": [{"type": "text", "text": "Hi"}]},
+    "a response": {"id": "r", "object": "response", "status": "completed", "output": []},
+    "a completion as text": '{"object":"chat.completion","choices":[]}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["output", "response"])
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_an_envelope_around_an_answer_is_not_another_vendors(answer: Any, key: str) -> None:
+    with pytest.raises(DetectionError, match=f"there is an answer under '{key}', in the envelope of a log"):
+        normalize(orjson.dumps({key: answer}))
+    with pytest.raises(DetectionError):
+        normalize(orjson.dumps({key: answer, "usage": {}, "request_id": "r"}))
+
+
+@pytest.mark.parametrize(
+    ("event", "found"),
+    [
+        (
+            {"output": {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}, "usage": {}},
+            "dashscope",
+        ),
+        ({"output": {"text": "{}", "finish_reason": "stop"}, "request_id": "r", "more": 1}, "dashscope"),
+        ({"response": {"type": "message"}}, "cloudflare"),  # an answer in JSON mode
+        ({"response": {"object": ["chat.completion"]}}, "cloudflare"),
+        ({"response": "{not JSON}"}, "cloudflare"),
+        ({"response": "{}"}, "cloudflare"),
+        ({"type": "response.completed", "response": ANSWERS["a response"]}, "openai_responses"),
+    ],
+)
+def test_an_answer_with_such_a_key_is_still_its_vendors(event: Any, found: str) -> None:
+    assert found in candidates([event], registry)
+
+
+def test_a_span_around_choices_is_no_answer_of_dashscope() -> None:
+    span = {
+        "name": "chat",
+        "output": {"choices": [{"message": {"content": "Hi"}}]},
+        "usage": {"prompt_tokens": 3},
+    }
+    assert candidates([span], registry) == {}

@@ -198,3 +198,13 @@ def test_what_nobody_else_recognizes_is_a_plugins() -> None:
     registry = Registry(environ={})
     registry.register(Stranger(lambda event: Recognition.POSSIBLE if "own" in event else None), "own")
     assert detect([{"own": 1}], registry) == "own"
+
+
+def test_a_plugin_may_wrap_the_answers_of_others() -> None:
+    """A shipped provider never takes such a line, and a plugin whose server answers so does."""
+    registry, wrapped = Registry(environ={}), {"output": body({"role": "assistant", "content": "Hi"}, "stop")}
+    wrapped["output"]["object"] = "chat.completion"
+    with pytest.raises(DetectionError, match="there is an answer under 'output'"):
+        detect([wrapped], registry)
+    registry.register(Stranger(lambda event: Recognition.CERTAIN if "output" in event else None), "stranger")
+    assert detect([wrapped], registry) == "stranger"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import orjson
 
 from crosswalk.cli.logs.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
-from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, fault_of, nameable
+from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, envelope_of, fault_of, nameable
 from crosswalk.mapping.normalize import DeltaStream, guessed, normalize, normalize_stream
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.registry import registry
@@ -57,9 +58,14 @@ def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool =
         keep_raw: whether the response keeps the provider's own events.
 
     Raises:
+        RecordError: the log states the exchange without storing its answer.
         DetectionError: no provider is named, and it cannot be detected.
         PluginError: the provider cannot be used.
     """
+    if answer.record is not None and not answer.record.has_answer:
+        from crosswalk.records import RecordError
+
+        raise RecordError("the log does not store the answer", answer.record)
     return _deltas(answer, arguments, keep_raw)[0]
 
 
@@ -79,10 +85,17 @@ def _deltas(answer: Answer, arguments: argparse.Namespace, keep_raw: bool) -> tu
 
 
 def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> ChatResponse:
-    """The response of *answer*, with the arguments of :func:`deltas_of`. A record of a log is read in one piece."""
+    """The response of *answer*, with the arguments of :func:`deltas_of`. A record of a log is read in one piece.
+
+    A record without an answer gives a response with the facts that its log states.
+    """
     if answer.record is None:
         deltas, provider = _deltas(answer, arguments, keep_raw)
         response = deltas.until_done()
+    elif not answer.record.has_answer:
+        from crosswalk.records import stated_response
+
+        return stated_response(answer.record, clock=_clock(arguments))
     else:
         body = b"".join(answer.chunks)
         if arguments.provider is None and (stored := _stored(body)) is not None:
@@ -130,13 +143,17 @@ def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[by
 
 
 def _options(answer: Answer, arguments: argparse.Namespace, make_id: Callable[[], str]) -> dict[str, Any]:
-    created = getattr(arguments, "created", None)
     return {
         "status": arguments.status or answer.status or 200,
         "unknown": arguments.unknown,
         "id_factory": lambda: answer.id or make_id(),
-        "clock": lambda: created or now(),
+        "clock": _clock(arguments),
     }
+
+
+def _clock(arguments: argparse.Namespace) -> Callable[[], datetime]:
+    created = getattr(arguments, "created", None)
+    return lambda: created or now()
 
 
 def _digest(*chunks: bytes) -> hashlib._Hash:
@@ -206,6 +223,8 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
             f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT) or "there is no event in it"
         )
         raise DetectionError(f"no JSON can be read from its beginning; {why}")
+    if (key := envelope_of(events)) is not None:
+        raise DetectionError(f"there is an answer under {key!r}, in the envelope of a log")
     raise DetectionError(
         f"no provider recognizes it; say --provider: {nameable(ambiguous.known, ambiguous.broken)}"
     )

@@ -35,13 +35,15 @@ class ReportRow:
         cached_tokens: tokens of the input that came from a cache.
         cost: the cost, with its currency.
         is_estimated: whether the cost was computed from list prices.
-        finish_reason: the reason why the answer ended, or ``None`` if the exchange could not be read.
+        finish_reason: the reason why the answer ended, or ``None`` if unknown.
         error: the kind of error, or the name of the error raised by reading it, or ``None`` for an answer.
         tool_calls: the number of tool calls.
         broken_calls: the number of tool calls whose arguments are not a JSON object.
         session: the id of the session or conversation.
         user: the id of the user.
         tags: the tags of the log, as JSON.
+        is_unread: whether the exchange could not be read. *error* is then the reason.
+        has_answer: whether the log stores the answer. If not, the facts are those that the log states.
         id: the id of the answer if a log may repeat it, or ``None``. Answers with the same id count once.
     """
 
@@ -63,6 +65,8 @@ class ReportRow:
     session: str | None = None
     user: str | None = None
     tags: str | None = None
+    is_unread: bool = False
+    has_answer: bool = True
     id: str | None = None
 
 
@@ -79,11 +83,12 @@ def row_of(response: ChatResponse, **known: object) -> ReportRow:
     own: dict[str, object] = {
         "provider": metadata.provider_id,
         "vendor": metadata.provider_id,
-        "finish_reason": response.finish_reason.value,
         "error": None if info is None else info.kind.value,
         "tool_calls": len(response.tool_calls),
         "broken_calls": sum(map(_is_broken, response.tool_calls)),
     }
+    if provenance.get("finish_reason") is not Provenance.ABSENT:
+        own["finish_reason"] = response.finish_reason.value
     if provenance.get("model") is not Provenance.ABSENT:
         own["model"] = response.model
     if provenance.get("created") is not Provenance.SYNTHETIC:
@@ -129,6 +134,7 @@ class Group:
     Attributes:
         values: these values, as text; ``-`` if unknown.
         exchanges: the number of exchanges.
+        without_answer: the number whose log does not store the answer.
         with_usage: the number with token counts.
         with_cost: the number with a cost.
         estimated: the number of estimated costs.
@@ -140,6 +146,7 @@ class Group:
 
     values: tuple[str, ...]
     exchanges: int = 0
+    without_answer: int = 0
     with_usage: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -157,6 +164,7 @@ class Group:
     def add(self, row: ReportRow) -> None:
         """Count *row*."""
         self.exchanges += 1
+        self.without_answer += not row.has_answer
         self.with_usage += row.prompt_tokens is not None or row.completion_tokens is not None
         self.prompt_tokens += row.prompt_tokens or 0
         self.completion_tokens += row.completion_tokens or 0
