@@ -65,7 +65,8 @@ async def fetch(
         error = normalize(answer.body, provider, status=answer.status, keep_raw=False).error_info
         retry_after, is_free = answer.retry_after, is_unstarted(answer.status, None)
     except ProviderError as failure:
-        error, is_free = failure.info, is_unstarted(None, failure.info.code)
+        error = failure.info
+        is_free = is_unstarted(None, None if error is None else error.code)
     except CrosswalkError:
         pass
     info = for_client(error or _NO_ANSWER)
