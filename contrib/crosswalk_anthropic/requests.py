@@ -59,6 +59,8 @@ DEFAULT_MAX_TOKENS = 4096
 
 _LEAST = {"temperature": 1, "top_p": 0.95, "top_k": math.inf}
 """The least value of each sampling option that the API takes while the model thinks."""
+_LEAST_BUDGET = 1024
+"""The least number of tokens of thought that may be asked for. It must be below ``max_tokens``."""
 _FREE = (None, ToolChoice.AUTO, ToolChoice.NONE)
 _SAYS = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.CITATION)
 
@@ -70,10 +72,12 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         UnsupportedRequestError: a message holds a sound, or anything but text for the system.
     """
     drops = Drops()
+    budget = _budget(request, drops)
+    default = DEFAULT_MAX_TOKENS + (budget or _own_budget(request))  # thoughts count
     system, turns = system_text(request.messages)
     body: dict[str, Any] = {
         "model": request.model,
-        "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS,
+        "max_tokens": request.max_tokens or default,
         "messages": [
             {"role": "assistant" if is_answer else "user", "content": blocks}
             for is_answer, blocks in alternating(
@@ -90,9 +94,10 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         if mark := cache_mark(request, "system"):
             body["system"] = [{"type": "text", "text": body["system"]}]
             _mark(body["system"], mark)
-    thinks = request.reasoning_effort in words_of("reasoning_effort", "messages")
+    cause = "reasoning_effort" if budget is None else "thinking_budget"
+    thinks = budget is not None or request.reasoning_effort in words_of("reasoning_effort", "messages")
     refused = [name for name, least in _LEAST.items() if thinks and (getattr(request, name) or 0) < least]
-    drops.given(request, *refused, reason="not beside reasoning_effort")
+    drops.given(request, *refused, reason=f"not beside {cause}")
     put_options(body, request, "messages", drops, but=[*refused, "parallel_tool_calls"])
     tools = [tool_fields(tool, "input_schema") for tool in request.tools]
     tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
@@ -100,19 +105,51 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         _mark(tools, cache_mark(request, "tools"))
         body["tools"] = tools
         if thinks and request.tool_choice not in _FREE:
-            drops.add("tool_choice", "no call can be forced beside reasoning_effort")
+            drops.add("tool_choice", f"no call can be forced beside {cause}")
             request = attrs.evolve(request, tool_choice=None)
         choice = _tool_choice(request)
         if choice is not None:
             body["tool_choice"] = choice
     _add_output(body, request, drops)
+    if budget is not None:
+        body["thinking"] = {"type": "enabled", "budget_tokens": budget}
     if container := _container(request, drops):
         body["container"] = container
     if request.stream:
         body["stream"] = True
     headers = {"anthropic-version": "2023-06-01"}
-    added = {} if request.max_tokens else {"max_tokens": DEFAULT_MAX_TOKENS}
+    added = {} if request.max_tokens else {"max_tokens": default}
     return HTTPRequest("/v1/messages", body, headers=headers, dropped=drops.found(), added=added)
+
+
+def _budget(request: ChatRequest, drops: Drops) -> int | None:
+    """The tokens of thought that *request* asks for, within the bounds of the API, or ``None`` for no budget."""
+    name = "thinking_budget"
+    asked = request.extra_options.get(name)
+    if asked is None:
+        return None
+    most = math.inf if request.max_tokens is None else request.max_tokens - 1
+    if type(asked) is not int:
+        drops.add(name, "it must be a whole number")
+    elif request.reasoning_effort is ReasoningEffort.NONE:
+        drops.add(name, "reasoning_effort says none")
+    elif most < _LEAST_BUDGET:
+        drops.add(name, f"it must be at least {_LEAST_BUDGET} and below max_tokens")
+    else:
+        budget = int(min(max(asked, _LEAST_BUDGET), most))
+        if budget != asked:
+            reason = f"sent as {budget}: it must be at least {_LEAST_BUDGET} and below max_tokens"
+            drops.add(name, reason, refuses=False)
+        return budget
+    return None
+
+
+def _own_budget(request: ChatRequest) -> int:
+    """The budget in the ``provider_options`` of *request*, or 0."""
+    own: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
+    thinking = own.get("thinking")
+    budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
+    return budget if type(budget) is int and budget > 0 else 0
 
 
 def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> None:

@@ -5,7 +5,6 @@ Facts: Google's reference of ``models.generateContent``; provider document "Goog
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -60,7 +59,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         result=lambda message: _tool_result(message, names),
         part=_part,
     )
-    if _GEMINI_3.fullmatch(request.model or ""):
+    if wire.needs_signatures(request.model or ""):
         _add_placeholders(contents)
     body: dict[str, Any] = {
         "contents": [
@@ -86,13 +85,12 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     return HTTPRequest(f"/v1beta/{_model(request.model or '')}:{method}", body, dropped=drops.found())
 
 
-_GEMINI_3 = re.compile(r"(.*/)?gemini-3([.-].*)?")
 _PLACEHOLDER = "skip_thought_signature_validator"
-"""The signature that Google documents for a call that no Gemini 3 model made ("Thought Signatures", FAQ)."""
+"""The signature that Google documents for a call that no such model made ("Thought Signatures", FAQ)."""
 
 
 def _add_placeholders(contents: list[tuple[bool, list[dict[str, Any]]]]) -> None:
-    """Sign the first call of each step of the current turn where it has no signature: Gemini 3 refuses it otherwise."""
+    """Sign the first call of each step of the current turn where it has no signature."""
     spoken = [
         number
         for number, (is_answer, parts) in enumerate(contents)

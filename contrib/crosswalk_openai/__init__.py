@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswalk.plugins import (
     Access,
@@ -26,11 +26,15 @@ from crosswalk.plugins import (
     WayBack,
     accept_object,
     accept_objects,
+    hookimpl,
     look_at,
     take_object,
     take_string,
 )
 from crosswalk_openai.dialect import ChatDialect
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["ChatDialect", "OpenAI", "plugin"]
 
@@ -70,6 +74,13 @@ class OpenAI(ChatDialect):
         "prompt_filter_results",
         "choices[].content_filter_results",
     )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk_openai.requests import refused_beside_functions
+
+        return self.built(request, unsupported=refused_beside_functions(request))
 
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: only Azure has an inner error."""

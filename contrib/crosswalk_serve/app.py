@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from time import time
 from typing import Any, Final
 
@@ -263,10 +264,10 @@ async def _loaded(routes: Iterable[ModelRoute]) -> list[dict[str, Any]]:
                     servers[target.base_url] = read(answer, _entries)
                 except Refusal:
                     servers[target.base_url] = []
-            name = target.model or route.name
+            name, own = target.model or route.name, {"name": route.name, "model": route.name}
             for entry in servers[target.base_url]:
                 if entry.get("model") in (name, f"{name}:latest"):
-                    results[route.name] = {**entry, "name": route.name, "model": route.name}
+                    results[route.name] = {**entry, **own, "digest": _digest(route.name)}
     return list(results.values())
 
 
@@ -280,7 +281,7 @@ def _entries(body: bytes) -> list[dict[str, Any]]:
 
 
 def _openai_model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "crosswalk"}
+    return {"id": name, "object": "model", "created": 0, "owned_by": _OWNER}
 
 
 def _anthropic_model(name: str) -> dict[str, Any]:
@@ -304,5 +305,17 @@ _DETAILS: Final = {
 }
 
 
+_OWNER: Final = "crosswalk"
+
+
+def _digest(name: str) -> str:
+    """Return the identity of the model *name* for Ollama's clients, which take two names with one digest for one model.
+
+    It has the form of Ollama's, but the gateway makes it from the name and its owner: there is no file to hash.
+    """
+    return sha256(f"{_OWNER}/{name}".encode()).hexdigest()
+
+
 def _ollama_model(name: str) -> dict[str, Any]:
-    return {"name": name, "model": name, "modified_at": _EPOCH, "size": 0, "digest": "", "details": _DETAILS}
+    about = {"modified_at": _EPOCH, "size": 0, "digest": _digest(name), "details": _DETAILS}
+    return {"name": name, "model": name, **about}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Awaitable
 from time import perf_counter
 from typing import Any, Final
@@ -16,11 +15,12 @@ from starlette.types import Receive, Scope, Send
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
+from crosswalk.service.failures import is_unstarted
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
 from crosswalk_serve.answers import whole
 from crosswalk_serve.auxiliary_requests import load
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, for_client, info_of
+from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, for_client, info_of, retry_headers
 from crosswalk_serve.http_reply import Interruptible, Reply, dropped, dropped_fields
 from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.logs import record_request, request_id
@@ -57,7 +57,7 @@ class Ask:
             with self._gateway.slot():
                 await exchange.run()
         except Refusal as refusal:
-            await exchange.refuse(refusal.info, refusal.retry_after)
+            await exchange.refuse(refusal.info, refusal.retry_after, may_repeat=refusal.may_repeat)
         except (BadRequestError, UnsupportedRequestError, DangerousLossError) as error:
             await exchange.refuse(info_of(error))
         except ClientDisconnect:
@@ -106,6 +106,7 @@ class Exchange:
         self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
         self._reserved: Reservation | None = None
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
+        self._may_repeat = True  # the client: no server can have charged for its request
         self.reply = Reply(form, str(uuid4()), send)
 
     async def run(self) -> None:
@@ -139,6 +140,7 @@ class Exchange:
         most = route.most_cost(request, incoming.wants.n) if self._has_budget else 0.0
         self._reserved = await gateway.quotas.admit(self._caller, most)
         service = route.service()
+        self._may_repeat = False
         with gateway.running(block, self._caller):
             if incoming.request.stream:
                 await self._stream(service.stream(request), block)
@@ -198,6 +200,7 @@ class Exchange:
         self.reply.dropped += dropped(response)
         error = response.error_info
         if error is not None:
+            self._may_repeat = _is_free(response)
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
         written = whole(self._incoming, response, self.reply.id, self._seal, is_mixed=self._is_mixed)
@@ -280,14 +283,16 @@ class Exchange:
 
     # Output.
 
-    async def refuse(self, error: ErrorInfo, retry_after: float | None = None) -> None:
+    async def refuse(
+        self, error: ErrorInfo, retry_after: float | None = None, *, may_repeat: bool = True
+    ) -> None:
         """Answer with *error*. If a stream has begun, its last event reports the error."""
         if self._writer is not None:
             return await self.reply.end(self._writer.fail(error))
         if self.reply.is_stream:
             return await self.reply.end(error_frame(self._form, error))
         body, status = failed(self._form, error, self.reply.id)
-        headers = {} if retry_after is None else {"retry-after": str(math.ceil(retry_after))}
+        headers = retry_headers(retry_after, may_repeat=may_repeat and self._may_repeat)
         if status == 401:
             headers["www-authenticate"] = "Bearer"
         await self.reply.whole(body, status, headers)
@@ -374,3 +379,14 @@ def _retry_after(response: ChatResponse) -> float | None:
     """Return the seconds after which the server asks for a retry, or ``None`` without such a request."""
     raw = response.attempts[-1].extra.get("retry_after") if response.attempts else None
     return raw if isinstance(raw, int | float) else None
+
+
+def _is_free(response: ChatResponse) -> bool:
+    """Return whether another call for the failed *response* is the second at most that a server works on.
+
+    After several attempts, the client's repetitions would multiply them.
+    """
+    attempts = response.attempts
+    return len(attempts) < 2 and all(
+        is_unstarted(one.extra.get("status"), str(one.extra.get("code"))) for one in attempts
+    )

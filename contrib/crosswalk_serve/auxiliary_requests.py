@@ -17,6 +17,7 @@ from crosswalk import normalize
 from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
 from crosswalk.service import LLMService, PlainAnswer, build_http_request
+from crosswalk.service.failures import is_unstarted
 from crosswalk.types import dump_json
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http_errors import Refusal, for_client
@@ -56,15 +57,16 @@ async def fetch(
     Raises:
         Refusal: there is no such answer. It reports the server's response like an error of an answer, without credentials.
     """
-    error, retry_after = None, None
+    error, retry_after, is_free = None, None, False
     try:
         answer = await service.request(method, path, body, headers, endpoint=endpoint)
         if 200 <= answer.status < 300:
             return answer
         error = normalize(answer.body, provider, status=answer.status, keep_raw=False).error_info
-        retry_after = answer.retry_after
+        retry_after, is_free = answer.retry_after, is_unstarted(answer.status, None)
     except ProviderError as failure:
         error = failure.info
+        is_free = is_unstarted(None, None if error is None else error.code)
     except CrosswalkError:
         pass
     info = for_client(error or _NO_ANSWER)
@@ -74,6 +76,7 @@ async def fetch(
         status=info.status,
         code=info.code,
         retry_after=None if retry_after is None else math.ceil(retry_after),
+        may_repeat=is_free,
     )
 
 
@@ -90,7 +93,9 @@ def read(answer: PlainAnswer, parse: Callable[[bytes], T]) -> T:
     try:
         return parse(answer.body)
     except (CrosswalkError, ValueError, LookupError, TypeError):
-        raise Refusal(_NO_ANSWER.kind, _NO_ANSWER.message, status=_NO_ANSWER.status) from None
+        raise Refusal(
+            _NO_ANSWER.kind, _NO_ANSWER.message, status=_NO_ANSWER.status, may_repeat=False
+        ) from None
 
 
 async def supervised(
@@ -108,7 +113,9 @@ async def supervised(
             return await work()
     if block.cause is None:
         raise ClientDisconnect
-    raise Refusal(block.cause.kind, block.cause.message, status=block.cause.status, retry_after=1)
+    raise Refusal(
+        block.cause.kind, block.cause.message, status=block.cause.status, retry_after=1, may_repeat=False
+    )
 
 
 _ABOUT = ("keep_alive", "options")

@@ -66,12 +66,14 @@ class Patience(Timeouts):
 class Repetition(RetryPolicy):
     """When and how often a failed attempt is repeated.
 
-    The client of a gateway repeats requests itself, so it learns of a long ``Retry-After`` at once.
+    The client of a gateway repeats requests itself, so it learns of a long ``Retry-After`` at once. A repetition that may be
+    paid twice is the operator's decision.
     """
 
     max_retry_after: float = attrs.field(
         default=2.0, validator=attrs.fields(RetryPolicy).max_retry_after.validator
     )
+    repeat_started: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container
 from typing import Final
 from uuid import uuid4
@@ -29,6 +30,7 @@ __all__ = [
     "handle_error",
     "id_headers",
     "info_of",
+    "retry_headers",
 ]
 
 LEFT: Final = 499
@@ -41,6 +43,7 @@ class Refusal(CrosswalkError):
     Attributes:
         info: the error. Its status is that of the answer.
         retry_after: the seconds until the next attempt, or ``None`` for no advice.
+        may_repeat: whether the client may repeat the request. Otherwise a server may have charged for it.
     """
 
     def __init__(
@@ -51,11 +54,13 @@ class Refusal(CrosswalkError):
         status: int | None = None,
         code: str | None = None,
         retry_after: int | None = None,
+        may_repeat: bool = True,
     ) -> None:
         super().__init__(message)
         retryable = kind in (ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT)
         self.info = ErrorInfo(kind, message, retryable=retryable, status=status, code=code)
         self.retry_after = retry_after
+        self.may_repeat = may_repeat
 
 
 _UNREACHED: Final = {
@@ -150,12 +155,18 @@ def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
     return {**payload, "request-id": request_id} if form is WireForm.ANTHROPIC else payload
 
 
+def retry_headers(seconds: float | None, *, may_repeat: bool) -> dict[str, str]:
+    """The headers that tell a client's SDK whether to repeat a failed request, and after how many *seconds*."""
+    headers = {} if seconds is None else {"retry-after": str(math.ceil(seconds))}
+    return headers if may_repeat else {**headers, "x-should-retry": "false"}
+
+
 def error_response(request: Request, error: Exception, id: str) -> Response:
     """Return the response to *request*, called *id*, that reports *error* in the format of its sender."""
     headers: dict[str, str] = {}
     if isinstance(error, Refusal):
         info = error.info
-        headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+        headers = retry_headers(error.retry_after, may_repeat=error.may_repeat)
     elif isinstance(error, BadRequestError):
         info = info_of(error)
     elif isinstance(error, FieldError):

@@ -138,6 +138,7 @@ class _Exchange:
                 address = urlsplit(target.base_url or "").netloc or "-"
                 log_failure(target.provider, address, target.model or payload.model, error.info)
                 number += 1
+                error.may_repeat = error.may_repeat and number == 1
                 if not error.info.retryable or number == len(targets):
                     raise
 

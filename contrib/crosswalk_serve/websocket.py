@@ -46,6 +46,8 @@ _OF_CONNECTION: Final = (
 )
 """The beginnings of headers that are about the connection, and not about its requests."""
 _BETA: Final = b"responses_websockets"
+_SHOWN: Final = ("retry-after", "x-request-id", "x-should-retry")
+"""The headers of an error that a client needs."""
 """The beginning of the word for WebSockets in ``OpenAI-Beta``, which is not for the server."""
 _BUSY: Final = ErrorInfo(
     ErrorKind.RATE_LIMIT,
@@ -205,7 +207,7 @@ class _Connection:
 
     async def send_error(self, body: bytes, status: int, headers: Mapping[str, str]) -> None:
         """Send the error *body* with the HTTP *status*, and those of the *headers* that a client needs."""
-        about = {name: headers[name] for name in ("retry-after", "x-request-id") if name in headers}
+        about = {name: headers[name] for name in _SHOWN if name in headers}
         error = {"type": "error", "status": status, **orjson.loads(body), "headers": about}
         await self.send(orjson.dumps(error))
 

@@ -457,9 +457,17 @@ def signatures(built: HTTPRequest) -> list[list[str | None]]:
 
 @pytest.mark.parametrize(
     "model",
-    ["gemini-3-pro-preview", "models/gemini-3.1-flash", "gemini-3", "publishers/google/models/gemini-3-pro"],
+    [
+        *(
+            "gemini-3-pro-preview",
+            "models/gemini-3.1-flash",
+            "gemini-3",
+            "publishers/google/models/gemini-3-pro",
+        ),
+        *("gemini-4-argon", "gemini-flash-latest", "models/gemini-pro-latest"),
+    ],
 )
-def test_a_call_of_another_model_has_the_documented_signature_for_gemini_3(model: str) -> None:
+def test_a_call_of_another_model_has_the_documented_signature_from_gemini_3_on(model: str) -> None:
     results = (RESULT, ChatMessage.tool_result("t2", "at ten"))
     own = answer(
         "gemini",
@@ -470,7 +478,22 @@ def test_a_call_of_another_model_has_the_documented_signature_for_gemini_3(model
         *old, USER, GEMINI_CALLS, *results, own, RESULT, GEMINI_CALLS, *results, to="gemini", model=model
     )
     assert signatures(built) == [[None, None], [PLACEHOLDER, None], ["U0lH"], [PLACEHOLDER, None]]
-    assert signatures(request(*old, to="gemini", model="gemini-2.5-flash")) == [[None, None]]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gemini-2.5-flash",
+        "models/gemini-2.0-flash-lite",
+        "gemini-1.5-pro",
+        "gemma-3-27b-it",
+        "tunedModels/ferries",
+        "tiny",
+    ],
+)
+def test_older_and_unknown_models_get_a_call_without_a_signature(model: str) -> None:
+    results = (RESULT, ChatMessage.tool_result("t2", "at ten"))
+    assert signatures(request(USER, GEMINI_CALLS, *results, to="gemini", model=model)) == [[None, None]]
 
 
 # ------------------------------------------------------------------------------------------ server tools

@@ -27,7 +27,7 @@ from crosswalk.cli.terminal import (
     close_quietly,
     say,
 )
-from crosswalk.plain_errors import ConfigurationError, PluginError
+from crosswalk.plain_errors import ConfigurationError, CrosswalkError, PluginError
 
 __all__ = ["main"]
 
@@ -76,6 +76,9 @@ def _main(argv: Sequence[str] | None) -> int:
     except PluginError as error:
         say(f"crosswalk {error.plugin}: {error}")
         return USAGE
+    except (UsageError, CrosswalkError) as error:  # from the arguments of another package's command
+        say(f"crosswalk: {error}")
+        return USAGE
     except OutputError as error:
         say(f"crosswalk: {error}")
         return FAILED
@@ -89,6 +92,9 @@ def _main(argv: Sequence[str] | None) -> int:
         return USAGE
     except (OutputError, WorkerError) as error:
         say(f"crosswalk {arguments.command}: {error}")
+        return FAILED
+    except CrosswalkError as error:
+        say(f"crosswalk {arguments.command}: {type(error).__name__}: {error}")
         return FAILED
     except KeyboardInterrupt:
         say("interrupted")

@@ -14,7 +14,7 @@ from crosswalk.cli.ask import report
 from crosswalk.cli.live.asking import ask, request_of, service_of, typed_message
 from crosswalk.cli.live.screen import Screen
 from crosswalk.cli.terminal import FAILED, OK, UsageError, say
-from crosswalk.errors import CanonicalJSONError
+from crosswalk.errors import CanonicalJSONError, ProviderError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError
 from crosswalk.text import counted
 from crosswalk.types.message import ChatMessage, Role
@@ -133,8 +133,8 @@ class _Talk:
         try:
             request = request_of(arguments, conversation.turns)
             requested = ask(self._service, request, screen, stream=arguments.stream)
-        except UnsupportedRequestError as error:
-            say(f"crosswalk: {error}")
+        except (UnsupportedRequestError, ProviderError) as error:
+            say(f"crosswalk: {type(error).__name__}: {error}")
             self.has_failed = True
             return
         report(requested, panel=arguments.panel)

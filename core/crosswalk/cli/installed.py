@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.cli.terminal import OutputError, UsageError
-from crosswalk.plain_errors import ConfigurationError, PluginError
+from crosswalk.plain_errors import CrosswalkError, PluginError
 from crosswalk.plugin.installed import Point, installed_points
 
 __all__ = ["GROUP", "InstalledCommand", "installed_commands"]
@@ -70,7 +70,7 @@ class InstalledCommand:
     def _tried(self, do: Callable[[], Any]) -> Any:
         try:
             return do()
-        except (UsageError, OutputError, ConfigurationError, PluginError, BrokenPipeError):
+        except (UsageError, OutputError, CrosswalkError, BrokenPipeError):
             raise
         except Exception as error:  # another author's code may raise anything
             _log.debug("command %s", self.name, exc_info=True)

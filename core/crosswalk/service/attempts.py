@@ -83,6 +83,7 @@ class Failure:
         is_final: no other endpoint is tried either: nothing was sent, and the author of the request has to know, or the
             answer was received whole.
         is_retry_requested: the server asks for a retry (``x-should-retry: true``), whatever the kind of error.
+        is_unstarted: surely no server has begun to work on the request.
     """
 
     info: ErrorInfo
@@ -92,6 +93,7 @@ class Failure:
     cancelled: bool = False
     is_final: bool = False
     is_retry_requested: bool = False
+    is_unstarted: bool = False
 
 
 class RetryState:
@@ -150,7 +152,8 @@ class RetryState:
         info = failure.info
         requested = failure.retry_after or 0.0
         is_listed = info.kind in policy.kinds or failure.is_retry_requested
-        worth_it = info.retryable and is_listed and requested <= policy.max_retry_after
+        is_free = policy.repeat_started or failure.is_unstarted or failure.is_retry_requested
+        worth_it = info.retryable and is_listed and is_free and requested <= policy.max_retry_after
         if worth_it and self.attempt < self._most:
             # Full jitter: random below a bound that doubles. Beyond 2**1000 a float overflows, and any bound is reached.
             bound = min(policy.max_seconds, policy.initial_seconds * 2.0 ** min(self.attempt - 1, 1000))

@@ -91,15 +91,20 @@ def build(
     is_official = access is not None and access.base_url == base_url
     fitted = partial(_fitted, mapper=mapper, is_official=is_official, takes_media=takes_media)
     built = request.built_by(fitted)
+    more = thaw(request.provider_options.get(provider) or {})
+    if request.reasoning_effort is not None and (path := _other_effort(built, more)) is not None:
+        request = altered(request, reasoning_effort=None)
+        built = request.built_by(fitted)
+        note = Dropped("reasoning_effort", f"provider_options says {path}", refuses=False)
+        built = attrs.evolve(built, dropped=(*built.dropped, note))
     refused = [dropped for dropped in built.dropped if dropped.refuses]
     if refused and on_unsupported == "raise":
         what = "; ".join(f"{dropped.option} ({dropped.reason})" for dropped in refused)
         options = [dropped.option for dropped in refused]
         raise UnsupportedRequestError(f"it cannot express {what}", provider=provider, options=options)
-    more = request.provider_options.get(provider)
     if more:
         body = _merged(
-            built.body, thaw(more), lambda: _built(_bare(provider), mapper).body, (provider,), built.spellings
+            built.body, more, lambda: _built(_bare(request), mapper).body, (provider,), built.spellings
         )
         built = attrs.evolve(built, body=body)
     try:
@@ -157,9 +162,50 @@ def _named(work: Callable[[ChatRequest], T], request: ChatRequest, provider: str
         raise UnsupportedRequestError(str(error), provider=provider, options=error.options) from None
 
 
-def _bare(provider: str) -> ChatRequest:
-    """Return an empty request: fields that its body has nevertheless are the plugin's defaults."""
-    return ChatRequest("-", model="-", provider=provider)
+_INSTEAD_OF_EFFORT: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
+    {
+        "chat": ("reasoning.effort", "reasoning.max_tokens"),
+        "messages": ("thinking.type", "thinking.budget_tokens"),
+        "gemini": ("generationConfig.thinkingConfig.thinkingBudget",),
+        "bedrock": (
+            "additionalModelRequestFields.thinking.type",
+            "additionalModelRequestFields.thinking.budget_tokens",
+        ),
+    }
+)
+"""The other ways to state the effort in each format, which no server takes beside the one that the plugin writes."""
+
+
+def _other_effort(built: HTTPRequest, more: Mapping[str, Any]) -> str | None:
+    """Return the path at which *more* states another effort than *built*, in another way, or ``None``."""
+    for path in _INSTEAD_OF_EFFORT.get(format_of_path(built.path), ()):
+        value = _at(more, path)
+        if value is not None and value != _at(built.body, path):
+            return path
+    return None
+
+
+def _at(body: Any, path: str) -> Any:
+    """Return the value at *path* of *body* in either spelling of its keys, or ``None``."""
+    for step in path.split("."):
+        entries = body.items() if isinstance(body, Mapping) else ()
+        body = next((value for key, value in entries if _folded(key) == _folded(step)), None)
+    return body
+
+
+def _bare(request: ChatRequest) -> ChatRequest:
+    """Return an empty request with the effort and the options of *request*.
+
+    The fields that its body has nevertheless are the plugin's defaults, or follow from the effort.
+    """
+    return ChatRequest(
+        "-",
+        model="-",
+        provider=request.provider,
+        reasoning_effort=request.reasoning_effort,
+        extra_options=request.extra_options,
+        provider_options=request.provider_options,
+    )
 
 
 def _merged(

@@ -23,6 +23,7 @@ from crosswalk.service.failures import (
     CANCELLED,
     as_cancelled,
     failure_of,
+    is_unstarted,
     request_id_of,
     retry_after_of,
     should_retry,
@@ -210,7 +211,9 @@ class Exchange:
 
     def failed(self, info: ErrorInfo) -> Failure:
         """Return the failure of this attempt with *info* and the partial answer."""
-        return Failure(info, self.retry_after, self.reader.partial(info))
+        return Failure(
+            info, self.retry_after, self.reader.partial(info), is_unstarted=self._is_unstarted(info)
+        )
 
     def refused(self, response: ChatResponse) -> Failure | None:
         """Return the failure that the server itself reported in *response*, or ``None`` for an answer."""
@@ -222,7 +225,11 @@ class Exchange:
         described = should_retry(headers, info)
         is_requested = described is not info and described.retryable
         return Failure(
-            described, retry_after_of(headers, info.raw), response, is_retry_requested=is_requested
+            described,
+            retry_after_of(headers, info.raw),
+            response,
+            is_retry_requested=is_requested,
+            is_unstarted=self._is_unstarted(info),
         )
 
     def unread(self, error: CrosswalkError, *, has_read: bool) -> Failure:
@@ -253,6 +260,9 @@ class Exchange:
     def cancelled(self) -> Failure:
         """Return the end of this attempt by its caller, with the partial answer."""
         return Failure(CANCELLED, response=as_cancelled(self.reader.partial(CANCELLED)), cancelled=True)
+
+    def _is_unstarted(self, info: ErrorInfo) -> bool:
+        return is_unstarted(self.extra.get("status"), info.code)
 
     @property
     def retry_after(self) -> float | None:

@@ -25,6 +25,7 @@ __all__ = [
     "as_cancelled",
     "completed",
     "failure_of",
+    "is_unstarted",
     "request_id_of",
     "retry_after_of",
     "should_retry",
@@ -142,6 +143,22 @@ def should_retry(headers: Mapping[str, str], info: ErrorInfo) -> ErrorInfo:
     """Return *info* with the retryability from the server's ``x-should-retry``, or *info* itself without that header."""
     retryable = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
     return info if retryable is None else attrs.evolve(info, retryable=retryable)
+
+
+_TURNED_AWAY = (429, 503, 529)
+"""The statuses of a server that has not begun to work on a request. Anthropic's is 529."""
+_UNREACHED = ("connect_error", "connect_timeout")
+"""The codes of failures before a request was sent."""
+
+
+def is_unstarted(status: object, code: str | None) -> bool:
+    """Return whether surely no server has begun to work on a failed request, so that a repetition is not paid twice.
+
+    Args:
+        status: the HTTP status of its answer, or ``None`` if none came.
+        code: the code of its failure.
+    """
+    return code in _UNREACHED if status is None else status in _TURNED_AWAY
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:

@@ -78,14 +78,17 @@ def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
         return built
     values, format = thaw(request.extra_options), format_of_path(built.path) or ""
     body, dropped = copy_json(built.body), list(built.dropped)
+    done = {one.option for one in dropped}  # by the plugin, which has said how
     for option in OPTIONS:
-        if option.name in values:
+        if option.name in values and option.name not in done:
             value, path = values[option.name], option.path(format, request.provider)
             written = None if path is None else option.written(value, format)
             if path is None or written is None or not put(body, path, written):
                 dropped += _lost(option, value, format, path)
             elif format in option.replaces:
                 _take(body, option.replaces[format])
+            elif format in option.needs:
+                put(body, option.needs[format], True)
     return attrs.evolve(built, body=body, dropped=tuple(dropped))
 
 

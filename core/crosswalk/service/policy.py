@@ -104,6 +104,9 @@ class RetryPolicy:
             them: using a more lenient provider is the application's decision.
         after_first_token: start over even if the consumer of a stream has seen tokens. A ``response.retried`` event
             then declares everything before it void.
+        repeat_started: repeat an attempt at the same endpoint even if the server may have read the prompt, and charge for
+            it. Otherwise only an attempt is repeated that has reached no server, or that one has turned away with HTTP 429,
+            503 or 529.
 
     Raises:
         ConfigurationError: a number out of its bounds. ResponseValidationError: an unknown kind.
@@ -121,6 +124,7 @@ class RetryPolicy:
         default=frozenset(ErrorKind) - {ErrorKind.CONTENT_FILTER}, converter=_as_kinds
     )
     after_first_token: bool = False
+    repeat_started: bool = True
 
     @classmethod
     def of(cls, retry: int | RetryPolicy | None) -> RetryPolicy:

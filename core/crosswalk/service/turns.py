@@ -59,9 +59,9 @@ class Drops:
     def __init__(self) -> None:
         self._found: list[Dropped] = []
 
-    def add(self, option: str, reason: str) -> None:
-        """Note that *option* is left out, for *reason*."""
-        self._found.append(Dropped(option, reason))
+    def add(self, option: str, reason: str, *, refuses: bool = True) -> None:
+        """Note that *option* is left out, or is sent otherwise, for *reason*. See :class:`Dropped` for *refuses*."""
+        self._found.append(Dropped(option, reason, refuses=refuses))
 
     def leave(self, number: int, reason: str) -> None:
         """Note that a part of the message *number* is left out, for *reason*. The request is sent all the same."""

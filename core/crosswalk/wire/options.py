@@ -81,6 +81,7 @@ class Option:
         neutral: the value that changes nothing, so its loss is harmless.
         harmless_in: formats in which nothing is lost without it.
         replaces: the path that is removed if this option is written, by format.
+        needs: the path that must be true beside this option, by format.
         reader, writer: for an option that is an object with other fields in each format, the functions that read and
             write it. They get the value and the format, and return ``None`` for a value that is not such an option.
     """
@@ -92,6 +93,7 @@ class Option:
     neutral: Any = None
     harmless_in: tuple[str, ...] = ()
     replaces: Mapping[str, str] = {}
+    needs: Mapping[str, str] = {}
     reader: Callable[[Any, str], Any] | None = None
     writer: Callable[[Any, str], Any] | None = None
 
@@ -131,6 +133,7 @@ def _option(
     neutral: Any = None,
     harmless_in: tuple[str, ...] = (),
     replaces: Mapping[str, str] | None = None,
+    needs: Mapping[str, str] | None = None,
     reader: Callable[[Any, str], Any] | None = None,
     writer: Callable[[Any, str], Any] | None = None,
     **spellings: str | tuple[str, ...],
@@ -139,7 +142,9 @@ def _option(
         format: (spelling,) if isinstance(spelling, str) else spelling
         for format, spelling in spellings.items()
     }
-    return Option(name, grade, paths, values or {}, neutral, harmless_in, replaces or {}, reader, writer)
+    return Option(
+        name, grade, paths, values or {}, neutral, harmless_in, replaces or {}, needs or {}, reader, writer
+    )
 
 
 _LOST, _CHANGED, _NOTHING = Grade.DANGEROUS, Grade.CHANGED, Grade.HARMLESS
@@ -213,6 +218,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     _option(
         "top_logprobs", _LOST, neutral=0, chat="top_logprobs", responses="top_logprobs", ollama="top_logprobs",
         gemini="generationConfig.logprobs",
+        needs={"chat": "logprobs", "ollama": "logprobs", "gemini": "generationConfig.responseLogprobs"},
     ),
     _option("verbosity", _LOST, neutral="medium", openai="verbosity", openrouter="verbosity", responses="text.verbosity"),
     _option("modalities", _LOST, neutral=["text"], chat="modalities"),

@@ -42,6 +42,21 @@ def three(upstream: ReplayServer) -> str:
     return f"tiny: {url}\n  gpt-5: {{provider: vllm, base_url: '{upstream.url}', aliases: [best]}}\n  'any-*': {url}"
 
 
+def test_each_model_of_ollamas_list_is_one_of_its_own(upstream: ReplayServer) -> None:
+    """Its clients take two names with one digest for one model. It has Ollama's form, and stays the same."""
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        listed.append((await client.get("/api/tags")).json()["models"])
+
+    listed: list[list[dict[str, Any]]] = []
+    for models in (three(upstream), f"tiny: {{provider: openai, base_url: '{upstream.url}'}}"):
+        run(config_of(upstream, models=models), do)
+    digests = {model["name"]: model["digest"] for model in listed[0]}
+    assert len({*digests.values()}) == len(digests) == 3
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests.values())
+    assert [model["digest"] for model in listed[1]] == [digests["tiny"]]
+
+
 def test_models_in_each_clients_form(upstream: ReplayServer) -> None:
     async def do(client: httpx2.AsyncClient, _: Any) -> None:
         openai = (await client.get("/v1/models")).json()
@@ -84,6 +99,8 @@ def test_loaded_models_are_those_of_the_ollama_servers(upstream: ReplayServer) -
             ("tiny", "tiny", 7),
             ("b", "b", 7),
         ]
+        tags = {model["name"]: model["digest"] for model in (await client.get("/api/tags")).json()["models"]}
+        assert [entry["digest"] for entry in loaded] == [tags["tiny"], tags["b"]]
 
     run(config_of(upstream, models=models), do)
     assert len(upstream.requests) == 2

@@ -106,6 +106,22 @@ def test_a_broken_one_is_one_line(run: Run, install: Install, source: str, cause
     assert run("providers").status == 0
 
 
+@pytest.mark.parametrize(
+    ("source", "status", "said"),
+    [
+        ("def add_arguments(parser): raise ConfigurationError('no shelf')\ndef run(arguments): pass", 2, "crosswalk: no shelf\n"),
+        ("def add_arguments(parser): pass\ndef run(arguments): raise ConfigurationError('no shelf')", 2, "crosswalk kelp: no shelf\n"),
+        ("def add_arguments(parser): pass\ndef run(arguments): raise ServerError('no tide')", 1, "crosswalk kelp: ServerError: no tide\n"),
+        ("def add_arguments(parser): pass\ndef run(arguments): raise FramingError('no line')", 1, "crosswalk kelp: FramingError: no line\n"),
+    ],
+)  # fmt: skip
+def test_crosswalks_own_error_is_not_the_packages_fault(
+    run: Run, install: Install, source: str, status: int, said: str
+) -> None:
+    install(f"from crosswalk.errors import ConfigurationError, FramingError, ServerError\n{source}")
+    assert run("kelp") == (status, "", said)
+
+
 def test_of_two_with_one_name_the_first_counts(install: Install) -> None:
     install(GOOD)
     install(GOOD, module="other_kelp")

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from crosswalk import ChatResponse, ConfigurationError, ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.service import RetryPolicy, Timeouts
 from crosswalk.service.attempts import Cooling, Failure, RetryState
-from crosswalk.service.failures import request_id_of, retry_after_of, should_retry
+from crosswalk.service.failures import is_unstarted, request_id_of, retry_after_of, should_retry
 from tries import tries
 
 BUSY = Failure(ErrorInfo(ErrorKind.SERVER, "busy", retryable=True))
@@ -69,6 +69,40 @@ def test_an_endpoint_after_the_other() -> None:
 )
 def test_whether_it_goes_on(failure: Failure, policy: dict[str, Any], shown: bool, goes_on: bool) -> None:
     assert (state_of(2, **policy).after(failure, shown=shown) is not None) is goes_on
+
+
+@pytest.mark.parametrize(
+    ("failure", "repeat_started", "is_repeated"),
+    [
+        (BUSY, True, True),
+        (BUSY, False, False),
+        (Failure(BUSY.info, is_unstarted=True), False, True),
+        (Failure(BUSY.info, is_retry_requested=True), False, True),
+        (Failure(WRONG.info, is_unstarted=True), False, False),
+    ],
+)
+def test_what_may_be_paid_twice_is_repeated_if_the_policy_allows_it(
+    failure: Failure, repeat_started: bool, is_repeated: bool
+) -> None:
+    state = state_of(repeat_started=repeat_started)
+    assert (state.after(failure, shown=False) is not None) is is_repeated
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "unstarted"),
+    [
+        *((status, None, True) for status in (429, 503, 529)),
+        *((status, None, False) for status in (200, 408, 500, 502, 504)),
+        (None, "connect_error", True),
+        (None, "connect_timeout", True),
+        (None, "connection_lost", False),
+        (None, "transport_timeout", False),
+        (None, None, False),
+        (200, "connect_error", False),
+    ],
+)
+def test_whether_a_server_can_have_begun(status: int | None, code: str | None, unstarted: bool) -> None:
+    assert is_unstarted(status, code) is unstarted
 
 
 # ------------------------------------------------------------------------------------ endpoints that cool down

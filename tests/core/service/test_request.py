@@ -433,6 +433,10 @@ def test_a_field_of_another_type(options: dict[str, Any]) -> None:
         ({"frequency_penalty": 0.3}, "ollama", {"options": {"frequency_penalty": 0.3}}, []),
         ({"repeat_penalty": 1.1}, "vllm", {"repetition_penalty": 1.1}, []),
         ({"repeat_penalty": 1.1}, "openai", {}, [("repeat_penalty", "no such option of this server is known", True)]),
+        ({"top_logprobs": 3}, "openai", {"logprobs": True, "top_logprobs": 3}, []),
+        ({"top_logprobs": 3}, "ollama", {"logprobs": True, "top_logprobs": 3}, []),
+        ({"top_logprobs": 3}, "gemini", {"generationConfig": {"logprobs": 3, "responseLogprobs": True}}, []),
+        ({"logprobs": False, "top_logprobs": 3}, "openai", {"logprobs": False, "top_logprobs": 3}, []),
         ({"store": False}, "anthropic", {}, []),
         ({"logprobs": True}, "openai_responses", {"include": ["message.output_text.logprobs"]}, []),
         ({"service_tier": "flex"}, "anthropic", {}, [("service_tier", "Messages knows auto and standard_only", False)]),
@@ -464,6 +468,167 @@ def test_options_that_several_apis_have(
     built = build_http_request(request, provider, on_unsupported="drop")
     assert {name: built.body.get(name) for name in body} == body
     assert [(one.option, one.reason, one.refuses) for one in built.dropped] == dropped
+
+
+BUDGET_BOUNDS = "it must be at least 1024 and below max_tokens"
+
+
+@pytest.mark.parametrize(
+    ("said", "max_tokens", "budget", "notes"),
+    [
+        ({"thinking_budget": 8000}, 12_096, 8000, []),
+        ({"thinking_budget": 8000, "max_tokens": 9000}, 9000, 8000, []),
+        ({"thinking_budget": 8000, "max_tokens": 8000}, 8000, 7999, [(f"sent as 7999: {BUDGET_BOUNDS}", False)]),
+        ({"thinking_budget": 5}, 5120, 1024, [(f"sent as 1024: {BUDGET_BOUNDS}", False)]),
+        ({"thinking_budget": 8000, "max_tokens": 1024}, 1024, None, [(BUDGET_BOUNDS, True)]),
+        ({"thinking_budget": "many"}, 4096, None, [("it must be a whole number", True)]),
+        ({"thinking_budget": 2000, "reasoning_effort": "none"}, 4096, None, [("reasoning_effort says none", True)]),
+    ],
+)  # fmt: skip
+def test_a_budget_of_thought_has_its_type_and_is_below_the_ceiling(
+    said: dict[str, Any], max_tokens: int, budget: int | None, notes: list[tuple[str, bool]]
+) -> None:
+    fields = {name: value for name, value in said.items() if name != "thinking_budget"}
+    options = {"thinking_budget": said["thinking_budget"]}
+    request = ChatRequest("hi", model="claude-sonnet-4-5", extra_options=options, **fields)
+    built = build_http_request(request, "anthropic", on_unsupported="drop")
+    off = {"type": "disabled"} if "reasoning_effort" in said else None
+    expected = off if budget is None else {"type": "enabled", "budget_tokens": budget}
+    assert (built.body["max_tokens"], built.body.get("thinking")) == (max_tokens, expected)
+    assert dict(built.added) == ({} if "max_tokens" in said else {"max_tokens": max_tokens})
+    assert [(one.reason, one.refuses) for one in built.dropped] == notes
+    assert {one.option for one in built.dropped} <= {"thinking_budget"}
+
+
+def test_what_an_effort_rules_out_a_budget_rules_out() -> None:
+    request = ChatRequest(
+        "hi",
+        model="c",
+        temperature=0.5,
+        top_p=0.95,
+        tools=[TOOL],
+        tool_choice="required",
+        extra_options={"thinking_budget": 2000},
+    )
+    built = build_http_request(request, "anthropic", on_unsupported="drop")
+    assert {"temperature", "tool_choice"}.isdisjoint(built.body)
+    assert built.body["top_p"] == 0.95
+    assert [(one.option, one.reason) for one in built.dropped] == [
+        ("temperature", "not beside thinking_budget"),
+        ("tool_choice", "no call can be forced beside thinking_budget"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("provider", "own", "expected", "instead"),
+    [
+        (
+            "anthropic",
+            {"thinking": {"type": "enabled", "budget_tokens": 8000}},
+            {
+                "max_tokens": 12_096,
+                "thinking": {"type": "enabled", "budget_tokens": 8000},
+                "output_config": None,
+            },
+            "thinking.type",
+        ),
+        (
+            "anthropic",
+            {"thinking": {"type": "enabled", "budget_tokens": 8000}, "max_tokens": 9000},
+            {"max_tokens": 9000, "thinking": {"type": "enabled", "budget_tokens": 8000}},
+            "thinking.type",
+        ),
+        (
+            "anthropic",
+            {"thinking": {"type": "disabled"}},
+            {"thinking": {"type": "disabled"}},
+            "thinking.type",
+        ),
+        (
+            "anthropic",
+            {"thinking": {"type": "adaptive", "display": "omitted"}},
+            {"thinking": {"type": "adaptive", "display": "omitted"}, "output_config": {"effort": "high"}},
+            None,
+        ),
+        (
+            "anthropic",
+            {"output_config": {"effort": "max"}},
+            {"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}},
+            None,
+        ),
+        (
+            "gemini",
+            {"generation_config": {"thinking_config": {"thinking_budget": 8000}}},
+            {"generation_config": {"thinking_config": {"thinking_budget": 8000}}, "generationConfig": None},
+            "generationConfig.thinkingConfig.thinkingBudget",
+        ),
+        (
+            "gemini",
+            {"generationConfig": {"thinkingConfig": {"includeThoughts": False}}},
+            {"generationConfig": {"thinkingConfig": {"thinkingLevel": "HIGH", "includeThoughts": False}}},
+            None,
+        ),
+        ("openai", {"reasoning_effort": "max"}, {"reasoning_effort": "max"}, None),
+        ("openai_responses", {"reasoning": {"effort": "max"}}, {"reasoning": {"effort": "max"}}, None),
+        ("ollama", {"think": "max"}, {"think": "max"}, None),
+        (
+            "openrouter",
+            {"reasoning": {"max_tokens": 2000}},
+            {"reasoning": {"max_tokens": 2000}, "reasoning_effort": None},
+            "reasoning.max_tokens",
+        ),
+        (
+            "bedrock",
+            {"additionalModelRequestFields": {"thinking": {"type": "enabled", "budget_tokens": 2000}}},
+            {
+                "additionalModelRequestFields": {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+                "outputConfig": None,
+            },
+            "additionalModelRequestFields.thinking.type",
+        ),
+    ],
+)
+def test_provider_options_win_over_the_effort(
+    provider: str, own: dict[str, Any], expected: dict[str, Any], instead: str | None
+) -> None:
+    """A number of tokens beside a word would be refused, so that the word is left out, and said."""
+    request = ChatRequest("hi", model="m", reasoning_effort="high", provider_options={provider: own})
+    built = build_http_request(request, provider)
+    assert {name: built.body.get(name) for name in expected} == expected
+    notes = [] if instead is None else [("reasoning_effort", f"provider_options says {instead}", False)]
+    assert [(one.option, one.reason, one.refuses) for one in built.dropped] == notes
+
+
+@pytest.mark.parametrize("thinking", [7, {"budget_tokens": "x"}, {"budget_tokens": -1}, {"type": "enabled"}])
+def test_a_budget_that_is_none_changes_no_ceiling(thinking: Any) -> None:
+    request = ChatRequest("hi", model="m", provider_options={"anthropic": {"thinking": thinking}})
+    assert build_http_request(request, "anthropic").body["max_tokens"] == 4096
+
+
+@pytest.mark.parametrize(
+    ("model", "refuses"),
+    [
+        *((model, True) for model in ("gpt-5.4", "gpt-5.4-mini", "gpt-5.6-terra", "gpt-6-sol", "gpt-6.1-terra")),
+        *((model, False) for model in ("gpt-5", "gpt-5-mini", "gpt-5.2", "gpt-5.5", "gpt-4.1", "o3", "gpt-60", "m")),
+    ],
+)  # fmt: skip
+def test_functions_beside_an_effort_have_an_api_of_their_own(model: str, refuses: bool) -> None:
+    fields: dict[str, Any] = {"messages": "hi", "model": model, "tools": [TOOL]}
+    request = ChatRequest(**fields, reasoning_effort="high")
+    if refuses:
+        with pytest.raises(UnsupportedRequestError, match="openai_responses") as raised:
+            build_http_request(request, "openai")
+        assert raised.value.options == ("reasoning_effort",)
+        dropped = build_http_request(request, "openai", on_unsupported="drop")
+        assert "reasoning_effort" not in dropped.body
+        assert dropped.body["tools"]
+    else:
+        assert build_http_request(request, "openai").body["reasoning_effort"] == "high"
+    assert build_http_request(request, "openai_responses").body["reasoning"] == {"effort": "high"}
+    for effort in (None, "none"):
+        assert build_http_request(ChatRequest(**fields, reasoning_effort=effort), "openai").dropped == ()
+    alone = ChatRequest("hi", model=model, reasoning_effort="high")
+    assert build_http_request(alone, "openai").body["reasoning_effort"] == "high"
 
 
 def test_a_dictionary_may_have_such_an_option() -> None:

@@ -378,6 +378,20 @@ def test_the_captures_of_a_server_are_issued_by_it() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "refusals"),
+    [
+        ("/v1beta/models/gemini-4-argon:generateContent", 1),
+        ("/v1beta/models/gemini-flash-latest:streamGenerateContent", 1),
+        ("/v1beta/models/gemma-3-27b-it:generateContent", 0),
+        ("/v1beta/interactions", 0),
+    ],
+)
+def test_calls_for_any_later_gemini_need_a_signature(path: str, refusals: int) -> None:
+    request = StrictRequest(path, contents(ASK, [UNSIGNED], [GIVE]))
+    assert len([*strict_rules("gemini").violations(request)]) == refusals
+
+
 def test_calls_for_gemini_2_need_no_signature() -> None:
     body = contents(ASK, [UNSIGNED], [GIVE])
     rules = strict_rules("gemini")

@@ -152,7 +152,8 @@ def _whole(service: SyncLLMService, request: ChatRequest) -> Asked:
         return Asked(service.complete(request))
     except (ProviderError, MappingError) as error:
         response = error.response if isinstance(error, ProviderError) else error.partial
-        assert response is not None  # the service adds the partial answer with all attempts
+        if response is None:  # nothing was sent: the server could not even be asked what it is
+            raise
         return Asked(response, error)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from crosswalk.testing.exchange import Answer
 from crosswalk.testing.strict.rules import Refusal, ServerRule, StrictRequest, StrictRules, objects, text_at
+from crosswalk.wire.gemini import needs_signatures
 
 __all__ = ["GEMINI"]
 
@@ -17,7 +18,7 @@ _PLACEHOLDERS: Final = frozenset(
     text for word in _WORDS for text in (word, base64.b64encode(word.encode()).decode())
 )
 """The values that Google documents for calls of other models, plain and as base64."""
-_GEMINI_3: Final = re.compile(r"/models/gemini-3\b")
+_MODEL: Final = re.compile(r"/models/([^/:]+)")
 
 
 def _contents(request: StrictRequest) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -78,7 +79,8 @@ def _as_many_responses(request: StrictRequest) -> Iterator[Refusal]:
 
 
 def _calls_of_this_turn_are_signed(request: StrictRequest) -> Iterator[Refusal]:
-    if not _GEMINI_3.search(request.path):
+    model = _MODEL.search(request.path)
+    if model is None or not needs_signatures(model[1]):
         return
     contents = _contents(request)
     asks = [

@@ -1,0 +1,220 @@
+"""One failed call of an SDK, with its own repetitions, is three calls of the server at most, and one if that may be paid."""
+
+from __future__ import annotations
+
+import logging
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+import pytest
+
+from contrib_serve import HI, live, says
+from crosswalk.testing.faults import Cut, Fault, Reset
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.config import Config, KeyHash
+from crosswalk_serve.reading import read_config
+
+KEY = "cw-alice-0123456789abcdefghij"
+AT_ONCE = "initial_seconds: 0, max_seconds: 0"
+PAGE = Answer((b"<html>",), headers={"content-type": "text/html"})
+OVERLOADED = Answer.of_events([{"error": {"message": "busy", "code": 503}}])
+
+MAY_BE_PAID: list[tuple[Answer, list[Fault]]] = [
+    (says(), [Reset()]),
+    (says(), [Reset(after_bytes=9)]),
+    (says(), [Cut(after_bytes=9)]),
+    (PAGE, []),
+    (OVERLOADED, []),
+    *((Answer.failure(status), []) for status in (408, 500, 504)),
+]
+"""Failures after which the server may have read the prompt, and answered."""
+
+TURNED_AWAY = [429, 503, 529]
+
+Ask = Callable[[str], object]
+
+
+def openai_whole(url: str) -> object:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=KEY) as client:
+        return client.chat.completions.create(**HI)
+
+
+def openai_streamed(url: str) -> object:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=KEY) as client:
+        return list(client.chat.completions.create(**HI, stream=True))
+
+
+def openai_responses(url: str) -> object:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=KEY) as client:
+        return client.responses.create(model="tiny", input="Hi")
+
+
+def anthropic_whole(url: str) -> object:
+    with anthropic.Anthropic(base_url=url, api_key=KEY) as client:
+        return client.messages.create(**HI, max_tokens=9)
+
+
+def anthropic_streamed(url: str) -> object:
+    with (
+        anthropic.Anthropic(base_url=url, api_key=KEY) as client,
+        client.messages.stream(**HI, max_tokens=9) as events,
+    ):
+        return events.get_final_message()
+
+
+def openai_embeddings(url: str) -> object:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=KEY) as client:
+        return client.embeddings.create(model="tiny", input="Hi")
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDKs wait for nothing before they ask again."""
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+
+
+def config_at(*urls: str, retry: str = AT_ONCE, more: str = "") -> Config:
+    endpoints = ", ".join(f"{{provider: vllm, base_url: '{url}'}}" for url in urls)
+    return read_config(f"retry: {{{retry}}}\nmodels: {{tiny: [{endpoints}]}}\n{more}", environ={})
+
+
+def calls_of(ask: Ask, config: Config, upstream: ReplayServer) -> int:
+    """How often *upstream* is asked for one call of an SDK, which fails."""
+    with (
+        live(config) as gateway,
+        pytest.raises((openai.APIError, anthropic.APIError)),
+    ):
+        ask(gateway.url)
+    return len(upstream.requests)
+
+
+@pytest.mark.parametrize("ask", [openai_whole, openai_streamed, anthropic_streamed])
+@pytest.mark.parametrize(("answer", "faults"), MAY_BE_PAID, ids=str)
+def test_a_prompt_that_may_have_been_read_is_sent_once(
+    upstream: ReplayServer, ask: Ask, answer: Answer, faults: list[Fault]
+) -> None:
+    upstream.add(answer, *faults, times=None)
+    assert calls_of(ask, config_at(upstream.url), upstream) == 1
+
+
+@pytest.mark.parametrize("ask", [openai_responses, openai_embeddings, anthropic_whole])
+@pytest.mark.parametrize("faults", [[Reset()], []], ids=str)
+def test_nor_in_other_formats(upstream: ReplayServer, ask: Ask, faults: list[Fault]) -> None:
+    upstream.add(Answer.failure(500), *faults, times=None)
+    assert calls_of(ask, config_at(upstream.url), upstream) == 1
+
+
+@pytest.mark.parametrize("ask", [openai_whole, openai_streamed, anthropic_whole])
+@pytest.mark.parametrize("status", TURNED_AWAY)
+def test_a_server_that_turns_away_is_asked_three_times(upstream: ReplayServer, ask: Ask, status: int) -> None:
+    upstream.add(Answer.failure(status), times=None)
+    assert calls_of(ask, config_at(upstream.url), upstream) == 3
+
+
+@pytest.mark.parametrize("ask", [openai_whole, anthropic_streamed, openai_embeddings])
+def test_without_attempts_of_its_own_it_leaves_them_to_the_client(upstream: ReplayServer, ask: Ask) -> None:
+    upstream.add(Answer.failure(429), times=None)
+    assert calls_of(ask, config_at(upstream.url, retry="attempts: 1"), upstream) == 3
+
+
+@pytest.mark.parametrize("ask", [openai_whole, anthropic_streamed])
+def test_a_long_wait_is_the_clients(upstream: ReplayServer, ask: Ask) -> None:
+    """The gateway does not wait for it, so that it has asked once each time."""
+    upstream.add(Answer.failure(429, retry_after=9), times=None)
+    assert calls_of(ask, config_at(upstream.url), upstream) == 3
+
+
+@pytest.mark.parametrize("ask", [openai_responses, anthropic_whole])
+def test_a_server_that_is_not_there_is_tried_three_times(
+    caplog: pytest.LogCaptureFixture, ask: Ask, refused: str
+) -> None:
+    with (
+        caplog.at_level(logging.WARNING, "crosswalk.serve"),
+        live(config_at(refused)) as gateway,
+        pytest.raises((openai.APIError, anthropic.APIError)),
+    ):
+        ask(gateway.url)
+    assert len([line for line in caplog.messages if "attempt failed" in line]) == 3
+
+
+@pytest.fixture
+def refused() -> Iterator[str]:
+    """An address at which nothing listens, and nothing will meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("ask", [openai_whole, anthropic_streamed, openai_embeddings])
+def test_the_next_endpoint_is_asked_once_and_the_client_repeats_nothing(
+    upstream: ReplayServer, ask: Ask
+) -> None:
+    upstream.add(Answer.failure(500), times=None)
+    config = config_at(upstream.url, f"{upstream.url}/")
+    assert calls_of(ask, config, upstream) == 2
+
+
+@pytest.mark.parametrize("ask", [openai_whole, anthropic_streamed])
+def test_an_operator_may_repeat_what_may_be_paid_twice(upstream: ReplayServer, ask: Ask) -> None:
+    upstream.add(Answer.failure(500), times=None)
+    config = config_at(upstream.url, retry=f"repeat_started: true, {AT_ONCE}")
+    assert calls_of(ask, config, upstream) == 3
+
+
+@pytest.mark.parametrize("ask", [openai_whole, anthropic_whole])
+def test_a_server_may_ask_to_be_asked_again(upstream: ReplayServer, ask: Ask) -> None:
+    busy = Answer((b"{}",), 500, {"x-should-retry": "true", "content-type": "application/json"})
+    upstream.add(busy, times=None)
+    assert calls_of(ask, config_at(upstream.url), upstream) == 3
+
+
+@pytest.mark.parametrize("ask", [openai_streamed, anthropic_whole])
+def test_a_repetition_that_helps_is_seen_by_nobody(upstream: ReplayServer, ask: Ask) -> None:
+    upstream.add(Answer.failure(503)).add(Answer.failure(429))
+    upstream.add(says(), times=None, when=lambda request: not request.wants_stream)
+    streamed = Answer.of_events(
+        [
+            {
+                "id": "c",
+                "object": "chat.completion.chunk",
+                "model": "tiny",
+                "choices": [{"index": 0, "delta": {"content": "Hello"}, "finish_reason": "stop"}],
+            }
+        ]
+    )
+    upstream.add(streamed, times=None)
+    with live(config_at(upstream.url)) as gateway:
+        assert "Hello" in str(ask(gateway.url))
+    assert len(upstream.requests) == 3
+
+
+def headers_of(config: Config, key: str = KEY, **body: Any) -> httpx2.Headers:
+    """The headers of the gateway's error."""
+    with live(config) as gateway, httpx2.Client() as client:
+        answer = client.post(
+            f"{gateway.url}/v1/chat/completions",
+            json={**HI, **body},
+            headers={"authorization": f"Bearer {key}"},
+        )
+        assert answer.status_code >= 400
+        return answer.headers
+
+
+def test_what_the_gateway_refuses_itself_may_be_asked_again(upstream: ReplayServer) -> None:
+    """Nothing was sent to a server, so it costs nothing."""
+    hashed = KeyHash.of(KEY, b"saltsalt")
+    limit = f"keys: {{alice: {{hash: '{hashed}', requests_per_minute: 1}}}}"
+    upstream.add(Answer.failure(429), times=None)
+    with live(config_at(upstream.url, more=limit)) as gateway, httpx2.Client() as client:
+        kind = {"headers": {"authorization": f"Bearer {KEY}"}}
+        answers = [client.post(f"{gateway.url}/v1/chat/completions", json=HI, **kind) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [429, 429]
+    assert re.fullmatch(r"\d+", answers[1].headers["retry-after"])
+    assert "x-should-retry" not in answers[1].headers
+    assert "x-should-retry" not in headers_of(config_at(upstream.url), model="none")
