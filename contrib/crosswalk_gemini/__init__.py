@@ -249,8 +249,8 @@ class Gemini:
 # One ``GenerateContentResponse``: its candidates, or the verdict that there are none (sections 2 to 4).
 
 _STOP = "STOP", "1"
-_VAGUE = (*wire.VAGUE, "5", "0")
-_FAILED = {**wire.FAILED, **dict.fromkeys(_VAGUE, ErrorKind.UNKNOWN)}
+_VAGUE = (*wire.VAGUE, "0")
+_FAILED = {**wire.FAILED, **dict.fromkeys(("5", "0"), ErrorKind.UNKNOWN)}
 # Asked for numbers, both APIs write these; above 8 theirs differ. All of 3, 4, 6, 7 and 8 are filters.
 REASONS = {
     **wire.FINISH_REASONS,

@@ -199,7 +199,7 @@ class Exchange:
         error = response.error_info
         if error is not None:
             await self._settle(response)
-            return await self.refuse(for_client(error), _retry_after(response))
+            return await self.refuse(for_client(error), _retry_after(response), is_paid=_is_paid(response))
         written = whole(self._incoming, response, self.reply.id, self._seal, is_mixed=self._is_mixed)
         self.reply.dropped += dropped_fields(written.losses, response)
         await self._settle(response, written.body)
@@ -280,14 +280,21 @@ class Exchange:
 
     # Output.
 
-    async def refuse(self, error: ErrorInfo, retry_after: float | None = None) -> None:
-        """Answer with *error*. If a stream has begun, its last event reports the error."""
+    async def refuse(
+        self, error: ErrorInfo, retry_after: float | None = None, *, is_paid: bool = False
+    ) -> None:
+        """Answer with *error*. If a stream has begun, its last event reports the error.
+
+        Official clients send a request again after many errors. They are told not to if the answer *is_paid*.
+        """
         if self._writer is not None:
             return await self.reply.end(self._writer.fail(error))
         if self.reply.is_stream:
             return await self.reply.end(error_frame(self._form, error))
         body, status = failed(self._form, error, self.reply.id)
         headers = {} if retry_after is None else {"retry-after": str(math.ceil(retry_after))}
+        if is_paid:
+            headers["x-should-retry"] = "false"
         if status == 401:
             headers["www-authenticate"] = "Bearer"
         await self.reply.whole(body, status, headers)
@@ -368,6 +375,11 @@ class Exchange:
             seconds,
             reply.dropped,
         )
+
+
+def _is_paid(response: ChatResponse) -> bool:
+    """Whether the server generated the failed *response* to its end: it sent a finish word and token counts."""
+    return bool(response.raw_finish_reason and response.usage.total_tokens)
 
 
 def _retry_after(response: ChatResponse) -> float | None:

@@ -25,6 +25,7 @@ __all__ = [
     "as_cancelled",
     "completed",
     "failure_of",
+    "is_paid",
     "request_id_of",
     "retry_after_of",
     "should_retry",
@@ -142,6 +143,11 @@ def should_retry(headers: Mapping[str, str], info: ErrorInfo) -> ErrorInfo:
     """Return *info* with the retryability from the server's ``x-should-retry``, or *info* itself without that header."""
     retryable = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
     return info if retryable is None else attrs.evolve(info, retryable=retryable)
+
+
+def is_paid(response: ChatResponse) -> bool:
+    """Whether the server generated *response*, an error, to its end: it sent a finish word and token counts."""
+    return bool(response.raw_finish_reason and response.usage.total_tokens)
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:

@@ -97,6 +97,37 @@ def test_what_the_form_cannot_say_is_in_a_header(upstream: ReplayServer) -> None
     assert "content[1].brand" in answer.headers["x-crosswalk-dropped"].split(", ")
 
 
+@pytest.mark.parametrize("body", [HI, STREAMED])
+def test_a_finish_word_that_nobody_knows_is_named(upstream: ReplayServer, body: dict[str, Any]) -> None:
+    """Whether the client gets it in its own format or in another one."""
+    name = "finish_reason: 'bored' is unknown"
+    whole = Answer.of_json({**MESSAGE, "stop_reason": "bored"})
+    chat = orjson.loads(says("Hello").chunks[0])
+    chat["choices"][0]["finish_reason"] = "bored"
+    for config, given in ((messages_at(upstream), whole), (config_of(upstream), Answer.of_json(chat))):
+        upstream.add(given)
+        answer = post(config, body)
+        named = (
+            answer.headers.get("x-crosswalk-dropped") or answer.text.rpartition("x-crosswalk-dropped: ")[2]
+        )
+        assert name in named.strip().split(", ")
+
+
+def test_a_client_is_told_not_to_pay_again_for_an_answer_that_failed_at_its_end(
+    upstream: ReplayServer,
+) -> None:
+    """Official clients repeat a request after a 5xx."""
+    chat = orjson.loads(says("Hello").chunks[0])
+    chat["choices"][0]["finish_reason"] = "malformed_function_call"
+    uncounted = {key: value for key, value in chat.items() if key != "usage"}
+    model = f"tiny: {{provider: fireworks, model: real, base_url: '{upstream.url}', api_key: sk-secret-1}}"
+    for given, header in ((chat, "false"), (uncounted, None)):
+        upstream.add(Answer.of_json(given))
+        answer = post(config_of(upstream, models=model))
+        assert answer.status_code >= 400
+        assert answer.headers.get("x-should-retry") == header
+
+
 def test_what_a_server_cannot_express_is_refused_by_name(upstream: ReplayServer) -> None:
     answer = post(messages_at(upstream), {**HI, "seed": 7})
     assert answer.status_code == 400
