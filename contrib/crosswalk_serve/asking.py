@@ -17,7 +17,7 @@ from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
-from crosswalk_serve.answers import whole
+from crosswalk_serve.answers import native_body, whole
 from crosswalk_serve.auxiliary_requests import load
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, for_client, info_of
@@ -196,14 +196,17 @@ class Exchange:
 
     async def _answer(self, response: ChatResponse) -> None:
         self.reply.dropped += dropped(response)
-        error = response.error_info
-        if error is not None:
+        error, is_paid = response.error_info, _is_paid(response)
+        if error is not None and not (is_paid and self._goes_as_it_came(response)):
             await self._settle(response)
-            return await self.refuse(for_client(error), _retry_after(response), is_paid=_is_paid(response))
+            return await self.refuse(for_client(error), _retry_after(response), is_paid=is_paid)
         written = whole(self._incoming, response, self.reply.id, self._seal, is_mixed=self._is_mixed)
         self.reply.dropped += dropped_fields(written.losses, response)
         await self._settle(response, written.body)
         await self.reply.whole(written.body, written.status)
+
+    def _goes_as_it_came(self, response: ChatResponse) -> bool:
+        return not self._is_mixed and native_body(self._incoming, response) is not None
 
     # Streams.
 
@@ -378,7 +381,7 @@ class Exchange:
 
 
 def _is_paid(response: ChatResponse) -> bool:
-    """Whether the server generated the failed *response* to its end: it sent a finish word and token counts."""
+    """Whether the server generated *response*, also a failed one, to its end: it sent a finish word and token counts."""
     return bool(response.raw_finish_reason and response.usage.total_tokens)
 
 
