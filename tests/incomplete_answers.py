@@ -72,7 +72,24 @@ def dashscope(content: list[dict[str, Any]]) -> bytes:
     return orjson.dumps({"request_id": "d", "output": {"choices": [choice]}})
 
 
+def counted(payload: bytes, tokens: int = 5, reasoning: int | None = None) -> bytes:
+    """*payload*, a body of Chat Completions, with counts."""
+    usage: dict[str, Any] = {"prompt_tokens": 3, "completion_tokens": tokens, "total_tokens": 3 + tokens}
+    if reasoning is not None:
+        usage["completion_tokens_details"] = {"reasoning_tokens": reasoning}
+    return orjson.dumps({**orjson.loads(payload), "usage": usage})
+
+
+def broken(arguments: str) -> dict[str, Any]:
+    return {"content": None, "tool_calls": [{**CALL, "function": {"name": "go", "arguments": arguments}}]}
+
+
 CALL = {"id": "k", "type": "function", "function": {"name": "go", "arguments": "{}"}}
+STREAMED = [
+    {"tool_calls": [{"index": 0, "id": "k", "function": {"name": "go", "arguments": '{"x'}}]},
+    {"tool_calls": [{"index": 0, "function": {"arguments": '":'}}]},
+]
+SAYS = {"text": "Hi there"}
 USE = {"type": "tool_use", "id": "k", "name": "go", "input": {}}
 TEXT = {"type": "text", "text": "Let me look"}
 NEW = {"type": "hologram", "data": "x"}
@@ -110,6 +127,35 @@ CASES: list[tuple[str, bytes, str, str | None]] = [
     ("sglang", chunks({"content": "I call"}, finish="tool_calls"), "tool_calls", "missing_call"),
     ("anthropic", message(TEXT, stop="tool_use"), "tool_calls", "missing_call"),
     ("anthropic", message(TEXT, USE, stop="tool_use"), "tool_calls", None),
+    # The arguments of a call are no JSON object.
+    ("vllm", chat(broken('{"x":'), "tool_calls"), "tool_calls", "invalid_arguments"),
+    ("openai", chat(broken("[1]")), "tool_calls", "invalid_arguments"),
+    ("groq", chat(broken("null"), "tool_calls"), "tool_calls", "invalid_arguments"),
+    ("ollama", chat(broken('{"x":1,"x":2}'), "tool_calls"), "tool_calls", "invalid_arguments"),
+    ("mistral", chat({"content": "Hi", **broken(" ")}), "tool_calls", "invalid_arguments"),
+    ("openai", chunks(*STREAMED, finish="tool_calls"), "tool_calls", "invalid_arguments"),
+    ("openai", chunks(*STREAMED, finish="length"), "length", "length"),
+    ("openai", chat({"content": None, "tool_calls": [CALL, *broken("go!")["tool_calls"]]}), "tool_calls", "invalid_arguments"),
+    ("openai", chat({"content": None, "tool_calls": [{"id": "k", "type": "custom", "custom": {"name": "go", "input": "{"}}]}), "tool_calls", None),
+    ("openai", chat(broken(""), "tool_calls"), "tool_calls", None),
+    ("openai_responses", body({"type": "function_call", "call_id": "k", "name": "go", "arguments": '{"x":'}), "tool_calls", "invalid_arguments"),
+    # Tokens were counted, there is no content, and text is left in the message.
+    *((name, counted(chat(SAYS)), "stop", "unread") for name in ("vllm", "openai", "mistral", "ollama", "dashscope", "tgi")),
+    ("openai", counted(chat({"content": None, "parts": [{"words": ["Hi"]}]})), "stop", "unread"),
+    ("openai", counted(chat({"content": None, "calls": [{"id": "k", "name": "go", "args": "{}"}]}), 9, 4), "stop", "unread"),
+    ("deepseek", counted(chat({"reasoning_content": "Hm", **SAYS}), 9, 4), "stop", "unread"),
+    ("cloudflare", orjson.dumps({"result": orjson.loads(counted(chat(SAYS))), "success": True}), "stop", "unread"),
+    ("anthropic", message({"type": "text", "words": "Hi"}, stop="end_turn"), "stop", "unread"),
+    ("anthropic", message({"type": "text", "words": "Hi"}, stop="pause_turn"), "stop", "unread"),
+    ("vllm", counted(chat(SAYS, "length")), "length", "length"),
+    ("vllm", counted(chat(SAYS, "tool_calls")), "tool_calls", "missing_call"),
+    # Nothing was lost there, or nobody can tell.
+    ("vllm", chat(SAYS), "stop", None),
+    ("vllm", counted(chat(SAYS), 4, 4), "stop", None),
+    ("deepseek", counted(chat({"reasoning_content": "Hm", **SAYS})), "stop", None),
+    ("vllm", counted(chat({"content": "Hi", "novel": "words"})), "stop", None),
+    ("vllm", counted(chat({"content": "", "name": "Bob", "message_id": "m", "status": "done", "novel": " "})), "stop", None),
+    ("vllm", counted(chat({"content": ""}, stop_reason="END")), "stop", None),
     # A refusal.
     ("openai", chat({"content": None, "refusal": "I would rather not."}), "stop", "refusal"),
     ("openai", chunks({"refusal": "I would "}, {"refusal": "rather not."}), "stop", "refusal"),
@@ -136,7 +182,14 @@ CASES: list[tuple[str, bytes, str, str | None]] = [
     ("mistral", native("abort"), "cancelled", "cancelled"),
     ("deepseek", native("STOP"), "stop", None),
     ("xai", native("completed", finish="length"), "length", "length"),
-    ("openai", native("OTHER"), "stop", None),
+    ("openrouter", native("OTHER"), "error", "error"),
+    ("openai", native("FINISH_REASON_UNSPECIFIED"), "stop", None),
+    # Words of one server alone.
+    ("fireworks", chat({"content": "Hi"}, "malformed_function_call"), "error", "error"),
+    ("fireworks", chunks({"content": "Hi"}, finish="malformed_function_call"), "error", "error"),
+    ("groq", chat({"content": None, "tool_calls": [CALL]}, "tool_use"), "tool_calls", None),
+    ("groq", chunks({"content": "Hi"}, finish="tool_use"), "tool_calls", "missing_call"),
+    ("groq", chat({"content": "Hi"}, "tool_user"), "stop", "unknown_finish_reason"),
     ("openai", native("tool_use"), "tool_calls", "missing_call"),
     ("openai", native("pause_turn"), "stop", "paused"),
     ("openai", native(["error"]), "stop", None),

@@ -75,6 +75,7 @@ class Anthropic(DialectFamily):
             endpoints=("/v1/messages", "/v1/complete"),
             is_original=True,
             documentation="https://docs.anthropic.com/en/api/messages",
+            message_paths=HostedMessages.message_paths,
             text_paths=(*HostedMessages.text_paths, *CompletionsDialect.text_paths),
             access=ACCESS,
             call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),

@@ -86,12 +86,14 @@ class AnthropicDialect:
         title: the provider's name as people write it.
         documentation: the URL of the provider's documentation.
         finish_reasons: the provider's stop reasons.
+        message_paths: see ``ProviderInfo``.
         text_paths: see ``ProviderInfo``.
     """
 
     title: ClassVar[str] = "Anthropic Messages"
     documentation: ClassVar[str | None] = None
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
+    message_paths: ClassVar[tuple[str, ...]] = ("content[]",)
     text_paths: ClassVar[tuple[str, ...]] = ("delta.text", "delta.thinking", "delta.partial_json")
     map_error = staticmethod(hookimpl(anthropic_error))
 
@@ -102,6 +104,7 @@ class AnthropicDialect:
             title=self.title,
             endpoints=("/v1/messages",),
             documentation=self.documentation,
+            message_paths=self.message_paths,
             text_paths=self.text_paths,
         )
 

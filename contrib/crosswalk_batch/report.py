@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from crosswalk.commands import ReportRow, UsageError
-from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.types import ToolCall
 from crosswalk_batch.manifest import read_manifest
 from crosswalk_batch.parts import REJECTS_FOLDER, RESPONSES_FOLDER
@@ -95,11 +94,9 @@ def _answer(row: dict[str, Any]) -> ReportRow:
 
 
 def _is_broken(call: dict[str, Any]) -> bool:
-    try:
-        ToolCall(call["id"], call["name"], call["arguments"], kind=call.get("kind")).parsed()
-    except ToolCallArgumentsError:
-        return True
-    return False
+    return not ToolCall(
+        call["id"], call["name"], call["arguments"], kind=call.get("kind")
+    ).has_valid_arguments
 
 
 def _reject(row: dict[str, Any]) -> ReportRow:

@@ -123,6 +123,7 @@ class Bedrock:
             title="Amazon Bedrock",
             endpoints=("/model/{modelId}/converse", "/model/{modelId}/converse-stream"),
             documentation="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
+            message_paths=("output.message", "content[]"),
             text_paths=(
                 "delta.text",
                 "delta.reasoningContent.text",

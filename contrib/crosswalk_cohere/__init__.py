@@ -33,6 +33,7 @@ class Cohere(DialectFamily):
             title="Cohere",
             endpoints=("/v2/chat", "/v1/chat", "/v1/generate"),
             documentation="https://docs.cohere.com/reference/chat",
+            message_paths=("message", "delta.message", "generations[]"),
             text_paths=ChatDialect.text_paths,
             pieces=(*PIECES, "citations"),
             access=ACCESS,

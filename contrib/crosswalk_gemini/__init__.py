@@ -130,6 +130,7 @@ class Gemini:
                 "/v1beta/openai/chat/completions",
             ),
             documentation="https://ai.google.dev/api/generate-content",
+            message_paths=("steps[]", "outputs[]", *OpenAILayer.message_paths),
             text_paths=(
                 "candidates[0].content.parts[0].text",
                 "delta.text",
@@ -249,8 +250,8 @@ class Gemini:
 # One ``GenerateContentResponse``: its candidates, or the verdict that there are none (sections 2 to 4).
 
 _STOP = "STOP", "1"
-_VAGUE = (*wire.VAGUE, "5", "0")
-_FAILED = {**wire.FAILED, **dict.fromkeys(_VAGUE, ErrorKind.UNKNOWN)}
+_VAGUE = (*wire.VAGUE, "0")
+_FAILED = {**wire.FAILED, **dict.fromkeys(("5", "0"), ErrorKind.UNKNOWN)}
 # Asked for numbers, both APIs write these; above 8 theirs differ. All of 3, 4, 6, 7 and 8 are filters.
 REASONS = {
     **wire.FINISH_REASONS,

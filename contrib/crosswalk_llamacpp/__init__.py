@@ -155,6 +155,7 @@ class LlamaCpp(DialectFamily):
             title="llama.cpp",
             endpoints=("/completion", "/completions", "/infill", *OpenAILayer.endpoints),
             documentation="https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
+            message_paths=OpenAILayer.message_paths,
             text_paths=(*NativeDialect.text_paths, *OpenAILayer.text_paths),
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             speaks=("openai_responses", "anthropic"),

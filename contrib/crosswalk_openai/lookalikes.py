@@ -103,6 +103,10 @@ class Groq(ChatDialect):
         "code_execution": {"type": "code_interpreter"},
     }
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "tool_use": FinishReason.TOOL_CALLS,
+    }
     cumulative: ClassVar[tuple[str, ...]] = (*ChatDialect.cumulative, "choices[].delta.executed_tools")
     # The counts in both places are compared.
     usage_key: ClassVar[str | None] = None
@@ -304,6 +308,10 @@ class Fireworks(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/inference/v1/chat/completions", "/inference/v1/completions")
     marks: ClassVar[tuple[str, ...]] = ("perf_metrics", "choices[].raw_output")
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
+        **ChatDialect.finish_reasons,
+        "malformed_function_call": FinishReason.ERROR,
+    }
 
 
 class LMStudio(ChatDialect):

@@ -96,7 +96,7 @@ def whole(
     shown, wants = with_custom_calls(response, incoming.custom_tools), incoming.wants
     model = response.attempts[-1].model if response.attempts else None
     is_marked = is_mixed and seal(response) is not None
-    native = _native_body(incoming, response) if shown is response and not is_marked else None
+    native = native_body(incoming, response) if shown is response and not is_marked else None
     if native is not None:
         written, is_renamed = (
             Written(response.raw_events.frames[0]),
@@ -115,7 +115,7 @@ def whole(
     return attrs.evolve(written, body=dump_json(raw))
 
 
-def _native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | None:
+def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | None:
     """Return the JSON of *response*, or ``None`` if it was a stream or is not in the client's format."""
     raw = response.raw_events[0] if len(response.raw_events) == 1 else None
     return raw if form_of_body(raw) is incoming.form else None

@@ -17,7 +17,7 @@ from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.service.failures import is_unstarted
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
-from crosswalk_serve.answers import whole
+from crosswalk_serve.answers import native_body, whole
 from crosswalk_serve.auxiliary_requests import load
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, for_client, info_of, retry_headers
@@ -198,15 +198,19 @@ class Exchange:
 
     async def _answer(self, response: ChatResponse) -> None:
         self.reply.dropped += dropped(response)
-        error = response.error_info
+        error, is_paid = response.error_info, _is_paid(response)
         if error is not None:
-            self._may_repeat = _is_free(response)
+            self._may_repeat = _is_free(response) and not is_paid
+        if error is not None and not (is_paid and self._goes_as_it_came(response)):
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
         written = whole(self._incoming, response, self.reply.id, self._seal, is_mixed=self._is_mixed)
         self.reply.dropped += dropped_fields(written.losses, response)
         await self._settle(response, written.body)
         await self.reply.whole(written.body, written.status)
+
+    def _goes_as_it_came(self, response: ChatResponse) -> bool:
+        return not self._is_mixed and native_body(self._incoming, response) is not None
 
     # Streams.
 
@@ -373,6 +377,11 @@ class Exchange:
             seconds,
             reply.dropped,
         )
+
+
+def _is_paid(response: ChatResponse) -> bool:
+    """Whether the server generated *response*, also a failed one, to its end: it sent a finish word and token counts."""
+    return bool(response.raw_finish_reason and response.usage.total_tokens)
 
 
 def _retry_after(response: ChatResponse) -> float | None:

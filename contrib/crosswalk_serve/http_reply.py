@@ -16,7 +16,7 @@ from crosswalk.convert import Loss, WireForm
 from crosswalk.convert.rules import ENVELOPE
 from crosswalk.convert.source import source_form
 from crosswalk.errors import ErrorInfo
-from crosswalk.types import ChatResponse, SegmentType
+from crosswalk.types import ChatResponse, IncompleteReason, SegmentType
 from crosswalk.wire import chat, messages, ollama, responses
 from crosswalk_serve.http_errors import LEFT, id_headers
 
@@ -235,7 +235,7 @@ _LONGEST: Final = 1000
 
 
 def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
-    """The fields of the server's answer that the client does not get.
+    """The fields of the server's answer that the client does not get, and a finish word that no mapping knows.
 
     Args:
         losses: those of the report of the conversion, without the harmless ones.
@@ -243,6 +243,8 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
     """
     form = source_form(response)
     results: list[str] = []
+    if response.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON:
+        results.append(f"finish_reason: {str(response.raw_finish_reason)[:60]!r} is unknown")
     for loss in losses:
         results += _names(loss.path, response, form)
     return results

@@ -170,6 +170,7 @@ class TGI(DialectFamily):
             title="Text Generation Inference",
             endpoints=("/generate", "/generate_stream", "/", "/invocations", *OpenAILayer.endpoints),
             documentation="https://huggingface.co/docs/text-generation-inference/reference/api_reference",
+            message_paths=("choices[].message", "choices[].delta"),
             text_paths=OpenAILayer.text_paths,
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             access=Access.by_name("http://127.0.0.1:3000", "TGI"),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from crosswalk import (
+    ChatMessage,
     ChatResponse,
     CitationRef,
     ErrorKind,
@@ -33,6 +34,7 @@ from crosswalk import (
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import registry
 from crosswalk.plugins import Limits, MappingState, Recognition
+from crosswalk.service import ChatRequest, build_http_request
 from crosswalk.testing import ProviderConformance
 from crosswalk_gemini import Gemini, plugin
 from crosswalk_gemini.arguments import ArgumentsWriter
@@ -300,9 +302,9 @@ def test_nothing_written_needs_no_end() -> None:
         ("MISSING_THOUGHT_SIGNATURE", "error"),
         ("MALFORMED_RESPONSE", "error"),
         ("PUP_LIMITED_DISABLED", "error"),
-        ("OTHER", "stop"),
-        ("IMAGE_OTHER", "stop"),
-        ("NO_IMAGE", "stop"),
+        ("OTHER", "error"),
+        ("IMAGE_OTHER", "error"),
+        ("NO_IMAGE", "error"),
         ("FINISH_REASON_UNSPECIFIED", "stop"),
     ],
 )
@@ -311,21 +313,49 @@ def test_finish_words(word: str, reason: str) -> None:
     assert response.finish_reason == reason
     assert response.raw_finish_reason == word
     assert response.text == "Hi"
+    assert response.is_complete is (reason == "stop")
 
 
 @pytest.mark.parametrize(
     "parts", [(), ({"text": "Hm", "thought": True},), ({"inlineData": {"data": "AA"}, "thought": True},)]
 )
 def test_a_vague_end_of_nothing_is_an_error(parts: tuple[Any, ...]) -> None:
-    response = read(whole(*parts, finish="NO_IMAGE"))
+    response = read(whole(*parts, finish="FINISH_REASON_UNSPECIFIED"))
     assert response.finish_reason is FinishReason.ERROR
-    assert response.raw_finish_reason == "NO_IMAGE"
+    assert response.raw_finish_reason == "FINISH_REASON_UNSPECIFIED"
     assert response.error_info is not None
-    assert response.error_info.code == "NO_IMAGE"
+    assert response.error_info.code == "FINISH_REASON_UNSPECIFIED"
+
+
+@pytest.mark.parametrize("word", ["NO_IMAGE", "IMAGE_OTHER", "OTHER"])
+def test_a_failed_answer_keeps_its_parts_and_counts_and_goes_back(word: str) -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": "AA"}}
+    usage = {"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5}
+    answers = [
+        read({**whole({"text": "Hi"}, picture, finish=ending), "usageMetadata": usage})
+        for ending in ("STOP", word)
+    ]
+    assert [answer.finish_reason for answer in answers] == ["stop", "error"]
+    failed = answers[1]
+    assert (failed.text, failed.usage.prompt_tokens, failed.usage.completion_tokens) == ("Hi", 3, 2)
+    assert failed.segments[:-1] == answers[0].segments
+    assert failed.error_info is not None
+    assert (failed.error_info.code, failed.error_info.retryable) == (word, False)
+    bodies = [
+        build_http_request(
+            ChatRequest(
+                [ChatMessage.user("Draw"), answer, ChatMessage.user("Again")], model="gemini-2.5-flash-image"
+            ),
+            "gemini",
+        ).body
+        for answer in answers
+    ]
+    assert bodies[0] == bodies[1]
 
 
 def test_a_vague_end_after_an_image_is_none() -> None:
-    assert read(whole({"inlineData": {"data": "AA"}}, finish="OTHER")).finish_reason is FinishReason.STOP
+    body = whole({"inlineData": {"data": "AA"}}, finish="FINISH_REASON_UNSPECIFIED")
+    assert read(body).finish_reason is FinishReason.STOP
 
 
 @pytest.mark.parametrize(
@@ -1177,7 +1207,9 @@ def test_the_hooks_read_alone() -> None:
     state = MappingState("gemini")
     assert plugin.map_usage({"usageMetadata": {"candidatesTokenCount": 1}}, state) == UsageInfo(0, 1)
     assert plugin.map_finish_reason("MALFORMED_RESPONSE", state) is FinishReason.ERROR
-    assert plugin.map_finish_reason("OTHER", state) is None  # this dialect has read no candidate
+    assert (
+        plugin.map_finish_reason("FINISH_REASON_UNSPECIFIED", state) is None
+    )  # this dialect has read no candidate
     event = error(500, "INTERNAL")
     assert [delta.finish_reason for delta in plugin.map_delta(event, state)] == [FinishReason.ERROR]
     assert (event, plugin.extensions(event, state)) == ({}, {})

@@ -39,6 +39,8 @@ class AgentOutcome(StrEnum):
     """The answer has a finish reason or an event that no mapping knows. None of its calls was run."""
     MISSING_CALL = "missing_call"
     """The server reports a tool call, but none arrived. Its parser may have failed."""
+    UNREAD = "unread"
+    """Tokens were counted and no content was found, but the answer holds text that no mapping has read."""
     CANCELLED = "cancelled"
     """The answer was cancelled, or the run was stopped."""
     ERROR = "error"
@@ -67,8 +69,12 @@ _OUTCOMES = {
     IncompleteReason.UNKNOWN_EVENT: AgentOutcome.UNMAPPED,
     IncompleteReason.REFUSAL: AgentOutcome.REFUSED,
     IncompleteReason.MISSING_CALL: AgentOutcome.MISSING_CALL,
+    IncompleteReason.UNREAD: AgentOutcome.UNREAD,
 }
-"""The outcome of a run that ends with an incomplete answer. A paused answer is sent back instead."""
+"""The outcome of a run that ends with an incomplete answer.
+
+A paused answer is sent back instead. For invalid arguments, the model gets an error as the result of its call.
+"""
 
 
 def outcome_of(answer: ChatResponse, calls: Sequence[ToolCall]) -> AgentOutcome | None:

@@ -124,7 +124,7 @@ def _structure(value: Any, cls: Any) -> Any:
 
 
 def _unstructure(value: Any) -> Any:
-    return load_json(shared_converter().dumps(value, option=orjson.OPT_UTC_Z))
+    return load_json(shared_converter().dumps(value))
 
 
 def from_json(data: bytes | bytearray | memoryview | str, cls: type[T]) -> T:

@@ -87,7 +87,7 @@ def _text_of(make: Callable[[str], Any], expected: str) -> Read:
     """A hook for a value that JSON writes as text. *make* raises ValueError for an invalid text."""
 
     def read(value: Any, _: Any) -> Any:
-        if isinstance(value, datetime):  # as the converter writes it for orjson
+        if isinstance(value, datetime):  # as some other decoders give it
             value = value.isoformat()
         if type(value) is str:
             try:
@@ -105,6 +105,11 @@ def _time(text: str) -> datetime:
     if time.tzinfo is None:
         raise ValueError
     return time.astimezone(UTC)
+
+
+def _time_text(time: datetime) -> str:
+    text = time.isoformat()
+    return f"{text[:-6]}Z" if text.endswith("+00:00") else text
 
 
 def _decimal(text: str) -> Decimal:
@@ -172,6 +177,7 @@ def add_leaves(converter: BaseConverter) -> None:
         lambda kind: origin_of(kind) is Literal, lambda kind: _one_of(typing.get_args(kind))
     )
     writes: dict[Any, Callable[[Any], Any]] = {
+        datetime: _time_text,
         timedelta: timedelta.total_seconds,
         Decimal: lambda value: format(value, "f"),
         UUID: str,

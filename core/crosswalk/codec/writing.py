@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 import orjson
@@ -18,7 +17,6 @@ from crosswalk.types.json import dump_json, holds_non_finite, load_json
 
 __all__ = ["to_json", "to_jsonable"]
 
-_INDENTED: Final = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2
 _DEEPEST: Final = 254  # what orjson writes
 _WIDE: Final = 14_284  # bits of the numbers of 4300 digits and more, which Python does not write
 
@@ -44,7 +42,7 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
     """
     plain = _plain(value, include_raw)
     try:
-        data = dump_json(plain, option=_INDENTED if indent else orjson.OPT_UTC_Z)
+        data = dump_json(plain, option=orjson.OPT_INDENT_2 if indent else None)
     except TypeError as error:
         raise _cannot(value, list(_unwritable(plain)) or [f"{error} @ $"]) from None
     # orjson silently makes null of NaN and infinities.
@@ -114,7 +112,7 @@ def _unwritable(value: Any, path: str = "$", depth: int = 0) -> Iterator[str]:
                 yield f"a key with a lone surrogate @ {path}"
             else:
                 yield from _unwritable(item, f"{path}{step(key)}", depth + 1)
-    elif value is not None and type(value) is not bool and not isinstance(value, datetime):
+    elif value is not None and type(value) is not bool:
         yield f"{type(value).__name__} is no JSON value @ {path}"
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.codec.problems import step
+from crosswalk.mapping.unread import ENVELOPE
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import SegmentType
@@ -86,16 +87,6 @@ def _counterpart(path: str, before: ChatResponse, after: ChatResponse) -> ChatRe
     if answer is before or not isinstance(answer, Alternative):
         return after
     return next(other for other in after.alternatives if other.index == answer.index)
-
-
-ENVELOPE: Final = frozenset(
-    {
-        "created", "created_at", "completed_at", "done", "done_reason", "eval_duration", "id", "index", "load_duration",
-        "object", "prompt_eval_duration", "raw_finish_reason", "role", "service_tier", "status", "system_fingerprint",
-        "timings", "total_duration", "type",
-    }
-)  # fmt: skip
-"""Fields about the answer as a document, and durations. Each format has its own, so no client misses another's."""
 
 
 def says_something(value: Any) -> bool:

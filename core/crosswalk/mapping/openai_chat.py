@@ -81,6 +81,7 @@ class OpenAIChatDialect:
         endpoints: the HTTP paths with answers in this dialect.
         text_paths: see ``ProviderInfo``. A subclass that overrides a method must list the paths again for which the promise
             holds. Otherwise its hooks get every event.
+        message_paths: see ``ProviderInfo``.
         timestamp_key: see ``ProviderInfo``.
         usage_key: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
@@ -116,6 +117,7 @@ class OpenAIChatDialect:
         "choices[0].delta.tool_calls[0].function.arguments",
         "choices[0].text",
     )
+    message_paths: ClassVar[tuple[str, ...]] = ("choices[].message", "choices[].delta")
     timestamp_key: ClassVar[str | None] = None
     usage_key: ClassVar[str | None] = "usage"
     pieces: ClassVar[tuple[str, ...]] = (

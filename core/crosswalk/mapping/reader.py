@@ -36,6 +36,7 @@ from crosswalk.mapping.failures import read_error_body
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.options import USUAL, ReaderOptions, checked_call
 from crosswalk.mapping.repeats import Repeats
+from crosswalk.mapping.unread import is_unread
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.text import Redact
 from crosswalk.types.delta import ResponseDelta
@@ -382,6 +383,8 @@ class Reader:
         self._measure()
         if not state.has_json_extensions:
             raise self._mapper.broken("it left in the extensions what is not JSON")
+        if is_unread(state, self._mapper.info.message_paths):
+            state.note("message", Provenance.UNMAPPED)
         try:
             last = list(final_deltas(state, self._delivery))
             if self._options.redact is not None:

@@ -16,7 +16,7 @@ from crosswalk.types._value import altered
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
 from crosswalk.types.metadata import Provenance
-from crosswalk.types.response import ChatResponse
+from crosswalk.types.response import Alternative, ChatResponse
 
 __all__ = ["cached"]
 
@@ -56,6 +56,10 @@ def _key(setup: Setup, request: ChatRequest) -> str | None:
 
 
 def _is_whole(response: ChatResponse) -> bool:
-    others = {answer.finish_reason for answer in response.alternatives}
     is_known = Provenance.UNMAPPED not in response.metadata.provenance.values()
-    return response.incomplete_reason is None and others <= _WHOLE and is_known
+    return response.incomplete_reason is None and is_known and all(map(_is_whole_too, response.alternatives))
+
+
+def _is_whole_too(answer: Alternative) -> bool:
+    calls = answer.message.tool_calls or ()
+    return answer.finish_reason in _WHOLE and all(call.has_valid_arguments for call in calls)

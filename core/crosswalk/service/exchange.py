@@ -23,6 +23,7 @@ from crosswalk.service.failures import (
     CANCELLED,
     as_cancelled,
     failure_of,
+    is_paid,
     is_unstarted,
     request_id_of,
     retry_after_of,
@@ -216,7 +217,10 @@ class Exchange:
         )
 
     def refused(self, response: ChatResponse) -> Failure | None:
-        """Return the failure that the server itself reported in *response*, or ``None`` for an answer."""
+        """Return the failure that the server itself reported in *response*, or ``None`` for an answer.
+
+        A generation that ended with a finish word and its counts was paid for. It is final: nobody is asked again.
+        """
         info = response.error_info
         if info is None:
             return None
@@ -228,6 +232,7 @@ class Exchange:
             described,
             retry_after_of(headers, info.raw),
             response,
+            is_final=is_paid(response) and not is_requested,
             is_retry_requested=is_requested,
             is_unstarted=self._is_unstarted(info),
         )
@@ -247,10 +252,10 @@ class Exchange:
             return self.failed(ErrorInfo(ErrorKind.SERVER, message, retryable=True, code="unreadable_answer"))
         info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
         failure = self.failed(info)
-        is_paid = isinstance(
+        is_whole = isinstance(
             error, UnknownFinishReasonError
         )  # all of it was received: it is not requested again
-        return Failure(failure.info, failure.retry_after, failure.response, error, is_final=is_paid)
+        return Failure(failure.info, failure.retry_after, failure.response, error, is_final=is_whole)
 
     def crashed(self, error: Exception) -> Failure:
         """Return the failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""

@@ -25,6 +25,7 @@ __all__ = [
     "as_cancelled",
     "completed",
     "failure_of",
+    "is_paid",
     "is_unstarted",
     "request_id_of",
     "retry_after_of",
@@ -159,6 +160,11 @@ def is_unstarted(status: object, code: str | None) -> bool:
         code: the code of its failure.
     """
     return code in _UNREACHED if status is None else status in _TURNED_AWAY
+
+
+def is_paid(response: ChatResponse) -> bool:
+    """Whether the server generated *response*, an error, to its end: it sent a finish word and token counts."""
+    return bool(response.raw_finish_reason and response.usage.total_tokens)
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:

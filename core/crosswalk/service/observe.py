@@ -11,7 +11,7 @@ from crosswalk.otel.attributes import otel_attributes, otel_provider_name
 from crosswalk.service.endpoint import Route, attributes
 from crosswalk.service.request import ChatRequest
 from crosswalk.text import may_log_content, shortened
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import FinishReason, IncompleteReason
 from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
 from crosswalk.types.response import ChatResponse
 
@@ -92,9 +92,12 @@ class _LogObservation:
         _log.log(level, "attempt at %s: %s", attempt.provider_name, attempt.outcome.value, extra=extra)
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
-        """Log an error at INFO, anything else at DEBUG."""
+        """Log an error, or a finish word that no mapping knows, at INFO, anything else at DEBUG."""
         failed = error is not None or (response is not None and response.finish_reason is FinishReason.ERROR)
-        level = logging.INFO if failed else logging.DEBUG
+        is_unknown = (
+            response is not None and response.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON
+        )
+        level = logging.INFO if failed or is_unknown else logging.DEBUG
         if not _log.isEnabledFor(level):
             return
         extra: dict[str, Any] = {
@@ -110,5 +113,8 @@ class _LogObservation:
                 extra["crosswalk.content"] = shortened(response.text)
         if error is not None:
             extra["error.type"] = type(error).__name__
-        raw = "nothing" if response is None else response.finish_reason.value
-        _log.log(level, "call ended: %s", raw, extra=extra)
+        ending = "nothing" if response is None else response.finish_reason.value
+        if is_unknown and response is not None:
+            word = extra["crosswalk.unknown_finish_reason"] = str(response.raw_finish_reason)[:60]
+            ending += f" (unknown finish reason {word!r})"
+        _log.log(level, "call ended: %s", ending, extra=extra)

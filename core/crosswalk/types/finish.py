@@ -48,6 +48,10 @@ class IncompleteReason(StrEnum):
     """The model declined."""
     MISSING_CALL = "missing_call"
     """The server reports that the model calls tools, and no call came."""
+    INVALID_ARGUMENTS = "invalid_arguments"
+    """The arguments of a function call are not a JSON object."""
+    UNREAD = "unread"
+    """Tokens were counted and no content was found, but its message holds text that no mapping has read."""
     PAUSED = "paused"
     """The model continues when the answer is sent back unchanged."""
 

@@ -269,7 +269,7 @@ class ChatResponse:
     def incomplete_reason(self) -> IncompleteReason | None:
         """Why the answer is not whole, or ``None`` if it is, with or without tool calls.
 
-        Fields in the extensions never count.
+        Fields in the extensions never count, except for an answer without any content (``unread``).
         """
         cut = _CUT.get(self.finish_reason)
         if cut is not None:
@@ -283,8 +283,12 @@ class ChatResponse:
             return IncompleteReason.UNKNOWN_EVENT
         if self.refusal is not None:
             return IncompleteReason.REFUSAL
-        if self.finish_reason is FinishReason.TOOL_CALLS:
-            return None if self.has_tool_calls else IncompleteReason.MISSING_CALL
+        if self.finish_reason is FinishReason.TOOL_CALLS and not self.has_tool_calls:
+            return IncompleteReason.MISSING_CALL
+        if not all(call.has_valid_arguments for call in self.tool_calls):
+            return IncompleteReason.INVALID_ARGUMENTS
+        if provenance.get("message") is Provenance.UNMAPPED:
+            return IncompleteReason.UNREAD
         return IncompleteReason.PAUSED if self.raw_finish_reason in PAUSES else None
 
     @property

@@ -40,8 +40,8 @@ class ToolCall:
     Attributes:
         id: the provider's id. If it sent none, a made-up one that ``provenance`` marks ``synthetic``.
         name: the tool's name.
-        arguments: the exact text that the model wrote, valid JSON or not, or ``{}`` if it wrote nothing. For a custom call,
-            the free text of its input.
+        arguments: the exact text that the model wrote, valid JSON or not, or ``{}`` if it wrote nothing. It is empty
+            only if the answer was cut before them, so that nobody knows them. For a custom call, the free text of its input.
         kind: ``custom`` for a call with free text, ``None`` for a function call with a JSON object.
 
     Raises:
@@ -72,8 +72,19 @@ class ToolCall:
         """Whether the arguments are free text."""
         return self.kind is CallKind.CUSTOM
 
+    @property
+    def has_valid_arguments(self) -> bool:
+        """Whether :meth:`parsed` returns the arguments: they are a JSON object, or the call is a custom one."""
+        try:
+            self.parsed()
+        except ToolCallArgumentsError:
+            return False
+        return True
+
     def parsed(self) -> dict[str, Any]:
         """Return the arguments, decoded, with every digit. For a custom call return ``{"input": text}``.
+
+        An empty text is not an object: a whole answer has ``{}`` for a call without arguments.
 
         Raises:
             ToolCallArgumentsError: the text is not a JSON object, for example because the answer was cut, or it has

@@ -88,7 +88,7 @@ _FILTERED: Final = (
     "MODEL_ARMOR",
     "ESCALATION",
 )
-VAGUE: Final = ("OTHER", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED")
+VAGUE: Final = ("FINISH_REASON_UNSPECIFIED",)
 """They do not decide whether the answer is complete. It is an error if nothing was produced."""
 FAILED: Final[Mapping[str, ErrorKind]] = MappingProxyType(
     {
@@ -98,7 +98,7 @@ FAILED: Final[Mapping[str, ErrorKind]] = MappingProxyType(
         "MISSING_THOUGHT_SIGNATURE": ErrorKind.INVALID_REQUEST,
         "MALFORMED_RESPONSE": ErrorKind.SERVER,
         "PUP_LIMITED_DISABLED": ErrorKind.UNKNOWN,
-        **dict.fromkeys(VAGUE, ErrorKind.UNKNOWN),
+        **dict.fromkeys(("OTHER", "IMAGE_OTHER", "NO_IMAGE", *VAGUE), ErrorKind.UNKNOWN),
     }
 )
 """The words of an answer that failed."""

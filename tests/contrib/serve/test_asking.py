@@ -97,6 +97,44 @@ def test_what_the_form_cannot_say_is_in_a_header(upstream: ReplayServer) -> None
     assert "content[1].brand" in answer.headers["x-crosswalk-dropped"].split(", ")
 
 
+@pytest.mark.parametrize("body", [HI, STREAMED])
+def test_a_finish_word_that_nobody_knows_is_named(upstream: ReplayServer, body: dict[str, Any]) -> None:
+    """Whether the client gets it in its own format or in another one."""
+    name = "finish_reason: 'bored' is unknown"
+    whole = Answer.of_json({**MESSAGE, "stop_reason": "bored"})
+    chat = orjson.loads(says("Hello").chunks[0])
+    chat["choices"][0]["finish_reason"] = "bored"
+    for config, given in ((messages_at(upstream), whole), (config_of(upstream), Answer.of_json(chat))):
+        upstream.add(given)
+        answer = post(config, body)
+        named = (
+            answer.headers.get("x-crosswalk-dropped") or answer.text.rpartition("x-crosswalk-dropped: ")[2]
+        )
+        assert name in named.strip().split(", ")
+
+
+def test_an_answer_that_failed_at_its_end_is_not_paid_twice(upstream: ReplayServer) -> None:
+    """Official clients repeat a request after a 5xx. A client of the server's own format gets the answer as it came."""
+    chat = orjson.loads(says("Hello").chunks[0])
+    chat["choices"][0]["finish_reason"] = "malformed_function_call"
+    uncounted = {key: value for key, value in chat.items() if key != "usage"}
+    model = f"tiny: {{provider: fireworks, model: real, base_url: '{upstream.url}', api_key: sk-secret-1}}"
+    config = config_of(upstream, models=model)
+    message = {**HI, "max_tokens": 9}
+    for given, path, header in (
+        (chat, "/v1/messages", "false"),
+        (uncounted, "/v1/messages", None),
+        (uncounted, CHAT, None),
+    ):
+        upstream.add(Answer.of_json(given))
+        answer = post(config, message, path)
+        assert answer.status_code >= 400
+        assert answer.headers.get("x-should-retry") == header
+    upstream.add(Answer.of_json(chat))
+    answer = post(config)
+    assert (answer.status_code, answer.json()["choices"]) == (200, chat["choices"])
+
+
 def test_what_a_server_cannot_express_is_refused_by_name(upstream: ReplayServer) -> None:
     answer = post(messages_at(upstream), {**HI, "seed": 7})
     assert answer.status_code == 400

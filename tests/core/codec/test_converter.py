@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
@@ -29,6 +29,7 @@ from crosswalk.codec.located import problems_in
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.responses import Response
 from crosswalk.types import ContentPart, ImagePart, TextPart, ToolCall
+from crosswalk.types.json import dump_json
 from strategies import chat_responses
 
 
@@ -46,6 +47,7 @@ def converter(request: pytest.FixtureRequest) -> Any:
     return made
 
 
+SNAPSHOTS = Path(__file__).parents[3] / "snapshots"
 CONVERTER = cattrs.Converter()
 configure_converter(CONVERTER)
 
@@ -92,9 +94,37 @@ def test_our_converter_writes_canonical_json() -> None:
     """Every digit of a wide integer too, which orjson alone would refuse to write and read as a float."""
     made = new_converter(include_raw=True)
     response = made.loads(DOCUMENTS[0], ChatResponse)
-    assert made.dumps(response, option=orjson.OPT_UTC_Z) == DOCUMENTS[0]
+    assert made.dumps(response) == DOCUMENTS[0]
     assert made.loads(memoryview(DOCUMENTS[0]), ChatResponse) == response
-    assert new_converter().dumps(response, option=orjson.OPT_UTC_Z) == to_json(response)
+    assert new_converter().dumps(response) == to_json(response)
+
+
+def test_both_doors_write_the_same_bytes_for_every_snapshot() -> None:
+    """Also a cattrs converter of yours, which knows our types and leaves the text to orjson."""
+    yours = cattrs.Converter()
+    configure_converter(yours)
+    made, responses = new_converter(), 0
+    for path in sorted(SNAPSHOTS.glob("*/*.json")):
+        stored = orjson.loads(path.read_bytes())
+        response = from_json(orjson.dumps(stored.get("response") or stored["partial"]), ChatResponse)
+        assert made.dumps(response) == to_json(response), path.name
+        assert dump_json(yours.unstructure(response)) == to_json(response), path.name
+        responses += 1
+    assert responses > 400
+
+
+@pytest.mark.parametrize(
+    ("time", "text"),
+    [
+        (datetime(2026, 1, 2, 3, 4, 5, 678, UTC), "2026-01-02T03:04:05.000678Z"),
+        (datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=2))), "2026-01-02T03:04:05+02:00"),
+        (datetime(2026, 1, 2, 3, 4, 5), "2026-01-02T03:04:05"),
+    ],
+)
+def test_a_time_of_your_class_is_written_as_text(time: datetime, text: str) -> None:
+    """Orjson writes the same, but it needs an option for the ``Z``."""
+    assert new_converter().unstructure(time) == text
+    assert orjson.dumps(time, option=orjson.OPT_UTC_Z).decode() == f'"{text}"'
 
 
 def test_a_class_that_holds_a_response_needs_no_more() -> None:
@@ -362,7 +392,7 @@ def test_a_class_may_bring_its_hooks(make: Any) -> None:
 def test_a_class_of_yours_is_written_as_it_is_read() -> None:
     made = new_converter()
     holder = made.structure(FULL, Holder)
-    assert orjson.loads(made.dumps(holder)) == {**FULL, "time": "2026-01-02T02:04:05+00:00", "inner": INNER}
+    assert orjson.loads(made.dumps(holder)) == {**FULL, "time": "2026-01-02T02:04:05Z", "inner": INNER}
     assert made.loads(made.dumps(Holder("t", row=[])), Holder) == Holder("t", row=[])
 
 

@@ -42,6 +42,10 @@ HELLO_STREAM = Answer.of_events(
 )
 
 
+def called(arguments: str) -> dict[str, Any]:
+    return {"id": "k", "type": "function", "function": {"name": "go", "arguments": arguments}}
+
+
 def made(text: str) -> ChatResponse:
     return ChatResponse.success(ChatMessage.assistant(text), UsageInfo.EMPTY, "m", ResponseMetadata("p", "m"))
 
@@ -381,8 +385,35 @@ def test_another_endpoint_has_answers_of_its_own(server: ReplayServer, service_o
                 ]
             }
         ),
+        Answer.of_json(body({"content": None, "tool_calls": [called('{"x":')]}, "tool_calls")),
+        Answer.of_json(
+            body({"content": "Hello"})
+            | {
+                "choices": [
+                    {
+                        "index": number,
+                        "message": {"role": "assistant", "content": None, "tool_calls": [called(arguments)]},
+                        "finish_reason": "tool_calls",
+                    }
+                    for number, arguments in enumerate(["{}", "[]"])
+                ]
+            }
+        ),
+        Answer.of_json(
+            body({"text": "Hello"})
+            | {"usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}}
+        ),
     ],
-    ids=["cut", "moderated", "unknown end", "aborted", "one of two cut"],
+    ids=[
+        "cut",
+        "moderated",
+        "unknown end",
+        "aborted",
+        "one of two cut",
+        "broken call",
+        "one of two broken",
+        "unread",
+    ],
 )
 def test_what_is_not_whole_is_not_kept(server: ReplayServer, service_of: Make, answer: Answer) -> None:
     server.add(answer, times=2)

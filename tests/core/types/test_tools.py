@@ -18,6 +18,7 @@ def test_arguments_are_the_exact_text() -> None:
 def test_no_arguments_are_an_empty_object() -> None:
     """A tool without parameters is called with none."""
     assert ToolCall("c1", "now").parsed() == {}
+    assert ToolCall("c1", "now").has_valid_arguments
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,8 @@ def test_bad_arguments_are_a_typed_error(arguments: str, cause: str) -> None:
     ) as caught:
         ToolCall("c1", "weather", arguments).parsed()
     assert (caught.value.name, caught.value.call_id) == ("weather", "c1")
+    assert not ToolCall("c1", "weather", arguments).has_valid_arguments
+    assert ToolCall("c1", "weather", arguments, "custom").has_valid_arguments
 
 
 @pytest.mark.parametrize(("id", "name", "wrong"), [("", "n", "id"), ("i", "", "name")])

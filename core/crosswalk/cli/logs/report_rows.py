@@ -11,10 +11,8 @@ from typing import Final
 
 import attrs
 
-from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.tools import ToolCall
 
 __all__ = ["GROUPINGS", "Group", "ReportRow", "groups_of", "row_of"]
 
@@ -85,7 +83,7 @@ def row_of(response: ChatResponse, **known: object) -> ReportRow:
         "vendor": metadata.provider_id,
         "error": None if info is None else info.kind.value,
         "tool_calls": len(response.tool_calls),
-        "broken_calls": sum(map(_is_broken, response.tool_calls)),
+        "broken_calls": sum(not call.has_valid_arguments for call in response.tool_calls),
     }
     if provenance.get("finish_reason") is not Provenance.ABSENT:
         own["finish_reason"] = response.finish_reason.value
@@ -101,14 +99,6 @@ def row_of(response: ChatResponse, **known: object) -> ReportRow:
         if not {provenance.get("usage"), provenance.get(f"usage.{name}")} & unsaid:
             own[name] = getattr(response.usage, name)
     return ReportRow(**{**own, **{name: value for name, value in known.items() if value is not None}})  # type: ignore[arg-type]
-
-
-def _is_broken(call: ToolCall) -> bool:
-    try:
-        call.parsed()
-    except ToolCallArgumentsError:
-        return True
-    return False
 
 
 GROUPINGS: Final[Mapping[str, Callable[[ReportRow], object]]] = {
