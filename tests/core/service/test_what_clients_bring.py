@@ -318,6 +318,31 @@ def test_text_of_every_kind_arrives_with_its_title(
         assert [dropped for dropped in request.dropped if dropped.refuses] == []
 
 
+@pytest.mark.parametrize(
+    ("data", "source"),
+    [
+        ("VGhlIHNreQ==", PLAIN),
+        ("/w==", {"type": "base64", "media_type": "text/csv", "data": "/w=="}),
+    ],
+    ids=["text", "no UTF-8"],
+)
+@pytest.mark.parametrize("form", ["openai-chat", "openai-responses", "gemini"])
+def test_a_file_of_text_is_a_document_of_text(form: str, data: str, source: dict[str, Any]) -> None:
+    url = f"data:text/csv;base64,{data}"
+    file = {"filename": "a.csv", "file_data": url}
+    parts = {
+        "openai-chat": {"type": "file", "file": file},
+        "openai-responses": {"type": "input_file", **file},
+        "gemini": {"inlineData": {"mimeType": "text/csv", "data": data, "displayName": "a.csv"}},
+    }
+    turn: dict[str, Any] = {"role": "user", "content": [parts[form]]}
+    body: dict[str, Any] = {"model": "m", "input" if form == "openai-responses" else "messages": [turn]}
+    if form == "gemini":
+        body = {"contents": [{"role": "user", "parts": [parts[form]]}]}
+    (sent,) = built(form, body, "anthropic").body["messages"]
+    assert sent["content"] == [{"type": "document", "title": "a.csv", "source": source}]
+
+
 def test_a_document_that_says_nothing_is_no_part() -> None:
     empty = document(source={**PLAIN, "data": ""})
     request = built(
