@@ -6,6 +6,7 @@ Facts: Anthropic's reference of "Create a Message"; provider document "Anthropic
 from __future__ import annotations
 
 import math
+from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import groupby
@@ -241,9 +242,19 @@ def _block(part: ContentPart) -> dict[str, Any] | None:
     source: dict[str, Any] = {"type": "url", "url": part.url}
     if part.url is None:
         source = {"type": "base64", "media_type": media_type_of(part), "data": part.data}
+    if source.get("media_type", "").startswith("text/"):
+        source = _text_source(str(part.data)) or source
     if isinstance(part, ImagePart):
         return {"type": "image", "source": source}
     return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}
+
+
+def _text_source(data: str) -> dict[str, Any] | None:
+    """The source of a document of text, which the API takes as plain text alone; ``None`` for what is no UTF-8."""
+    try:
+        return {"type": "text", "media_type": "text/plain", "data": b64decode(data, validate=True).decode()}
+    except ValueError:
+        return None
 
 
 # An answer of the model as it goes back: the blocks that it was made of.

@@ -234,34 +234,51 @@ def _own_items(items: list[dict[str, Any]], *, is_stored: bool) -> Iterator[dict
         waiting.clear()
 
 
+_RESULTS = {
+    "mcp_approval_request": ("mcp_approval_response", "approval_request_id"),
+    "tool_search_call": ("tool_search_output", "call_id"),
+}
+"""The item of a result and its field for the call's id, by the call's kind, for kinds that do not end in ``_output``."""
+_NEEDS = {
+    "mcp_approval_request": ("approve", bool, 'an approval is answered by {"approve": true} or false'),
+    "tool_search_call": ("tools", list, 'a search for tools is answered by {"tools": [...]}'),
+    "computer_call": ("output", dict, "a computer's call is answered by an image"),
+}
+"""The field that the result of a call of each kind needs, its type, and the words for that."""
+_UNANSWERED: Mapping[str, Any] = {
+    "mcp_approval_request": {"approve": False},
+    "tool_search_call": {"execution": "client", "status": "incomplete", "tools": []},
+}
+"""The result of a call that has failed, by its kind, if there is one."""
+
+
 def _result(message: ChatMessage, kind: str) -> dict[str, Any]:
     """Return the item of a tool's result. For a tool without a name it has special fields, which a JSON object gives."""
     id, text, has_failed = message.tool_call_id, message.text, message.is_error is True
-    given = as_json_object(text)
-    if kind == "mcp_approval_request":
-        approval = given or ({"approve": False, "reason": text} if has_failed else {})
-        if type(approval.get("approve")) is not bool:
-            raise UnsupportedRequestError(
-                'an approval is answered by {"approve": true} or false', options=["messages"]
-            )
-        return {"type": "mcp_approval_response", "approval_request_id": id, **approval}
     parts = content_parts(message)
-    output: Any = text
+    type, key = _RESULTS.get(kind, (f"{kind}_output", "call_id"))
+    fields: dict[str, Any] = {"output": text}
     if any(not isinstance(part, TextPart) for part in parts):
-        output = [_part(part) for part in parts]
-    if kind == "computer_call":
-        image = next((part for part in parts if isinstance(part, ImagePart)), None)
-        if image is None:
-            raise UnsupportedRequestError("a computer's call is answered by an image", options=["messages"])
-        output = {"type": "computer_screenshot", "image_url": data_url(image)}
-    if kind == "shell_call" and isinstance(output, str):
-        outcome = {"type": "exit", "exit_code": int(has_failed)}
-        stream, other = ("stderr", "stdout") if has_failed else ("stdout", "stderr")
-        output = [{stream: text, other: "", "outcome": outcome}]
-    is_named = kind in ("function_call", "custom_tool_call", "computer_call")
+        fields["output"] = [_part(part) for part in parts]
+    if kind not in ("function_call", "custom_tool_call"):
+        given = as_json_object(text)
+        if kind == "computer_call":
+            image = next((part for part in parts if isinstance(part, ImagePart)), None)
+            shot = {} if image is None else {"type": "computer_screenshot", "image_url": data_url(image)}
+            given = {**({"output": shot} if shot else {}), **(given or {})}
+        elif kind == "shell_call" and given is None and isinstance(fields["output"], str):
+            outcome = {"type": "exit", "exit_code": int(has_failed)}
+            stream, other = ("stderr", "stdout") if has_failed else ("stdout", "stderr")
+            given = {"output": [{stream: text, other: "", "outcome": outcome}]}
+        elif kind in _UNANSWERED and given is None and has_failed:
+            given = dict(_UNANSWERED[kind])
+            given |= {"reason": text} if kind == "mcp_approval_request" else {}
+        fields = fields if given is None else given
+    name, wanted, why = _NEEDS.get(kind, ("", object, ""))
+    if name and not isinstance(fields.get(name), wanted):
+        raise UnsupportedRequestError(why, options=["messages"])
     about = {"status": "failed" if has_failed else "completed"} if kind == "apply_patch_call" else {}
-    fields = {"output": output} if is_named or given is None else given
-    return {"type": f"{kind}_output", "call_id": id, **about, **fields}
+    return {"type": type, key: id, **about, **fields}
 
 
 def _part(part: ContentPart) -> dict[str, Any]:

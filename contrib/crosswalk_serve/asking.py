@@ -122,6 +122,8 @@ class Exchange:
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)
         self.reply.is_last = False
+        if self._form is WireForm.OPENAI_RESPONSES:
+            body = await gateway.kept_state.with_items(self._caller.name, body)
         self._seals = seals = Seals(gateway.config, self._caller)
         self._incoming = incoming = seals.opened(self._read(body))
         name = incoming.request.model or ""
@@ -131,7 +133,11 @@ class Exchange:
             await gateway.quotas.admit(self._caller)
             with gateway.running(block, self._caller):
                 return await self._load(route, block)
-        request: ChatRequest = incoming.without(*self._own_fields(route)).request
+        settled = incoming.without(*self._own_fields(route))
+        keeper = route.keeper(self._form)
+        if keeper != "":
+            await gateway.kept_state.check(self._caller.name, keeper, settled)
+        request: ChatRequest = settled.request
         earlier = await self._conversations.turns_before(
             self._caller.name, incoming.wants.previous_response_id
         )
@@ -343,13 +349,26 @@ class Exchange:
             if gateway.config.log.exchange_requests:
                 about["request"] = self._incoming.request.said
             gateway.exchanges.add(response, about, route.services[0][0].redact)
-        id = orjson.loads(body).get("id") if body is not None and self._is_kept else None
+        try:
+            await self._note_state(response)
+        except StoreError as error:
+            _log.warning("request %s: what its server keeps cannot be noted: %s", self.reply.id, error)
+        answer = orjson.loads(body) if body is not None and self._is_kept else {}
+        id = answer.get("id")
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
                 conversation = Conversation((*self._asked, response), body)
                 await self._conversations.keep(caller.name, id, conversation, self._incoming.wants.store)
+                if self._incoming.wants.store is not False:
+                    await gateway.kept_state.keep_items(caller.name, answer)
             except StoreError as error:
                 _log.warning("request %s: its answer cannot be gone on with: %s", self.reply.id, error)
+
+    async def _note_state(self, response: ChatResponse) -> None:
+        """Note what the server of *response* keeps of it, if the client can name that in a later request."""
+        keeper = None if self._route is None else self._route.keeper(self._form)
+        if keeper and self._incoming.wants.store is not False and response.error_info is None:
+            await self._gateway.kept_state.note(self._caller.name, keeper, self._incoming, response)
 
     @property
     def _is_kept(self) -> bool:

@@ -19,6 +19,7 @@ from crosswalk.text import clean_message
 from crosswalk_serve.config import Config
 from crosswalk_serve.http_errors import Refusal
 from crosswalk_serve.http_reply import Interruptible
+from crosswalk_serve.kept_state import KeptState
 from crosswalk_serve.keys import Caller, Counters, Keyring, MemoryCounters, Quotas, RedisCounters, connect
 from crosswalk_serve.logs import AttemptLog, ExchangeLog
 from crosswalk_serve.routing import Route, Router
@@ -51,6 +52,7 @@ class Gateway:
         keyring: the keys.
         quotas: the use of the keys.
         conversations: the stored conversations that a request may continue.
+        kept_state: what servers and the gateway keep for each key besides conversations.
         metrics: the metrics for Prometheus, or ``None`` without them.
         exchanges: the log of exchanges, or ``None`` without one.
         is_draining: whether the gateway is shutting down.
@@ -78,11 +80,13 @@ class Gateway:
         # Without Redis, each of several processes would only have its own answers, and a client reaches any of them.
         stored = config.responses if config.listen.workers == 1 else attrs.evolve(config.responses, entries=0)
         documents: Documents = MemoryDocuments(stored)
+        ids: Documents = MemoryDocuments(stored)  # of their own, so that they displace no answers
         if config.redis is not None and self._redis is not None:
             counters = RedisCounters(self._redis, config.redis.prefix)
-            documents = RedisDocuments(self._redis, config.redis.prefix, config.responses)
+            documents = ids = RedisDocuments(self._redis, config.redis.prefix, config.responses)
         self.quotas = Quotas(counters, clock)
         self.conversations = Conversations(documents)
+        self.kept_state = KeptState(ids)
         self.exchanges = None if config.log.exchanges is None else ExchangeLog(config.log.exchanges)
         self.is_draining = False
         self._running: set[Interruptible] = set()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container
-from typing import Final
+from collections.abc import Container, Mapping
+from typing import Any, Final
 from uuid import uuid4
 
 import attrs
@@ -126,6 +126,12 @@ def form_at(path: str, headers: Container[str]) -> WireForm:
     return WireForm.ANTHROPIC if is_anthropic else WireForm.OPENAI_CHAT
 
 
+_NO_THREADS: Final = "thread_unsupported_request"
+"""Anthropic's code for a request that no thread can hold. Then its SDKs send the whole conversation."""
+_NO_THREAD: Final = "thread_not_found"
+"""Anthropic's code for a thread that is not there. Then its SDKs begin a new one."""
+
+
 def info_of(error: CrosswalkError) -> ErrorInfo:
     """What is wrong with a request, for :func:`failed`: its place in the request is the ``param`` of OpenAI's form.
 
@@ -137,7 +143,13 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     places = error.options if isinstance(error, UnsupportedRequestError) else ()
     param = error.path if isinstance(error, BadRequestError) else (places[0] if places else "")
     status = error.status if isinstance(error, BadRequestError) else 400
-    raw = {"error": {"param": param}} if param else None
+    raw: dict[str, Any] | None = {"error": {"param": param}} if param else None
+    if raw is not None and param == "thread":
+        is_unknown = isinstance(error, BadRequestError)
+        raw["error"]["details"] = {
+            "error_code": _NO_THREAD if is_unknown else _NO_THREADS,
+            "unsupported": [param],
+        }
     return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=raw)
 
 
@@ -146,7 +158,12 @@ def failed(form: WireForm, error: ErrorInfo, request_id: str) -> tuple[bytes, in
     made = error_body(error, form)
     if form is not WireForm.ANTHROPIC:
         return made.value, made.status
-    return dump_json({**load_json(made.value), "request_id": request_id}), made.status
+    body = load_json(made.value)
+    given = error.raw.get("error") if error.raw is not None else None
+    details = given.get("details") if isinstance(given, Mapping) else None
+    if isinstance(details, Mapping) and isinstance(details.get("error_code"), str):
+        body["error"]["details"] = dict(details)  # by this Anthropic's SDKs know how to go on
+    return dump_json({**body, "request_id": request_id}), made.status
 
 
 def id_headers(form: WireForm, request_id: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any, Final
 
 import attrs
@@ -66,6 +67,19 @@ class Route:
     def is_mixed(self) -> bool:
         """Whether it has several providers, so that opaque values need the mark of their owner."""
         return len({target.provider for target in self.model.endpoints}) > 1
+
+    def keeper(self, form: WireForm) -> str | None:
+        """Return the name of the one server that gets all requests, or ``None`` if there are several.
+
+        It is empty if none of them speaks *form*: such servers get nothing that another one keeps.
+        """
+        if all(target.provider != form.provider for target in self.model.endpoints):
+            return ""
+        servers = {
+            f"{target.provider} {target.base_url} {'' if target.api_key is None else target.api_key.reveal()}"
+            for target in self.model.endpoints
+        }
+        return sha256(servers.pop().encode()).hexdigest()[:32] if len(servers) == 1 else None
 
     def for_form(self, form: WireForm) -> Route:
         """Return the route for clients of *form*."""

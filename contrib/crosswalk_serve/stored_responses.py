@@ -33,6 +33,7 @@ __all__ = [
     "RedisDocuments",
     "StoreError",
     "StoredResponses",
+    "name_of",
     "store_is_away",
 ]
 
@@ -197,7 +198,7 @@ class Conversations:
             StoreError: it cannot be kept now.
         """
         if self.keeps(store):
-            await self._documents.put(_name(owner, id), conversation.to_bytes())
+            await self._documents.put(name_of(owner, id), conversation.to_bytes())
 
     async def turns_before(self, owner: str | None, previous: str | None) -> Turns:
         """Return the conversation that a request continues by the id of its *previous* answer.
@@ -226,7 +227,7 @@ class Conversations:
         Raises:
             StoreError: nobody can tell now.
         """
-        stored = await self._documents.get(_name(owner, id))
+        stored = await self._documents.get(name_of(owner, id))
         return None if stored is None else Conversation.of_bytes(stored)
 
     async def forget(self, owner: str | None, id: str) -> bool:
@@ -235,10 +236,10 @@ class Conversations:
         Raises:
             StoreError: nobody can tell now.
         """
-        return await self._documents.remove(_name(owner, id))
+        return await self._documents.remove(name_of(owner, id))
 
 
-def _name(owner: str | None, id: str) -> str:
+def name_of(owner: str | None, id: str) -> str:
     """A name that no other owner's id makes."""
     return f"{len(owner or '')}:{owner or ''}:{id}"
 

@@ -301,6 +301,17 @@ NESTED: Final[Mapping[str, Option]] = MappingProxyType(
 )  # fmt: skip
 """Fields within a message, a tool or a list that change nothing essential, by name."""
 
+STATE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "chat": ("audio",),
+        "responses": ("conversation", "previous_response_id", "prompt", "item_reference"),
+        "messages": ("container", "thread"),
+        "gemini": ("cachedContent", "continuationToken"),
+        "generate": ("context",),
+    }
+)
+"""What a request of each format names that a server keeps: its fields, a field of a message, and types of items."""
+
 _EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 _SAME_EFFORTS: Final = {word: word for word in _EFFORTS}
 

@@ -104,7 +104,6 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (RESPONSES, {"input": [{"type": 7}]}, "input[0].type", "must be a string"),
     (RESPONSES, {"input": [{}]}, "input[0].type", "is missing"),
     (RESPONSES, {"input": [{"role": "tool", "content": "x"}]}, "input[0].role", "must be one of"),
-    (RESPONSES, {"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id", "is missing"),
     (RESPONSES, {"input": [{"type": "reasoning", "summary": 7}]}, "input[0]", "is no answer of openai_responses"),
     (MESSAGES, {"messages": []}, "messages", "at least one message"),
     (MESSAGES, {"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role", "must be one of user, assistant"),
@@ -489,7 +488,7 @@ def test_results_and_words_of_the_user_are_turns_in_their_order() -> None:
     result = {
         "type": "tool_result",
         "tool_use_id": "t",
-        "content": [{"type": "text", "text": "7"}, {"type": "search_result"}],
+        "content": [{"type": "text", "text": "7"}, {"type": "browser_state"}],
     }
     call = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]}
     text = {"type": "text", "text": "well"}
@@ -499,7 +498,7 @@ def test_results_and_words_of_the_user_are_turns_in_their_order() -> None:
         ChatMessage.tool_result("t", [TextPart("7")]),
         ChatMessage.user([TextPart("well")]),
     )
-    assert incoming.unread == {"messages[2].content[1].content[1]": {"type": "search_result"}}
+    assert incoming.unread == {"messages[2].content[1].content[1]": {"type": "browser_state"}}
 
 
 def test_the_system_may_speak_in_between() -> None:

@@ -127,6 +127,7 @@ class _Conversation:
 
     def _user(self, content: Fields) -> None:
         parts: list[ContentPart] = []
+        count = len(self.turns)
         for part in content.objects("parts"):
             given = _object(part, "functionResponse")
             if given is not None:
@@ -136,6 +137,8 @@ class _Conversation:
             elif (read := _part(part)) is not None:
                 parts.append(read)
         self._say(content, parts)
+        if len(self.turns) == count and content.given.get("parts"):
+            self.turns.append(ChatMessage.user(()))  # none of its parts is read
 
     def _say(self, content: Fields, parts: list[ContentPart]) -> None:
         if parts:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import getitem, is_
 from typing import Any, Final
 
 import attrs
 
 from crosswalk.convert.form import WireForm
 from crosswalk.service.given import Turn
-from crosswalk.service.http_request import Dropped, HTTPRequest
+from crosswalk.service.http_request import Dropped, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.request import ChatRequest
+from crosswalk.service.way_back.history import in_words
+from crosswalk.types._value import altered
 from crosswalk.types.merge import copy_json
+from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.fields import Place, Unread
 from crosswalk.wire.gemini import json_name
-from crosswalk.wire.options import FORMATS, NESTED, Grade, Option, format_of_path, option_of
+from crosswalk.wire.options import FORMATS, NESTED, STATE, Grade, Option, format_of_path, option_of
 
 __all__ = ["VERSION", "ClientRequest", "Incoming", "Wants"]
 
@@ -75,6 +80,7 @@ class ClientRequest(ChatRequest):
         notes: the parts of earlier answers that the gateway has left out.
         known: the ids of the answers with a provider from a seal.
         unsigned: the places of the thinking that is not in *said*, because its signature is empty.
+        told: the places of results that name no call, so that an API of another form gets them as text.
     """
 
     form: WireForm
@@ -85,6 +91,7 @@ class ClientRequest(ChatRequest):
     notes: tuple[Dropped, ...] = ()
     known: frozenset[str] = frozenset()
     unsigned: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""
@@ -109,15 +116,50 @@ class ClientRequest(ChatRequest):
         return built.path.partition("?")[0].endswith(self.form.paths)
 
     def _built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
-        built = build(self)
-        if not self._is_own(built):
-            return self._translated(built, build)
         if self.provider == self.form.provider:
-            return self._as_said(built, build(self._of_asked()))
+            as_said = self._as_said(build)
+            if as_said is not None:
+                return as_said
+        request = self
+        if self.unread and not self._is_own(frame := build(_unchanged(self))):
+            request = self._in_words(format_of_path(frame.path))
+        built = build(request)
+        told = (Dropped(place, "it names no call: it is told as text", refuses=False) for place in self.told)
+        built = attrs.evolve(built, dropped=(*built.dropped, *told))
+        if not self._is_own(built):
+            return request._translated(built, build)
         if any(isinstance(turn, ChatResponse) for turn in self.messages):
             # These are probably the server's own answers, so it gets back the fields that such answers have.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
         return self._with_unread(built, self.unread)
+
+    def _in_words(self, target: str | None) -> ClientRequest:
+        """Return the request for an API of the format *target*, with words for messages of which nothing is read.
+
+        Those of the system are left out: their parts are named.
+
+        Raises:
+            UnsupportedRequestError: the request names what a server keeps.
+        """
+        for one in self.unread:
+            self._refuse_state(one, target)
+        turns = list(self.messages)
+        kinds = _kinds_of_unread(self.said, self.unread)
+        for number in reversed(range(len(turns))):
+            if isinstance(turn := turns[number], ChatMessage) and turn.content == ():
+                kind = kinds.pop() if kinds else "content"
+                turns[number] = attrs.evolve(turn, content=in_words(kind, "you cannot be shown it"))
+                if turn.role is Role.SYSTEM and len(turns) > 1 and not self.cache_marks:
+                    del turns[number]
+        return altered(self, messages=tuple(turns))
+
+    def _refuse_state(self, unread: Unread, target: str | None) -> None:
+        if _is_state(self.form.key, unread):
+            keeper, label = FORMATS[self.form.key][0], FORMATS[target][0] if target else "the API"
+            why = f"it names what a server of {keeper} keeps, and {label} has nothing for it"
+            raise UnsupportedRequestError(
+                f"it cannot express {unread.path} ({why})", provider=self.provider, options=[unread.path]
+            )
 
     def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the options for an API of another form, in its own words, as far as it has them."""
@@ -134,7 +176,7 @@ class ClientRequest(ChatRequest):
             if option is not None and option.name not in _FIELDS and value is not None:
                 options[option.name], paths[option.name] = value, unread.path
             else:
-                dropped += _dropped(unread, target)
+                dropped += self._dropped(unread, target)
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
             options["logprobs"] = True
             paths.setdefault("logprobs", paths["top_logprobs"])
@@ -143,38 +185,53 @@ class ClientRequest(ChatRequest):
         renamed = (attrs.evolve(one, option=paths.get(one.option, one.option)) for one in built.dropped)
         return self._with_unread(attrs.evolve(built, dropped=(*dict.fromkeys(renamed), *dropped)), same)
 
-    def _of_asked(self) -> ChatRequest:
-        same = ("model", "stream", "provider")
-        return attrs.evolve(self.asked, **{name: getattr(self, name) for name in same})
-
     def _own(self, turn: Any) -> Any:
         if not isinstance(turn, ChatResponse) or self.provider is None or turn.id in self.known:
             return turn
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, provider_id=self.provider))
 
-    def _as_said(self, built: HTTPRequest, asked: HTTPRequest) -> HTTPRequest:
-        """Return the body as the client sent it, with all changes since *asked*, the request as it was read."""
+    def _as_said(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest | None:
+        """Return the body as the client sent it, with the changes since it was read, or ``None`` for another API.
+
+        A conversation that did not change is not built: its own server knows what it may hold.
+        """
+        asked: ChatRequest = altered(self.asked, **{name: getattr(self, name) for name in _OF_ENDPOINTS})
+        mine: ChatRequest = self
+        is_same = len(self.messages) == len(asked.messages) and all(map(is_, self.messages, asked.messages))
+        if is_same:
+            mine, asked = _unchanged(self), _unchanged(asked)
+        built = build(mine)
+        if not self._is_own(built):
+            return None
+        is_same = is_same and all(getattr(mine, name) == getattr(asked, name) for name in _FIELDS)
+        before = built if is_same else _built_before(build, asked)
         body = {name: value for name, value in self.said.items() if name not in _OURS}
-        for name in {**asked.body, **built.body}:
-            value = built.body.get(name)
-            if name not in _OURS and value == asked.body.get(name):
+        written: set[str] = set()
+        for name in {**before.body, **built.body}:
+            value, old = built.body.get(name), before.body.get(name)
+            if name not in _OURS and value == old:
                 continue
+            said = body.get(name)
             for given in [*body]:
                 if given == name or built.spellings.get(given) == name:
                     del body[given]
-            if value is not None:
-                old = self.said.get(name)
-                body[name] = {**old, **value} if name == "stream_options" and isinstance(old, dict) else value
+            if name == "stream_options" and isinstance(self.said.get(name), dict) and value is not None:
+                body[name] = {**self.said[name], **value}
+            elif value is not None:
+                is_sealed = bool(self.known or self.notes)  # then the client's items are not the server's
+                body[name] = value if is_sealed else _patched(said, old, value)
+                written |= {name} if body[name] is value else set()
         wanted = self.said.get("stream_options")
         if isinstance(wanted, dict) and built.body.get("stream") and "stream_options" not in body:
             body["stream_options"] = {
                 name: value for name, value in wanted.items() if name != "include_usage"
             }
-        known = {(dropped.option, dropped.reason) for dropped in asked.dropped}
+        known = {(dropped.option, dropped.reason) for dropped in before.dropped}
         new = tuple(one for one in built.dropped if (one.option, one.reason) not in known)
         why = "thinking with an empty signature"
         unsigned = (Dropped(location, why, refuses=False) for location in self.unsigned)
-        return attrs.evolve(built, body=body, dropped=(*new, *unsigned))
+        built = attrs.evolve(built, body=body, dropped=(*new, *unsigned))
+        return self._with_unread(built, [one for one in self.unread if one.place[0] in written])
 
     def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
         """Return *built* with each *unread* value in its place, as far as the lists there have the same items."""
@@ -185,8 +242,23 @@ class ClientRequest(ChatRequest):
             if not _put(body, self.said, waiting[0].place, waiting):
                 remaining.append(waiting[0])
             del waiting[0]
-        lost = (dropped for one in remaining for dropped in _dropped(one, format_of_path(built.path)))
+        target = format_of_path(built.path)
+        lost = (dropped for one in remaining for dropped in self._dropped(one, target))
         return attrs.evolve(built, body=body, dropped=(*built.dropped, *lost))
+
+    def _dropped(self, unread: Unread, target: str | None) -> Iterator[Dropped]:
+        """Return the part of *unread* to report, because an API of the format *target* does not get it.
+
+        Raises:
+            UnsupportedRequestError: it is state. Without it the request is another one, so it is never left out.
+        """
+        self._refuse_state(unread, target)
+        label = FORMATS[target][0] if target else "the API"
+        ends = (unread.place[-1], unread.place[0])
+        option = next((NESTED[str(end)] for end in ends if end in NESTED), None)
+        grade = Grade.DANGEROUS if option is None else option.lost(unread.value, target)
+        if grade is not Grade.HARMLESS:
+            yield Dropped(unread.path, f"{label} has nothing for it", refuses=grade is Grade.DANGEROUS)
 
 
 _NEAREST: Final = {
@@ -222,6 +294,53 @@ def _apart(unread: Iterable[Unread]) -> Iterator[Unread]:
 
 _OURS: Final = ("model", "stream", "stream_options")
 """The fields that the plugin sets for a server, regardless of the client's values."""
+_OF_ENDPOINTS: Final = ("model", "stream", "provider")
+"""The fields of a request that differ between the client's and the one for an endpoint."""
+_UNCHANGED: Final = (ChatMessage.user("-"),)
+"""Stands for a conversation that goes on as the client sent it."""
+
+
+def _unchanged(request: ChatRequest) -> ChatRequest:
+    """Return *request* with a stand-in for its conversation."""
+    return altered(request, messages=_UNCHANGED, cache_marks=())
+
+
+def _kinds_of_unread(said: Any, unread: Iterable[Unread]) -> list[str]:
+    """Return the types of the parts of each message in *said* of which all parts are *unread*, in order."""
+    lists: dict[Place, list[str]] = {}
+    for one in sorted((one for one in unread if isinstance(one.place[-1], int)), key=lambda one: one.place):
+        kind = one.value.get("type") if isinstance(one.value, dict) else None
+        lists.setdefault(one.place[:-1], []).append(f"{kind or 'content'!s:.40}")
+    return [
+        " and ".join(dict.fromkeys(kinds))
+        for place, kinds in lists.items()
+        if len(place) > 1 and len(reduce(getitem, place, said)) == len(kinds)
+    ]
+
+
+def _built_before(build: Callable[[ChatRequest], HTTPRequest], asked: ChatRequest) -> HTTPRequest:
+    """Return what *build* makes of *asked*, or nothing if *asked* is only complete with the turns before it."""
+    try:
+        return build(asked)
+    except UnsupportedRequestError:
+        return HTTPRequest("", {})
+
+
+def _patched(said: Any, old: Any, new: Any) -> Any:
+    """Return *new*, with the client's items in place of those that did not change since *old*, or *new* as it is.
+
+    Items are the same at the end or the beginning of both lists, or one by one in lists of one length.
+    """
+    if not (isinstance(said, list) and isinstance(old, list) and isinstance(new, list) and old):
+        return new
+    if new[-len(old) :] == old:
+        return [*new[: -len(old)], *said]
+    if new[: len(old)] == old:
+        return [*said, *new[len(old) :]]
+    if len(said) == len(old) == len(new):
+        each = zip(said, old, new, strict=True)
+        return [item if before == after else after for item, before, after in each]
+    return new
 
 
 _MESSAGE: Final = re.compile(r"messages\[(\d+)\]")
@@ -234,14 +353,15 @@ def _at_client(dropped: Dropped, turns: Sequence[Turn]) -> Dropped:
     return attrs.evolve(dropped, option=turn.id) if isinstance(turn, ChatResponse) else dropped
 
 
-def _dropped(unread: Unread, target: str | None) -> Iterator[Dropped]:
-    """Return the part of *unread* to report, because an API of the format *target* does not get it."""
-    ends = (unread.place[-1], unread.place[0])
-    option = next((NESTED[str(end)] for end in ends if end in NESTED), None)
-    grade = Grade.DANGEROUS if option is None else option.lost(unread.value, target)
-    if grade is not Grade.HARMLESS:
-        label = FORMATS[target][0] if target else "the API"
-        yield Dropped(unread.path, f"{label} has nothing for it", refuses=grade is Grade.DANGEROUS)
+def _is_state(format: str, unread: Unread) -> bool:
+    """Return whether *unread*, of a request in *format*, names what a server keeps."""
+    *outer, last = unread.place
+    known = STATE.get(format, ())
+    if isinstance(last, int):
+        kind = unread.value.get("type", "item_reference") if isinstance(unread.value, dict) else None
+        return kind in known
+    name = json_name(last) if format == "gemini" else last
+    return name in known and outer[:1] in ([], ["messages"])
 
 
 def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
@@ -298,6 +418,11 @@ class Incoming:
         refuses the request and names them, or drops and records them.
         """
         return {unread.path: unread.value for unread in self.request.unread}
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """The unread fields that name what a server keeps, by JSON path. They never go to another server."""
+        return {one.path: one.value for one in self.request.unread if _is_state(self.form.key, one)}
 
     def without(self, *paths: str) -> Incoming:
         """Return the same without the unread fields *paths*, which the gateway handles. They are sent to no server."""

@@ -196,8 +196,8 @@ class _Conversation:
                     self._say(ChatMessage.user(parts), *of)
                 parts, of = [], []
                 self._say(_result(block), block)
-            elif (part := _part(block, kind)) is not None:
-                parts.append(part)
+            elif read := [*_part(block, kind)]:
+                parts += read
                 of.append(block)
         if parts or len(self.turns) == count:
             self._say(ChatMessage.user(parts), *of)
@@ -252,30 +252,61 @@ def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:
 # Parts of user messages.
 
 
-def _parts(fields: Fields) -> Iterator[ContentPart]:
-    for block in fields.objects("content"):
-        part = _part(block, block.need("type", block.text("type")))
-        if part is not None:
-            yield part
+_ABOUT: Final = {
+    "document": ("title", "context"),
+    "search_result": ("title", "source"),
+    "tool_reference": ("tool_name",),
+}
+"""The fields with words about a block that is told as text, by its type. Its own text follows them."""
 
 
-def _part(block: Fields, kind: str) -> ContentPart | None:
-    """Return *block* as a part, or ``None`` if there is no such part. Then it stays unread."""
+def _parts(fields: Fields, name: str = "content") -> Iterator[ContentPart]:
+    for block in fields.objects(name):
+        yield from _part(block, block.need("type", block.text("type")))
+
+
+def _part(block: Fields, kind: str) -> Iterator[ContentPart]:
+    """Return *block* as parts, or none if there is no such part. Then it stays unread."""
     if kind == "text":
         with placed(block, "text"):
-            return TextPart(block.need("text", block.text("text")))
-    given = block.look("source")
-    if kind in ("image", "document") and isinstance(given, dict) and given.get("type") in ("base64", "url"):
-        source = block.object("source")
-        assert source is not None, "it is an object"
-        field = "data" if source.text("type") == "base64" else "url"
-        where = {field: source.need(field, source.text(field)), "media_type": source.text("media_type")}
-        with placed(source):
-            if kind == "image":
-                return ImagePart(**where)
-            return FilePart(**where, name=block.text("title"))
-    block.leave()
-    return None
+            yield TextPart(block.need("text", block.text("text")))
+            return
+    source, how = block.look("source"), None
+    if kind in ("image", "document") and isinstance(source, dict):
+        how = source.get("type")
+    if how in ("base64", "url"):
+        yield _medium(block, kind)
+    elif (kind == "document" and how in ("text", "content")) or kind in ("search_result", "tool_reference"):
+        yield from _told(block, kind)
+    else:
+        block.leave()
+
+
+def _medium(block: Fields, kind: str) -> ContentPart:
+    source = block.need("source", block.object("source"))
+    field = "data" if source.text("type") == "base64" else "url"
+    where = {field: source.need(field, source.text(field)), "media_type": source.text("media_type")}
+    with placed(source):
+        if kind == "image":
+            return ImagePart(**where)
+        return FilePart(**where, name=block.text("title"))
+
+
+def _told(block: Fields, kind: str) -> Iterator[ContentPart]:
+    """Return *block*, which is text that only this format has a block for: the words about it, and then its parts."""
+    about = "\n".join(filter(None, (block.text(name) for name in _ABOUT[kind])))
+    holder, name = block, "content"
+    if kind == "document":
+        holder = block.need("source", block.object("source"))
+        name = "data" if holder.text("type") == "text" else name
+        holder.take("media_type")
+    is_text = isinstance(holder.look(name), str)
+    parts: list[ContentPart] = [TextPart(holder.text(name) or "")] if is_text else [*_parts(holder, name)]
+    first = parts[0] if parts else None
+    said = first.text if isinstance(first, TextPart) else ""
+    if text := "\n\n".join(filter(None, (about, said))):
+        yield TextPart(text)
+    yield from parts[isinstance(first, TextPart) :]
 
 
 def _result(block: Fields) -> ChatMessage:

@@ -20,10 +20,13 @@ from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import answer, incoming, take_neutral
 from crosswalk.service.given import Turn
 from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
-from crosswalk.types.message import ChatMessage, ContentPart, Role
+from crosswalk.service.turns import as_json_object
+from crosswalk.types.json import dump_json
+from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart
 from crosswalk.types.tools import ToolCall
-from crosswalk.wire.chat_request import ROLES
-from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.chat_request import ROLES, read_source
+from crosswalk.wire.fields import Fields, path_of, placed
+from crosswalk.wire.options import STATE
 from crosswalk.wire.responses_request import read_part
 
 __all__ = ["read"]
@@ -31,6 +34,17 @@ __all__ = ["read"]
 _ROLES: Final = {word: role for word, role in ROLES.items() if role is not Role.TOOL}
 _CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that call a tool of the client by name, and their field for the arguments."""
+_CALL_IDS: Final = {
+    "mcp_approval_response": ("approval_request_id",),
+    "local_shell_call_output": ("call_id", "id"),
+}
+"""The fields with the id of a call in the items of its result, for those that have other ones than ``call_id``."""
+_MADE: Final = ("reasoning", "compaction", "program", "program_output")
+"""The items that only a model or its server makes, besides calls."""
+_OUTPUT: Final = "_output"
+"""The end of the type of an item with a result."""
+_OF_ITEMS: Final = {"type", "id", "status"}
+"""The fields of an item with a result that are not the result."""
 _LONGEST: Final = 64
 """The length of a tool's name that every API takes."""
 _SEARCHES: Final = ("web_search", "web_search_preview")
@@ -44,15 +58,18 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """
     wants = _wants(body)
     tools, hosted, namespaces = _tools(body)
-    turns = [*_instructions(body), *_turns(body, namespaces)]
+    said_in = _Items(namespaces)
+    turns = [*_instructions(body), *said_in.turns(body)]
     if not turns:
-        body.refuse("must say something", "input")
+        if not (body.given.get("input") or any(body.look(name) for name in STATE["responses"])):
+            body.refuse("must say something", "input")
+        turns = [ChatMessage.user(())]  # what a server keeps
     wants = attrs.evolve(wants, namespaces=namespaces)
     body.object("stream_options")
     text, reasoning = body.object("text"), body.object("reasoning")
     if text is not None:
         take_neutral(text, "responses", {"verbosity": "medium"})
-    return incoming(
+    read = incoming(
         WireForm.OPENAI_RESPONSES,
         body,
         said,
@@ -64,6 +81,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         response_format=None if text is None else answer_format(text.object("format"), nested=None),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
+    told = tuple(said_in.told)
+    return attrs.evolve(read, request=attrs.evolve(read.request, told=told)) if told else read
 
 
 def _wants(body: Fields) -> Wants:
@@ -90,67 +109,128 @@ def _instructions(body: Fields) -> Iterator[Turn]:
 # The conversation.
 
 
-def _turns(body: Fields, namespaces: Mapping[str, tuple[str, str]]) -> Iterator[Turn]:
-    if isinstance(body.look("input"), str):
-        with placed(body, "input"):
-            yield ChatMessage.user(body.need("input", body.text("input")))
-        return
-    output: list[Fields] = []  # the items of an answer
-    for item in body.objects("input"):
-        if _is_output(item):
-            said = (item.look("namespace"), item.look("name"))
-            name = next((name for name, inner in namespaces.items() if inner == said), None)
-            if name is not None:  # the server has the tool without a namespace
-                item.take("namespace")
-                item.give("name", name)
-            output.append(item)
-            continue
-        turn = _turn(item)
-        if turn is not None:
-            if output:
-                yield _answer(output)
-            output = []
-            yield turn
-    if output:
-        yield _answer(output)
+class _Items:
+    """Items as turns.
+
+    Args:
+        namespaces: the namespace of each tool that has one, and its name there, by the tool's name.
+
+    Attributes:
+        told: the paths of the results that are told as text, because they name no call.
+    """
+
+    def __init__(self, namespaces: Mapping[str, tuple[str, str]]) -> None:
+        self.told: list[str] = []
+        self._namespaces = namespaces
+        self._ids: dict[str, str] = {}  # the id of each call, by that of its item
+        self._of_server: list[str] = []  # the ids of calls that the server itself runs
+
+    def turns(self, body: Fields) -> Iterator[Turn]:
+        """Return the turns of the conversation in *body*."""
+        if isinstance(body.look("input"), str):
+            with placed(body, "input"):
+                yield ChatMessage.user(body.need("input", body.text("input")))
+            return
+        output: list[Fields] = []  # the items of an answer
+        for item in body.objects("input"):
+            if self._is_output(item):
+                self._note(item)
+                output.append(item)
+                continue
+            turn = self._turn(item)
+            if turn is not None:
+                if output:
+                    yield _answer(output)
+                output = []
+                yield turn
+        if output:
+            yield _answer(output)
+
+    def _note(self, item: Fields) -> None:
+        """Give a tool the name that the server has for it, without a namespace. Note the ids of a call."""
+        said = (item.look("namespace"), item.look("name"))
+        name = next((name for name, inner in self._namespaces.items() if inner == said), None)
+        if name is not None:
+            item.take("namespace")
+            item.give("name", name)
+        id, call_id = item.look("id"), item.look("call_id")
+        if isinstance(id, str) and isinstance(call_id, str):
+            self._ids[id] = call_id
+        environment = item.look("environment")
+        if isinstance(environment, dict) and environment.get("type") == "container_reference":
+            self._of_server += [call_id] if isinstance(call_id, str) else []
+
+    def _is_output(self, item: Fields) -> bool:
+        """Return whether *item* belongs to an answer."""
+        kind = _kind(item)
+        is_made = kind in _MADE or kind.endswith(("_call", "_list_tools", "_approval_request"))
+        if kind.endswith(_OUTPUT):
+            call_id = item.look("call_id")
+            is_made = is_made or item.look("execution") == "server" or call_id in self._of_server
+        return is_made or (kind == "message" and item.look("role") == "assistant")
+
+    def _turn(self, item: Fields) -> Turn | None:
+        """Return the content of *item*, or ``None`` if it has none here, such as a reference. Then it stays unread."""
+        kind = _kind(item)
+        if kind == "message":
+            role = _ROLES.get(item.need("role", item.text("role")))
+            if role is None:
+                item.refuse(f"must be one of {', '.join(_ROLES)}", "role")
+            item.take("type")
+            with placed(item, "content"):
+                return ChatMessage(role, item.need("content", _content(item, "content")))
+        if kind.endswith(_OUTPUT) or kind in _CALL_IDS:
+            return self._result(item, kind)
+        item.leave()
+        return None
+
+    def _result(self, item: Fields, kind: str) -> ChatMessage:
+        """Return the result of a call of any kind. If it names no call, it is told as the user's."""
+        names = _CALL_IDS.get(kind, ("call_id",))
+        ids = [id for name in names if (id := item.text(name)) is not None]
+        item.take("type")
+        is_plain = kind in ("function_call_output", "custom_tool_call_output")
+        content = item.need("output", _content(item, "output")) if is_plain else _given(item, kind)
+        with placed(item):
+            if ids:
+                is_error = item.look("status") == "failed" or None
+                return ChatMessage.tool_result(self._ids.get(ids[0], ids[0]), content, is_error=is_error)
+            self.told.append(path_of(item.place))
+            name = ".".join(filter(None, (item.text("namespace"), item.text("name")))) or kind
+            text = f"The output of {name}:"
+            if isinstance(content, str):
+                return ChatMessage.user(f"{text}\n{content}")
+            return ChatMessage.user([TextPart(text), *content])
+
+
+def _given(item: Fields, kind: str) -> str | list[ContentPart]:
+    """Return the result in *item*, of a tool without a name: its picture, its text, or all its fields as JSON."""
+    fields = {name: item.look(name) for name in item if name not in _OF_ITEMS}
+    if kind == "apply_patch_call_output":
+        fields["status"] = item.look("status")
+    for name in fields:
+        item.take(name)
+    output = fields.get("output")
+    picture: list[ContentPart] = []
+    if isinstance(output, dict) and isinstance(output.get("image_url"), str):
+        with placed(item, "output", "image_url"):
+            picture = [ImagePart(**read_source(output["image_url"]))]
+        del fields["output"]
+    if fields.keys() == {"output"} and isinstance(output, str) and as_json_object(output) is None:
+        return output
+    text = dump_json(fields).decode()
+    return [*([TextPart(text)] if fields else []), *picture] if picture else text
 
 
 def _kind(item: Fields) -> str:
     kind = item.look("type")
     if kind is None and "role" in item:
         return "message"
+    if kind is None and {*item} == {"id"}:
+        return "item_reference"
     if not isinstance(kind, str):
         item.refuse("must be a string" if "type" in item else "is missing", "type")
     return kind
-
-
-def _is_output(item: Fields) -> bool:
-    """Return whether *item* belongs to an answer."""
-    kind = _kind(item)
-    is_made = kind in ("reasoning", "compaction") or kind.endswith(
-        ("_call", "_list_tools", "_approval_request")
-    )
-    return is_made or (kind == "message" and item.look("role") == "assistant")
-
-
-def _turn(item: Fields) -> Turn | None:
-    """Return the content of *item*, or ``None`` if it has none here, such as a reference. Then it stays unread."""
-    kind = _kind(item)
-    if kind == "message":
-        role = _ROLES.get(item.need("role", item.text("role")))
-        if role is None:
-            item.refuse(f"must be one of {', '.join(_ROLES)}", "role")
-        item.take("type")
-        with placed(item, "content"):
-            return ChatMessage(role, item.need("content", _content(item, "content")))
-    if kind in ("function_call_output", "custom_tool_call_output"):
-        item.take("type")
-        id = item.need("call_id", item.text("call_id"))
-        output = item.need("output", _content(item, "output"))
-        with placed(item):
-            return ChatMessage.tool_result(id, output)
-    item.leave()
-    return None
 
 
 def _content(item: Fields, name: str) -> str | list[ContentPart] | None:

@@ -17,7 +17,7 @@ from crosswalk.plugin.way_back import ServerTool, WayBack
 from crosswalk.service.given import Turn
 from crosswalk.service.http_request import Dropped
 from crosswalk.service.request import ChatRequest
-from crosswalk.service.turns import content_parts, is_of, known_media_type, message_of, segments_of
+from crosswalk.service.turns import NO_ANSWER, content_parts, is_of, known_media_type, message_of, segments_of
 from crosswalk.service.way_back.history import has_media, in_words, with_words
 from crosswalk.service.way_back.missing import NO_PLACE, leaves
 from crosswalk.service.way_back.state import answer_state, without_fields, without_items
@@ -169,10 +169,25 @@ class _Sorter:
             state |= set(segment.metadata) - _PLAIN_KEYS.get(segment.type, set(segment.metadata))
             if segment.annotations and segment.type is SegmentType.TEXT:
                 self._name(number, f"citations of another provider ({owner})")
+        if not any(segment.content or segment.metadata for segment in segments):
+            turn, segments = self._told(number, turn)
         if state:
             self._name(number, f"state of another provider ({owner}): {', '.join(sorted(state))}")
         metadata = attrs.evolve(turn.metadata, extensions={})
         return self._with_words(attrs.evolve(turn, segments=segments, metadata=metadata), turn)
+
+    def _told(self, number: int, turn: ChatResponse) -> tuple[ChatResponse, list[Segment]]:
+        """Return *turn*, of which nothing can be sent, in words: what its server's tools did, or that it says nothing."""
+        tools = [segment for segment in turn.segments if segment.type is SegmentType.TOOL_CALL]
+        words = [_in_words(segment) for segment in tools if "type" in segment.metadata]
+        if words:
+            reason = _of_server(turn)
+            del self._reasons[number, reason]
+            self._name(number, f"{reason}: it is told in words")
+        has_more = any(segment.type not in _VERDICTS for segment in turn.segments) or answer_state(turn)
+        text = "\n".join(words or ([NO_ANSWER] if has_more else []))
+        message = attrs.evolve(turn.message, content=text or turn.message.content)
+        return attrs.evolve(turn, message=message), [Segment(SegmentType.TEXT, text)] if text else []
 
     @staticmethod
     def _with_words(turn: ChatResponse, before: ChatResponse) -> ChatResponse:
@@ -196,7 +211,7 @@ class _Sorter:
                     return [Segment(segment.type, segment.content)]
                 self._name(number, f"reasoning of another provider ({owner})")
             case SegmentType.TOOL_CALL if "type" in segment.metadata:
-                self._name(number, f"a server tool of another provider ({owner})")
+                self._name(number, _of_server(turn))
             case SegmentType.TOOL_CALL:
                 call = self._call(number, segment, turn)
                 payload = {key: call.metadata[key] for key in _BLOCK_KEYS if key in call.metadata}
@@ -267,6 +282,34 @@ class _Sorter:
             if role is not Role.TOOL:
                 return later if role is Role.USER else None
         return None
+
+
+def _of_server(turn: ChatResponse) -> str:
+    return f"a server tool of another provider ({turn.metadata.provider_id})"
+
+
+_LINKS: Final = ("id", "type", "status", "index")
+"""Metadata of a server tool's call that say nothing about it."""
+_OPAQUE: Final = ("encrypted", "signature", "fingerprint")
+"""Words in the names of fields that only their provider can read."""
+
+
+def _in_words(segment: Segment) -> str:
+    """Return the text for *segment*, what a server's tool was asked or gave: its kind, and its fields as JSON."""
+    raw = segment.metadata.thawed()
+    fields = {key: value for key, value in raw.items() if key not in _LINKS and not key.endswith("_id")}
+    fields = _readable({key: value for key, value in fields.items() if value is not None})
+    about = dump_json(fields).decode() if fields else None
+    return in_words(str(raw["type"]), segment.content or None, about)
+
+
+def _readable(value: Any) -> Any:
+    """Return *value* without the fields that only their provider can read."""
+    if isinstance(value, dict):
+        return {
+            key: _readable(inner) for key, inner in value.items() if not any(word in key for word in _OPAQUE)
+        }
+    return [_readable(inner) for inner in value] if isinstance(value, list) else value
 
 
 _PLAIN_KEYS: Final[Mapping[SegmentType, set[str]]] = {

@@ -1,0 +1,217 @@
+"""What a server keeps for a client is named again only by the key that received it, and only to that server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import anthropic
+import httpx2
+import pytest
+
+from contrib_serve import Live, asking, config_of, says
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.app import create_app
+from crosswalk_serve.config import KeyHash
+
+HI = {"role": "user", "content": "Hi"}
+RESPONSES: dict[str, Any] = {"model": "tiny", "input": "Hi"}
+MESSAGES: dict[str, Any] = {"model": "tiny", "max_tokens": 9, "messages": [HI]}
+CHAT: dict[str, Any] = {"model": "tiny", "messages": [HI]}
+TEXT = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "Hello", "annotations": []}]}  # fmt: skip
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1,
+    "status": "completed",
+    "model": "m",
+    "output": [TEXT],
+}
+MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn", "stop_sequence": None,
+           "content": [{"type": "text", "text": "Hello"}], "usage": {"input_tokens": 1, "output_tokens": 1}}  # fmt: skip
+SOUND = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0, "finish_reason": "stop",
+         "message": {"role": "assistant", "content": None, "audio": {"id": "kept", "data": "UklGRg==", "transcript": "Hello", "expires_at": 9999999999}}}]}  # fmt: skip
+PATHS = {"responses": "/v1/responses", "messages": "/v1/messages", "chat": "/v1/chat/completions"}
+
+
+def talk(
+    upstream: ReplayServer, provider: str, *asked: tuple[str, str, dict[str, Any]], more: str = ""
+) -> list[httpx2.Response]:
+    """The answers to requests, each with its key and its path. The gateway drops what the server cannot express."""
+    hashes = {name: KeyHash.of(name, b"salt salt") for name in ("alice", "bob")}
+    keys = "".join(f"\n  {name}: {{hash: '{hash}'}}" for name, hash in hashes.items())
+    models = f"tiny: {{provider: {provider}, base_url: '{upstream.url}', api_key: k}}"
+    app = create_app(config_of(upstream, f"on_unsupported: drop\n{more}keys:{keys}", models))
+
+    async def main() -> list[httpx2.Response]:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return [
+                await client.post(PATHS[path], json=body, headers={"authorization": f"Bearer {key}"})
+                for key, path, body in asked
+            ]
+
+    return asyncio.run(main())
+
+
+KEPT = [
+    ("openai_responses", "responses", RESPONSES, {**RESPONSE, "conversation": {"id": "kept"}}, {"conversation": "kept"}),
+    ("openai_responses", "responses", RESPONSES, {**RESPONSE, "conversation": {"id": "kept"}}, {"conversation": {"id": "kept"}}),
+    ("anthropic", "messages", MESSAGES, {**MESSAGE, "container": {"id": "kept", "expires_at": "2999-01-01T00:00:00Z"}}, {"container": "kept"}),
+    ("openai", "chat", CHAT, SOUND, {"messages": [HI, {"role": "assistant", "audio": {"id": "kept"}}, HI]}),
+    ("anthropic", "messages", {**MESSAGES, "thread": {"type": "create"}}, {**MESSAGE, "id": "kept"},
+     {"thread": {"type": "continue", "previous_message_id": "kept"}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("provider", "path", "first", "answer", "names"), KEPT)
+def test_a_key_goes_on_with_what_its_server_keeps_for_it(
+    upstream: ReplayServer, provider: str, path: str, first: Any, answer: Any, names: Any
+) -> None:
+    for _ in range(2):
+        upstream.add(Answer.of_json(answer))
+    second = {**{key: first[key] for key in first if key != "thread"}, **names}
+    one, other, mine = talk(
+        upstream, provider, ("alice", path, first), ("bob", path, second), ("alice", path, second)
+    )
+    assert (one.status_code, other.status_code, mine.status_code) == (200, 400, 200), other.text
+    (name,) = names
+    assert (
+        f"{'messages[1].audio' if name == 'messages' else name}: this key has not received it"
+        in other.json()["error"]["message"]
+    )
+    sent = [request.json() for request in upstream.requests]
+    assert len(sent) == 2
+    assert sent[1][name] == names[name]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("responses", {**RESPONSES, "prompt": {"id": "p"}}),
+        ("responses", {**RESPONSES, "conversation": "c"}),
+        ("responses", {**RESPONSES, "input": [HI, {"type": "item_reference", "id": "rs_1"}]}),
+        ("responses", {**RESPONSES, "input": [{"id": "rs_1"}]}),
+        ("messages", {**MESSAGES, "container": "c"}),
+        ("messages", {**MESSAGES, "thread": {"type": "create"}}),
+    ],
+)
+@pytest.mark.parametrize("is_own", [False, True])
+def test_what_no_server_has_given_is_refused(
+    upstream: ReplayServer, path: str, body: Any, is_own: bool
+) -> None:
+    own = {"responses": "openai_responses", "messages": "anthropic"}[path]
+    if body.get("thread") == {"type": "create"}:
+        is_own = False  # Anthropic's server begins a thread
+    (answer,) = talk(upstream, own if is_own else "vllm", ("alice", path, body))
+    assert answer.status_code == 400
+    (name,) = set(body) - {"model", "max_tokens", "messages", "input"} or {"input[0]", "input[1]"} & {
+        part.strip(":") for part in answer.json()["error"]["message"].split()
+    }
+    assert name in answer.json()["error"]["message"]
+    assert not upstream.requests
+
+
+def test_without_the_store_nothing_is_kept_for_sure(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    upstream.add(Answer.of_json({**MESSAGE, "container": {"id": "kept"}}))
+    away = "redis: {url: 'redis://127.0.0.1:1/0'}\n"
+    one, two = talk(
+        upstream,
+        "anthropic",
+        ("alice", "messages", MESSAGES),
+        ("alice", "messages", {**MESSAGES, "container": "kept"}),
+        more=away,
+    )
+    assert (one.status_code, two.status_code) == (200, 503)
+    assert "what its server keeps cannot be noted" in caplog.text
+    assert "temporarily unavailable" in two.json()["error"]["message"]
+
+
+def test_an_item_without_an_id_cannot_be_named(upstream: ReplayServer) -> None:
+    item = {**TEXT, "id": None}
+    upstream.add(Answer.of_json({**RESPONSE, "output": [item, TEXT]})).add(Answer.of_json(RESPONSE))
+    named = {**RESPONSES, "input": [HI, {"type": "item_reference", "id": "msg_1"}, HI]}
+    one, two = talk(
+        upstream, "openai_responses", ("alice", "responses", RESPONSES), ("alice", "responses", named)
+    )
+    assert (one.status_code, two.status_code) == (200, 200)
+    assert upstream.requests[-1].json()["input"] == [HI, TEXT, HI]
+
+
+def test_servers_with_several_keys_keep_nothing_for_sure(upstream: ReplayServer) -> None:
+    models = f"tiny: [{{provider: anthropic, base_url: '{upstream.url}', api_key: a}}, {{provider: anthropic, base_url: '{upstream.url}', api_key: b}}]"
+    app = create_app(config_of(upstream, "", models))
+
+    async def main() -> httpx2.Response:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return await client.post("/v1/messages", json={**MESSAGES, "container": "c"})
+
+    assert "container: this key has not received it" in asyncio.run(main()).json()["error"]["message"]
+    assert not upstream.requests
+
+
+def test_a_reference_is_the_item_that_the_gateway_stores(upstream: ReplayServer) -> None:
+    """So it does not matter which server answers."""
+    for answer in (says("Hello", reasoning_content="Hm."), says("Fine."), says("Well."), says("Said.")):
+        upstream.add(answer)
+    first = {**RESPONSES, "input": [HI]}
+
+    def with_references(ids: list[str]) -> dict[str, Any]:
+        return {**RESPONSES, "input": [HI, *({"type": "item_reference", "id": id} for id in ids), HI]}
+
+    app = create_app(config_of(upstream, "on_unsupported: drop"))
+
+    async def main() -> list[httpx2.Response]:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            one = await client.post("/v1/responses", json=first)
+            ids = [item["id"] for item in one.json()["output"]]
+            two = await client.post("/v1/responses", json=with_references(ids))
+            unstored = await client.post("/v1/responses", json={**first, "store": False})
+            three = await client.post(
+                "/v1/responses", json=with_references([item["id"] for item in unstored.json()["output"]])
+            )
+            broken = await client.post(
+                "/v1/responses", content=b'{"item_reference"', headers={"content-type": "application/json"}
+            )
+            listed = await client.post("/v1/responses", json=["item_reference"])
+            text = await client.post("/v1/responses", json={**RESPONSES, "input": "item_reference"})
+            return [one, two, unstored, three, broken, listed, text]
+
+    answers = asyncio.run(main())
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 400, 400, 400, 200]
+    assert "input[1]" in answers[3].json()["error"]["message"]
+    assert [message.get("content") for message in upstream.requests[1].json()["messages"]] == [
+        "Hi",
+        "Hello",
+        "Hi",
+    ]
+
+
+def test_a_refused_thread_has_the_code_that_anthropic_s_sdks_look_for(upstream: ReplayServer) -> None:
+    (answer,) = talk(upstream, "vllm", ("alice", "messages", {**MESSAGES, "thread": {"type": "create"}}))
+    details = answer.json()["error"]["details"]
+    assert details == {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    continued = {**MESSAGES, "thread": {"type": "continue", "previous_message_id": "x"}}
+    (answer,) = talk(upstream, "anthropic", ("alice", "messages", continued))
+    assert answer.json()["error"]["details"]["error_code"] == "thread_not_found"
+
+
+def test_the_tool_runner_goes_on_without_a_thread(gateway: Live, upstream: ReplayServer) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Bern"}'}}
+    upstream.add(says("", tool_calls=[call])).add(says("Mild."))
+
+    @anthropic.beta_tool
+    def weather(city: str) -> str:
+        """The weather in a city."""
+        return f"{city} is mild."
+
+    with anthropic.Anthropic(base_url=gateway.url, api_key="none", max_retries=0) as client:
+        asked: Any = [HI]
+        runner = client.beta.messages.tool_runner(model="tiny", max_tokens=9, messages=asked, tools=[weather])
+        last = runner.until_done()
+    assert [getattr(block, "text", None) for block in last.content] == ["Mild."]
+    messages = upstream.requests[-1].json()["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
+    assert messages[-1]["content"] == "Bern is mild."

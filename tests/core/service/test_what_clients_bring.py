@@ -1,0 +1,427 @@
+"""Results, state and text of clients: the same format gets them as they came, another one as text, or the request is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from crosswalk import ChatMessage, normalize
+from crosswalk.service import (
+    ChatRequest,
+    Dropped,
+    HTTPRequest,
+    UnsupportedRequestError,
+    build_http_request,
+    read_request,
+)
+
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+OWN = {
+    "openai-responses": "openai_responses", "anthropic": "anthropic", "gemini": "gemini", "openai-chat": "openai",
+    "ollama-generate": "ollama",
+}  # fmt: skip
+OTHERS = [
+    "anthropic",
+    "bedrock",
+    "cohere",
+    "gemini",
+    "mistral",
+    "ollama",
+    "openai",
+    "openai_responses",
+    "vllm",
+]
+PNG = "iVBORw0KGgo="
+
+
+def built(form: str, body: dict[str, Any], to: str, **options: Any) -> HTTPRequest:
+    model = None if "model" in body else "m"
+    request = read_request(body, form, model=model).request
+    return build_http_request(request, to, on_unsupported="drop", **options)
+
+
+def leaves(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [leaf for inner in value.values() for leaf in leaves(inner)]
+    return [leaf for inner in value for leaf in leaves(inner)] if isinstance(value, list) else [value]
+
+
+def said_in(request: HTTPRequest) -> str:
+    return "\n".join(leaf for leaf in leaves(request.body) if isinstance(leaf, str))
+
+
+def responses(*items: Any, **more: Any) -> dict[str, Any]:
+    return {"model": "m", "input": [HI, *items], **more}
+
+
+def call(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "id": "i1", "call_id": "c1", "status": "completed", **more}
+
+
+def output(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "call_id": "c1", **more}
+
+
+SHELL = call("shell_call", action={"commands": ["ls"]})
+SCREEN = call("computer_call", action={"type": "screenshot"}, pending_safety_checks=[])
+APPROVAL = {"type": "mcp_approval_request", "id": "a1", "server_label": "s", "name": "f", "arguments": "{}"}
+SEARCH = call("tool_search_call", execution="client", arguments={"q": "sea"})
+RESULTS: dict[str, list[dict[str, Any]]] = {
+    "a shell's": [SHELL, output("shell_call_output", output=[{"stdout": "marked", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}], max_output_length=9)],
+    "a local shell's": [call("local_shell_call", action={"type": "exec", "command": ["ls"], "env": {}}), {"type": "local_shell_call_output", "id": "i1", "output": "marked"}],
+    "a local shell's, as JSON": [call("local_shell_call", action={"type": "exec", "command": ["ls"], "env": {}}), {"type": "local_shell_call_output", "call_id": "c1", "output": '{"marked": 1}'}],
+    "a patch's": [call("apply_patch_call", operation={"type": "delete_file", "path": "a"}), output("apply_patch_call_output", status="failed", output="marked")],
+    "a computer's": [SCREEN, output("computer_call_output", output={"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PNG}"}, acknowledged_safety_checks=[{"id": "marked"}])],
+    "a computer's, by id": [SCREEN, output("computer_call_output", output={"type": "computer_screenshot", "file_id": "marked"})],
+    "a search for tools": [SEARCH, output("tool_search_output", execution="client", tools=[{"type": "function", "name": "marked"}])],
+    "an approval": [APPROVAL, {"type": "mcp_approval_response", "approval_request_id": "a1", "approve": True, "reason": "marked"}],
+    "an unknown tool's": [call("shell_call", action={"commands": []}), output("invented_output", found="marked")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [[], [HI]], ids=["at the end", "before a turn"])
+@pytest.mark.parametrize("kind", RESULTS)
+@pytest.mark.parametrize("to", OTHERS)
+def test_a_client_s_result_arrives_everywhere(kind: str, to: str, more: list[Any]) -> None:
+    items = [*RESULTS[kind], *more]
+    request = built("openai-responses", responses(*items), to)
+    if to == "openai_responses":
+        assert request.body == {"model": "m", "input": [HI, *items]}
+        assert request.dropped == ()
+    text = said_in(request)
+    assert "marked" in text or kind == "a computer's"
+    assert "not run" not in text
+    if kind == "a computer's":
+        assert PNG in text or to in ("cohere",)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in RESULTS if kind != "an unknown tool's"])
+def test_a_result_in_a_conversation_of_ours_has_its_item(kind: str) -> None:
+    """The client's server gets the item of the kind, also in a request that is written anew."""
+    turns = read_request(responses(*RESULTS[kind]), "openai-responses").request.messages
+    sent = build_http_request(ChatRequest(turns, model="m"), "openai_responses").body["input"][-1]
+    wanted = {name: value for name, value in RESULTS[kind][-1].items() if name != "id"}
+    assert sent == {**wanted, **({} if "approval" in kind else {"call_id": "c1"})}
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [(SEARCH, "a search for tools is answered by"), (APPROVAL, "an approval is answered by"), (SCREEN, "by an image")],
+)  # fmt: skip
+def test_a_result_of_another_shape_is_refused(item: dict[str, Any], why: str) -> None:
+    turns = read_request(responses(item, HI), "openai-responses").request.messages[:2]
+    result = ChatMessage.tool_result(item.get("call_id", "a1"), "well")
+    with pytest.raises(UnsupportedRequestError, match=why):
+        build_http_request(ChatRequest([*turns, result], model="m"), "openai_responses")
+
+
+def test_a_search_that_was_not_run_has_found_nothing() -> None:
+    turns = read_request(responses(SEARCH, HI), "openai-responses").request.messages
+    *_, sent, _ = build_http_request(ChatRequest(turns, model="m"), "openai_responses").body["input"]
+    assert sent == {
+        "type": "tool_search_output",
+        "call_id": "c1",
+        "execution": "client",
+        "status": "incomplete",
+        "tools": [],
+    }
+
+
+# ------------------------------------------------------------------------------------ the same format
+
+UNUSUAL = {
+    "a call without a result": ("openai-responses", responses(SHELL)),
+    "a result without a call": ("openai-responses", responses(output("function_call_output", output="x"))),
+    "a picture by id alone": ("openai-responses", {"model": "m", "input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}),
+    "a document by id alone": ("anthropic", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "document", "source": {"type": "file", "file_id": "f"}}]}]}),
+    "a part without a name": ("gemini", {"contents": [{"role": "user", "parts": [{"invented": {"a": 1}}]}]}),
+    "a prompt of the server's": ("openai-responses", {"model": "m", "prompt": {"id": "p"}}),
+    "two results": ("openai-responses", responses({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}, *[output("function_call_output", output="x")] * 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNUSUAL)
+@pytest.mark.parametrize("option", [None, "temperature"])
+def test_the_same_format_goes_on_as_it_came(case: str, option: str | None) -> None:
+    """Its server checks it. A change of the gateway, such as a default, is the only change."""
+    form, body = UNUSUAL[case]
+    request: ChatRequest = read_request(body, form, model=None if "model" in body else "m").request
+    request = attrs.evolve(request, **({} if option is None else {option: 0.5}))
+    sent = build_http_request(request, OWN[form]).body
+    assert {name: sent[name] for name in body} == body
+    assert ("0.5" in str(sent)) is (option is not None)
+
+
+EARLIER = (
+    ChatMessage.user("Go."),
+    normalize(
+        {"id": "resp_1", "object": "response", "status": "completed", "model": "m",
+         "output": [{"type": "function_call", "id": "fc", "call_id": "c1", "name": "f", "arguments": "{}", "status": "completed"}]},
+        "openai_responses",
+    ),
+)  # fmt: skip
+
+
+def test_a_result_follows_the_call_of_an_earlier_turn() -> None:
+    """The gateway puts the turns before it that it stores."""
+    incoming = read_request(
+        {"model": "m", "input": [output("function_call_output", output="x")]}, "openai-responses"
+    )
+    request = attrs.evolve(incoming.request, messages=(*EARLIER, *incoming.request.messages))
+    sent = build_http_request(request, "openai_responses").body["input"]
+    assert [item["type"] for item in sent] == ["message", "function_call", "function_call_output"]
+
+
+ODD = {"type": "additional_tools", "role": "developer", "tools": []}
+
+
+def test_the_client_s_items_stay_beside_turns_that_were_added() -> None:
+    before, after = ChatMessage.user("Before."), ChatMessage.user("After.")
+    incoming = read_request(responses(ODD), "openai-responses").request
+
+    def sent(*messages: Any) -> list[Any]:
+        request = attrs.evolve(incoming, messages=messages)
+        items: list[Any] = build_http_request(request, "openai_responses", on_unsupported="drop").body[
+            "input"
+        ]
+        return items
+
+    assert sent(before, *incoming.messages)[1:] == [HI, ODD]
+    assert sent(*incoming.messages, after)[:2] == [HI, ODD]
+    assert sent(before) == [{"type": "message", "role": "user", "content": "Before."}, ODD]
+    assert sent(before, after, before)[-1]["content"] == "Before."
+
+
+def test_a_turn_that_was_changed_is_the_only_change() -> None:
+    marked = {"role": "user", "content": [{"type": "text", "text": "Hi", "invented": 1}]}
+    body = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [marked, {"role": "assistant", "content": "Yes?"}, marked],
+    }
+    request = read_request(body, "anthropic").request
+    request = attrs.evolve(request, messages=(*request.messages[:2], ChatMessage.user("Secret.")))
+    sent = build_http_request(request, "anthropic").body["messages"]
+    assert sent == [*body["messages"][:2], {"role": "user", "content": [{"type": "text", "text": "Secret."}]}]  # type: ignore[index]
+
+
+# ------------------------------------------------------------------------------------ state
+
+STATE: list[tuple[str, dict[str, Any], str]] = [
+    ("openai-responses", responses(conversation="c"), "conversation"),
+    ("openai-responses", responses(conversation={"id": "c"}), "conversation"),
+    ("openai-responses", responses(previous_response_id="r"), "previous_response_id"),
+    ("openai-responses", {"model": "m", "prompt": {"id": "p"}}, "prompt"),
+    ("openai-responses", responses({"type": "item_reference", "id": "rs"}), "input[1]"),
+    ("openai-responses", {"model": "m", "input": [{"id": "rs"}]}, "input[0]"),
+    ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI], "thread": {"type": "create"}}, "thread"),
+    ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI], "container": "c"}, "container"),
+    ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI], "container": {"id": "c"}}, "container"),
+    ("gemini", {"contents": [{"parts": [{"text": "Hi"}]}], "cachedContent": "c"}, "cachedContent"),
+    ("gemini", {"contents": [{"parts": [{"text": "Hi"}]}], "cached_content": "c"}, "cached_content"),
+    ("gemini", {"contents": [{"parts": [{"text": "Hi"}]}], "continuationToken": "c"}, "continuationToken"),
+    ("openai-chat", {"model": "m", "messages": [HI, {"role": "assistant", "audio": {"id": "a"}}, HI]}, "messages[1].audio"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "body", "path"), STATE)
+@pytest.mark.parametrize("to", ["openai_responses", "anthropic", "gemini", "openai", "ollama", "bedrock"])
+def test_state_goes_to_its_server_or_refuses_the_request(
+    form: str, body: dict[str, Any], path: str, to: str
+) -> None:
+    if to == OWN[form]:
+        request = built(form, body, to)
+        assert {name: request.body[name] for name in body} == body
+        assert request.dropped == ()
+        return
+    with pytest.raises(UnsupportedRequestError, match="it names what a server of") as caught:
+        built(form, body, to)
+    assert caught.value.options == (path,)
+    assert (caught.value.provider, path in str(caught.value)) == (to, True)
+
+
+def test_another_server_of_the_format_gets_it() -> None:
+    _, body, _ = STATE[-1]
+    assert built("openai-chat", body, "vllm").body["messages"][1]["audio"] == {"id": "a"}
+
+
+def test_state_without_its_place_refuses_the_request() -> None:
+    request = read_request(STATE[4][1], "openai-responses").request
+    request = attrs.evolve(request, messages=[ChatMessage.user("Other."), ChatMessage.user("words")])
+    with pytest.raises(UnsupportedRequestError, match=r"it cannot express input\[1\]"):
+        build_http_request(request, "openai_responses", on_unsupported="drop")
+
+
+@pytest.mark.parametrize("body", [{"model": "m"}, {"model": "m", "input": []}])
+def test_a_request_that_says_nothing(body: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="input: must say something"):
+        read_request(body, "openai-responses")
+
+
+# ------------------------------------------------------------------------------------ told as text
+
+NO_CALL = [
+    ({"type": "function_call_output", "name": "goal_objective", "namespace": "agent", "output": "Win."}, "The output of agent.goal_objective:\nWin."),
+    ({"type": "custom_tool_call_output", "name": "sql", "output": [{"type": "input_text", "text": "1"}]}, "The output of sql:"),
+    ({"type": "shell_call_output", "output": [{"stdout": "a"}]}, 'The output of shell_call_output:\n{"output":[{"stdout":"a"}]}'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("item", "text"), NO_CALL)
+@pytest.mark.parametrize("to", OTHERS)
+def test_an_output_without_a_call_is_text_with_its_name(item: dict[str, Any], text: str, to: str) -> None:
+    request = built("openai-responses", responses(item, HI), to)
+    if to == "openai_responses":
+        assert request.body["input"] == [HI, item, HI]
+        assert request.dropped == ()
+    else:
+        assert text in said_in(request)
+        assert Dropped("input[1]", "it names no call: it is told as text", refuses=False) in request.dropped
+
+
+def document(kind: str = "document", **more: Any) -> dict[str, Any]:
+    return {"type": kind, **more}
+
+
+TEXT = {"type": "text", "text": "The sky"}
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+PLAIN = {"type": "text", "media_type": "text/plain", "data": "The sky"}
+AS_TEXT = [
+    (document(title="Green", source=PLAIN), ["Green\n\nThe sky"]),
+    (document(title="Green", context="old", source={"type": "content", "content": [TEXT]}), ["Green\nold\n\nThe sky"]),
+    (document(source={"type": "content", "content": "The sky"}), ["The sky"]),
+    (document(title="Green", source={"type": "content", "content": [IMAGE]}), ["Green", PNG]),
+    (document("search_result", title="Green", source="https://x", content=[TEXT, TEXT]), ["Green\nhttps://x\n\nThe sky", "The sky"]),
+    (document("tool_reference", tool_name="look"), ["look"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("block", "texts"), AS_TEXT)
+@pytest.mark.parametrize("is_result", [False, True])
+@pytest.mark.parametrize("to", ["anthropic", "openai", "openai_responses", "gemini", "bedrock", "mistral"])
+def test_text_of_every_kind_arrives_with_its_title(
+    block: Any, texts: list[str], is_result: bool, to: str
+) -> None:
+    turns: list[dict[str, Any]] = [HI, {"role": "user", "content": [block]}]
+    if is_result:
+        turns[1:] = [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [block]}]},
+        ]
+    request = built("anthropic", {"model": "m", "max_tokens": 9, "messages": turns}, to)
+    if to == "anthropic":
+        assert request.body["messages"] == turns
+    else:
+        assert all(text in said_in(request) for text in texts)
+        assert [dropped for dropped in request.dropped if dropped.refuses] == []
+
+
+@pytest.mark.parametrize(
+    ("data", "source"),
+    [
+        ("VGhlIHNreQ==", PLAIN),
+        ("/w==", {"type": "base64", "media_type": "text/csv", "data": "/w=="}),
+    ],
+    ids=["text", "no UTF-8"],
+)
+@pytest.mark.parametrize("form", ["openai-chat", "openai-responses", "gemini"])
+def test_a_file_of_text_is_a_document_of_text(form: str, data: str, source: dict[str, Any]) -> None:
+    url = f"data:text/csv;base64,{data}"
+    file = {"filename": "a.csv", "file_data": url}
+    parts = {
+        "openai-chat": {"type": "file", "file": file},
+        "openai-responses": {"type": "input_file", **file},
+        "gemini": {"inlineData": {"mimeType": "text/csv", "data": data, "displayName": "a.csv"}},
+    }
+    turn: dict[str, Any] = {"role": "user", "content": [parts[form]]}
+    body: dict[str, Any] = {"model": "m", "input" if form == "openai-responses" else "messages": [turn]}
+    if form == "gemini":
+        body = {"contents": [{"role": "user", "parts": [parts[form]]}]}
+    (sent,) = built(form, body, "anthropic").body["messages"]
+    assert sent["content"] == [{"type": "document", "title": "a.csv", "source": source}]
+
+
+def test_a_document_that_says_nothing_is_no_part() -> None:
+    empty = document(source={**PLAIN, "data": ""})
+    request = built(
+        "anthropic",
+        {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [empty, TEXT]}]},
+        "openai",
+    )
+    assert request.body["messages"] == [{"role": "user", "content": [TEXT]}]
+
+
+UNSHOWN = [
+    ("openai-responses", {"model": "m", "input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}, HI]}, "(input_image: you cannot be shown it)"),
+    ("openai-responses", responses({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}, output("function_call_output", output=[{"type": "input_image", "file_id": "f"}])), "(input_image: you cannot be shown it)"),
+    ("anthropic", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "container_upload", "file_id": "f"}, {"type": "invented"}]}]}, "(container_upload and invented: you cannot be shown it)"),
+    ("gemini", {"contents": [{"role": "user", "parts": [{"invented": 1}]}]}, "(content: you cannot be shown it)"),
+    ("openai-responses", {"model": "m", "input": [{"role": "user", "content": []}, ODD]}, "(content: you cannot be shown it)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "body", "text"), UNSHOWN)
+@pytest.mark.parametrize("to", ["openai", "mistral", "cohere"])
+def test_a_message_of_which_nothing_is_read_says_so(form: str, body: Any, text: str, to: str) -> None:
+    request = built(form, body, to)
+    assert text in said_in(request)
+    assert [dropped.option for dropped in request.dropped if dropped.refuses]
+    assert (
+        "" not in [leaf for leaf in leaves(request.body) if isinstance(leaf, str)]
+        or form == "openai-responses"
+    )
+
+
+def test_a_system_message_of_which_nothing_is_read_is_left_out() -> None:
+    added = {"role": "system", "content": [{"type": "tool_addition", "tool": {}}]}
+    request = built("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI, added]}, "openai")
+    assert request.body["messages"] == [HI]
+    assert [dropped.option for dropped in request.dropped] == ["messages[1].content[0]"]
+
+
+# ------------------------------------------------------------------------------------ what servers did
+
+DID: list[tuple[str, Any, list[str]]] = [
+    ("openai-responses", [{"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": "sea"}}], ["web_search_call", "sea"]),
+    ("openai-responses", [{"type": "mcp_call", "id": "w", "server_label": "s", "name": "n", "arguments": '{"a":1}', "output": "42"}], ["mcp_call", '{"a":1}', "42"]),
+    ("openai-responses", [{"type": "code_interpreter_call", "id": "w", "status": "completed", "container_id": "c", "code": "1+1", "outputs": [{"type": "logs", "logs": "2"}]}], ["1+1", "logs"]),
+    ("openai-responses", [call("shell_call", action={"commands": ["ls"]}, environment={"type": "container_reference", "container_id": "k"}), output("shell_call_output", output=[{"stdout": "a.txt"}])], ["ls", "a.txt"]),
+    ("openai-responses", [call("program", code="1+1", fingerprint="zz"), output("program_output", result="two")], ["1+1", "two"]),
+    ("openai-responses", [{**SEARCH, "execution": "server", "call_id": None}, output("tool_search_output", execution="server", tools=[{"name": "look"}])], ["sea", "look"]),
+    ("anthropic", [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "sea"}}, {"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"type": "web_search_result", "title": "Salt", "url": "u", "encrypted_content": "zz"}]}], ["sea", "Salt"]),
+    ("gemini", [{"executableCode": {"language": "PYTHON", "code": "1+1"}}, {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "two"}}], ["1+1", "two"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "parts", "words"), DID)
+@pytest.mark.parametrize("to", OTHERS)
+def test_what_a_server_s_tool_did_alone_is_told(form: str, parts: Any, words: list[str], to: str) -> None:
+    body: dict[str, Any] = responses(*parts, HI)
+    if form == "anthropic":
+        body = {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "assistant", "content": parts}, HI]}
+    if form == "gemini":
+        turn = {"role": "user", "parts": [{"text": "Hi"}]}
+        body = {"contents": [turn, {"role": "model", "parts": parts}, turn]}
+    request = built(form, body, to)
+    text = said_in(request)
+    assert all(word in text for word in words)
+    assert "not run" not in text
+    if to != OWN[form]:
+        assert "zz" not in text  # only its owner can read it
+        assert any("it is told in words" in dropped.reason for dropped in request.dropped)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "zz"},
+        {"type": "compaction", "id": "r", "encrypted_content": "zz"},
+    ],
+)
+@pytest.mark.parametrize("to", [to for to in OTHERS if to != "openai_responses"])
+def test_an_answer_that_only_its_server_can_read_is_no_empty_turn(item: dict[str, Any], to: str) -> None:
+    text = said_in(built("openai-responses", responses(item, HI), to))
+    assert "(no answer)" in text
+    assert "zz" not in text
