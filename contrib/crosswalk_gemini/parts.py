@@ -398,12 +398,16 @@ class _Counts:
     Attributes:
         last: the last value of each count. They are cumulative, and zeros are absent.
         modalities: the last value of each list of counts by modality, by its name.
+        details: the counts by modality, made of the lists.
+        prompt_list: the last list of the prompt's counts, as JSON, if all of it was taken. A stream repeats it.
         total_is_kept: whether a total exceeded the sum of the counts. From then on every total stays, because an old one
             would look like the last.
     """
 
     last: dict[str, int] = attrs.Factory(dict)
     modalities: dict[str, dict[str, int]] = attrs.Factory(dict)
+    details: UsageDetails = UsageDetails.EMPTY
+    prompt_list: bytes = b""
     total_is_kept: bool = False
 
 
@@ -430,8 +434,8 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
         if counts.total_is_kept or total != known:
             counts.total_is_kept = True
             usage[_TOTAL] = total
-    details = _details(usage, counts.modalities, state)
-    if not sent and details == UsageDetails.EMPTY:
+    details = _details(usage, counts, state)
+    if not sent and details is UsageDetails.EMPTY:
         return None
     last = counts.last
     last.update(sent)
@@ -453,15 +457,31 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
     return info
 
 
-def _details(usage: dict[str, Any], known: dict[str, dict[str, int]], state: MappingState) -> UsageDetails:
+def _details(usage: dict[str, Any], counts: _Counts, state: MappingState) -> UsageDetails:
     """The counts by modality so far. Those of the tools' results are part of the prompt, and stay where they are as well."""
+    written = _as_json(usage.get(_INPUT))
+    if written and written == counts.prompt_list:
+        del usage[_INPUT]  # taken before, all of it
+    known, is_new = counts.modalities, False
     for name, is_taken in _MODALITIES.items():
         if name in usage:
             known.setdefault(name, {}).update(accept_modalities(usage, name, "tokenCount", take=is_taken))
-    if not known:
-        return UsageDetails.EMPTY
-    prompt, tools, output, cached = (known.get(name, {}) for name in _MODALITIES)
-    return details_of(prompt, tools, output, cached, state)
+            is_new = True
+    if is_new:
+        prompt, tools, output, cached = (known.get(name, {}) for name in _MODALITIES)
+        counts.details = details_of(prompt, tools, output, cached, state)
+        counts.prompt_list = b"" if written and any(usage.get(_INPUT, ())) else written
+    return counts.details
+
+
+def _as_json(items: Any) -> bytes:
+    """The array *items* as JSON, or nothing if it is none, or nested deeper than that can be written."""
+    if type(items) is not list:
+        return b""
+    try:
+        return dump_json(items)
+    except TypeError:
+        return b""
 
 
 def accept_modalities(usage: dict[str, Any], key: str, count: str, *, take: bool = True) -> dict[str, int]:

@@ -11,8 +11,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-import attrs
-
 from crosswalk.plugins import (
     Correction,
     MappingState,
@@ -24,7 +22,7 @@ from crosswalk.plugins import (
     take_count,
     take_string,
 )
-from crosswalk_openai_responses.items import Item, Part
+from crosswalk_openai_responses.items import Item, Part, Run
 from crosswalk_openai_responses.left import Object, look_string
 
 __all__ = ["Answer", "Deltas"]
@@ -55,7 +53,7 @@ class Answer(Texts):
         self._start: int | None = None  # the number of the first keep-alive
         self._is_numbered = False  # whether the last event had a number
         self._weighed = 0  # the number of tokens of the answer that have their log probabilities
-        self._runs: dict[SegmentType, list[_Run]] = {}  # the texts in the order in which they were streamed
+        self._runs: dict[SegmentType, list[Run]] = {}  # the texts in the order in which they were streamed
         self._last: Item | None = None
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}  # the last one if several share an index
@@ -213,23 +211,23 @@ class Answer(Texts):
         if runs and runs[-1].part is part:
             runs[-1].length += length
         else:
-            runs.append(_Run(part, length))
+            runs.append(Run(part, length))
+            part.runs.append(runs[-1])
 
     def continues(self, part: Part, text: str) -> bool:
         """Return whether *text*, all of *part*, is its streamed text and what may follow it: no other part came between."""
-        before, runs = "".join(part.pieces), self._runs.get(part.known.segment, [])
-        places = [position for position, run in enumerate(runs) if run.part is part]
-        is_next = text == before or places in ([], [len(runs) - 1])
-        return text.startswith(before) and len(places) < 2 and is_next
+        before, runs = "".join(part.pieces), part.runs
+        is_next = text == before or not runs or self._runs[part.known.segment][-1] is runs[0]
+        return text.startswith(before) and len(runs) < 2 and is_next
 
     def join(self, part: Part, others: list[Part]) -> None:
         """Add the text of *others* to *part*: the whole item has no parts for them."""
-        for run in self._runs[part.known.segment]:
-            if run.part in others:
-                run.part = part
         for other in others:
+            for run in other.runs:
+                run.part = part
+            part.runs += other.runs
             part.pieces += other.pieces
-            other.pieces = []
+            other.runs, other.pieces = [], []
 
     def correct(self, part: Part, text: str) -> Deltas:
         """Yield the deltas that replace the streamed text of *part* by *text*."""
@@ -240,20 +238,14 @@ class Answer(Texts):
                 yield ResponseDelta(correction=Correction(kind, more, start, start + run.length))
                 run.length, more = len(more), ""
             start += run.length
+            if not run.length:
+                run.part.runs.remove(run)
         self._runs[kind] = [run for run in self._runs[kind] if run.length]
 
     def insert(self, segment: Segment) -> ResponseDelta:
         """Return the delta of a whole segment. It ends the text before it, unless it is a citation."""
         is_beside = segment.type is SegmentType.CITATION
         return ResponseDelta(segment=segment) if is_beside else super().insert(segment)
-
-
-@attrs.define(eq=False)
-class _Run:
-    """A number of characters that were streamed of one part after the other parts."""
-
-    part: Part
-    length: int
 
 
 def _flat(tools: list[Any]) -> Iterator[Object]:

@@ -10,7 +10,7 @@ import attrs
 from crosswalk.plugins import TokenLogprob, logprob_of, responses as wire
 from crosswalk_openai_responses.left import Object, drop_known
 
-__all__ = ["Item", "Part"]
+__all__ = ["Item", "Part", "Run"]
 
 
 @attrs.define(eq=False, repr=False)
@@ -23,6 +23,7 @@ class Part:
         type: the provider's word for its type.
         known: the entry for that type.
         pieces: the text so far.
+        runs: where its text was streamed, between that of other parts.
         tokens: the log probabilities so far.
         citations: the data of its annotations that citations carry, by number.
         is_announced: whether an event announced its beginning.
@@ -34,6 +35,7 @@ class Part:
     type: str
     known: wire.WirePart
     pieces: list[str] = attrs.Factory(list)
+    runs: list[Run] = attrs.Factory(list)
     tokens: list[TokenLogprob] = attrs.Factory(list)
     citations: dict[int, Object] = attrs.Factory(dict)
     is_announced: bool = False
@@ -52,6 +54,14 @@ class Part:
         for name in ("annotations", "logprobs"):
             if name in raw and (raw[name] is None or (type(raw[name]) is list and not any(raw[name]))):
                 del raw[name]
+
+
+@attrs.define(eq=False)
+class Run:
+    """A number of characters that were streamed of one part after the other parts."""
+
+    part: Part
+    length: int
 
 
 @attrs.define(eq=False, repr=False)

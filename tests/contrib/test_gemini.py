@@ -1157,6 +1157,64 @@ def test_an_array_that_somebody_else_decoded_is_read_item_by_item() -> None:
         response_to([chunk({"text": "A"}), whole({"text": 7})])
 
 
+def prompt_of(*items: Any) -> dict[str, Any]:
+    return {
+        "promptTokenCount": 9,
+        "promptTokensDetails": list(items),
+        "candidatesTokenCount": 1,
+        "totalTokenCount": 10,
+    }
+
+
+def item(modality: Any, count: Any = 4, **more: Any) -> dict[str, Any]:
+    return {"modality": modality, "tokenCount": count, **more}
+
+
+LISTS_OF_COUNTS: dict[str, list[Any]] = {
+    "the same": [prompt_of(item("TEXT"))] * 4,
+    "another, and the first again": [prompt_of(item("TEXT")), prompt_of(item("TEXT", 5)), prompt_of(item("TEXT"))],
+    "none between": [prompt_of(item("TEXT")), {"promptTokenCount": 9}, prompt_of(item("TEXT"))],
+    "an empty one": [prompt_of(item("TEXT")), prompt_of(), prompt_of(), prompt_of(item("TEXT"))],
+    "an unknown modality": [prompt_of(item("TEXT"), item("SMELL"))] * 3,
+    "a key more": [prompt_of(item("TEXT", more=1))] * 3,
+    "a count that is no integer": [prompt_of(item("TEXT", 4)), prompt_of(item("TEXT", 4.0)), prompt_of(item("TEXT", True))],
+    "an item that is no object": [prompt_of(item("TEXT"), 5)] * 3,
+    "no list": [{**prompt_of(), "promptTokensDetails": odd} for odd in (None, 5, {}, "a", 5, None)],
+    "another list beside": [{**prompt_of(item("TEXT")), "candidatesTokensDetails": [item("TEXT", n)]} for n in (1, 1, 2)],
+    "a count of nothing": [{"promptTokensDetails": [item("TEXT")]}] * 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("usages", LISTS_OF_COUNTS.values(), ids=LISTS_OF_COUNTS)
+def test_a_list_of_counts_that_comes_again_means_what_it_meant(usages: list[Any]) -> None:
+    """Written in another order of keys, it is read anew."""
+
+    def turned(usage: Any) -> Any:
+        items = usage.get("promptTokensDetails")
+        if type(items) is not list:
+            return usage
+        return {
+            **usage,
+            "promptTokensDetails": [
+                dict(reversed(one.items())) if type(one) is dict else one for one in items
+            ],
+        }
+
+    def outcome_of(*given: Any) -> Any:
+        response = read(*(chunk({"text": "a"}, usage=usage) for usage in given), whole())
+        return response.usage, response.metadata.extensions.thawed(), response.metadata.provenance
+
+    assert outcome_of(*usages) == outcome_of(
+        *(turned(usage) if n % 2 else usage for n, usage in enumerate(usages))
+    )
+
+
+def test_a_list_of_counts_nested_deeper_than_can_be_written_is_read() -> None:
+    body = orjson.dumps(whole({"text": "a"}, usage=prompt_of(item("TEXT", more="DEEP"))))
+    body = body.replace(b'"DEEP"', b"[" * 400 + b"1" + b"]" * 400)
+    assert normalize(body, "gemini", limits=Limits(depth=1024)).usage.details.text_input_tokens == 4
+
+
 @pytest.mark.parametrize(
     "event",
     [

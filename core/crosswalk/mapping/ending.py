@@ -11,7 +11,7 @@ from crosswalk.mapping.failures import classify, refined
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import End, MappingState
 from crosswalk.plugin.take import take_string
-from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.delta import ResponseDelta, ended
 from crosswalk.types.error_segment import error_segment
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
@@ -52,7 +52,7 @@ def take_end(
     if word is None:
         return ()
     if end is None or end.raw is None:
-        return (ResponseDelta(raw_finish_reason=word),)
+        return (ended(word),)
     if word not in (end.raw, default):
         part[key] = word
     return ()
@@ -93,6 +93,8 @@ def _meaning(state: MappingState, mapper: Mapper, raw: str) -> tuple[FinishReaso
             if state.unknown_finish is None:
                 state.unknown_finish = error
             return FinishReason.STOP, raw
+    if type(reason) is FinishReason:
+        return reason, None
     try:
         return FinishReason(reason), None  # a plugin's word for it will do
     except ValueError:

@@ -49,7 +49,7 @@ from crosswalk.plugin.take import (
     take_same,
     take_string,
 )
-from crosswalk.types.delta import ResponseDelta, said
+from crosswalk.types.delta import ResponseDelta, ended, said
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import Segment
@@ -322,7 +322,7 @@ class OpenAIChatDialect:
             yield ResponseDelta(segment=segment, choice=index)
         finish = take_string(choice, "finish_reason")
         if finish:
-            yield ResponseDelta(raw_finish_reason=finish, choice=index)
+            yield ended(finish, choice=index)
         if NATIVE in choice:
             end = native_end(choice, index, self.finish_reasons, self.speaks, state)
             if end is not None:

@@ -14,6 +14,8 @@ from crosswalk.types.segment import SegmentType
 
 __all__ = ["keep_repeated_keys"]
 
+_FEW_CALLS: Final = 8
+"""Up to so many arguments are looked for one by one in the event's bytes, which is faster than to parse it once more."""
 _MOST_MISSES: Final = 16
 """The number of arguments without an object in the event after which the search ends, to bound its time."""
 
@@ -23,12 +25,9 @@ def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
 
     The parser keeps the last value of such a key, and who reads the arguments could not know that there was another.
     """
-    written = {}
-    for number, delta in enumerate(deltas):
-        if delta.tool_call_delta is not None or delta.segment is not None:
-            text = _object_in(delta, source)
-            if text:
-                written[number] = text
+    written = {number: text for number, delta in enumerate(deltas) if (text := _whole_arguments(delta))}
+    if len(written) <= _FEW_CALLS:
+        written = {number: text for number, text in written.items() if source.find(orjson.dumps(text)) < 0}
     if not written or not may_repeat_keys(source):
         return
     try:
@@ -39,13 +38,13 @@ def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
         return
 
 
-def _object_in(delta: ResponseDelta, source: bytes) -> str | None:
-    """Return the text of whole arguments that are not a string in *source*, or ``None`` if *delta* has none."""
+def _whole_arguments(delta: ResponseDelta) -> str | None:
+    """Return the arguments of *delta* if they are a whole object, or ``None``."""
     call, segment = delta.tool_call_delta, delta.segment
     text = call.arguments_delta if call is not None else None
     if segment is not None and segment.type is SegmentType.TOOL_CALL:
         text = segment.content
-    if text and text[0] == "{" and text[-1] == "}" and len(text) > 2 and source.find(orjson.dumps(text)) < 0:
+    if text and text[0] == "{" and text[-1] == "}" and len(text) > 2:
         return text
     return None
 
@@ -70,6 +69,7 @@ class _Objects:
 
     def __init__(self, source: bytes) -> None:
         self._all: list[dict[str, Any]] = []
+        self._strings: set[str] = set()
         self._repeating: dict[int, list[tuple[str, Any]]] = {}
         json.loads(source, object_pairs_hook=self._note)
         self._next = self._misses = 0
@@ -77,6 +77,7 @@ class _Objects:
     def _note(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         self._all.append(value)
+        self._strings.update(item for _, item in pairs if type(item) is str)
         if len(value) < len(pairs):
             self._repeating[id(value)] = pairs
         return value
@@ -84,10 +85,12 @@ class _Objects:
     def text_of(self, written: str) -> str:
         """Return the original text of the next object that was *written* with the last value of each key, or *written*.
 
+        Arguments that were sent as a string are what was *written*.
+
         Raises:
             TypeError: the first value of a repeated key is nested too deeply to be written.
         """
-        if not self._repeating or self._misses > _MOST_MISSES:
+        if not self._repeating or self._misses > _MOST_MISSES or written in self._strings:
             return written
         wanted = json.loads(written)
         for position in range(self._next, len(self._all)):

@@ -150,8 +150,8 @@ def unchecked(cls: type[T], **fields: Any) -> T:
     """A value of the attrs class *cls* with these *fields*, which the caller has checked, and defaults."""
     kind: Any = cls
     made = _new(cls)
-    for name, value in {**_defaults(kind), **fields}.items():
-        _set(made, name, value)
+    for name, default in _defaults(kind).items():
+        _set(made, name, fields.get(name, default))
     return made
 
 

@@ -294,13 +294,15 @@ def _constructed(cls: type[T], **fields: Any) -> T:
 
 def _holds_non_finite(value: Any) -> bool:
     """Whether a float in *value*, made of what orjson writes as it is, is NaN or infinite."""
-    for item in value.values() if type(value) is dict else value:
-        kind = type(item)
-        if kind is float:
-            if not isfinite(item):
-                return True
-        elif (kind is dict or kind is list or kind is tuple) and _holds_non_finite(item):
-            return True
+    remaining = [value]
+    for container in remaining:  # which grows
+        for item in container.values() if type(container) is dict else container:
+            kind = type(item)
+            if kind is float:
+                if not isfinite(item):
+                    return True
+            elif (kind is dict or kind is list or kind is tuple) and item:
+                remaining.append(item)
     return False
 
 

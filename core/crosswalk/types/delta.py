@@ -255,10 +255,40 @@ def said(
     if choice <= LARGEST and (
         type(call) is ToolCallDelta
         if not text and not reasoning
-        else call is None and (text is None or text.isascii()) and (reasoning is None or reasoning.isascii())
+        else call is None and (text is None or _is_text(text)) and (reasoning is None or _is_text(reasoning))
     ):
         return text_delta(UNNUMBERED, text, reasoning, call, choice, EMPTY_OBJECT)
     return ResponseDelta(content_delta=text, reasoning_delta=reasoning, tool_call_delta=call, choice=choice)
+
+
+def ended(word: str, *, choice: int = 0) -> ResponseDelta:
+    """Return ``ResponseDelta(raw_finish_reason=word, choice=choice)``, the delta of most finish words.
+
+    Raises:
+        ResponseValidationError: as from the constructor.
+    """
+    if not _is_text(word) or choice > LARGEST:
+        return ResponseDelta(raw_finish_reason=word, choice=choice)
+    delta = _new(ResponseDelta)
+    fields = delta.__dict__
+    fields["index"] = UNNUMBERED
+    fields["raw_finish_reason"] = word
+    if choice:
+        fields["choice"] = choice
+    return delta
+
+
+def _is_text(text: object) -> bool:
+    """Whether *text* is a string without lone surrogates."""
+    if type(text) is not str:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def with_changes(

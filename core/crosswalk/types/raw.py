@@ -30,7 +30,7 @@ class RawEvents(Sequence[Any]):
     _frames: tuple[bytes, ...]
 
     def __init__(self, frames: Iterable[bytes] = ()) -> None:
-        self._frames = as_tuple(frames)
+        self._frames = tuple(frames) if type(frames) is list else as_tuple(frames)
         if not set(map(type, self._frames)) <= _BYTES:
             raise ResponseValidationError("raw events must be bytes")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cache
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, final
 
@@ -114,10 +115,9 @@ class UsageDetails:
     web_fetch_requests: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        for name in _DETAILS:
-            count = getattr(self, name)
+        for position, count in enumerate(_counts(self)):
             if count is not None and (type(count) is not int or not 0 <= count <= LARGEST):
-                raise _wrong_count(name, count)
+                raise _wrong_count(_DETAILS[position], count)
 
     def __add__(self, other: object) -> UsageDetails:
         if not isinstance(other, UsageDetails):
@@ -128,6 +128,7 @@ class UsageDetails:
 
 
 _DETAILS: Final = tuple(field.name for field in attrs.fields(UsageDetails))
+_counts: Final = attrgetter(*_DETAILS)
 UsageDetails.EMPTY = UsageDetails()
 
 
@@ -346,7 +347,7 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] =
         or (new.reasoning_tokens is None and old.reasoning_tokens is not None)
         or (new.cache_write_tokens is None and old.cache_write_tokens is not None)
         or (new.cost is None and old.cost is not None)
-        or old.details is not UsageDetails.EMPTY
+        or (old.details is not UsageDetails.EMPTY and old.details is not new.details)
     ):
         return new  # most of any stream that counts in every event
     stored: dict[str, Any] = {
@@ -356,8 +357,13 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] =
 
 
 def _later_details(old: UsageDetails, new: UsageDetails) -> UsageDetails:
-    return attrs.evolve(
-        old, **{name: count for name in _DETAILS if (count := getattr(new, name)) is not None}
+    if old is new or old is UsageDetails.EMPTY:
+        return new
+    return UsageDetails(
+        *(
+            later if later is not None else earlier
+            for earlier, later in zip(_counts(old), _counts(new), strict=True)
+        )
     )
 
 

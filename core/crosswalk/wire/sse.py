@@ -37,6 +37,7 @@ class SSEDecoder(LineDecoder):
         super().__init__(limits)
         self._longest = limits.line_bytes
         self._is_idle = False  # whether the next bytes are read as if nothing had come before
+        self._last_name: tuple[bytes, str | None] = (b"", None)  # most events of a stream have one name
         self._after_cr = False
         self._held = b""  # complete lines of an incomplete event, before the tail
         # The fields of the event that is being read.
@@ -48,25 +49,32 @@ class SSEDecoder(LineDecoder):
         """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
         # A server that flushes each event sends it as one chunk, which needs no line loop.
         size = len(chunk)
-        if (
-            self._is_idle
-            and chunk.endswith(b"\n\n")
-            and CR not in chunk
-            and size <= self._longest
-            and size <= self.room
-        ):
-            if chunk.startswith(b"data:"):
-                name, start = None, 6 if chunk.startswith(b" ", 5) else 5
-            elif chunk.startswith(b"event: "):
-                end = chunk.find(b"\n")
-                name = chunk[7:end].decode("utf-8", "replace") or None
-                start = end + 7 if chunk.startswith(b"data: ", end + 1) else size
-            else:
-                name, start = None, size
-            if chunk.find(b"\n", start) == size - 2:
+        if self._is_idle and size <= self._longest and size <= self.room:
+            start, name = self._start_of_data(chunk)
+            if chunk.endswith(b"\n\n"):
+                is_one_event = chunk.find(b"\n", start) == size - 2 and CR not in chunk
+                end = size - 2
+            else:  # Google's line ends
+                end = size - 4
+                is_one_event = chunk.find(b"\r", start) == end and chunk.find(b"\n", start) == size - 3
+                is_one_event = is_one_event and chunk.endswith(b"\r\n\r\n")
+            if is_one_event:
                 self.room -= size
-                return [(chunk[start:-2], name)]
+                return [(chunk[start:end], name)]
         return super().decode(chunk)
+
+    def _start_of_data(self, chunk: bytes) -> tuple[int, str | None]:
+        """Where the data of *chunk* begins, and the name above it. It begins at the end if *chunk* is anything else."""
+        if chunk.startswith(b"data:"):
+            return 6 if chunk.startswith(b" ", 5) else 5, None
+        if chunk.startswith(b"event: "):
+            end = chunk.find(b"\n")
+            if chunk.startswith(b"data: ", end + 1) and CR not in chunk:
+                written = chunk[7:end]
+                if written != self._last_name[0]:
+                    self._last_name = written, written.decode("utf-8", "replace") or None
+                return end + 7, self._last_name[1]
+        return len(chunk), None
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
         """Return the frames that *chunk* completes, see :class:`PushDecoder`."""

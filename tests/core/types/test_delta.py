@@ -18,7 +18,7 @@ from crosswalk.types import (
     ToolCallDelta,
     UsageInfo,
 )
-from crosswalk.types.delta import number_delta, said, text_delta, with_changes
+from crosswalk.types.delta import ended, number_delta, said, text_delta, with_changes
 from crosswalk.types.json import EMPTY_OBJECT
 from crosswalk.types.tools import arguments_delta
 from strategies import unfolded
@@ -74,9 +74,9 @@ def test_texts_are_texts(name: str) -> None:
 @pytest.mark.parametrize("choice", [0, 1, 2**63])
 @pytest.mark.parametrize("call", [None, ToolCallDelta(2), arguments_delta(2, "x"), "call"])
 @pytest.mark.parametrize("reasoning", [None, "", "r", "ré", "\ud800"])
-@pytest.mark.parametrize("text", [None, "", "x", "é", "\udfff"])
+@pytest.mark.parametrize("text", [None, "", "x", "é", "\udfff", b"x"])
 def test_what_is_said_is_what_the_constructor_makes(
-    text: str | None, reasoning: str | None, call: Any, choice: int
+    text: Any, reasoning: str | None, call: Any, choice: int
 ) -> None:
     given = {"content_delta": text, "reasoning_delta": reasoning, "tool_call_delta": call}
     try:
@@ -86,6 +86,18 @@ def test_what_is_said_is_what_the_constructor_makes(
             said(text, reasoning, call, choice=choice)
     else:
         assert unfolded(said(text, reasoning, call, choice=choice)) == unfolded(expected)
+
+
+@pytest.mark.parametrize("choice", [0, 1, 2**63])
+@pytest.mark.parametrize("word", ["stop", "", "é", "\ud800", None, 1, b"stop"])
+def test_what_has_ended_is_what_the_constructor_makes(word: Any, choice: int) -> None:
+    try:
+        expected = ResponseDelta(raw_finish_reason=word, choice=choice)
+    except ResponseValidationError as error:
+        with pytest.raises(ResponseValidationError, match=str(error)):
+            ended(word, choice=choice)
+    else:
+        assert unfolded(ended(word, choice=choice)) == unfolded(expected)
 
 
 def test_a_text_delta_is_what_the_constructor_makes() -> None:
