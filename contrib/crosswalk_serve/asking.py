@@ -204,10 +204,10 @@ class Exchange:
 
     async def _answer(self, response: ChatResponse) -> None:
         self.reply.dropped += dropped(response)
-        error, is_paid = response.error_info, _is_paid(response)
+        error = response.error_info
         if error is not None:
-            self._may_repeat = _is_free(response) and not is_paid
-        if error is not None and not (is_paid and self._goes_as_it_came(response)):
+            self._may_repeat = _is_free(response)
+        if error is not None and not (_is_paid(response) and self._goes_as_it_came(response)):
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
         written = whole(self._incoming, response, self.reply.id, self._seal, is_mixed=self._is_mixed)
