@@ -33,8 +33,6 @@ from crosswalk.plugins import (
     wrong_type,
 )
 
-__all__ = ["ContentBlocks"]
-
 _SOURCES = ("url", "source", "file_id", "document_title", "title")
 
 

@@ -19,8 +19,6 @@ from crosswalk.plugins import (
 )
 from crosswalk_anthropic.messages import anthropic_error
 
-__all__ = ["CompletionsDialect"]
-
 
 class CompletionsDialect:
     """The mapping hooks for Text Completions (``/v1/complete``), also in Bedrock: a body is a stream of one event."""

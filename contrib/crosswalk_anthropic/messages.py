@@ -43,8 +43,6 @@ from crosswalk.plugins import (
 )
 from crosswalk_anthropic.blocks import ContentBlocks
 
-__all__ = ["AnthropicDialect", "anthropic_error"]
-
 _COUNTS: Final = {**wire.COUNTS, **wire.DETAILS}
 
 

@@ -8,11 +8,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosswalk.lazy import lazy
+from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk_batch.arrow import *
-    from crosswalk_batch.batches import *
-    from crosswalk_batch.options import *
+    from crosswalk_batch.arrow import (
+        from_arrow as from_arrow,
+        schema as schema,
+        to_arrow as to_arrow,
+    )
+    from crosswalk_batch.batches import (
+        Normalized as Normalized,
+        combined as combined,
+        normalize_batch as normalize_batch,
+    )
+    from crosswalk_batch.options import (
+        EXCHANGE as EXCHANGE,
+        INPUT as INPUT,
+        PLACE as PLACE,
+        Options as Options,
+        rejects_schema as rejects_schema,
+        responses_schema as responses_schema,
+    )
 else:
-    __getattr__, __dir__ = lazy(__name__, "arrow batches options")
+    __getattr__, __dir__ = face(
+        __name__,
+        {
+            "crosswalk_batch.arrow": "from_arrow schema to_arrow",
+            "crosswalk_batch.batches": "Normalized combined normalize_batch",
+            "crosswalk_batch.options": "EXCHANGE INPUT Options PLACE rejects_schema responses_schema",
+        },
+    )

@@ -16,8 +16,6 @@ from crosswalk.types import ChatResponse
 from crosswalk_batch.columns import TEXT
 from crosswalk_batch.structs import Struct
 
-__all__ = ["from_arrow", "schema", "to_arrow"]
-
 _VERSION: Final = "format_version"
 _VERSION_KEY: Final = b"crosswalk.format_version"
 _ROWS: Final = 10_000

@@ -36,8 +36,6 @@ from crosswalk_batch.options import (
 )
 from crosswalk_batch.privacy import without_content
 
-__all__ = ["Normalized", "combined", "normalize_batch"]
-
 _AT_ONCE: Final = 1000
 """The number of responses to hold before they are converted to columns, which take a tenth of the memory."""
 

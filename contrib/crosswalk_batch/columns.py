@@ -24,8 +24,6 @@ from crosswalk.types import (
 )
 from crosswalk.types.json import dump_json, holds_non_finite, load_json, plain_view
 
-__all__ = ["AMOUNT", "BYTES", "EPOCH", "TEXT", "Column", "amount"]
-
 _Values = Sequence[Any]
 
 TEXT: Final = pa.large_string()

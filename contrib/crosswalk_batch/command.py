@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from crosswalk_batch.job import Engine, Job
     from crosswalk_batch.manifest import Total
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``crosswalk batch``."""

@@ -21,8 +21,6 @@ from crosswalk_batch.parts import Output
 from crosswalk_batch.places import Compacted
 from crosswalk_batch.storage import Store, StoredFile
 
-__all__ = ["compact", "settle"]
-
 FILE_BYTES: Final = 256 * MIB
 _ROW_GROUP: Final = 128 * MIB
 """The bytes of a row group in memory."""

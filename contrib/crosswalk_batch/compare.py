@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from crosswalk_batch.pieces import Piece
     from crosswalk_batch.storage import StoredFile
 
-__all__ = ["compare", "report_rows"]
-
 
 def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison) -> int:
     """Compare *folder* with a new mapping of the same inputs, or with the output of another batch. Returns the failures.

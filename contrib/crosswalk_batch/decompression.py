@@ -13,8 +13,6 @@ import pyarrow as pa
 from crosswalk_batch.inputs import MIB, Input
 from crosswalk_batch.storage import open_file
 
-__all__ = ["cause_of", "opened"]
-
 _Opened: TypeAlias = tuple[BinaryIO, Callable[[], int], Callable[[], str]]
 
 

@@ -18,8 +18,6 @@ import pyarrow as pa
 
 from crosswalk.errors import CrosswalkError
 
-__all__ = ["GOES_ON", "StoppedError", "cores", "in_order", "processes"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -11,8 +11,6 @@ import ijson
 from crosswalk.records import facts_of, layouts
 from crosswalk_batch.inputs import LONGEST, MIB, InputError, too_long
 
-__all__ = ["har_rows"]
-
 _BUFFER: Final = 4 * MIB
 """Bytes to parse at once. A longer text is concatenated again in each step."""
 _TYPES: Final = ("json", "event-stream", "eventstream")

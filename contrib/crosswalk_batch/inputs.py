@@ -18,8 +18,6 @@ from crosswalk.records import layout_of
 from crosswalk.testing.captures import capture_files
 from crosswalk_batch.storage import file_system, files_below, local_path, open_file
 
-__all__ = ["BOM", "LONGEST", "MIB", "Input", "InputError", "find_inputs", "too_long"]
-
 MIB: Final = 1024 * 1024
 LONGEST: Final = 128 * MIB
 """The maximum bytes of a record. A longer one is rejected without its bytes, which bounds the memory."""

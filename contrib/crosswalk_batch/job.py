@@ -27,8 +27,6 @@ from crosswalk_batch.options import Options
 from crosswalk_batch.parts import Output, Task
 from crosswalk_batch.pieces import Piece, pieces
 
-__all__ = ["Engine", "Job", "Pace"]
-
 T = TypeVar("T")
 
 Engine: TypeAlias = AbstractContextManager[Callable[[Iterable[Task]], Iterator[Part]]]

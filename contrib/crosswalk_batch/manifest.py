@@ -24,21 +24,11 @@ import orjson
 
 from crosswalk.commands import UsageError
 from crosswalk.errors import ConfigurationError
-from crosswalk_batch.places import COMPACTED, RESTORED, SETTLED, Compacted, Places
+from crosswalk_batch.places import COMPACTED, RESTORED, SETTLED, Compacted as Compacted, Places
 from crosswalk_batch.storage import RemoteStore, StoredFile, local_path
 
 fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 
-__all__ = [
-    "MANIFEST",
-    "Compacted",
-    "Manifest",
-    "Part",
-    "Total",
-    "is_finished",
-    "manifest_at",
-    "read_manifest",
-]
 
 MANIFEST: Final = "crosswalk-batch.jsonl"
 _PLACES: Final = "places"

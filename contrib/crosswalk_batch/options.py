@@ -15,9 +15,6 @@ from crosswalk_batch.arrow import schema
 from crosswalk_batch.columns import AMOUNT, BYTES, TEXT
 from crosswalk_batch.privacy import Content
 
-__all__ = ["EXCHANGE", "INPUT", "PLACE", "Options", "rejects_schema", "responses_schema"]
-
-
 PLACE: Final = pa.schema([("source", TEXT), ("number", pa.int64()), ("record_id", TEXT)])
 """The columns for the origin of a record: its file, its number in the file from 1, and its id in the log."""
 
@@ -92,6 +89,7 @@ def rejects_schema(options: Options | None = None) -> pa.Schema:
 
 
 def record_schema(options: Options) -> pa.Schema:
+    """The columns of a record that could not be read."""
     return pa.schema([*PLACE, *EXCHANGE, *((name, TEXT) for name in options.keep)])
 
 

@@ -29,18 +29,6 @@ from crosswalk_batch.options import Options, rejects_schema, responses_schema
 from crosswalk_batch.pieces import Piece, blocks, bytes_of, records
 from crosswalk_batch.storage import Rows, Store, StoredFile, store_at
 
-__all__ = [
-    "PARTITIONS",
-    "REJECTS_FOLDER",
-    "RESPONSES_FOLDER",
-    "Output",
-    "Task",
-    "mapped",
-    "partitions",
-    "perform",
-    "stored",
-]
-
 RESPONSES_FOLDER: Final = "responses"
 REJECTS_FOLDER: Final = "rejects"
 

@@ -30,8 +30,6 @@ from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, too_lon
 from crosswalk_batch.options import INPUT, Options
 from crosswalk_batch.storage import open_file
 
-__all__ = ["Piece", "blocks", "bytes_of", "pieces", "records"]
-
 _MOST_FILES: Final = 5000
 MOST_PACKED: Final = 256 * MIB
 """The maximum bytes of a packed file that is one piece."""

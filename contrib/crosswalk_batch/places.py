@@ -12,7 +12,6 @@ from crosswalk_batch.storage import Rows, StoredFile
 if TYPE_CHECKING:
     from crosswalk_batch.manifest import Part
 
-__all__ = ["COMPACTED", "RESTORED", "SETTLED", "Compacted", "Places"]
 
 COMPACTED: Final = "compacted"
 SETTLED: Final = "settled"

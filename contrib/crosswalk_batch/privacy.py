@@ -8,8 +8,6 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
-__all__ = ["Content", "without_content"]
-
 Content = Literal["keep", "drop", "hash"]
 
 _Change = Callable[[Any], Any]

@@ -18,8 +18,6 @@ from crosswalk_batch.batches import combined, normalize_batch
 from crosswalk_batch.engines import GOES_ON, StoppedError, in_order
 from crosswalk_batch.options import Options
 
-__all__ = ["Normalizer", "normalize_dataset", "tasks_on"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 _RETRIES: Final = 5

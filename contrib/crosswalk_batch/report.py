@@ -15,8 +15,6 @@ from crosswalk.types import ToolCall
 from crosswalk_batch.manifest import read_manifest
 from crosswalk_batch.parts import REJECTS_FOLDER, RESPONSES_FOLDER
 
-__all__ = ["report_rows"]
-
 _LABELS: Final = ("session", "user", "tags")
 _SHARED: Final = (
     *("time", "vendor", "requested_model", "status", "latency_seconds", "cost", "cost_source"),

@@ -21,19 +21,6 @@ import pyarrow.fs as fs
 
 from crosswalk.commands import UsageError, written
 
-__all__ = [
-    "RemoteStore",
-    "Rows",
-    "Store",
-    "StoredFile",
-    "absolute",
-    "file_system",
-    "files_below",
-    "local_path",
-    "open_file",
-    "store_at",
-]
-
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _SCHEMES: Final = ("s3", "gs", "gcs", "az", "abfs", "abfss", "file")
 _AZURE: Final = "az://"

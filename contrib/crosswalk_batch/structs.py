@@ -35,8 +35,6 @@ from crosswalk_batch.columns import (
     _Words,
 )
 
-__all__ = ["Field", "Struct"]
-
 
 def _error_message(response: ChatResponse) -> str | None:
     """Return the message that an error response repeats as its refusal, or ``None``."""

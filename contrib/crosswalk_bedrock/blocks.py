@@ -26,8 +26,6 @@ from crosswalk.plugins import (
     take_whole,
 )
 
-__all__ = ["DOCUMENTS", "INDEX", "ContentBlocks"]
-
 INDEX = "contentBlockIndex"
 _FILES = ("image", "audio", "video", "document")
 _KNOWN = {"text", "reasoningContent", "citationsContent", "citation", "toolUse", "toolResult", *_FILES}

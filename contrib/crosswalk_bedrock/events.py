@@ -18,8 +18,6 @@ from crosswalk.plugins import (
 )
 from crosswalk_bedrock.blocks import INDEX
 
-__all__ = ["MARKS", "Event", "at_home"]
-
 MARKS = {
     "messageStart": ("role",),
     "contentBlockStart": (INDEX, "start"),

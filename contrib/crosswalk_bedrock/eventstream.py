@@ -26,8 +26,6 @@ from crosswalk.plugins import (
     PushDecoder,
 )
 
-__all__ = ["EventStreamDecoder", "EventStreamError", "aevents", "events", "framing"]
-
 _PRELUDE: Final = struct.Struct(">III")  # length of the message, length of its headers, checksum of the two
 _SMALLEST: Final = 16  # the prelude and the checksum of the message
 _LONGEST: Final = 24 * 2**20  # as botocore has it

@@ -47,8 +47,6 @@ from crosswalk.plugins import (
 )
 from crosswalk_bedrock.blocks import DOCUMENTS
 
-__all__ = ["build_request"]
-
 _FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
 _NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from crosswalk.plugins import ConfigurationError, Sign, Signed
 
-__all__ = ["base_url", "signer"]
-
 _REGION = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
 
 

@@ -10,8 +10,6 @@ import orjson
 
 from crosswalk.plugins import dump_json, take_boolean, take_number, take_string, wrong_type
 
-__all__ = ["ArgumentsWriter"]
-
 Path: TypeAlias = tuple[str | int, ...]
 
 _STEP = re.compile(r"""\.([^.\[\]'"]+)|\[(\d{1,9})\]|\['([^']*)'\]|\["([^"]*)"\]""")

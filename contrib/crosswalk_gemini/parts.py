@@ -46,18 +46,6 @@ from crosswalk.plugins import (
 )
 from crosswalk_gemini.arguments import ArgumentsWriter
 
-__all__ = [
-    "Answer",
-    "Answers",
-    "accept_modalities",
-    "blocked_segment",
-    "details_of",
-    "number_word",
-    "take_logprobs",
-    "usage_info",
-]
-
-
 _SIGNED: Final = {"thought", "thoughtSignature"}
 """The fields of a part that has nothing but a signature."""
 

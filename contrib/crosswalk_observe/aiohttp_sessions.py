@@ -10,8 +10,6 @@ from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.guard import Layer, Request, as_builtin_error, replaced_async
 from crosswalk_observe.watcher import Watcher
 
-__all__ = ["aiohttp_middleware"]
-
 
 def aiohttp_middleware(watcher: Watcher, *, auto_decompress: bool = True) -> Callable[..., Awaitable[Any]]:
     """Return a middleware for aiohttp 3.12 or newer: ``ClientSession(middlewares=[aiohttp_middleware(watcher)])``.

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from crosswalk_observe.exchange import Exchange
     from crosswalk_observe.record import ObservedExchange
 
-__all__ = ["Call", "OpenCalls", "Operation", "attempt_number", "call_of", "header", "longest_wait"]
 
 _COUNT: Final = "x-stainless-retry-count"
 """The header in which the SDKs of OpenAI, Anthropic and others number the attempts of a call, from 0."""

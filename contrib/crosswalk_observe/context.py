@@ -10,8 +10,6 @@ from typing import Final
 
 import attrs
 
-__all__ = ["Labels", "watching"]
-
 
 @attrs.frozen
 class Labels:

@@ -8,8 +8,6 @@ from typing import Final
 
 from crosswalk.errors import CrosswalkError
 
-__all__ = ["Diagnostics"]
-
 _log = logging.getLogger("crosswalk.observe")
 _DROPPED_INTERVAL: Final = 60.0
 """Seconds between two messages about dropped exchanges."""

@@ -16,8 +16,6 @@ from crosswalk_observe.calls import Call, attempt_number, header
 from crosswalk_observe.context import current_labels, current_trace, suppress_observation
 from crosswalk_observe.hosts import Site
 
-__all__ = ["Exchange"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

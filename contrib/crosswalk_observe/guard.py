@@ -16,8 +16,6 @@ import attrs
 
 from crosswalk_observe.exchange import Exchange
 
-__all__ = ["Layer", "Request", "Watching", "as_builtin_error", "begin", "replaced", "replaced_async", "send"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 E = TypeVar("E", bound=BaseException)

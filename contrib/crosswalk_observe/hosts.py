@@ -17,8 +17,6 @@ from crosswalk.errors import PluginError
 from crosswalk.service import base_url_variables
 from crosswalk_observe.operations import OtherOperation, fetched_from, operation_of, other_operation
 
-__all__ = ["Hosts", "Site"]
-
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 _PORTS: Final = {"http": 80, "https": 443}
 _VERSION: Final = re.compile(r"/v\d\w*(?=/)")

@@ -8,8 +8,6 @@ import weakref
 from contextlib import suppress
 from typing import Final, Protocol
 
-__all__ = ["close_before_others", "register", "renew_all"]
-
 _AT_EXIT: Final = 5.0
 """Seconds that the end of the program waits for pending exchanges."""
 

@@ -13,8 +13,6 @@ from crosswalk.types.json import load_json
 from crosswalk_observe.record import ObservedExchange
 from crosswalk_observe.secrets import PLACEHOLDER
 
-__all__ = ["CaptureFolder", "JSONLinesLog"]
-
 
 class JSONLinesLog:
     """A sink that appends a line to *path* for each exchange. See :func:`crosswalk.records.record_line`.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-__all__ = ["input_messages", "system_instructions", "tool_definitions"]
-
 _SYSTEM: Final = ("system", "instructions", "systemInstruction", "system_instruction", "preamble")
 _PROMPTS: Final = ("prompt", "inputs", "inputText", "message", "query")
 _RESULTS: Final = ("tool_result", "toolResult", "function_call_output", "functionResponse", "tool")

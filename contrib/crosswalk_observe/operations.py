@@ -10,8 +10,6 @@ import attrs
 
 from crosswalk.records import look_up
 
-__all__ = ["OtherOperation", "fetched_from", "operation_of", "other_operation", "tokens_of"]
-
 _COMPLETIONS: Final = ("/completions", "/completion", "/complete", "/infill", "/generate", "/generate_stream")
 _OTHERS: Final = {
     r"/deployments/(?P<model>[^/]+)/embeddings": ("embeddings", "openai"),

@@ -16,8 +16,6 @@ from crosswalk.types.json import dump_json
 from crosswalk_observe.log import describe_record
 from crosswalk_observe.record import ObservedExchange
 
-__all__ = ["ParquetLog"]
-
 _MIB: Final = 2**20
 
 

@@ -19,8 +19,6 @@ from crosswalk_observe.transports import METHOD
 from crosswalk_observe.urllib3_pools import watched_urlopen
 from crosswalk_observe.watcher import Watcher
 
-__all__ = ["install", "uninstall"]
-
 
 @attrs.frozen
 class Patch:

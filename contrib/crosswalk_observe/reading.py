@@ -27,8 +27,6 @@ from crosswalk_observe.operations import tokens_of
 from crosswalk_observe.record import ObservedExchange, ObservedRequest
 from crosswalk_observe.secrets import Secrets
 
-__all__ = ["DialectCache", "record_of"]
-
 _STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
 

@@ -12,8 +12,6 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.types import ChatResponse, Cost
 from crosswalk_observe.context import Labels
 
-__all__ = ["ObservedExchange", "ObservedRequest"]
-
 
 @attrs.frozen(kw_only=True, eq=False)
 class ObservedRequest:

@@ -10,8 +10,6 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from crosswalk.service import encoded_forms, holds_key
 
-__all__ = ["PLACEHOLDER", "Secrets"]
-
 PLACEHOLDER: Final = "<secret>"
 _MIN_LENGTH: Final = 12
 """Shorter values are words, such as the ``EMPTY`` sent to servers without keys, and not credentials."""

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from crosswalk_observe.calls import Call
     from crosswalk_observe.exchange import Exchange
 
-__all__ = ["Sink"]
 
 Sink: TypeAlias = Callable[[ObservedExchange], object]
 """A consumer of records. :meth:`Watcher.close` calls its ``close()`` if it has one.

@@ -10,8 +10,6 @@ from typing import Any, TypeVar, cast
 from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.guard import Layer, Request, Watching, replaced, replaced_async
 
-__all__ = ["FUNCTION", "METHOD", "watched"]
-
 T = TypeVar("T")
 
 

@@ -10,8 +10,6 @@ from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.guard import Layer, Request, as_builtin_error, begin, replaced, send
 from crosswalk_observe.watcher import Watcher
 
-__all__ = ["requests_adapter", "watch_bedrock"]
-
 
 def requests_adapter(watcher: Watcher, **options: Any) -> Any:
     """Return a ``requests.adapters.HTTPAdapter`` that *watcher* watches.

@@ -21,8 +21,6 @@ from crosswalk_observe.record import ObservedExchange
 from crosswalk_observe.sinks import Sink, Sinks
 from crosswalk_observe.transports import watched
 
-__all__ = ["Watcher"]
-
 T = TypeVar("T")
 
 _MIB: Final = 2**20

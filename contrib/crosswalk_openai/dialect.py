@@ -33,7 +33,6 @@ from crosswalk.plugins import (
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["NO_REASONING", "ChatDialect", "take_sources"]
 
 NO_REASONING = " "
 """The reasoning of a call that has none, for DeepSeek and Moonshot, which refuse a call without any while they think.

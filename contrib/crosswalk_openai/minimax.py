@@ -34,7 +34,6 @@ from crosswalk_openai.dialect import ChatDialect
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["MiniMax", "plugin"]
 
 _ERRORS: Mapping[int, ErrorKind] = {
     1000: ErrorKind.SERVER,

@@ -22,7 +22,6 @@ from crosswalk_openai.dialect import NO_REASONING, ChatDialect
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["Moonshot", "plugin"]
 
 _QUOTA = "exceeded_current_quota_error"
 _ERRORS: Mapping[str | None, ErrorKind] = {

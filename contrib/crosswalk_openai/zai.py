@@ -24,7 +24,6 @@ from crosswalk_openai.dialect import ChatDialect
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["ZAI", "plugin"]
 
 _WORDS: Mapping[str, FinishReason] = {
     "sensitive": FinishReason.CONTENT_FILTER,

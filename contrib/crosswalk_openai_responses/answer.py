@@ -25,8 +25,6 @@ from crosswalk.plugins import (
 from crosswalk_openai_responses.items import Item, Part, Run
 from crosswalk_openai_responses.left import Object, look_string
 
-__all__ = ["Answer", "Deltas"]
-
 Deltas: TypeAlias = Iterable[ResponseDelta]
 
 

@@ -45,8 +45,6 @@ from crosswalk_openai_responses.whole import (
     part_deltas,
 )
 
-__all__ = ["HANDLERS", "PIECES", "RESERVED", "response_deltas", "set_aside", "take_logprobs"]
-
 
 def is_error(event: dict[str, Any]) -> bool:
     """Return whether *event* is only an error: flat, nested, or bare."""

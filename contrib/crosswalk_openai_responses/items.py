@@ -10,8 +10,6 @@ import attrs
 from crosswalk.plugins import TokenLogprob, logprob_of, responses as wire
 from crosswalk_openai_responses.left import Object, drop_known
 
-__all__ = ["Item", "Part", "Run"]
-
 
 @attrs.define(eq=False, repr=False)
 class Part:

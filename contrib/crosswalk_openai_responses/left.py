@@ -6,8 +6,6 @@ from typing import Any, TypeAlias
 
 from crosswalk.plugins import responses as wire, same_json, take_string
 
-__all__ = ["Object", "drop_known", "look_string", "number_parts", "numbered"]
-
 Object: TypeAlias = dict[str, Any]
 """A JSON object, to be taken apart."""
 

@@ -33,8 +33,6 @@ from crosswalk_openai_responses.answer import Answer, Deltas
 from crosswalk_openai_responses.items import Item, Part
 from crosswalk_openai_responses.left import Object, drop_known, look_string, number_parts
 
-__all__ = ["argument_deltas", "call_deltas", "citation", "item_deltas", "opening_deltas", "part_deltas"]
-
 _ALWAYS_LEFT: Final = {"id", "type", "status"}
 """The fields that the extensions always hold of an item, so that they list every item in all cases."""
 

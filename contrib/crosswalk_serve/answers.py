@@ -25,21 +25,6 @@ from crosswalk.types import (
     load_json,
 )
 
-__all__ = [
-    "CustomCalls",
-    "Written",
-    "addressed",
-    "alias_of",
-    "name_in_namespaces",
-    "options_of",
-    "own_call_id",
-    "prompt_of",
-    "rename",
-    "unsealed",
-    "whole",
-    "with_custom_calls",
-]
-
 _SEALED: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
 """The losses that a seal makes up for: opaque values, and the order of the parts with the seal among them."""
 

@@ -33,8 +33,6 @@ from crosswalk_serve.routing import Route as ModelRoute
 from crosswalk_serve.stored_responses import StoredResponses
 from crosswalk_serve.websocket import ResponsesSocket
 
-__all__ = ["create_app"]
-
 _ASKED: Final = {
     "/v1/chat/completions": WireForm.OPENAI_CHAT,
     "/chat/completions": WireForm.OPENAI_CHAT,

@@ -30,8 +30,6 @@ from crosswalk_serve.routing import Route, by_length
 from crosswalk_serve.stored_responses import Conversation, Conversations, StoreError
 from crosswalk_serve.streams import Relay, StreamWriter, error_frame, is_native, relayed, written
 
-__all__ = ["Ask"]
-
 _log = logging.getLogger("crosswalk.serve")
 _UNREADABLE: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
 

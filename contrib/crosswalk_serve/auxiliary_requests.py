@@ -26,8 +26,6 @@ from crosswalk_serve.keys import Caller
 from crosswalk_serve.requests import Incoming, check_head, load_body, read_body, read_request
 from crosswalk_serve.routing import Route, prompt_tokens
 
-__all__ = ["TokenCounts", "fetch", "load", "read", "supervised"]
-
 T = TypeVar("T")
 
 _NO_ANSWER: Final = ErrorInfo(ErrorKind.SERVER, "the server of this model gave no answer", status=502)

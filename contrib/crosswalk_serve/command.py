@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from crosswalk_serve.config import Config
 
-__all__ = ["add_arguments", "run"]
 
 EXAMPLE: Final = """\
 models:

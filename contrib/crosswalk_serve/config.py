@@ -20,23 +20,6 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import ConfigurationError
 from crosswalk.service import Endpoint, RetryPolicy, Secret, Timeouts
 
-__all__ = [
-    "TLS",
-    "Config",
-    "Key",
-    "KeyHash",
-    "Limits",
-    "Listen",
-    "Log",
-    "Model",
-    "Patience",
-    "Price",
-    "Redis",
-    "Repetition",
-    "Store",
-    "Target",
-]
-
 MIB = 1024 * 1024
 
 

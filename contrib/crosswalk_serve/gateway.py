@@ -26,8 +26,6 @@ from crosswalk_serve.routing import Route, Router
 from crosswalk_serve.stored_responses import Conversations, Documents, MemoryDocuments, RedisDocuments
 from crosswalk_serve.telemetry import Metrics
 
-__all__ = ["Gateway"]
-
 _log = logging.getLogger("crosswalk.serve")
 _ENDS = ErrorInfo(
     ErrorKind.SERVER, "the gateway is being shut down", retryable=True, status=503, code="shutting_down"

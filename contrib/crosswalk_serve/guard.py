@@ -15,8 +15,6 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk_serve.http_errors import failed, form_at, id_headers
 
-__all__ = ["GuardedProtocol", "ServerConfig"]
-
 _HEAD_BYTES: Final = 65536
 _BEHIND: Final = "this offers another protocol behind a request"
 _NO_REQUEST: Final = "this is no request in HTTP/1.1 that can be served"

@@ -18,21 +18,6 @@ from crosswalk.service import UnsupportedRequestError
 from crosswalk.types import dump_json, load_json
 from crosswalk.wire.fields import FieldError
 
-__all__ = [
-    "LEFT",
-    "BadRequestError",
-    "Refusal",
-    "error_response",
-    "failed",
-    "for_client",
-    "form_at",
-    "form_of",
-    "handle_error",
-    "id_headers",
-    "info_of",
-    "retry_headers",
-]
-
 LEFT: Final = 499
 """The status in logs if the client has left, as in nginx. It is never sent."""
 

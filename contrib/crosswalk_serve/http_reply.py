@@ -20,8 +20,6 @@ from crosswalk.types import ChatResponse, IncompleteReason, SegmentType
 from crosswalk.wire import chat, messages, ollama, responses
 from crosswalk_serve.http_errors import LEFT, id_headers
 
-__all__ = ["Interruptible", "Reply", "dropped", "dropped_fields", "header_of", "media_type"]
-
 _IDLE: Final = {
     **dict.fromkeys(
         (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS, WireForm.OPENAI_RESPONSES), b": \n\n"

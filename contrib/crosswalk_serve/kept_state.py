@@ -12,8 +12,6 @@ from crosswalk_serve.http_errors import BadRequestError
 from crosswalk_serve.requests import Incoming
 from crosswalk_serve.stored_responses import Documents, StoreError, name_of, store_is_away
 
-__all__ = ["KeptState"]
-
 _REFERENCE: Final = b'"item_reference"'
 _IDS: Final = ("id", "previous_message_id")
 """The fields with an id in what a request names."""

@@ -19,19 +19,6 @@ from crosswalk_serve.http_errors import Refusal
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-__all__ = [
-    "Caller",
-    "CountError",
-    "Counters",
-    "Keyring",
-    "MemoryCounters",
-    "Quotas",
-    "RedisCounters",
-    "Reservation",
-    "connect",
-    "new_key",
-]
-
 
 class CountError(CrosswalkError):
     """A count is not available now, because Redis is away."""

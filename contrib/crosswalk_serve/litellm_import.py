@@ -15,8 +15,6 @@ from crosswalk.errors import ConfigurationError
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.keys import SHORTEST
 
-__all__ = ["Imported", "import_litellm"]
-
 _SAME: Final = (
     *("openai", "anthropic", "gemini", "bedrock", "cohere", "ollama", "vllm", "groq", "mistral", "xai"),
     *("deepseek", "openrouter", "perplexity", "dashscope", "moonshot", "zai", "minimax", "cloudflare"),

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from crosswalk.types import ProviderAttempt
     from crosswalk_serve.gateway import Gateway
 
-__all__ = ["AttemptLog", "ExchangeLog", "exchange_line", "log_failure", "record_request", "request_id"]
 
 _log = logging.getLogger("crosswalk.serve")
 

@@ -37,8 +37,6 @@ from crosswalk_serve.config import Config
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.requests import Incoming
 
-__all__ = ["FORMAT", "Seals"]
-
 FORMAT: Final = "crosswalk"
 """The format name of a seal in ``reasoning_details``."""
 _PREFIX: Final = "crosswalk001"

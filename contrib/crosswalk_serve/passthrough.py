@@ -32,8 +32,6 @@ from crosswalk_serve.logs import log_failure, record_request, request_id
 from crosswalk_serve.requests import Payload, read_payload
 from crosswalk_serve.routing import Route
 
-__all__ = ["Passthrough"]
-
 _OLD_EMBEDDINGS: Final = "/api/embeddings"
 """Ollama's older page, which takes one ``prompt``."""
 _EMBEDDINGS: Final = ("/api/embed", _OLD_EMBEDDINGS)

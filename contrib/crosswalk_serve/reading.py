@@ -18,8 +18,6 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service import Secret
 from crosswalk_serve.config import Config, KeyHash, Listen, Model, Target
 
-__all__ = ["load_config", "located", "read_config"]
-
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _PLACEHOLDER: Final = re.compile("\ue000(\\w+)\ue001")
 """A variable without characters that end a plain text of YAML within braces."""

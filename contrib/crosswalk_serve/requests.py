@@ -21,21 +21,11 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind, FramingError, LineTooLongError, NestingTooDeepError
 from crosswalk.service.auxiliary_requests import estimated_tokens
 from crosswalk.service.client_requests.incoming import VERSION
-from crosswalk.service.client_requests.read import Incoming, read_fields
+from crosswalk.service.client_requests.read import Incoming as Incoming, read_fields
 from crosswalk.types import dump_json, load_json
 from crosswalk.wire.fields import FieldError, Fields
 from crosswalk_serve.config import Limits
 from crosswalk_serve.http_errors import BadRequestError, Refusal
-
-__all__ = [
-    "Incoming",
-    "Payload",
-    "check_head",
-    "load_body",
-    "read_body",
-    "read_payload",
-    "read_request",
-]
 
 _DRAIN_SECONDS: Final = 5.0
 _JSON: Final = frozenset({"application/json", ""})

@@ -30,8 +30,6 @@ from crosswalk.types import (
 from crosswalk.wire import Limits
 from crosswalk_serve.config import Config, Model, Target
 
-__all__ = ["Route", "Router", "by_length", "prompt_tokens"]
-
 _ANSWER_TOKENS: Final = 4096
 """The tokens to reserve for an answer if neither the request nor the model's defaults have ``max_tokens``."""
 _NOT_DEFAULTS = ("messages", "model", "stream", "provider", "provider_options")

@@ -25,8 +25,6 @@ from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.guard import ServerConfig
 from crosswalk_serve.telemetry import forget
 
-__all__ = ["AppOf", "ends_gently", "reload", "serve", "server_config"]
-
 _log = logging.getLogger("crosswalk.serve")
 _KEEP_ALIVE = 75
 """The seconds for which an idle connection is kept, and between signs to an idle WebSocket. Load balancers close earlier."""

@@ -25,18 +25,6 @@ if TYPE_CHECKING:
 
     from crosswalk_serve.gateway import Gateway
 
-__all__ = [
-    "Conversation",
-    "Conversations",
-    "Documents",
-    "MemoryDocuments",
-    "RedisDocuments",
-    "StoreError",
-    "StoredResponses",
-    "name_of",
-    "store_is_away",
-]
-
 
 Turns = tuple[ChatMessage | ChatResponse, ...]
 

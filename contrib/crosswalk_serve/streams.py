@@ -39,8 +39,6 @@ from crosswalk_serve.answers import (
 from crosswalk_serve.http_errors import for_client
 from crosswalk_serve.http_reply import media_type
 
-__all__ = ["Relay", "StreamWriter", "error_frame", "is_native", "relayed", "written"]
-
 _NAMED: Final = (WireForm.ANTHROPIC, WireForm.OPENAI_RESPONSES)
 """The formats with names for events. The names are the events' types."""
 _USUAL: Final = frozenset(

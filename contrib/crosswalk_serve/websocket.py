@@ -37,8 +37,6 @@ from crosswalk_serve.keys import Caller
 from crosswalk_serve.requests import load_body, read_request
 from crosswalk_serve.stored_responses import Conversation, Conversations
 
-__all__ = ["ResponsesSocket"]
-
 _FORM: Final = WireForm.OPENAI_RESPONSES
 _OF_CONNECTION: Final = (
     *(b"connection", b"content-", b"expect", b"host", b"origin"),

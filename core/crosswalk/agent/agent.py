@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService
     from crosswalk.service.json_answer import AnswerType
 
-__all__ = ["Agent"]
 
 Tools: TypeAlias = ToolRunner | Iterable[Tool | Callable[..., Any]]
 """What an agent may call: a runner with its own limits, or tools and functions."""

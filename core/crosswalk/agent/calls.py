@@ -18,8 +18,6 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["calls_of", "cut_reason", "open_calls", "with_calls", "with_unique_ids"]
-
 _CUT: dict[IncompleteReason | None, str] = {
     IncompleteReason.ERROR: "error",
     IncompleteReason.CANCELLED: "cancelled",

@@ -38,8 +38,6 @@ from crosswalk.types.response import ChatResponse
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncLLMService
 
-__all__ = ["RETRIED", "AsyncChatAgent", "AsyncChatStream", "ChatAgent", "ChatConfig", "ChatStream"]
-
 
 RETRIED: Final = "crosswalk.retried"
 """A key in a delta's ``extensions``: all deltas before it are void. Its value is the number of failed attempts."""

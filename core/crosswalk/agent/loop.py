@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from crosswalk.agent.runner import ToolTracer
     from crosswalk.agent.session import ChatSession
 
-__all__ = ["AgentLoop", "Step"]
 
 Step: TypeAlias = StreamEvent | ToolStep | AgentTurn
 

@@ -17,8 +17,6 @@ from crosswalk.types.usage import UsageInfo
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
-__all__ = ["AgentTelemetry"]
-
 
 class AgentTelemetry:
     """Creates a span ``invoke_agent`` for each run and a span ``execute_tool`` for each tool that starts.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
     from crosswalk.service import LLMService
 
-__all__ = ["UsageLimits"]
-
 
 def _check_limit(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     if value is not None and (type(value) is not int or value < 1):

@@ -17,8 +17,6 @@ from crosswalk.types.json import dump_json, holds_non_finite
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["ToolError", "ToolExecutionResult", "ToolExecutionStart", "ToolOutcome"]
-
 
 class ToolError(CrosswalkError):
     """An error that a tool raises to tell the model its message, unchanged, as the result of the call."""

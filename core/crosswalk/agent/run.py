@@ -11,8 +11,6 @@ from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT, conversation
 from crosswalk.service.given import Turn
 from crosswalk.service.http.deadlines import Nested
 
-__all__ = ["AgentRun", "collect"]
-
 StepT = TypeVar("StepT", covariant=True)
 
 

@@ -31,8 +31,6 @@ from crosswalk.text import clean_message, counted
 from crosswalk.types._value import as_tuple
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["Approve", "ToolRunner"]
-
 _log = logging.getLogger("crosswalk.agent")
 
 

@@ -11,8 +11,6 @@ from crosswalk.errors import ConfigurationError
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncLLMService
 
-__all__ = ["AsyncServiceOwner", "SyncServiceOwner", "check_type"]
-
 
 def check_type(option: str, value: object, kind: Any) -> None:
     """Raise unless *value* is ``None`` or an instance of *kind*.

@@ -22,8 +22,6 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["ChatSession"]
-
 
 class ChatSession:
     """A conversation, oldest turn first, that can be saved and resumed. Pass it wherever turns are accepted.

@@ -24,8 +24,6 @@ from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["SESSION_FORMAT_VERSION"]
-
 SESSION_FORMAT_VERSION: Final = "1.0"
 """The version of a session's JSON, as ``major.minor``. A reader of a major version reads all its minor versions."""
 

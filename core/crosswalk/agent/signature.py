@@ -18,8 +18,6 @@ from crosswalk.schemas.metadata import read_metadata, refuse_field_as_default
 from crosswalk.structured import Schema, SchemaDefinitionError
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["ToolContext", "ToolDefinitionError"]
-
 D = TypeVar("D", covariant=True)
 
 _RESERVED: Final = frozenset({"self", "NOTHING"})

@@ -11,8 +11,6 @@ from contextvars import ContextVar
 
 import attrs
 
-__all__ = ["ToolSlot", "ToolSlots"]
-
 _LATE_THREADS_PER_SLOT = 4  # threads that may run past their time limit
 
 

@@ -23,9 +23,6 @@ from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Turn
 from crosswalk.types.json import load_json
 
-__all__ = ["DirectoryStore", "SQLiteStore", "SessionConflictError", "SessionStore"]
-
-
 _MAX_NAME_LENGTH = 200
 """So many characters of an id, as it is written there, the name of a file has at most."""
 

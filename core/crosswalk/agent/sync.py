@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncEventStream, SyncLLMService
     from crosswalk.service.json_answer import AnswerType
 
-__all__ = ["SyncAgent", "SyncAgentRun"]
 
 _T = TypeVar("_T")
 

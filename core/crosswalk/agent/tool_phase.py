@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from crosswalk.agent.runner import Approve, ToolRunner, ToolTracer
     from crosswalk.agent.tools import ToolRegistry
 
-__all__ = ["ToolPhase", "ToolStep", "is_final_call", "is_final_result"]
 
 ToolStep: TypeAlias = ToolExecutionStart | ToolExecutionResult
 

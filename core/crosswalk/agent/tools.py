@@ -25,8 +25,6 @@ from crosswalk.text import brief, short_repr
 from crosswalk.types.json import FrozenObject, as_frozen_object
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["Tool", "ToolRegistry", "final_answer", "tool"]
-
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 

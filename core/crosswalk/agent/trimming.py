@@ -16,8 +16,6 @@ from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Group", "Trimming", "estimated_tokens", "keep_tokens", "keep_turns"]
-
 Group: TypeAlias = tuple[Turn, ...]
 """Turns that stay together: a message, or an answer with the results of its calls."""
 

@@ -21,8 +21,6 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["AgentError", "AgentOutcome", "AgentResponse", "AgentTurn"]
-
 
 class AgentOutcome(StrEnum):
     """How a run ended: a closed set."""

@@ -11,8 +11,6 @@ from crosswalk.codec import to_json
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError
 
-__all__ = ["report", "run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask once. The exit status tells of an answer that failed or was interrupted.

@@ -19,8 +19,6 @@ from crosswalk.service import SyncLLMService, UnsupportedRequestError
 from crosswalk.text import counted
 from crosswalk.types.message import ChatMessage, Role
 
-__all__ = ["run"]
-
 _COMMANDS: Final = "commands: /system [TEXT], /retry, /save [FILE], /quit; // begins a message with /"
 
 

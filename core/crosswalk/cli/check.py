@@ -32,8 +32,6 @@ from crosswalk.testing.problems import KnownException, Problem, by_cause, read_e
 from crosswalk.testing.unproven import unproven
 from crosswalk.text import counted
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Check every capture and every pair, and write the problems, with a total after each folder.

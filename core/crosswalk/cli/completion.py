@@ -8,8 +8,6 @@ from crosswalk.cli.arguments.parser import whole_parser
 from crosswalk.cli.terminal import OK, write_text
 from crosswalk.plugin.registry import registry
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the script for a shell. It knows commands, options, their values, files, and the providers installed now."""

@@ -21,8 +21,6 @@ from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.registry import registry
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Convert every answer that *arguments* names.

@@ -27,8 +27,6 @@ from crosswalk.testing.faults import Slow
 from crosswalk.testing.perturbation import show_path
 from crosswalk.testing.replay import ReplayServer
 
-__all__ = ["run"]
-
 _RECORDINGS: Final = Path(__file__).parent / "recordings"
 _MODELS: Final = {"ollama": "tiny-go", "vllm": "tiny"}
 _PROMPT: Final = "Please answer. mode:think."

@@ -27,8 +27,6 @@ from crosswalk.testing.changes import shown
 from crosswalk.text import counted
 from crosswalk.types.json import load_json
 
-__all__ = ["run"]
-
 _MOST_LINES: Final = 20
 """The most differences of one capture that are shown; all of them are counted."""
 

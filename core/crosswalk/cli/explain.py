@@ -25,8 +25,6 @@ from crosswalk.text import counted
 from crosswalk.types.json import dump_json
 from crosswalk.wire.limits import DEFAULT
 
-__all__ = ["run"]
-
 _LONGEST_VALUE: Final = 40
 _HEADINGS: Final = ("event", "wire", "value", "where", "how")
 _EXTENSIONS: Final = "metadata.extensions."

@@ -16,8 +16,6 @@ from crosswalk.cli.terminal import OutputError, UsageError
 from crosswalk.plain_errors import CrosswalkError, PluginError
 from crosswalk.plugin.installed import Point, installed_points
 
-__all__ = ["GROUP", "InstalledCommand", "installed_commands"]
-
 GROUP: Final = "crosswalk.commands"
 OPTIONAL: Final = {
     "batch": "map large logs to columns, in several processes",

@@ -13,8 +13,6 @@ from typing import Final
 
 from crosswalk.cli.terminal import harmless, write_text
 
-__all__ = ["write_table"]
-
 _WIDEST: Final = 120
 """The widest cell, in characters, that widens its column in a file or a pipe. A heading is never wider."""
 _GAP: Final = 3

@@ -26,8 +26,6 @@ from crosswalk.testing.drafting import draft_statement
 from crosswalk.testing.statements import statement_file
 from crosswalk.version import __version__
 
-__all__ = ["project_files", "run"]
-
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 _LONGEST_NAME: Final = 60
 _CAPTURES: Final = PurePosixPath("tests/captures")

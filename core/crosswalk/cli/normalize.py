@@ -16,8 +16,6 @@ from crosswalk.codec.writing import to_json
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.plugin.registry import registry
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Map every answer that *arguments* names.

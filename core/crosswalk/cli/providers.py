@@ -12,8 +12,6 @@ from crosswalk.cli.terminal import OK, write_json
 from crosswalk.errors import PluginError
 from crosswalk.plugin.registry import ProviderEntry, registry
 
-__all__ = ["run"]
-
 _HEADINGS = ("provider", "title", "state")
 _LONG_HEADINGS = (*_HEADINGS, "distribution", "endpoints", "speaks too", "asks")
 

@@ -27,8 +27,6 @@ from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.limits import DEFAULT
 
-__all__ = ["run"]
-
 _MOST_BYTES: Final = DEFAULT.total_bytes
 
 

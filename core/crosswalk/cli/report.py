@@ -30,8 +30,6 @@ from crosswalk.records import Exchange, with_facts
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["HEADINGS", "by_count", "figures_of", "notes_of", "run"]
-
 _REPEATING: Final = {"claude_code"}
 """The layouts of logs that copy earlier answers into another file, with their ids."""
 _NAMED: Final = 10

@@ -23,8 +23,6 @@ from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.corpus import Corpus
 
-__all__ = ["run"]
-
 _OWN = Path("tests/captures")
 
 

@@ -11,25 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from crosswalk.text import HARMFUL_IN_JSON, escaped, harmless
-
-__all__ = [
-    "EXIT_STATUS",
-    "FAILED",
-    "INTERRUPTED",
-    "OK",
-    "PIPE_CLOSED",
-    "USAGE",
-    "OutputError",
-    "UsageError",
-    "WorkerError",
-    "close_quietly",
-    "harmless",
-    "say",
-    "write_json",
-    "write_text",
-]
-
+from crosswalk.text import HARMFUL_IN_JSON, escaped, harmless as harmless
 
 OK: Final = 0
 """All went well."""

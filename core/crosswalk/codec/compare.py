@@ -17,8 +17,6 @@ from crosswalk.types.metadata import Provenance, ResponseMetadata
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["ABSENT", "Absent", "Difference", "differences"]
-
 
 class Absent(Enum):
     """The type of :data:`ABSENT`."""

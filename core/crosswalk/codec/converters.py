@@ -20,9 +20,6 @@ from crosswalk.codec.problems import cannot
 from crosswalk.codec.unions import add_unions
 from crosswalk.types.json import dump_json, load_json
 
-__all__ = ["CanonicalConverter", "configure_converter", "converter", "from_json", "transform_error"]
-
-
 T = TypeVar("T")
 
 

@@ -31,18 +31,6 @@ from crosswalk.types.segment import CitationRef, SafetyAnnotation, Segment
 from crosswalk.types.tools import ToolCall, ToolCallDelta
 from crosswalk.types.usage import Cost, UsageDetails, UsageInfo
 
-__all__ = [
-    "CANONICAL",
-    "RAW",
-    "TAGS",
-    "Key",
-    "is_canonical_enum",
-    "key_of",
-    "layout",
-    "union_members",
-    "without_none",
-]
-
 TAGS: Final[dict[type, str]] = {
     TextPart: "text",
     ImagePart: "image",

@@ -25,18 +25,6 @@ from crosswalk.text import json_type_name
 from crosswalk.types.json import FrozenObject, plain_view
 from crosswalk.types.raw import RawEvents
 
-__all__ = [
-    "LISTS",
-    "Read",
-    "add_collections",
-    "add_leaves",
-    "either",
-    "has_fields",
-    "json_word",
-    "made_of",
-    "origin_of",
-]
-
 Read: TypeAlias = Callable[[Any, Any], Any]
 """A hook of cattrs that makes a value of decoded JSON and of its type."""
 

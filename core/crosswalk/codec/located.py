@@ -15,8 +15,6 @@ from crosswalk.codec.layout import key_of
 from crosswalk.codec.problems import MissingKey, Problem, Refused, TooDeep, step
 from crosswalk.errors import CanonicalJSONError
 
-__all__ = ["problems_in"]
-
 
 def problems_in(error: Exception) -> list[Problem]:
     """Return every problem that cattrs found, in the order of the fields, with its path from the root of the document."""

@@ -19,8 +19,6 @@ from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import OPENAI_COUNTS, OPENAI_DETAILS, UsageInfo
 
-__all__ = ["add_classes", "is_canonical"]
-
 _Object: TypeAlias = dict[str, Any]
 _Write: TypeAlias = Callable[[Any], Any]
 

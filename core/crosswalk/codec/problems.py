@@ -12,8 +12,6 @@ import attrs
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.text import json_type_name
 
-__all__ = ["MissingKey", "Problem", "Refused", "TooDeep", "cannot", "shortened", "step"]
-
 _LONGEST_QUOTE = 40
 
 

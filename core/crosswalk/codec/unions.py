@@ -23,8 +23,6 @@ from crosswalk.codec.leaves import LISTS, Read, either, has_fields, json_word, o
 from crosswalk.codec.problems import Problem
 from crosswalk.text import json_type_name
 
-__all__ = ["add_unions", "json_types"]
-
 
 def add_unions(converter: BaseConverter) -> None:
     """Teach *converter* to read and write unions."""

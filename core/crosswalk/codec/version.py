@@ -8,8 +8,6 @@ from crosswalk.codec.problems import Problem, shortened
 from crosswalk.lazy import pattern
 from crosswalk.text import json_type_name
 
-__all__ = ["FORMAT_VERSION"]
-
 FORMAT_VERSION: Final = "1.0"
 """The version of the canonical JSON that is written, as ``major.minor``.
 

@@ -15,8 +15,6 @@ from crosswalk.codec.problems import cannot, step
 from crosswalk.plain_errors import CanonicalJSONError
 from crosswalk.types.json import dump_json, holds_non_finite, load_json
 
-__all__ = ["to_json", "to_jsonable"]
-
 _DEEPEST: Final = 254  # what orjson writes
 _WIDE: Final = 14_284  # bits of the numbers of 4300 digits and more, which Python does not write
 

@@ -26,8 +26,6 @@ from crosswalk.types.segment import SegmentType
 from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.wire import messages as wire
 
-__all__ = ["MessagesWriter"]
-
 _TYPE_OF: Final = {piece.leaf: type for type, piece in wire.PIECES.items()}
 """The type of the piece that brings each leaf."""
 _LATE: Final = ("content", *wire.AT_END)

@@ -10,16 +10,6 @@ from typing import Any, Final
 
 import orjson
 
-__all__ = [
-    "INVALID_JSON",
-    "CallIDs",
-    "JSONObjectText",
-    "as_input",
-    "input_of",
-    "is_cut_input",
-    "is_same_object",
-]
-
 INVALID_JSON: Final = "INVALID_JSON"
 """The key of arguments that are not a JSON object, for a format that takes an object only. Anthropic advises it."""
 

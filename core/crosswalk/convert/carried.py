@@ -27,8 +27,6 @@ from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 
-__all__ = ["MEMBER", "BodyOf", "carried", "member_of", "reader_of", "without_member"]
-
 MEMBER: Final = "crosswalk"
 """The name of the member, at the top of a body."""
 _VERSION: Final = 1

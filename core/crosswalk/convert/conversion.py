@@ -38,8 +38,6 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.wire.limits import Limits
 
-__all__ = ["Conversion", "LossPolicy", "convert", "error_body"]
-
 T = TypeVar("T")
 W = TypeVar("W", bound=Writer)
 
@@ -260,4 +258,5 @@ def heading_of(
 
 
 def known_registry(registry: Registry | None) -> Registry:
+    """*registry*, or the one of this process for ``None``."""
     return default_registry if registry is None else registry

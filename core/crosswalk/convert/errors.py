@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from crosswalk.errors import CrosswalkError
 
-__all__ = ["ConversionError", "FoldingError"]
-
 
 class ConversionError(CrosswalkError, ValueError):
     """An unknown form, or a value that cannot be written as JSON."""

@@ -9,15 +9,6 @@ from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.text import clean_message
 from crosswalk.wire import gemini, messages, responses
 
-__all__ = [
-    "anthropic_error",
-    "error_status",
-    "gemini_error",
-    "ollama_error",
-    "openai_error",
-    "response_error",
-]
-
 _INVALID: Final = "invalid_request_error"
 _USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
     ErrorKind.RATE_LIMIT: (429, "rate_limit_exceeded", None),

@@ -47,8 +47,6 @@ from crosswalk.wire.fields import FieldError, Fields
 from crosswalk.wire.responses import ITEMS, ItemRole
 from crosswalk.wire.responses_request import call_item, input_part, read_part
 
-__all__ = ["FoldedMessage", "fold", "unfold"]
-
 ConversationItem: TypeAlias = ResponseInputItem | ResponseOutputItem
 
 _BESIDE: Final = (

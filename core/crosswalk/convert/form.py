@@ -8,8 +8,6 @@ from typing import Self
 from crosswalk.convert.errors import ConversionError
 from crosswalk.wire.options import FORMATS
 
-__all__ = ["WireForm"]
-
 
 class WireForm(StrEnum):
     """A form that clients understand, by the name that ``crosswalk convert --to`` takes."""

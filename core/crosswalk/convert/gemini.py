@@ -22,8 +22,6 @@ from crosswalk.types.segment import CitationRef, SegmentType
 from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import gemini as wire
 
-__all__ = ["GeminiWriter"]
-
 _TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING)
 
 

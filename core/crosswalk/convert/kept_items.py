@@ -11,8 +11,6 @@ from crosswalk.convert.writer import Event
 from crosswalk.types.merge import copy_json
 from crosswalk.wire.responses import ITEMS, ItemRole
 
-__all__ = ["KeptItems"]
-
 _EMPTY: Final[Mapping[str, Event]] = {
     "message": {"role": "assistant", "content": []},
     "reasoning": {"summary": []},

@@ -21,8 +21,6 @@ from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["losses", "losses_beside"]
-
 _NOT_SAID: Final = (Provenance.SYNTHETIC, Provenance.ABSENT)
 
 

@@ -20,8 +20,6 @@ from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import SegmentType
 from crosswalk.wire import ollama as wire
 
-__all__ = ["OllamaChatWriter", "OllamaGenerateWriter"]
-
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 

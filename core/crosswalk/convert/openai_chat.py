@@ -30,8 +30,6 @@ from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
 from crosswalk.wire import chat as wire
 
-__all__ = ["ChatWriter", "Choice"]
-
 _FIELD: Final = first_words(wire.FIELDS)
 _TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
 

@@ -15,8 +15,6 @@ from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import SegmentType
 from crosswalk.wire import chat as wire
 
-__all__ = ["CompletionsWriter"]
-
 _WORDS: Final = {
     word: meaning for word, meaning in wire.WRITTEN.items() if meaning is not FinishReason.TOOL_CALLS
 }

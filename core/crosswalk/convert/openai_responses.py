@@ -41,7 +41,6 @@ from crosswalk.wire.responses import (
 if TYPE_CHECKING:
     from crosswalk.responses.reading import OnUnknown
 
-__all__ = ["ResponsesWriter"]
 
 _NEWS: Final = ("output", "type", "sequence_number", "obfuscation")
 """Stored data that are not fields of the response: its items, and the further fields of events."""

@@ -14,8 +14,6 @@ from crosswalk.types.message import ChatMessage
 from crosswalk.types.segment import Annotation, Segment, SegmentType
 from crosswalk.types.tools import CallKind, ToolCall
 
-__all__ = ["CallPiece", "Parts", "Piece", "pieces_of"]
-
 
 @attrs.frozen
 class CallPiece:

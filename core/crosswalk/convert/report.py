@@ -11,10 +11,7 @@ import orjson
 
 from crosswalk.convert.errors import ConversionError
 from crosswalk.convert.form import WireForm
-from crosswalk.convert.rules import UNNAMED, Grade, LossReason, LossRule
-
-__all__ = ["ConversionReport", "DangerousLossError", "Grade", "Loss", "LossReason", "LossRule"]
-
+from crosswalk.convert.rules import UNNAMED, Grade as Grade, LossReason as LossReason, LossRule as LossRule
 
 _WORDS = {
     LossReason.DROPPED: "has no place",

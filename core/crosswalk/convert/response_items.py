@@ -9,8 +9,6 @@ from crosswalk.convert.source import put_back
 from crosswalk.convert.writer import Event
 from crosswalk.wire.responses import ITEMS, PARTS, ItemRole
 
-__all__ = ["HeldCall", "OpenItem", "OpenPart"]
-
 
 @attrs.define(eq=False)
 class OpenPart:

@@ -23,8 +23,6 @@ from crosswalk.wire.responses import (
     WireItem,
 )
 
-__all__ = ["action_item", "annotation_of", "repeated", "server_item", "usage_of"]
-
 
 def server_item(piece: Piece, new_id: Callable[[str], str]) -> Event | None:
     """Return *piece* as its original item, or as a generated image, or ``None`` if it is neither.

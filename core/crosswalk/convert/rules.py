@@ -13,13 +13,11 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.codec.problems import step
-from crosswalk.mapping.unread import ENVELOPE
+from crosswalk.mapping.unread import ENVELOPE as ENVELOPE
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.tools import ToolCall
-
-__all__ = ["ENVELOPE", "RULES", "UNNAMED", "Grade", "LossReason", "LossRule", "rule_of"]
 
 
 class LossReason(StrEnum):

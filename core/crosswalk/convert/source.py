@@ -13,8 +13,6 @@ from crosswalk.convert.form import WireForm
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire import chat as chat_wire, gemini as gemini_wire, responses as responses_wire
 
-__all__ = ["form_of_body", "put_back", "source_form", "without_place"]
-
 
 def form_of_body(body: Any) -> WireForm | None:
     """Return the form of a whole *body* by the guarantees of its API, or ``None`` if it matches no form."""

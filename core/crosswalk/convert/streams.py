@@ -37,8 +37,6 @@ from crosswalk.types.json import EMPTY_OBJECT
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["ConvertedStream", "StreamConverter", "convert_stream"]
-
 T = TypeVar("T")
 W = TypeVar("W", bound=Writer)
 

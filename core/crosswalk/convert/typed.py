@@ -25,7 +25,6 @@ from crosswalk.types.response import ChatResponse
 if TYPE_CHECKING:
     from crosswalk.responses.events import ResponseStreamEvent
 
-__all__ = ["from_events", "from_response", "to_chat_completion", "to_events", "to_response"]
 
 _FORM = WireForm.OPENAI_RESPONSES
 

@@ -22,19 +22,6 @@ from crosswalk.types.merge import PIECES, Arrays, merge
 from crosswalk.types.segment import CitationRef
 from crosswalk.types.usage import UsageInfo
 
-__all__ = [
-    "TIERS",
-    "Event",
-    "Heading",
-    "Writer",
-    "first_words",
-    "json_of",
-    "logprobs_of",
-    "named_frame",
-    "unnamed_frame",
-    "url_citation",
-]
-
 Event: TypeAlias = dict[str, Any]
 """An event of a stream, or an object in one."""
 

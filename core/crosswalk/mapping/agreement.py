@@ -13,8 +13,6 @@ from crosswalk.types._value import altered
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["agreed", "as_guessed"]
-
 
 def agreed(
     candidates: Iterable[str],

@@ -18,8 +18,6 @@ from crosswalk.types.json import dump_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import Segment, SegmentType
 
-__all__ = ["Block", "Blocks", "Texts"]
-
 
 class Texts:
     """Yields the texts of an answer, and separates consecutive texts of the same type if they are of different blocks."""

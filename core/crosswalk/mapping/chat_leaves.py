@@ -13,8 +13,6 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageDetails
 from crosswalk.wire import chat as wire
 
-__all__ = ["accept_count_at", "accept_details", "take_arguments", "take_same_at", "take_text"]
-
 SEVERAL_PATHS: Final = tuple(name for name, path in wire.COUNTS.items() if "." in path)
 """The counts with different paths on some servers."""
 _WRITTEN: Final = {**wire.COUNTS, **wire.DETAILS}

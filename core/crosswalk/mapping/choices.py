@@ -14,8 +14,6 @@ from crosswalk.types.merge import same_json
 from crosswalk.types.segment import SegmentType
 from crosswalk.wire.chat import SPEECH
 
-__all__ = ["Choices", "Echo", "speaking_part", "take_beside"]
-
 
 class Choices:
     """The state of choices, apart from their content.

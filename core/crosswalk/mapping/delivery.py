@@ -22,8 +22,6 @@ from crosswalk.types.merge import PIECES, Arrays, merge
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Delivery", "has_only_its_end", "has_output", "texts_of"]
-
 _TEXT = SegmentType.TEXT
 
 

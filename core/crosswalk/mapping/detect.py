@@ -18,8 +18,6 @@ from crosswalk.wire.framing import is_done
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.sniff import SniffingDecoder
 
-__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect", "envelope_of", "fault_of", "nameable"]
-
 LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
 

@@ -13,8 +13,6 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Dialect", "DialectFamily", "event_type", "unknown_event"]
-
 
 class Dialect(Protocol):
     """A family of wire formats: the mapping hooks as methods, which need no ``@hookimpl``.

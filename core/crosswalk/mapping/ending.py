@@ -17,8 +17,6 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.segment import Segment
 
-__all__ = ["final_deltas", "missing", "note_end", "take_end"]
-
 _STOP: Final = FinishReason.STOP  # an enum's members are slow to look up
 _TOOL_CALLS: Final = FinishReason.TOOL_CALLS
 # Of two ends of one choice, the later in this list counts: the one further from a whole answer.

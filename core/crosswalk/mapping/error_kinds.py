@@ -9,8 +9,6 @@ from typing import Final
 from crosswalk.errors import ErrorKind
 from crosswalk.lazy import pattern
 
-__all__ = ["RETRYABLE", "classify"]
-
 RETRYABLE: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER})
 """The kinds of errors that may be gone when the same request is sent again."""
 

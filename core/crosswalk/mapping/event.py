@@ -28,7 +28,6 @@ from crosswalk.wire.events import load_event
 if TYPE_CHECKING:
     from pathlib import PurePath
 
-__all__ = ["EventMapper", "Unknown", "may_hold_empty"]
 
 Unknown: TypeAlias = Literal["raise", "keep"]
 Mapped: TypeAlias = tuple[UsageInfo | None, dict[str, Any]]

@@ -13,7 +13,7 @@ import orjson
 
 from crosswalk.errors import ErrorInfo, ErrorKind, FramingError, MappingError, PluginError
 from crosswalk.lazy import pattern
-from crosswalk.mapping.error_kinds import RETRYABLE, classify
+from crosswalk.mapping.error_kinds import RETRYABLE, classify as classify
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.error_segment import error_segment
@@ -22,8 +22,6 @@ from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import is_done
 from crosswalk.wire.limits import Limits
 from crosswalk.wire.sniff import SniffingDecoder
-
-__all__ = ["classify", "error_delta", "error_info", "refined", "take_error"]
 
 
 def error_info(

@@ -17,7 +17,6 @@ from crosswalk.types.response import ChatResponse
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["log_failure", "log_response", "log_unknown", "quietly"]
 
 _is_quiet: ContextVar[bool] = ContextVar("crosswalk.mapping.quiet", default=False)
 

@@ -7,8 +7,6 @@ from typing import Any, Final
 from crosswalk.plugin.take import accept_array, is_number, leave_mistyped
 from crosswalk.types.logprob import TokenLogprob, token_logprob
 
-__all__ = ["accept_legacy_logprobs", "accept_logprobs", "logprob_of"]
-
 
 def accept_logprobs(
     container: dict[str, Any],

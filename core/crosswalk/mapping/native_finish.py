@@ -13,8 +13,6 @@ from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import PAUSES, FinishReason
 
-__all__ = ["NATIVE", "native_end"]
-
 NATIVE: Final = "native_finish_reason"
 """The keys of the word in OpenRouter's answers and in services in front of it."""
 

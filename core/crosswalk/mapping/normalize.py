@@ -42,12 +42,6 @@ from crosswalk.wire.limits import DEFAULT, Limits
 if TYPE_CHECKING:
     from crosswalk.stream.replay import StreamingChatResponse
 
-__all__ = [
-    "DeltaStream",
-    "anormalize_stream",
-    "normalize",
-    "normalize_stream",
-]
 
 Chunk = bytes | bytearray | memoryview | Mapping[str, Any] | Dumpable
 Body = Chunk | str | list[Any] | tuple[Any, ...]

@@ -62,8 +62,6 @@ if TYPE_CHECKING:
 else:
     ids = later("crosswalk.plugin.way_back")
 
-__all__ = ["OpenAIChatDialect"]
-
 
 class OpenAIChatDialect:
     """The hooks for ``/v1/chat/completions`` and ``/v1/completions``, whole and streamed.

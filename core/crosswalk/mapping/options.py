@@ -13,8 +13,6 @@ from crosswalk.text import Redact
 from crosswalk.types.response import new_id, now
 from crosswalk.wire.limits import DEFAULT, Limits
 
-__all__ = ["ReaderOptions"]
-
 Timer: TypeAlias = Callable[[], float]
 
 

@@ -51,8 +51,6 @@ from crosswalk.wire.framing import Frame, is_done
 from crosswalk.wire.sniff import SniffingDecoder
 from crosswalk.wire.surrogates import REPLACEMENT, HalfBuffer, HeldEvent, mend_halves
 
-__all__ = ["Reader"]
-
 
 class Reader:
     """Reads one answer of one provider.

@@ -12,8 +12,6 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 
-__all__ = ["redact_delta", "redact_error", "redact_response"]
-
 
 def redact_response(response: ChatResponse, redact: Redact) -> ChatResponse:
     """Return *response* with its identity, its finish words and its errors redacted.

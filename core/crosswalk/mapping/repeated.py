@@ -12,8 +12,6 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, may_repeat_keys
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["keep_repeated_keys"]
-
 _FEW_CALLS: Final = 8
 """Up to so many arguments are looked for one by one in the event's bytes, which is faster than to parse it once more."""
 _MOST_MISSES: Final = 16

@@ -15,8 +15,6 @@ from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import is_indexed, same_json
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["DetachedLogprobs", "read_alone"]
-
 
 def read_alone(
     events: EventMapper,

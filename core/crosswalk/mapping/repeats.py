@@ -30,8 +30,6 @@ from crosswalk.types.segment import SegmentType
 from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Repeats"]
-
 _loads: Final = orjson.loads
 _dumps: Final = orjson.dumps
 _TEXT: Final = SegmentType.TEXT

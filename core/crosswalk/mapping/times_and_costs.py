@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 else:
     decimal = later("decimal")
 
-__all__ = ["look_at_cost", "look_at_time", "time_of"]
 
 _TICK: Final = -10  # as a power of ten
 _MOST: Final = 10**22  # a million million dollars in ticks

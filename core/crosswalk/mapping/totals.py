@@ -10,8 +10,6 @@ from crosswalk.plugin.state import MappingState
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Totals"]
-
 
 @attrs.define(eq=False, repr=False)
 class _Prompt:

@@ -10,8 +10,6 @@ from crosswalk.types.choice import Choice
 from crosswalk.types.response import counted_tokens
 from crosswalk.types.segment import Segment, SegmentType
 
-__all__ = ["ENVELOPE", "is_unread"]
-
 ENVELOPE: Final = frozenset(
     {
         "created", "created_at", "completed_at", "done", "done_reason", "eval_duration", "id", "index", "load_duration",

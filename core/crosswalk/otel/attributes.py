@@ -9,8 +9,6 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["otel_attributes", "otel_error_type", "otel_provider_name"]
-
 AttributeValue: TypeAlias = str | int | float | tuple[str, ...]
 
 _WORD = re.compile(r"[A-Za-z][\w.-]{0,63}")

@@ -11,8 +11,6 @@ from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["otel_output_messages"]
-
 
 def otel_output_messages(response: ChatResponse) -> list[dict[str, Any]]:
     """Return the model's output, a message for each choice, for ``gen_ai.output.messages``. It is content that few may see.

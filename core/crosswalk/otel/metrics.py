@@ -12,7 +12,6 @@ from crosswalk.version import __version__
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
 
-__all__ = ["SCHEMA_URL", "ClientMetrics"]
 
 SCHEMA_URL: Final = "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
 """The edition of the conventions whose names are used, from their repository's ``model/manifest.yaml``."""

@@ -11,8 +11,6 @@ import orjson
 
 from crosswalk.types.choice import Call
 
-__all__ = ["ToolCalls"]
-
 
 class ToolCalls:
     """Finds the tool calls of one choice by what the provider says of them.

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from crosswalk.plugin.info import ProviderInfo, Recognition
     from crosswalk.plugin.state import MappingState
 
-__all__ = ["PROJECT", "ProviderHooks", "hookimpl", "hookspec", "requests_of"]
 
 PROJECT = "crosswalk"
 

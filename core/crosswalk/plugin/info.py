@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 
 from crosswalk.lazy import later
-from crosswalk.plugin.way_back import ServerTool, WayBack
+from crosswalk.plugin.way_back import ServerTool as ServerTool, WayBack as WayBack
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.wire.framing import CustomFraming
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 else:  # reading answers needs neither
     ids, signed = later("crosswalk.plugin.way_back"), later("crosswalk.plugin.signed")
 
-__all__ = [
-    "API", "API_MINOR", "Access", "LogprobReader", "Path", "ProviderInfo", "Recognition", "ServerTool", "WayBack",
-]  # fmt: skip
 
 API: Final = 1
 """The major version of the plugin API: the hooks, and the names of ``crosswalk.plugins``.

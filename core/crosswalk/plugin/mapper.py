@@ -21,8 +21,6 @@ from crosswalk.types.usage import UsageInfo
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.sniff import SniffingDecoder
 
-__all__ = ["HOOKS", "Mapper", "check_info", "implements", "is_cancellation", "is_wrapper", "resolve"]
-
 Hook: TypeAlias = Callable[..., Any]
 
 HOOKS: dict[str, tuple[str, ...]] = {

@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-__all__ = [
-    "DISABLED_VARIABLE",
-    "ENTRY_POINT_GROUP",
-    "ProviderEntry",
-    "Registry",
-    "Signs",
-    "providers",
-    "registry",
-]
-
 ENTRY_POINT_GROUP = "crosswalk.providers"
 """The entry-point group in which distributions register providers. The name of an entry is the provider id."""
 DISABLED_VARIABLE = "CROSSWALK_DISABLED_PLUGINS"

@@ -27,7 +27,6 @@ from crosswalk.plugin.mapper import (
 if TYPE_CHECKING:
     from crosswalk.plugin.info import ProviderInfo
 
-__all__ = ["OURS", "is_ours", "resolved", "resolved_or_shipped"]
 
 OURS = "crosswalk-llm"
 """The distribution of the shipped providers. It is not ``crosswalk``, which is an unrelated project on PyPI."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-__all__ = ["Sign", "Signed"]
-
 
 @attrs.frozen
 class Signed:

@@ -28,8 +28,6 @@ from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta, arguments_delta
 from crosswalk.types.usage import Cost, UsageDetails, UsageInfo, later_usage, usage_of
 
-__all__ = ["End", "MappingState"]
-
 T = TypeVar("T")
 
 _ABSENT: Final = Provenance.ABSENT  # members of an enum are slow to look up

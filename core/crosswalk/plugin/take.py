@@ -22,34 +22,6 @@ from typing import Any, Final, TypeVar
 from crosswalk.errors import WireTypeError
 from crosswalk.types.merge import same_json
 
-__all__ = [
-    "accept_array",
-    "accept_boolean",
-    "accept_count",
-    "accept_integer",
-    "accept_number",
-    "accept_object",
-    "accept_objects",
-    "accept_string",
-    "is_number",
-    "leave_mistyped",
-    "look_at",
-    "look_at_count",
-    "require_object",
-    "take_array",
-    "take_boolean",
-    "take_count",
-    "take_integer",
-    "take_number",
-    "take_object",
-    "take_objects",
-    "take_same",
-    "take_string",
-    "take_strings",
-    "take_whole",
-    "wrong_type",
-]
-
 T = TypeVar("T")
 
 _LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and real counts are far smaller

@@ -7,8 +7,6 @@ from typing import Final
 
 import attrs
 
-__all__ = ["CallIds", "ServerTool", "WayBack"]
-
 
 @attrs.frozen
 class ServerTool:

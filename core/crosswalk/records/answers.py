@@ -14,8 +14,6 @@ from crosswalk.records.paths import verdict_of
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 
-__all__ = ["Answer", "answer_of", "plain_body"]
-
 
 class Answer(NamedTuple):
     """An answer in a log.

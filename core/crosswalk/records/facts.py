@@ -21,8 +21,6 @@ from crosswalk.types.metadata import Provenance, ResponseMetadata, as_provenance
 from crosswalk.types.response import ChatResponse, counted_tokens, now
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of", "stated_response", "with_facts"]
-
 VENDORS: Final[Mapping[str, str]] = {
     "aws": "bedrock",
     "aws_bedrock": "bedrock",

@@ -31,8 +31,6 @@ from crosswalk.plain_errors import ConfigurationError
 from crosswalk.records.paths import Condition, Field, Path, parse_condition, parse_field, parse_path
 from crosswalk.types.json import load_json
 
-__all__ = ["FIELDS", "Layout", "layout_of", "layout_of_lines", "layouts", "load_layout", "with_fields"]
-
 FIELDS: Final = (
     "id", "created", "ended", "latency", "provider", "vendor", "model", "status", "request", "response",
     "response_base64", "error", "tags", "cost", "cost_source", "session", "user", "trace_id", "is_finish_unknown",

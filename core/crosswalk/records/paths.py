@@ -8,8 +8,6 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-__all__ = ["Path", "look_up", "parse_path"]
-
 Path: TypeAlias = tuple[str, ...]
 """The keys that lead from the object of a line to a value."""
 

@@ -19,8 +19,6 @@ from crosswalk.text import brief, json_type_name
 from crosswalk.types.json import load_json
 from crosswalk.wire.limits import MIB
 
-__all__ = ["BadRecord", "Line", "Record", "read_entry", "read_record", "read_records", "record_lines"]
-
 _LONGEST: Final = 256 * MIB
 _BOM: Final = b"\xef\xbb\xbf"
 _NOTHING: Final[Mapping[str, Path]] = MappingProxyType({})

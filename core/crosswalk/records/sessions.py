@@ -18,7 +18,6 @@ from crosswalk.types.json import dump_json, load_json
 if TYPE_CHECKING:
     from crosswalk.records.reading import Line
 
-__all__ = ["exchange_lines", "is_session"]
 
 _Object: TypeAlias = dict[str, Any]
 

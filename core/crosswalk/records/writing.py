@@ -13,8 +13,6 @@ from typing import Any, Final
 from crosswalk.types.json import dump_json
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["append_line", "record_line"]
-
 _APPENDING: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 

@@ -5,15 +5,6 @@ from typing import ClassVar, Literal, TypeAlias
 from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.types.json import FrozenObject
 
-__all__ = [
-    "Annotation",
-    "AnnotationContainerFileCitation",
-    "AnnotationFileCitation",
-    "AnnotationFilePath",
-    "AnnotationURLCitation",
-    "UnknownAnnotation",
-]
-
 
 @record
 class AnnotationFileCitation(Record):

@@ -10,8 +10,6 @@ from crosswalk.responses.annotations import AnnotationFileCitation, AnnotationUR
 from crosswalk.responses.errors import ResponsesValueError
 from crosswalk.text import brief, harmless, short_repr
 
-__all__ = ["Chunk", "CitationAnnotation"]
-
 CitationAnnotation: TypeAlias = AnnotationFileCitation | AnnotationURLCitation
 """A citable source. Sources are equal, with equal hashes, if they cite the same place."""
 

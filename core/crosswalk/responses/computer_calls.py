@@ -6,25 +6,6 @@ from crosswalk.responses.item import Item
 from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.responses.vocabulary import ComputerCallOutputStatus, ItemStatus
 
-__all__ = [
-    "Click",
-    "ComputerAction",
-    "DoubleClick",
-    "Drag",
-    "DragPath",
-    "Keypress",
-    "Move",
-    "ResponseComputerToolCall",
-    "ResponseComputerToolCallOutputItem",
-    "ResponseComputerToolCallOutputScreenshot",
-    "SafetyCheck",
-    "Screenshot",
-    "Scroll",
-    "Type",
-    "UnknownComputerAction",
-    "Wait",
-]
-
 
 @record
 class Click(Record):

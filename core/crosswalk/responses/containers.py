@@ -4,24 +4,6 @@ from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.records import Record, Unknown, record
 
-__all__ = [
-    "CodeInterpreterContainer",
-    "ContainerAuto",
-    "ContainerNetworkPolicyAllowlist",
-    "ContainerNetworkPolicyDisabled",
-    "ContainerNetworkPolicyDomainSecret",
-    "ContainerReference",
-    "InlineSkill",
-    "InlineSkillSource",
-    "LocalEnvironment",
-    "LocalSkill",
-    "NetworkPolicy",
-    "ShellEnvironment",
-    "Skill",
-    "SkillReference",
-    "UnknownEnvironment",
-]
-
 
 @record
 class UnknownEnvironment(Unknown, Record):

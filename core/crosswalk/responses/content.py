@@ -5,23 +5,6 @@ from typing import ClassVar, Literal, TypeAlias
 from crosswalk.responses.annotations import Annotation
 from crosswalk.responses.records import Record, Unknown, record
 
-__all__ = [
-    "InputContent",
-    "Logprob",
-    "OutputContent",
-    "PromptCacheBreakpoint",
-    "ReasoningText",
-    "ResponseInputFile",
-    "ResponseInputImage",
-    "ResponseInputText",
-    "ResponseOutputRefusal",
-    "ResponseOutputText",
-    "StreamedPart",
-    "SummaryText",
-    "TopLogprob",
-    "UnknownPart",
-]
-
 
 @record
 class UnknownPart(Unknown, Record):

@@ -7,33 +7,6 @@ from crosswalk.responses.content import InputContent
 from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.responses.vocabulary import IncompleteReason
 
-__all__ = [
-    "AccessPrograms",
-    "CacheHit",
-    "CacheMiss",
-    "ComparisonResponseNotFound",
-    "Conversation",
-    "DiagnosticsUnavailable",
-    "ErrorBody",
-    "ErrorDetail",
-    "ImageOptions",
-    "IncompleteDetails",
-    "InputTransformation",
-    "Misalignment",
-    "MisalignmentSteer",
-    "Moderation",
-    "ModerationError",
-    "ModerationOutcome",
-    "ModerationResult",
-    "PromptCacheDiagnostics",
-    "PromptCacheOptions",
-    "ResponseError",
-    "ResponsePrompt",
-    "UnknownCacheDiagnostics",
-    "UnknownModeration",
-    "UnknownTransformation",
-]
-
 
 @record
 class MisalignmentSteer(Record):

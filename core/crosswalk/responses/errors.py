@@ -17,16 +17,6 @@ from typing import Literal, TypeAlias
 
 from crosswalk.errors import CrosswalkError
 
-__all__ = [
-    "InvalidIdError",
-    "NotAStreamError",
-    "ResponsesError",
-    "ResponsesParseError",
-    "ResponsesValueError",
-    "SnapshotError",
-    "UnknownTypeError",
-]
-
 
 class ResponsesError(CrosswalkError):
     """The root of the errors that ``crosswalk.responses`` raises."""

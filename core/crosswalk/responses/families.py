@@ -12,19 +12,6 @@ import attrs
 from crosswalk.codec.problems import Problem, shortened
 from crosswalk.types.json import FrozenObject
 
-__all__ = [
-    "Family",
-    "LazyFamily",
-    "Member",
-    "Unknown",
-    "UnknownType",
-    "classes_of",
-    "keys_of",
-    "register",
-    "resolved",
-    "tags_of",
-]
-
 R = TypeVar("R", bound="Member")
 
 

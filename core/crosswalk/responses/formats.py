@@ -5,16 +5,6 @@ from typing import ClassVar, Literal, TypeAlias
 from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.types.json import FrozenObject
 
-__all__ = [
-    "Reasoning",
-    "ResponseFormatJSONObject",
-    "ResponseFormatText",
-    "ResponseFormatTextConfig",
-    "ResponseFormatTextJSONSchemaConfig",
-    "ResponseTextConfig",
-    "UnknownTextFormat",
-]
-
 
 @record
 class ResponseFormatText(Record):

@@ -9,14 +9,6 @@ from crosswalk.responses.item import Caller, Item
 from crosswalk.responses.records import record
 from crosswalk.responses.vocabulary import ItemStatus
 
-__all__ = [
-    "ResponseCustomToolCall",
-    "ResponseCustomToolCallOutputItem",
-    "ResponseFunctionToolCall",
-    "ResponseFunctionToolCallOutputItem",
-    "ToolOutput",
-]
-
 ToolOutput: TypeAlias = str | tuple[InputContent, ...]
 """The output of a tool for the model: text, or parts."""
 

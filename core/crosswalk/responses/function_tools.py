@@ -7,17 +7,6 @@ import attrs
 from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.types.json import FrozenObject
 
-__all__ = [
-    "CustomTool",
-    "CustomToolFormat",
-    "FunctionTool",
-    "GrammarFormat",
-    "NamespaceTool",
-    "TextFormat",
-    "UnknownFormat",
-    "UnknownTool",
-]
-
 
 @record
 class UnknownTool(Unknown, Record):

@@ -26,8 +26,6 @@ from crosswalk.codec.unions import json_types
 from crosswalk.responses.families import Family, LazyFamily, Member, resolved, tags_of
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, freeze, plain_view
 
-__all__ = ["PLAIN", "OnUnknown", "add_shared_hooks", "is_record", "record_converter"]
-
 OnUnknown: TypeAlias = Literal["raise", "keep"]
 """How to treat an item, event, part … of an unregistered type, and an unknown word of a closed vocabulary:
 ``raise`` refuses it, ``keep`` keeps it."""

@@ -10,8 +10,6 @@ from typing import Final, Self
 
 from crosswalk.responses.errors import InvalidIdError
 
-__all__ = ["IdKind", "check_id", "id_kind", "make_id", "new_token"]
-
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 

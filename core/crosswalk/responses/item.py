@@ -4,8 +4,6 @@ from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.records import Record, Unknown, record
 
-__all__ = ["Caller", "CallerDirect", "CallerProgram", "Item", "UnknownCaller", "UnknownItem"]
-
 
 @record
 class Item(Record):

@@ -20,21 +20,6 @@ from crosswalk.responses.shell_calls import ShellItem
 from crosswalk.responses.tools import Tool
 from crosswalk.responses.vocabulary import ProgramOutputStatus
 
-__all__ = [
-    "AdditionalTools",
-    "CompactionTrigger",
-    "ItemReference",
-    "KnownInputItem",
-    "KnownOutputItem",
-    "Program",
-    "ProgramOutput",
-    "ResponseCompactionItem",
-    "ResponseConfigurationUpdateItem",
-    "ResponseInputItem",
-    "ResponseOutputItem",
-    "register_item",
-]
-
 
 @record
 class Program(Item):

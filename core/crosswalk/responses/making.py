@@ -25,8 +25,6 @@ from crosswalk.responses.families import Family, LazyFamily, Member, resolved
 from crosswalk.responses.hooks import PLAIN, add_shared_hooks, is_record
 from crosswalk.types.json import FrozenObject, as_frozen_object, as_frozen_value
 
-__all__ = ["checked"]
-
 
 def checked(record: Member) -> list[tuple[str, Any]]:
     """Check the fields that the constructor of *record* has set, and return those that need another form.

@@ -15,8 +15,6 @@ from crosswalk.responses.item import Item
 from crosswalk.responses.records import record
 from crosswalk.responses.vocabulary import ItemStatus, MessageRole
 
-__all__ = ["EasyInputMessage", "InputMessage", "ResponseOutputMessage", "ResponseReasoningItem"]
-
 
 @record
 class ResponseOutputMessage(Item):

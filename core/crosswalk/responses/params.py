@@ -14,15 +14,6 @@ from crosswalk.responses.records import Record, record
 from crosswalk.responses.tool_choice import ToolChoice
 from crosswalk.responses.unions import ResponseInputItem, Tool
 
-__all__ = [
-    "ContextManagement",
-    "ModerationOptions",
-    "ModerationPolicy",
-    "ModerationRule",
-    "ResponseCreateParams",
-    "StreamOptions",
-]
-
 
 @record
 class ContextManagement(Record):

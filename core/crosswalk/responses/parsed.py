@@ -22,8 +22,6 @@ from crosswalk.schemas.json_schema import schema_of
 from crosswalk.schemas.report import Check, Report
 from crosswalk.schemas.values import answer_converter
 
-__all__ = ["ParsedResponse", "ParsedText", "parse_output"]
-
 T = TypeVar("T")
 
 

@@ -11,24 +11,11 @@ from crosswalk.codec.located import problems_in
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses.errors import ResponsesParseError, ResponsesValueError, UnknownTypeError
 from crosswalk.responses.families import LazyFamily, UnknownType
-from crosswalk.responses.hooks import OnUnknown, record_converter
+from crosswalk.responses.hooks import OnUnknown as OnUnknown, record_converter
 from crosswalk.responses.records import Record
 from crosswalk.types.json import FrozenObject, dump_json, plain_view
 from crosswalk.types.merge import copy_json
 from crosswalk.wire.events import load_event
-
-__all__ = [
-    "JSONInput",
-    "OnUnknown",
-    "parse",
-    "parse_event",
-    "parse_input_item",
-    "parse_item",
-    "parse_params",
-    "parse_response",
-    "to_dict",
-    "to_json",
-]
 
 if TYPE_CHECKING:
     from crosswalk.responses.events import KnownStreamEvent, ResponseStreamEvent

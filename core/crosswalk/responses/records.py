@@ -7,13 +7,11 @@ from typing import Any, Final, Self, TypeVar, cast, dataclass_transform
 
 import attrs
 
-from crosswalk.responses.families import Member, Unknown, resolved
+from crosswalk.responses.families import Member, Unknown as Unknown, resolved
 from crosswalk.responses.hooks import record_converter
 from crosswalk.responses.making import checked
 from crosswalk.text import brief, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
-
-__all__ = ["Record", "Unknown", "record"]
 
 R = TypeVar("R", bound=type[Any])
 

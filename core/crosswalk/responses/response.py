@@ -25,19 +25,6 @@ from crosswalk.responses.tool_choice import ToolChoice
 from crosswalk.responses.unions import ResponseInputItem, ResponseOutputItem, Tool
 from crosswalk.responses.vocabulary import ResponseStatus
 
-__all__ = [
-    "CacheWriteTokensDetails",
-    "CachedTokensDetails",
-    "ImageGenerationUsage",
-    "InputTokensDetails",
-    "ModalityTokens",
-    "OutputTokensDetails",
-    "Response",
-    "ResponseUsage",
-    "ToolUsage",
-    "WebSearchUsage",
-]
-
 
 @record
 class CacheWriteTokensDetails(Record):

@@ -8,29 +8,6 @@ from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.responses.tools import Tool
 from crosswalk.responses.vocabulary import FileSearchCallStatus, ItemStatus, WebSearchCallStatus
 
-__all__ = [
-    "ActionFind",
-    "ActionOpenPage",
-    "ActionSearch",
-    "FilePage",
-    "FileSearchResult",
-    "FoundDocument",
-    "ResponseDocumentFinderToolCall",
-    "ResponseFileReaderToolCall",
-    "ResponseFileSearchToolCall",
-    "ResponseFunctionWebSearch",
-    "ResponseToolSearchCall",
-    "ResponseToolSearchOutputItem",
-    "ResponseXSearchToolCall",
-    "UnknownWebSearchAction",
-    "UnknownWebSearchSource",
-    "WebSearchAPI",
-    "WebSearchAction",
-    "WebSearchResult",
-    "WebSearchSource",
-    "WebSearchURL",
-]
-
 
 @record
 class FileSearchResult(Record):

@@ -6,23 +6,6 @@ import attrs
 
 from crosswalk.responses.records import Record, record
 
-__all__ = [
-    "ComparisonFilter",
-    "CompoundFilter",
-    "DocumentFinderTool",
-    "FileReaderTool",
-    "FileSearchFilter",
-    "FileSearchTool",
-    "HybridSearch",
-    "RankingOptions",
-    "ToolSearchTool",
-    "UserLocation",
-    "WebSearchFilters",
-    "WebSearchPreviewTool",
-    "WebSearchTool",
-    "XSearchTool",
-]
-
 
 @record
 class ComparisonFilter(Record):

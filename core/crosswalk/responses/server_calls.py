@@ -6,28 +6,6 @@ from crosswalk.responses.item import Item
 from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.responses.vocabulary import CodeInterpreterCallStatus, ImageGenerationCallStatus, McpCallStatus
 
-__all__ = [
-    "CodeInterpreterImage",
-    "CodeInterpreterLogs",
-    "CodeInterpreterOutput",
-    "HTTPError",
-    "ImageGenerationCall",
-    "ImageGenerationError",
-    "ImageModerationDetails",
-    "McpApprovalRequest",
-    "McpApprovalResponse",
-    "McpCall",
-    "McpCallError",
-    "McpListTools",
-    "McpProtocolError",
-    "McpTool",
-    "McpToolExecutionError",
-    "ResponseCodeInterpreterToolCall",
-    "SvgUsage",
-    "UnknownCodeInterpreterOutput",
-    "UnknownMcpCallError",
-]
-
 
 @record
 class CodeInterpreterLogs(Record):

@@ -8,27 +8,6 @@ from crosswalk.responses.item import Caller, Item
 from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.responses.vocabulary import ApplyPatchCallOutputStatus, ApplyPatchCallStatus, ItemStatus
 
-__all__ = [
-    "ExitOutcome",
-    "LocalShellAction",
-    "LocalShellCall",
-    "LocalShellCallOutput",
-    "PatchCreateFile",
-    "PatchDeleteFile",
-    "PatchOperation",
-    "PatchUpdateFile",
-    "ResponseApplyPatchToolCall",
-    "ResponseApplyPatchToolCallOutput",
-    "ResponseFunctionShellCallOutputContent",
-    "ResponseFunctionShellToolCall",
-    "ResponseFunctionShellToolCallOutput",
-    "ShellAction",
-    "ShellOutcome",
-    "TimeoutOutcome",
-    "UnknownPatchOperation",
-    "UnknownShellOutcome",
-]
-
 
 @record
 class LocalShellAction(Record):

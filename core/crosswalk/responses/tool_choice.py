@@ -5,19 +5,6 @@ from typing import ClassVar, Literal, TypeAlias
 from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.types.json import FrozenObject
 
-__all__ = [
-    "ToolChoice",
-    "ToolChoiceAllowed",
-    "ToolChoiceApplyPatch",
-    "ToolChoiceCustom",
-    "ToolChoiceFunction",
-    "ToolChoiceMcp",
-    "ToolChoiceProgrammatic",
-    "ToolChoiceShell",
-    "ToolChoiceTypes",
-    "UnknownToolChoice",
-]
-
 
 @record
 class UnknownToolChoice(Unknown, Record):

@@ -16,24 +16,6 @@ from crosswalk.responses.search_tools import (
     XSearchTool,
 )
 
-__all__ = [
-    "ApplyPatchTool",
-    "CodeInterpreter",
-    "ComputerTool",
-    "ComputerUsePreviewTool",
-    "FunctionShellTool",
-    "ImageGeneration",
-    "ImageMask",
-    "LocalShell",
-    "Mcp",
-    "McpApprovalFilter",
-    "McpToolFilter",
-    "ProgrammaticToolCalling",
-    "SvgOptions",
-    "SvgReasoning",
-    "Tool",
-]
-
 
 @record
 class ComputerTool(Record):

@@ -13,8 +13,6 @@ from crosswalk.responses.item import Item
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
 from crosswalk.responses.records import Record
 
-__all__ = ["ResponseInputItem", "ResponseOutputItem", "Tool"]
-
 if TYPE_CHECKING:
     from crosswalk.responses.items import ResponseInputItem, ResponseOutputItem
     from crosswalk.responses.tools import Tool

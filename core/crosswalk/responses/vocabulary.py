@@ -11,22 +11,6 @@ from enum import StrEnum
 
 from crosswalk.wire.responses import PENDING
 
-__all__ = [
-    "ApplyPatchCallOutputStatus",
-    "ApplyPatchCallStatus",
-    "CodeInterpreterCallStatus",
-    "ComputerCallOutputStatus",
-    "FileSearchCallStatus",
-    "ImageGenerationCallStatus",
-    "IncompleteReason",
-    "ItemStatus",
-    "McpCallStatus",
-    "MessageRole",
-    "ProgramOutputStatus",
-    "ResponseStatus",
-    "WebSearchCallStatus",
-]
-
 
 class ResponseStatus(StrEnum):
     """The status of a response. The last four are final."""

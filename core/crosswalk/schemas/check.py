@@ -16,8 +16,6 @@ from crosswalk.schemas.report import Check, ExactFloat, Fault, Report, SchemaDef
 from crosswalk.schemas.rules import KEYWORDS, TYPES, anything, names_of, of_type, of_words, rule
 from crosswalk.text import json_type_name
 
-__all__ = ["compile_schema", "folded_key"]
-
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
 _CHECKED: Final = KEYWORDS | frozenset(
     ("type", "$ref", "enum", "const", "properties", "required", "additionalProperties", "items", "prefixItems", "allOf",

@@ -6,8 +6,6 @@ import inspect
 import re
 from typing import Final
 
-__all__ = ["documented_attributes", "first_line", "heading"]
-
 _ATTRIBUTE: Final = re.compile(r"^    (\w+): ((?:.+)(?:\n {8}.+)*)", re.MULTILINE)
 
 

@@ -13,8 +13,6 @@ import attrs
 from crosswalk.codec.leaves import origin_of
 from crosswalk.schemas.report import SchemaDefinitionError
 
-__all__ = ["REQUIRED", "ClassField", "fields_of", "has_fields", "is_pydantic"]
-
 REQUIRED: Final = "required"
 """The key of a field's attrs metadata that makes its JSON key required although the field has a default."""
 

@@ -23,8 +23,6 @@ from crosswalk.types.json import FrozenObject
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["RULES", "json_schema", "schema_of", "strict_form"]
-
 RULES: Final = "x-rules"
 """The key of a field's own rules from its metadata, in the schema that answers are checked with."""
 

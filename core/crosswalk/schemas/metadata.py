@@ -22,8 +22,6 @@ from crosswalk.codec.layout import union_members
 from crosswalk.codec.leaves import LISTS, json_word, origin_of
 from crosswalk.schemas.report import SchemaDefinitionError
 
-__all__ = ["Metadata", "limited", "read_metadata", "refuse_field_as_default"]
-
 _NUMBERS: Final = frozenset((int, float, Decimal, timedelta))
 _SETS: Final = frozenset(kind for kind, make in LISTS.items() if make in (set, frozenset))
 _WORD_TYPES: Final = {str: "string", int: "number", float: "number"}

@@ -10,8 +10,6 @@ import attrs
 
 from crosswalk.errors import CrosswalkError
 
-__all__ = ["MOST", "Check", "ExactFloat", "Fault", "Finding", "Report", "SchemaDefinitionError"]
-
 
 class SchemaDefinitionError(CrosswalkError, TypeError):
     """A type cannot be the schema of an answer, or a registry of versions contradicts itself."""

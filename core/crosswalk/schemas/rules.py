@@ -15,8 +15,6 @@ from crosswalk.codec.problems import shortened
 from crosswalk.schemas.report import Check, ExactFloat, Fault, Finding, Report, SchemaDefinitionError
 from crosswalk.text import json_type_name
 
-__all__ = ["KEYWORDS", "TYPES", "anything", "names_of", "of_type", "of_words", "read_datetime", "rule"]
-
 
 def read_datetime(text: str) -> datetime:
     """An ISO 8601 time with its offset, as it stands.

@@ -25,8 +25,6 @@ from crosswalk.schemas.report import ExactFloat, Report
 from crosswalk.schemas.rules import read_datetime
 from crosswalk.types.json import dump_json
 
-__all__ = ["answer_converter", "value_to_json"]
-
 
 @functools.cache
 def answer_converter() -> CanonicalConverter:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from crosswalk.structured import AnswerCache
 
-__all__ = ["CallOptions"]
 
 TransportChoice: TypeAlias = Literal["httpx2", "aiohttp"]
 

@@ -12,8 +12,6 @@ from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service.policy import RetryPolicy
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["Cooling", "Failure", "RetryState"]
-
 
 class Cooling:
     """The endpoints that have failed lately, so that calls try others first (a circuit breaker).

@@ -23,8 +23,6 @@ from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json
 from crosswalk.wire.limits import MIB
 
-__all__ = ["Embeddings", "PlainAnswer", "TokenCount"]
-
 _LONGEST = 64 * MIB
 
 

@@ -23,8 +23,6 @@ from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, thaw
 from crosswalk.wire.options import format_of_path
 
-__all__ = ["build_http_request"]
-
 T = TypeVar("T")
 
 OnUnsupported: TypeAlias = Literal["raise", "drop"]

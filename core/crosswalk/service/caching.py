@@ -18,8 +18,6 @@ from crosswalk.types.json import dump_json
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse
 
-__all__ = ["cached"]
-
 _WHOLE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
 
 

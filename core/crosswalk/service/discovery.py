@@ -13,8 +13,6 @@ from crosswalk.service.auxiliary_requests import fetch, json_of, names_of_models
 from crosswalk.service.endpoint import DISCOVERED, Route, resolve, where
 from crosswalk.service.setup import Setup
 
-__all__ = ["ServerDiscovery"]
-
 _OWNERS = {
     "vllm": "vllm",
     "sglang": "sglang",

@@ -19,8 +19,6 @@ from crosswalk.plugin.signed import Sign
 from crosswalk.service.http.redaction import Redaction
 from crosswalk.text import brief, summary
 
-__all__ = ["DISCOVERED", "Endpoint", "Secret", "base_url_variables"]
-
 DISCOVERED: Final = "auto"
 """The provider of an endpoint given by its address alone: the first call detects the provider from the server."""
 

@@ -41,8 +41,6 @@ from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["Exchange"]
-
 _DRAIN = 0.1
 """The number of seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
 again."""

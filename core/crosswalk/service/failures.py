@@ -20,19 +20,6 @@ from crosswalk.types.segment import SegmentType
 if TYPE_CHECKING:
     import ssl
 
-__all__ = [
-    "CANCELLED",
-    "as_cancelled",
-    "completed",
-    "failure_of",
-    "is_paid",
-    "is_unstarted",
-    "request_id_of",
-    "retry_after_of",
-    "should_retry",
-    "timeout_info",
-]
-
 
 def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | None:
     """Return the meaning of a client's *error*, or ``None`` if it is not a failure of the exchange.

@@ -28,21 +28,6 @@ from crosswalk.wire.chat_request import (
 from crosswalk.wire.fields import FieldError, Fields, path_of
 from crosswalk.wire.options import option_of
 
-__all__ = [
-    "Given",
-    "Messages",
-    "Turn",
-    "as_tuple",
-    "choice_name",
-    "format_fields",
-    "need_bool",
-    "need_name",
-    "number",
-    "request_fields",
-    "tool_fields",
-    "turns_of",
-]
-
 Turn: TypeAlias = ChatMessage | ChatResponse
 """One turn of a conversation: a message, or a model's complete answer. Only an answer has an owner, and state of its own."""
 Given: TypeAlias = Turn | Mapping[str, Any] | Dumpable

@@ -10,8 +10,6 @@ import attrs
 from crosswalk.errors import CrosswalkError
 from crosswalk.text import brief, clean_message, summary
 
-__all__ = ["Dropped", "HTTPRequest", "UnsupportedRequestError"]
-
 
 def _as_reason(value: str) -> str:
     return clean_message(value, 200)

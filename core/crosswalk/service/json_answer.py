@@ -23,7 +23,6 @@ from crosswalk.types.response import ChatResponse
 if TYPE_CHECKING:
     from crosswalk.service.stream import EventStream
 
-__all__ = ["JSONAnswer", "JSONAnswerError", "JSONStream", "SyncJSONStream"]
 
 T = TypeVar("T")
 

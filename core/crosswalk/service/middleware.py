@@ -14,8 +14,6 @@ from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall, ToolCallDelta
 
-__all__ = ["Middleware"]
-
 Middleware: TypeAlias = Callable[
     [ChatRequest],
     Generator[ChatRequest | ChatResponse, ChatResponse, None]

@@ -15,8 +15,6 @@ from crosswalk.types.finish import FinishReason, IncompleteReason
 from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["Call", "Observation", "Observer"]
-
 _log = logging.getLogger("crosswalk.service")
 
 

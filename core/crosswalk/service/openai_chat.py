@@ -36,15 +36,6 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import CitationRef, Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = [
-    "OpenAIChatStyle",
-    "build_openai_chat_request",
-    "openai_choice",
-    "openai_format",
-    "openai_tool",
-    "tool_fields",
-]
-
 
 @attrs.frozen(kw_only=True)
 class OpenAIChatStyle:

@@ -16,8 +16,6 @@ from crosswalk.types.merge import copy_json
 from crosswalk.types.message import ImagePart
 from crosswalk.wire.options import FORMATS, NESTED, OPTIONS, WORDS, Grade, Option, format_of_path, put
 
-__all__ = ["put_options", "word_of", "words_of"]
-
 _PLAIN: Final = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "parallel_tool_calls")
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import Span, TracerProvider
 
-__all__ = ["ClientTelemetry", "OpenTelemetry"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _REQUEST = {

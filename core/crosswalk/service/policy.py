@@ -12,8 +12,6 @@ from crosswalk.errors import ConfigurationError, ErrorKind
 from crosswalk.keywords import checks_keywords
 from crosswalk.types._value import one_of
 
-__all__ = ["RetryPolicy", "Timeouts"]
-
 
 def _limit(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     if value is not None and not (type(value) in (int, float) and 0 < value < math.inf):

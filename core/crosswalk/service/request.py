@@ -11,9 +11,9 @@ import attrs
 from crosswalk.errors import ResponseValidationError
 from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import (
-    Given,
-    Messages,
-    Turn,
+    Given as Given,
+    Messages as Messages,
+    Turn as Turn,
     as_tuple,
     format_fields,
     need_bool,
@@ -36,17 +36,6 @@ from crosswalk.text import brief, meant, short_repr, summary
 from crosswalk.types._value import altered, one_of
 from crosswalk.types.json import FrozenObject, JSONObject, as_frozen_object
 from crosswalk.wire.options import OPTIONS
-
-__all__ = [
-    "Asked",
-    "CacheMark",
-    "ChatRequest",
-    "Given",
-    "Messages",
-    "ReasoningEffort",
-    "ResponseFormat",
-    "Turn",
-]
 
 
 class ReasoningEffort(StrEnum):

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from crosswalk.service.json_answer import AnswerType, JSONAnswer, JSONStream, ProseChoice
     from crosswalk.structured import Partial
 
-__all__ = ["LLMService"]
 
 T = TypeVar("T")
 

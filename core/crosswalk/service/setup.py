@@ -21,8 +21,6 @@ from crosswalk.service.observe import Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.request import ChatRequest
 
-__all__ = ["HEADERS", "Prepared", "Setup", "Slots", "not_sent", "prepared", "prepared_for"]
-
 HEADERS = {"Content-Type": "application/json", "User-Agent": "crosswalk"}
 
 

@@ -33,8 +33,6 @@ from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
 from crosswalk.types.response import ChatResponse, new_id
 
-__all__ = ["EventStream", "Sent"]
-
 
 @attrs.frozen
 class Sent:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from crosswalk.service.json_answer import AnswerType, JSONAnswer, ProseChoice, SyncJSONStream
     from crosswalk.structured import Partial
 
-__all__ = ["SyncEventStream", "SyncLLMService"]
 
 T = TypeVar("T")
 

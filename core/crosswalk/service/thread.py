@@ -16,8 +16,6 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.service.stream import EventStream
 from crosswalk.types.event import StreamEvent
 
-__all__ = ["READ_AHEAD", "ReadAhead", "ServiceThread", "StoppedError", "fork_count"]
-
 T = TypeVar("T")
 
 READ_AHEAD: Final = 16

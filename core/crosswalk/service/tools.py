@@ -16,14 +16,6 @@ from crosswalk.types._value import one_of
 from crosswalk.types.json import FrozenObject, as_frozen_object
 from crosswalk.types.tools import CallKind, as_call_kind
 
-__all__ = [
-    "HostedTool",
-    "HostedToolKind",
-    "NamedTool",
-    "ToolChoice",
-    "ToolDefinition",
-]
-
 
 class ToolChoice(StrEnum):
     """Whether the model may call tools (OpenAI's words)."""

@@ -21,33 +21,6 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = [
-    "NO_ANSWER",
-    "Drops",
-    "alternating",
-    "arguments_object",
-    "arguments_text",
-    "as_json_object",
-    "cache_mark",
-    "content_parts",
-    "data_url",
-    "is_of",
-    "known_media_type",
-    "media_type_of",
-    "message_of",
-    "noun_of",
-    "reasoning_of",
-    "refusal_of",
-    "segments_of",
-    "system_text",
-    "text_of",
-    "tool_names",
-    "unsupported_part",
-    "with_results_shown",
-    "without_silence",
-]
-
-
 NO_ANSWER = "(no answer)"
 """The text of an answer without words, for APIs that would refuse an empty one."""
 _BEGIN = "(The conversation begins.)"

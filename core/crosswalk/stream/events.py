@@ -9,8 +9,6 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.event import StreamEvent, StreamEventType, delta_event
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["EventMaker", "is_output"]
-
 _KINDS = (
     ("reasoning_delta", StreamEventType.REASONING_DELTA),
     ("content_delta", StreamEventType.OUTPUT_TEXT_DELTA),

@@ -7,11 +7,9 @@ import weakref
 from collections.abc import AsyncIterator, Callable
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.stream.source import Source, StreamState
+from crosswalk.stream.source import Source, StreamState as StreamState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
-
-__all__ = ["StreamState", "StreamingChatResponse"]
 
 
 class StreamingChatResponse:

@@ -9,8 +9,6 @@ from enum import StrEnum
 from crosswalk.errors import CrosswalkError
 from crosswalk.types.delta import ResponseDelta
 
-__all__ = ["Source", "StreamState"]
-
 
 class StreamState(StrEnum):
     """The state of a stream."""

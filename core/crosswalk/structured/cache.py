@@ -17,7 +17,6 @@ from crosswalk.types.json import dump_json
 if TYPE_CHECKING:
     from cachetools import TLRUCache
 
-__all__ = ["AnswerCache", "CacheStats", "MemoryCache", "answer_key"]
 
 DEFAULT_TTL: Final = 300.0
 """Seconds that a value lives."""
@@ -144,6 +143,7 @@ class MemoryCache:
 
 
 def checked_ttl(seconds: Any, name: str) -> float:
+    """*seconds* as a number, which must be positive. *name* is the option that a message names."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
         raise ConfigurationError(f"{name} must be a positive number of seconds", key=name)
     return float(seconds)

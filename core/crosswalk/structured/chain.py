@@ -22,8 +22,6 @@ from crosswalk.structured.strings import SPACE
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.json import dump_json
 
-__all__ = ["extract_json", "repair_json"]
-
 T = TypeVar("T")
 
 _Schema: TypeAlias = Schema[Any] | SchemaVersions[Any]

@@ -8,10 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from crosswalk.schemas.report import ExactFloat
+from crosswalk.schemas.report import ExactFloat as ExactFloat
 from crosswalk.types.json import load_json
-
-__all__ = ["MAX_DEPTH", "NO_JSON", "TOO_DEEP", "ExactFloat", "Unread", "is_too_deep", "loads"]
 
 
 class Unread(Enum):

@@ -17,8 +17,6 @@ from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.response import StructuredResponse
 from crosswalk.text import brief, short_repr
 
-__all__ = ["CacheEntry", "ResponseCache", "ResponseMetrics", "get_parse_stats", "reset_stats"]
-
 _METRICS: Final = ParserMetrics()
 
 

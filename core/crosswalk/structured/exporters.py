@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from prometheus_client import CollectorRegistry, Metric
 
-__all__ = ["OpenTelemetryExporter", "PrometheusExporter"]
 
 LATENCY: Final = "response_parse_latency_seconds"
 _DURATION: Final = "Duration of a stage, in seconds."

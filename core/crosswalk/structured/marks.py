@@ -10,17 +10,6 @@ from typing import Final
 
 from crosswalk.structured.strings import decode_string
 
-__all__ = [
-    "ANSWER_NAMES",
-    "CHANNEL_END",
-    "CLOSING",
-    "HEADING",
-    "MARK",
-    "SOFT_NAMES",
-    "hidden_end",
-    "unwrapped",
-]
-
 ANSWER_NAMES: Final = frozenset(("answer", "final", "final_answer", "result", "response", "output"))
 """The names of a tag or heading that mark the answer."""
 _OTHER_TAGS: Final = r"json|tool_call|function_call|structured_output"

@@ -15,8 +15,6 @@ from typing import Any, Final
 from crosswalk.errors import ConfigurationError
 from crosswalk.structured.reason import ReasonCode, Stage
 
-__all__ = ["ParserMetrics"]
-
 log = logging.getLogger(__name__)
 
 METRIC_PREFIX: Final = "response_parse_"

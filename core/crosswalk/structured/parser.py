@@ -25,9 +25,6 @@ from crosswalk.types.json import JSONObject, load_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["StructuredParser"]
-
-
 _BY_REASON: Final[dict[IncompleteReason | None, ReasonCode]] = {
     **dict.fromkeys(IncompleteReason, ReasonCode.TRUNCATED),
     IncompleteReason.CANCELLED: ReasonCode.CANCELLED,

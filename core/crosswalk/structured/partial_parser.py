@@ -12,8 +12,6 @@ from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.delta import Correction
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["PartialParser", "is_same"]
-
 T = TypeVar("T")
 
 _EVERY_PIECE_UP_TO: Final = 256

@@ -27,8 +27,6 @@ from crosswalk.structured.strings import (
     whole_escapes,
 )
 
-__all__ = ["Reading", "UnreadableError", "read_json"]
-
 _STRINGS: Final = "|".join(STRINGS.values())
 _TOKEN: Final = re.compile(
     rf"{SPACE}*+(?:(?P<mark>[{{}}\[\](),;:\uff0c\uff1a\uff5b\uff5d\uff3b\uff3d])|(?P<string>{_STRINGS})|(?P<assign>=>?)"

@@ -7,19 +7,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.schemas.report import SchemaDefinitionError
-
-__all__ = [
-    "AnswerTypeError",
-    "Choice",
-    "MigrationError",
-    "Partial",
-    "Prose",
-    "ReasonCode",
-    "SchemaDefinitionError",
-    "Stage",
-    "UnknownSchemaVersionError",
-]
+from crosswalk.schemas.report import SchemaDefinitionError as SchemaDefinitionError
 
 
 class ReasonCode(StrEnum):

@@ -8,8 +8,6 @@ from typing import Final
 from crosswalk.schemas.check import folded_key
 from crosswalk.structured.strings import CLOSING_QUOTES, FULL_WIDTH, QUOTES, SPACE
 
-__all__ = ["continues", "is_among_own_keys", "is_elided", "is_operand", "member_keys"]
-
 _QUOTED: Final = rf"[{QUOTES}]?[^{QUOTES}\n]{{1,99}}[{QUOTES}]"  # whose beginning may have been cut off
 _HARMLESS: Final = re.compile(r"[\s}\])>;`]*+")
 _MEMBER_NEXT: Final = re.compile(rf"[{{\[]?{SPACE}*+{_QUOTED}{SPACE}*+:")

@@ -11,8 +11,6 @@ from crosswalk.structured.schema import Invariant
 from crosswalk.types._value import as_tuple
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, JSONObject, as_frozen_object
 
-__all__ = ["Citation", "StructuredResponse", "StructuredResponseV1_1", "StructuredResponseV2"]
-
 CITED: Final = ("title", "type", "url", "quote")
 COUNT_QUALIFIERS: Final = ("exact", "at_least", "approx")
 

@@ -29,16 +29,6 @@ from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, plain_view
 from crosswalk.types.response import ChatResponse
 
-__all__ = [
-    "CURRENT_SCHEMA_VERSION",
-    "RESPONSE_SCHEMA_INSTRUCTIONS",
-    "RESPONSE_VERSIONS",
-    "SUPPORTED_SCHEMA_VERSIONS",
-    "ResponseParser",
-    "ResponseValidator",
-]
-
-
 _SAME_IN_2_0: Final = (
     "items_shown",
     "items_total",

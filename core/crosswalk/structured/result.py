@@ -12,8 +12,6 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.structured.reason import FALLBACK_LABELS, Choice, ReasonCode, Stage
 from crosswalk.text import brief, summary
 
-__all__ = ["FallbackUsed", "ParseResult", "StructuredAnswerError", "Violation"]
-
 T = TypeVar("T")
 
 

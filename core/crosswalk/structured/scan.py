@@ -27,8 +27,6 @@ from crosswalk.structured.reader import UnreadableError, read_json
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.strings import QUOTES, SPACE, STRINGS, decode_string
 
-__all__ = ["Kind", "Place", "Region", "Scan", "scan"]
-
 # An object or array as JSON, Python, JavaScript and careless models begin it; not the braces of prose.
 _OPENER: Final = (
     rf"[{{\uff5b]{SPACE}*+(?:[{QUOTES}}}\uff5d/#,\u2026]|\.\.|[\w$][\w$-]*+{SPACE}*+:|\Z)"

@@ -17,15 +17,12 @@ from crosswalk.schemas.check import compile_schema, folded_key
 from crosswalk.schemas.json_schema import schema_of, strict_form
 from crosswalk.schemas.report import MOST, Check, ExactFloat, Fault, Report
 from crosswalk.schemas.typescript import as_typescript
-from crosswalk.schemas.values import answer_converter, value_to_json
+from crosswalk.schemas.values import answer_converter, value_to_json as value_to_json
 from crosswalk.structured.decode import TOO_DEEP, Unread
 from crosswalk.structured.reason import ReasonCode, SchemaDefinitionError
 from crosswalk.structured.result import Candidate, Violation
 from crosswalk.text import clean_message
 from crosswalk.types.json import plain_view
-
-__all__ = ["Invariant", "Schema", "value_to_json"]
-
 
 _VALIDATOR: Final = re.compile(r"\bvalidator (?:for |with )?", re.IGNORECASE)
 """The words of a validator's ``repr`` that say nothing about its rule."""

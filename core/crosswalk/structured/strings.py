@@ -7,17 +7,6 @@ from typing import Final
 
 import orjson
 
-__all__ = [
-    "BLANKS",
-    "CLOSING_QUOTES",
-    "FULL_WIDTH",
-    "QUOTES",
-    "SPACE",
-    "STRINGS",
-    "decode_string",
-    "whole_escapes",
-]
-
 BLANKS: Final = r"\s\u00ad\u200b-\u200f\u2060\ufeff"
 SPACE: Final = f"[{BLANKS}]"
 """The characters between two tokens, including invisible ones."""

@@ -22,8 +22,6 @@ from crosswalk.structured.result import Candidate, Violation
 from crosswalk.structured.schema import Invariant, Schema
 from crosswalk.text import clean_message, json_type_name
 
-__all__ = ["SchemaVersions"]
-
 T = TypeVar("T")
 
 _VERSION: Final = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")

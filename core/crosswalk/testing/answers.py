@@ -31,15 +31,6 @@ from crosswalk.types.error_info import ErrorKind
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
 
-__all__ = [
-    "errors_show",
-    "failures_are_errors",
-    "null_erases_nothing",
-    "one_answer_at_a_time",
-    "output_shows",
-    "recognizes_its_own",
-]
-
 
 def null_erases_nothing(case: Case) -> Iterator[Problem]:
     """P1: null for a value that was sent before takes nothing away."""

@@ -24,16 +24,6 @@ from crosswalk.wire.sniff import SniffingDecoder
 if TYPE_CHECKING:
     from crosswalk.plugin.mapper import Mapper
 
-__all__ = [
-    "Capture",
-    "Write",
-    "capture_files",
-    "load_capture",
-    "load_captures",
-    "pairs",
-    "reframer",
-    "written",
-]
 
 _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")
 _OTHERS = (".request.json", ".meta.json", STATEMENT)

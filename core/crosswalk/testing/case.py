@@ -35,20 +35,6 @@ from crosswalk.testing.problems import Problem, subject_of
 from crosswalk.text import counted
 from crosswalk.wire.framing import Frame
 
-__all__ = [
-    "MARKER",
-    "NAME",
-    "Case",
-    "Place",
-    "Tally",
-    "answer",
-    "marker_for",
-    "occurrences",
-    "reader_options",
-    "strings",
-    "typed",
-]
-
 _T = TypeVar("_T")
 
 MARKER: Final = (

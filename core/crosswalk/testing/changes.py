@@ -16,8 +16,6 @@ import orjson
 from crosswalk.codec import ABSENT, Difference
 from crosswalk.text import counted, json_type_name
 
-__all__ = ["ERROR", "Kind", "Summary", "accepted_lines", "shown"]
-
 ERROR: Final = "error"
 """The key of the difference between an answer that can be mapped and one that cannot."""
 

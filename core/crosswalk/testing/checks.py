@@ -40,8 +40,6 @@ from crosswalk.testing.words import known_words_keep_their_meaning, unknown_word
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["CHECKS", "PROMISES", "check_capture", "load_exceptions"]
-
 
 def _read(case: Case) -> tuple[list[ResponseDelta], ChatResponse]:
     reader = Reader(case.mapper, reader_options(case.capture, keep_raw=True))

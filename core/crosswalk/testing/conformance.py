@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from syrupy.location import PyTestLocation
     from syrupy.types import SnapshotIndex
 
-__all__ = ["ProviderConformance"]
-
 
 class ProviderConformance:
     """The promises P1 to P5 and P8 for one provider, over a folder of captures.

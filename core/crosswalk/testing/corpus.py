@@ -19,8 +19,6 @@ from crosswalk.testing.changes import shown
 from crosswalk.testing.problems import Problem, subject_of
 from crosswalk.testing.statements import stated_differences
 
-__all__ = ["Corpus", "compare_answer"]
-
 _CHECKOUT = Path(__file__).parents[3]
 _INSTALLED = Path(__file__).parent / "corpus"
 _PLACES = (

@@ -14,8 +14,6 @@ from crosswalk.wire.framing import is_done
 from crosswalk.wire.limits import Limits
 from crosswalk.wire.sniff import SniffingDecoder
 
-__all__ = ["draft_statement"]
-
 _NOTE: Final = (
     "Correct each fact, from the values under 'found' and the provider's documents; null means that there is none, "
     "but 'finish' and 'complete' need a value. Then remove 'draft' and 'found'."

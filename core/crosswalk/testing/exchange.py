@@ -16,8 +16,6 @@ from crosswalk.testing.faults import Chunk, End, Head, Step
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Answer", "Outcome", "ReceivedRequest", "ReplayError"]
-
 _MEDIA_TYPES: Final = {
     ".sse": "text/event-stream",
     ".ndjson": "application/x-ndjson",

@@ -9,25 +9,6 @@ import attrs
 
 from crosswalk.errors import ConfigurationError
 
-__all__ = [
-    "Abort",
-    "Chunk",
-    "Close",
-    "Cut",
-    "Delay",
-    "End",
-    "Fault",
-    "Garbage",
-    "Hang",
-    "Head",
-    "Pause",
-    "Raw",
-    "Reset",
-    "Slow",
-    "Stall",
-    "Step",
-]
-
 
 @attrs.frozen
 class Head:

@@ -24,8 +24,6 @@ from crosswalk.testing.perturbation import (
 from crosswalk.testing.problems import Problem
 from crosswalk.types.delta import ResponseDelta
 
-__all__ = ["framing_does_not_matter", "own_framing_is_exact", "text_paths_hold"]
-
 
 def _shown(mapper: Mapper, capture: Capture, chunks: Iterable[bytes]) -> Any:
     """Return the result of *chunks*, in a form that can be compared."""

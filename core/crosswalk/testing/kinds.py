@@ -11,8 +11,6 @@ from crosswalk.testing.perturbation import Leaf, Outcome, Path, at, replaced, wi
 from crosswalk.testing.problems import Problem
 from crosswalk.types.merge import same_json
 
-__all__ = ["kinds_are_told_apart"]
-
 
 def kinds_are_told_apart(case: Case) -> Iterator[Problem]:
     """P1: a text of one kind is not read like a text of another: the word, the event's name or the key for it counts."""

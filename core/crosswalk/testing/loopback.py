@@ -13,8 +13,6 @@ from types import MappingProxyType
 from crosswalk.testing.exchange import ReceivedRequest
 from crosswalk.testing.faults import Abort, Chunk, Close, End, Hang, Head, Pause, Raw, Step
 
-__all__ = ["BadRequestError", "ClientLeftError", "Connection"]
-
 
 class ClientLeftError(Exception):
     """The client closed the connection."""

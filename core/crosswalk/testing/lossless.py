@@ -21,8 +21,6 @@ from crosswalk.testing.perturbation import (
 )
 from crosswalk.testing.problems import Problem
 
-__all__ = ["nothing_lost"]
-
 
 def nothing_lost(case: Case) -> Iterator[Problem]:
     """P1: if one leaf of the payload changes, the canonical JSON changes."""

@@ -21,8 +21,6 @@ from crosswalk.testing.perturbation import (
 )
 from crosswalk.testing.problems import Problem
 
-__all__ = ["never_silently_wrong", "vanished"]
-
 
 def never_silently_wrong(case: Case) -> Iterator[Problem]:
     """P4: a stream cut after any event, or a leaf of the wrong type, never gives a wrong or untyped result."""

@@ -14,8 +14,6 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall, ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["ModelAnswer"]
-
 _MEDIA_TYPES = {WireForm.OLLAMA: "application/x-ndjson", WireForm.OLLAMA_GENERATE: "application/x-ndjson"}
 
 

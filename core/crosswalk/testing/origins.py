@@ -16,8 +16,6 @@ from crosswalk.testing.problems import Problem
 from crosswalk.testing.statements import COUNTS
 from crosswalk.types.metadata import Provenance
 
-__all__ = ["counts_are_the_providers", "nothing_filled_in", "nothing_invented"]
-
 
 def nothing_invented(case: Case) -> Iterator[Problem]:
     """P8: a value that the provider did not send is marked in ``provenance``."""

@@ -22,8 +22,6 @@ from crosswalk.testing.perturbation import (
 from crosswalk.testing.problems import PAIR_CHECK, Problem, subject_of
 from crosswalk.types.delta import ResponseDelta
 
-__all__ = ["check_pair", "delta_lines", "normalized"]
-
 
 def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:
     """Return the snapshot of *capture*: the response, or the error and its partial response, and the deltas."""

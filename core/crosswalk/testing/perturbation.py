@@ -22,27 +22,6 @@ from crosswalk.testing.captures import written
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.merge import copy_json, same_json
 
-__all__ = [
-    "MISSING",
-    "Change",
-    "Leaf",
-    "Outcome",
-    "Path",
-    "at",
-    "changed_paths",
-    "changes",
-    "confusions",
-    "fixed_clock",
-    "fixed_id",
-    "leaves",
-    "outcome",
-    "outcomes_at_once",
-    "replaced",
-    "scalars",
-    "show_path",
-    "without",
-]
-
 Path: TypeAlias = tuple[str | int, ...]
 MISSING: Final = object()
 

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
     from crosswalk.testing.changes import Kind
     from crosswalk.testing.replay import ReplayServer
 
-__all__ = [
-    "CHANGED",
-    "CHANGES_FILE",
-    "UNPROVEN",
-    "UNSTATED",
-    "Summary",
-    "changes_between",
-    "pytest_addoption",
-    "pytest_configure",
-    "pytest_generate_tests",
-    "replay_server",
-    "written_changes",
-]
-
 
 @pytest.fixture
 def replay_server() -> Iterator[ReplayServer]:

@@ -11,16 +11,6 @@ import attrs
 
 from crosswalk.errors import ConfigurationError
 
-__all__ = [
-    "EXCEPTIONS",
-    "PAIR_CHECK",
-    "KnownException",
-    "Problem",
-    "by_cause",
-    "read_exceptions",
-    "subject_of",
-]
-
 PAIR_CHECK: Final = "body and stream agree"
 """The name of the check of a pair, as an exception writes it."""
 EXCEPTIONS: Final = "EXCEPTIONS"

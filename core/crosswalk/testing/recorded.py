@@ -16,8 +16,6 @@ from crosswalk.manifest import MANIFEST
 from crosswalk.service.http.redaction import encoded_forms
 from crosswalk.text import holds_key
 
-__all__ = ["Recording", "store_capture"]
-
 _SUFFIXES: Final = {
     "application/json": ".json",
     "application/problem+json": ".json",

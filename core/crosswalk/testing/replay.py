@@ -18,12 +18,15 @@ from typing import Self
 import attrs
 
 from crosswalk.testing.captures import Capture, load_captures
-from crosswalk.testing.exchange import Answer, Outcome, ReceivedRequest, ReplayError
+from crosswalk.testing.exchange import (
+    Answer as Answer,
+    Outcome as Outcome,
+    ReceivedRequest as ReceivedRequest,
+    ReplayError as ReplayError,
+)
 from crosswalk.testing.faults import Fault
 from crosswalk.testing.loopback import BadRequestError, ClientLeftError, Connection
 from crosswalk.testing.strict.rules import Issued, StrictRules
-
-__all__ = ["Answer", "Outcome", "ReceivedRequest", "ReplayError", "ReplayServer"]
 
 
 @attrs.define

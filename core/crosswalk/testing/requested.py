@@ -12,8 +12,6 @@ from crosswalk.testing.perturbation import scalars
 from crosswalk.testing.problems import Problem
 from crosswalk.types.finish import FinishReason
 
-__all__ = ["LIMITS", "answers_its_request", "options_of"]
-
 LIMITS: Final = frozenset(
     {
         "max_tokens",

@@ -21,8 +21,6 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["COUNTS", "NAMES", "read_statement", "stated_differences", "statement_file"]
-
 COUNTS: Final = (
     "prompt_tokens",
     "completion_tokens",

@@ -20,8 +20,6 @@ from crosswalk.testing.perturbation import (
 )
 from crosswalk.testing.problems import Problem
 
-__all__ = ["text_as_it_was_sent", "text_only_once"]
-
 _REASONING: Final = re.compile(r"reasoning|think|thought", re.IGNORECASE)
 
 

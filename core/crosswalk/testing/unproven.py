@@ -13,8 +13,6 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.pairing import normalized
 
-__all__ = ["unproven"]
-
 _Shows = Callable[[dict[str, Any]], Any]
 
 

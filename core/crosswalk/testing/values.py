@@ -14,8 +14,6 @@ from crosswalk.testing.perturbation import Leaf, Path, leaves, replaced, scalars
 from crosswalk.testing.problems import Problem
 from crosswalk.types.metadata import Provenance
 
-__all__ = ["arguments_told_apart", "digits_kept", "parts_within_wholes", "times_kept"]
-
 _PARTS: Final = {
     "prompt_tokens": ("cached_tokens", "cache_write_tokens"),
     "completion_tokens": ("reasoning_tokens",),

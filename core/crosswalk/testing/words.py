@@ -10,8 +10,6 @@ from crosswalk.testing.problems import Problem
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
 
-__all__ = ["known_words_keep_their_meaning", "unknown_words_raise"]
-
 
 def unknown_words_raise(case: Case) -> Iterator[Problem]:
     """P4: an unknown finish word, or an unknown name of an event or of a part, is an error, or marked."""

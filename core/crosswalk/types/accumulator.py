@@ -23,8 +23,6 @@ from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["DeltaAccumulator", "PartialResponse"]
-
 
 class PartialResponse:
     """The answer so far: a live view that copies nothing until you read a property."""

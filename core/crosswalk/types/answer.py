@@ -38,8 +38,6 @@ from crosswalk.types.response import (
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.usage import UsageDetails, UsageInfo, later_usage
 
-__all__ = ["PARTS", "Answer"]
-
 T = TypeVar("T")
 
 _PLAIN: Final = (

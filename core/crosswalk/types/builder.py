@@ -18,8 +18,6 @@ from crosswalk.types.response import Alternative, ChatResponse, new_id, now
 from crosswalk.types.segment import Segment
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["ResponseBuilder"]
-
 
 class ResponseBuilder:
     """Builds a :class:`ChatResponse` step by step.

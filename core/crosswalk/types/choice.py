@@ -16,8 +16,6 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import CallKind, ToolCall, ToolCallDelta
 
-__all__ = ["Built", "Call", "Choice", "said"]
-
 _TEXT: Final = SegmentType.TEXT  # an enum's members are slow to look up
 _ASSISTANT: Final = Role.ASSISTANT
 

@@ -25,9 +25,6 @@ from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Correction", "ResponseDelta"]
-
-
 UNNUMBERED: Final = -1
 """The index of a delta that is not numbered yet."""
 

@@ -11,8 +11,6 @@ from datetime import date
 from enum import Enum
 from typing import Any, Final, Protocol, TypeGuard
 
-__all__ = ["Dumpable", "dumped", "is_dumpable"]
-
 
 class Dumpable(Protocol):
     """An object of an SDK: a pydantic model."""

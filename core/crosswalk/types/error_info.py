@@ -11,8 +11,6 @@ from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, clean_message, json_type_name, short_repr
 from crosswalk.types._value import check_count, check_flag, check_optional_text, one_of
 
-__all__ = ["ErrorInfo", "ErrorKind"]
-
 
 class ErrorKind(StrEnum):
     """What kind of error a provider reported, the same words for every provider."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.segment import Segment, SegmentType
 
-__all__ = ["NO_CAUSE", "error_segment", "read_error"]
-
 NO_CAUSE = "the generation failed"
 
 

@@ -18,8 +18,6 @@ from crosswalk.types.metadata import ProviderAttempt
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment
 
-__all__ = ["StreamEvent", "StreamEventType"]
-
 
 class StreamEventType(StrEnum):
     """The type of a stream event: a closed set."""

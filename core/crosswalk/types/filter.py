@@ -9,8 +9,6 @@ import attrs
 from crosswalk.text import brief, short_repr
 from crosswalk.types._value import check_flag, check_optional_text, one_of
 
-__all__ = ["ContentFilterCategory", "ContentFilterResult", "ContentFilterSeverity"]
-
 
 class ContentFilterCategory(StrEnum):
     """The kind of harm."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["FinishReason", "IncompleteReason"]
-
 
 class FinishReason(StrEnum):
     """The reason why the model stopped. It is read case-insensitively and written as these words."""

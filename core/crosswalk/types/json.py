@@ -15,8 +15,6 @@ from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import shortened
 from crosswalk.types.merge import copy_json
 
-__all__ = ["FrozenObject", "JSONObject", "JSONValue", "dump_json", "load_json", "thaw"]
-
 JSONValue: TypeAlias = Any
 """A decoded JSON value: ``None``, ``bool``, ``int``, ``float``, ``str``, list or dict of these."""
 JSONObject: TypeAlias = Mapping[str, JSONValue]

@@ -11,9 +11,6 @@ from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr
 from crosswalk.types._value import as_tuple, check_items, check_number, check_text
 
-__all__ = ["TokenLogprob"]
-
-
 _INFINITY: Final = float("inf")
 
 

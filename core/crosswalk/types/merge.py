@@ -7,20 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-__all__ = [
-    "CUMULATIVE",
-    "PIECES",
-    "Arrays",
-    "MergeRules",
-    "adds_up",
-    "copy_json",
-    "is_indexed",
-    "merge",
-    "merge_rules",
-    "placed",
-    "same_json",
-]
-
 MergeRules: TypeAlias = Mapping[str, Any]
 """The plugin's declarations about arrays: nested by key, :data:`PIECES` or :data:`CUMULATIVE` for an array."""
 

@@ -16,8 +16,6 @@ from crosswalk.text import brief, json_type_name, short_repr
 from crosswalk.types._value import as_tuple, check_flag, check_optional_text, check_text, one_of
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["AudioPart", "ChatMessage", "ContentPart", "FilePart", "ImagePart", "Role", "TextPart"]
-
 
 class Role(StrEnum):
     """The author of a message."""

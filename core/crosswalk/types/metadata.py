@@ -22,8 +22,6 @@ from crosswalk.types._value import (
 )
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
-__all__ = ["AttemptOutcome", "Provenance", "ProviderAttempt", "ResponseMetadata"]
-
 _ZERO = timedelta(0)
 LONGEST: Final = timedelta(days=365_250)
 """The limit of durations: no counter of 64 bits and nanoseconds reaches it, and JSON can still contain it."""

@@ -14,8 +14,6 @@ from crosswalk.lazy import pattern
 from crosswalk.types.json import FrozenObject
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["is_canonical"]
-
 _STEP: Final = pattern(r"(\w+)(?:\[\d+\])?")
 
 

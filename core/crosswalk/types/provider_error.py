@@ -6,21 +6,6 @@ from crosswalk.plain_errors import CrosswalkError
 from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.response import ChatResponse
 
-__all__ = [
-    "AuthenticationError",
-    "ContentFilterError",
-    "ContextOverflowError",
-    "InvalidRequestError",
-    "ModelUnavailableError",
-    "PermissionDeniedError",
-    "ProviderError",
-    "ProviderTimeoutError",
-    "RateLimitError",
-    "ServerError",
-    "ToolCallValidationError",
-    "error_of",
-]
-
 
 class ProviderError(CrosswalkError):
     """The provider answered with an error. ``ChatResponse.raise_for_error()`` raises it.

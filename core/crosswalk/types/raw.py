@@ -12,8 +12,6 @@ from crosswalk.text import counted
 from crosswalk.types._value import as_tuple
 from crosswalk.types.json import load_json
 
-__all__ = ["RawEvents"]
-
 _BYTES = {bytes}
 
 

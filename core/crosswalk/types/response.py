@@ -35,8 +35,6 @@ from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Alternative", "ChatResponse"]
-
 
 def _later(name: str) -> Any:
     """A module that uses responses, so that it imports this one."""

@@ -21,8 +21,6 @@ from crosswalk.types._value import (
 )
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
-__all__ = ["Annotation", "CitationRef", "SafetyAnnotation", "Segment", "SegmentType"]
-
 
 class SegmentType(StrEnum):
     """The type of a segment: a closed set without an ``other``."""

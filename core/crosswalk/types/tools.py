@@ -13,8 +13,6 @@ from crosswalk.text import brief, short_repr
 from crosswalk.types._value import LARGEST, check_count, check_text, one_of
 from crosswalk.types.json import RepeatedKeyError, load_json
 
-__all__ = ["CallKind", "ToolCall", "ToolCallDelta"]
-
 
 class CallKind(StrEnum):
     """The kind of content of a tool call."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 else:
     decimal = later("decimal")  # hardly any answer reports its cost
 
-__all__ = ["Cost", "UsageDetails", "UsageInfo"]
 
 _CURRENCY: Final = pattern("[A-Z]{3}")
 

@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from crosswalk.wire.gemini import json_name
 
-__all__ = ["read_allowed_tools", "write_allowed_tools"]
-
 _MODES: Final = {"auto": "VALIDATED", "required": "ANY"}
 """Gemini's words. With both it calls only the functions that are named."""
 _TOOLS: Final = ("function", "custom")

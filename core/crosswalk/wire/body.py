@@ -5,8 +5,6 @@ from __future__ import annotations
 from crosswalk.wire.framing import Frame, PushDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 
-__all__ = ["BodyDecoder"]
-
 
 class BodyDecoder(PushDecoder):
     """

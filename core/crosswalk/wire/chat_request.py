@@ -14,21 +14,6 @@ from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePar
 from crosswalk.types.tools import CallKind, ToolCall
 from crosswalk.wire.fields import Fields, placed
 
-__all__ = [
-    "ROLES",
-    "read_calls",
-    "read_choice",
-    "read_content",
-    "read_custom_tool",
-    "read_file",
-    "read_format",
-    "read_image",
-    "read_message",
-    "read_role",
-    "read_source",
-    "read_tool",
-]
-
 ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
 """The roles of messages."""
 _PARTS: Final = (TextPart, ImagePart, AudioPart, FilePart)

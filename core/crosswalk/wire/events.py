@@ -21,7 +21,6 @@ from crosswalk.wire.surrogates import load_with_halves, mend_halves
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Halves", "load_event"]
 
 Halves: TypeAlias = Literal["refuse", "keep", "mend"]
 """How to treat half of a surrogate pair, see :func:`load_event`."""

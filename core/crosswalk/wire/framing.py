@@ -14,17 +14,6 @@ from typing import Final, Protocol, TypeAlias
 from crosswalk.errors import LineTooLongError, MappingError, StreamTooLargeError
 from crosswalk.wire.limits import DEFAULT, Limits
 
-__all__ = [
-    "NEED_MORE",
-    "CustomFraming",
-    "Decoder",
-    "Frame",
-    "LineDecoder",
-    "NeedMore",
-    "PushDecoder",
-    "is_done",
-]
-
 BOM = b"\xef\xbb\xbf"
 CR = ord("\r")
 LF = ord("\n")  # `in` finds a number seven times as fast as a byte string of length 1

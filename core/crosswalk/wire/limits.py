@@ -6,8 +6,6 @@ from typing import Any
 
 import attrs
 
-__all__ = ["DEFAULT", "Limits"]
-
 MIB = 2**20
 GIB = 2**30
 

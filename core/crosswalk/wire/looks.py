@@ -6,8 +6,6 @@ from typing import Final
 
 from crosswalk.lazy import pattern
 
-__all__ = ["looks_like"]
-
 _SIGNATURES: Final = (
     (b"\x1f\x8b", "gzip, to be unpacked first"),
     (b"\x28\xb5\x2f\xfd", "zstd, to be unpacked first"),

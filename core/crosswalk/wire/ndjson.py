@@ -8,8 +8,6 @@ from crosswalk.wire.body import BodyDecoder
 from crosswalk.wire.framing import Frame, LineDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 
-__all__ = ["NDJSONDecoder"]
-
 
 class NDJSONDecoder(LineDecoder):
     r"""

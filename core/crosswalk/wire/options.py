@@ -16,19 +16,6 @@ import attrs
 from crosswalk.wire.allowed_tools import read_allowed_tools, write_allowed_tools
 from crosswalk.wire.web_search import write_web_search
 
-__all__ = [
-    "FORMATS",
-    "NESTED",
-    "OPTIONS",
-    "WORDS",
-    "Grade",
-    "Option",
-    "format_of_path",
-    "option_of",
-    "options_read",
-    "put",
-]
-
 
 class Grade(StrEnum):
     """The grade of an option's loss."""

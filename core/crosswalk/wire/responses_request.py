@@ -10,8 +10,6 @@ from crosswalk.types.tools import ToolCall
 from crosswalk.wire.chat_request import read_file, read_image
 from crosswalk.wire.fields import Fields, placed
 
-__all__ = ["call_item", "input_part", "read_part"]
-
 
 def read_part(part: Fields) -> ContentPart | None:
     """Return *part* as a canonical one, or ``None`` if there is no such part. Then it stays unread."""

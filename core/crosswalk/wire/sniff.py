@@ -10,8 +10,6 @@ from crosswalk.wire.framing import CustomFraming, Decoder, Frame, NeedMore, Push
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.ndjson import NDJSONDecoder
 
-__all__ = ["Framing", "SniffingDecoder"]
-
 Framing = Literal["sse", "ndjson", "json"]
 """The framing of an answer: server-sent events, a line of JSON each, or one body."""
 

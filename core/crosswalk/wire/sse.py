@@ -10,8 +10,6 @@ from crosswalk.types.json import dump_json
 from crosswalk.wire.framing import CR, LF, Frame, LineDecoder, PushDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 
-__all__ = ["SSEDecoder", "TextEventDecoder"]
-
 
 class SSEDecoder(LineDecoder):
     r"""

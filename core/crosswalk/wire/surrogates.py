@@ -12,8 +12,6 @@ from typing import Any, Final, NoReturn
 
 import attrs
 
-__all__ = ["REPLACEMENT", "HalfBuffer", "HeldEvent", "load_with_halves", "mend_halves"]
-
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 _MOST_WAITING: Final = 32
 

@@ -11,8 +11,6 @@ from typing import Any, Final
 
 from crosswalk.wire import gemini, messages
 
-__all__ = ["write_web_search"]
-
 _TOOLS: Final[Mapping[str, tuple[Mapping[str, Any], frozenset[str]]]] = {
     "responses": ({"type": "web_search"}, frozenset({"search_context_size", "user_location"})),
     "messages": (

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-__all__ = ["LIVE_COMMANDS"]
-
 _KEY = """\
 The API key, if one is needed, is read from the environment: CROSSWALK_<PROVIDER>_API_KEY, or the provider's own
 variable.

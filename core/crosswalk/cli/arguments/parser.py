@@ -16,9 +16,6 @@ from crosswalk.cli.arguments.recorded import RECORDED_COMMANDS
 from crosswalk.cli.terminal import EXIT_STATUS, USAGE, write_text
 from crosswalk.text import harmless, meant
 
-__all__ = ["EXAMPLES", "Parser", "parse", "whole_parser"]
-
-
 EXAMPLES: Final = {
     "normalize": (
         "crosswalk normalize answer.response.json",

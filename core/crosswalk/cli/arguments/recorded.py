@@ -9,8 +9,6 @@ from crosswalk.cli.arguments.values import http_status, whole_number, zoned_time
 from crosswalk.cli.logs.layouts import add_layout_arguments
 from crosswalk.cli.terminal import EXIT_STATUS
 
-__all__ = ["RECORDED_COMMANDS"]
-
 _CAPTURES = """\
 A capture is CASE.response.json (or .sse, .ndjson, .txt); what its name does not say is read from
 MANIFEST.jsonl or CASE.meta.json beside it. Folders are searched through; requests and hidden folders are left

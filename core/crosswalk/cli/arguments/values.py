@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from datetime import datetime
 
-__all__ = ["http_status", "whole_number", "zoned_time"]
-
 
 def whole_number(text: str) -> int:
     """A whole number above 0.

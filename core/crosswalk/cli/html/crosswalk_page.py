@@ -21,8 +21,6 @@ from crosswalk.cli.terminal import harmless
 from crosswalk.text import counted
 from crosswalk.types.json import dump_json
 
-__all__ = ["html_page"]
-
 _LONGEST_EXAMPLE: Final = 120
 _WIDTH_OF_FIELDS: Final = 400
 _WIDTH_OF_PROVIDER: Final = 36

@@ -11,8 +11,6 @@ from crosswalk.cli.terminal import UsageError, harmless
 from crosswalk.drafts import written
 from crosswalk.testing.changes import Kind
 
-__all__ = ["diff_page", "write_page"]
-
 _STYLE: Final = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem; max-width: 80rem; }

@@ -11,8 +11,6 @@ from crosswalk.cli.report import HEADINGS, by_count, figures_of, notes_of
 from crosswalk.cli.terminal import harmless
 from crosswalk.text import counted
 
-__all__ = ["report_page"]
-
 _STYLE: Final = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem; max-width: 80rem; }

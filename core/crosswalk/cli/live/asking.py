@@ -22,8 +22,6 @@ from crosswalk.service import DISCOVERED, ChatRequest, Endpoint, RetryPolicy, Sy
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["Asked", "ask", "endpoint_of", "prompt_of", "request_of", "service_of", "turns_of"]
-
 _OPTIONS = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "reasoning_effort")
 
 

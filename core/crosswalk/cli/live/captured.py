@@ -18,8 +18,6 @@ from crosswalk.testing.drafting import draft_statement
 from crosswalk.testing.recorded import Recording, store_capture
 from crosswalk.testing.statements import statement_file
 
-__all__ = ["Exchange", "Folder"]
-
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-__all__ = ["Screen", "panel_lines", "show_panel", "tokens_line"]
-
 
 def show_panel(response: ChatResponse) -> None:
     """Write the panel to standard error, drawn on a terminal and else as lines."""

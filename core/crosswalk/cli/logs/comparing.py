@@ -23,8 +23,6 @@ from crosswalk.testing.changes import ERROR, Kind, Summary, accepted_lines
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["Accepted", "Comparison", "between", "provider_of_both", "read_accepted", "write_accepted"]
-
 
 class Comparison:
     """Counts differences. Its size does not grow with the number of answers, and it can be sent between processes.

@@ -15,8 +15,6 @@ from crosswalk.cli.logs.comparing import Comparison
 from crosswalk.cli.logs.report_rows import ReportRow
 from crosswalk.plugin.installed import installed_points
 
-__all__ = ["GROUP", "Keeper", "keeper_of"]
-
 GROUP: Final = "crosswalk.stored"
 
 

@@ -10,8 +10,6 @@ from crosswalk.cli.terminal import UsageError
 if TYPE_CHECKING:
     from crosswalk.records import Layout  # loaded where there is a log
 
-__all__ = ["add_layout_arguments", "layout_from"]
-
 
 def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a log's layout."""

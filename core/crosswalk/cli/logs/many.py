@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from crosswalk.records import Layout
 
-__all__ = ["Failed", "Guess", "Tally", "Work", "failed", "guessed", "guesses", "pool", "total_size", "worked"]
 
 _UNREADABLE: Final = "unreadable"
 _MOST_ITEMS: Final = 64

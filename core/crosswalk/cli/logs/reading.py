@@ -23,8 +23,6 @@ from crosswalk.wire.limits import DEFAULT
 if TYPE_CHECKING:
     import hashlib
 
-__all__ = ["Provider", "deltas_of", "provider_of", "response_of"]
-
 
 class Provider:
     """The provider of an answer.

@@ -14,8 +14,6 @@ import attrs
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["GROUPINGS", "Group", "ReportRow", "groups_of", "row_of"]
-
 
 @attrs.frozen(kw_only=True)
 class ReportRow:

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from crosswalk.records import Exchange, Layout, Line, Record  # loaded where there is a log
     from crosswalk.testing.captures import Capture
 
-__all__ = [
-    "Answer",
-    "Fault",
-    "Item",
-    "Source",
-    "find_captures",
-    "find_sources",
-    "items",
-    "read_capture",
-    "records_of",
-]
 
 _STDIN: Final = "-"
 _RECORDS: Final = ".jsonl"

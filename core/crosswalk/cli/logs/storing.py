@@ -29,8 +29,6 @@ from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["Failure", "Outcome", "outcome_of", "read_stored", "store_all", "stored_json", "stored_path"]
-
 
 @attrs.frozen
 class Failure:

@@ -17,8 +17,6 @@ from crosswalk.text import json_type_name
 from crosswalk.types.json import load_json
 from crosswalk.types.metadata import Provenance
 
-__all__ = ["Effect", "How", "delta_effects", "equals", "response_effects", "said", "with_same"]
-
 
 class How(StrEnum):
     """The relation of a canonical path to a leaf, most telling first."""

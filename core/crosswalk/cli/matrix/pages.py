@@ -7,8 +7,6 @@ from crosswalk.cli.matrix.wording import LEGEND, NOTE, Piece, headings, pieces
 from crosswalk.cli.terminal import harmless
 from crosswalk.text import counted
 
-__all__ = ["markdown_page"]
-
 
 def markdown_page(title: str, command: str, sections: list[Section]) -> str:
     """The crosswalk as a page of Markdown.

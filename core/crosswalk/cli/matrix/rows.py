@@ -20,8 +20,6 @@ from crosswalk.types.segment import SegmentType
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["EXTENSIONS", "STATES", "Crosswalk", "Line", "Matrix", "State"]
-
 
 class State(StrEnum):
     """The ways in which a provider has a canonical field, the best first."""

@@ -22,8 +22,6 @@ from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, at
 from crosswalk.text import json_type_name
 
-__all__ = ["Example", "Row", "Section", "Shape", "endpoint_of", "sections", "shown"]
-
 _ITEM: Final = "[]"
 """Stands for every item of an array."""
 _ANY: Final = "*"

@@ -21,8 +21,6 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Frame, is_done
 
-__all__ = ["Trace", "Tracer"]
-
 
 @attrs.frozen
 class Trace:

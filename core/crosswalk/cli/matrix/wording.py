@@ -9,8 +9,6 @@ import attrs
 from crosswalk.cli.matrix.effects import How
 from crosswalk.cli.matrix.sections import Row, Section, Shape, shown
 
-__all__ = ["LEGEND", "NOTE", "Piece", "headings", "pieces", "told"]
-
 ELSEWHERE: Final = "another value"
 REFUSED: Final = "refused otherwise"
 IMPLIED: Final = "implied"

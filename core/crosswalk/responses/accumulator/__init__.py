@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosswalk.lazy import lazy
+from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.responses.accumulator.accumulating import *
+    from crosswalk.responses.accumulator.accumulating import (
+        ResponseAccumulator as ResponseAccumulator,
+        ResponseSnapshot as ResponseSnapshot,
+        snapshots as snapshots,
+    )
 else:
-    __getattr__, __dir__ = lazy(__name__, "accumulating")
+    __getattr__, __dir__ = face(
+        __name__,
+        {
+            "crosswalk.responses.accumulator.accumulating": (
+                "ResponseAccumulator ResponseSnapshot snapshots"
+            ),
+        },
+    )

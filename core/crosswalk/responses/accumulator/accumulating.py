@@ -15,8 +15,6 @@ from crosswalk.responses.errors import SnapshotError
 from crosswalk.responses.events import ResponseStreamEvent
 from crosswalk.responses.response import Response
 
-__all__ = ["ResponseAccumulator", "ResponseSnapshot", "snapshots"]
-
 
 class ResponseSnapshot:
     """The response as it was after an event. Immutable.

@@ -20,9 +20,6 @@ from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus
 from crosswalk.wire.responses import EVENTS, ITEMS, LISTS, PARTS, PENDING, EventRole, WireEvent
 
-__all__ = ["ENDS", "EVENT_CLASSES", "FOLDS_OF", "ITEM_CLASSES", "PART_CLASSES", "Draft", "misfit"]
-
-
 EVENT_CLASSES: Final[dict[str, type[Any]]] = classes_of(KnownStreamEvent)
 """The classes of events, by type."""
 ITEM_CLASSES: Final[dict[str, type[Any]]] = classes_of(KnownOutputItem)

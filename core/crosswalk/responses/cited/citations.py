@@ -19,9 +19,6 @@ from crosswalk.responses.chunks import Chunk, CitationAnnotation, source_name
 from crosswalk.responses.errors import ResponsesValueError
 from crosswalk.text import brief, short_repr
 
-__all__ = ["Citation", "CitationMarker", "CompressionMode", "CompressionReport"]
-
-
 CompressionMode: TypeAlias = Literal["all", "deduplicate", "nonrefed"]
 """``all`` replaces each content with a line of number and title, if that is shorter. ``deduplicate`` keeps the first of
 chunks with equal annotations. ``nonrefed`` removes chunks of sources that the answer does not reference. The last two

@@ -29,8 +29,6 @@ from crosswalk.responses.response import Response
 from crosswalk.responses.toolkit import ResponseToolCall, ToolCallRegistry, tool_registry
 from crosswalk.text import brief, short_repr
 
-__all__ = ["CitedResponse"]
-
 
 @brief
 @attrs.frozen(kw_only=True, repr=False)

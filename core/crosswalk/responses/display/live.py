@@ -12,8 +12,6 @@ from rich.text import Text
 from crosswalk.responses.display.strategy import DisplayStrategy, Update, UpdateKind
 from crosswalk.text import harmless
 
-__all__ = ["LiveDisplay"]
-
 _STYLES = {
     UpdateKind.TEXT: "",
     UpdateKind.REASONING: "dim italic",

@@ -11,8 +11,6 @@ from crosswalk.responses.display.strategy import DisplayRegistry, DisplayStrateg
 from crosswalk.responses.reading import to_dict
 from crosswalk.text import harmless
 
-__all__ = ["JSONLinesDisplay", "PlainTextDisplay", "displays", "live_display"]
-
 
 class PlainTextDisplay(DisplayStrategy):
     """Writes the answer as it arrives, and other updates as lines like ``[tool] stock({"sku":9}): completed``.

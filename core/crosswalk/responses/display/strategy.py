@@ -13,15 +13,6 @@ from crosswalk.responses.errors import ResponsesError, ResponsesValueError
 from crosswalk.responses.response import Response
 from crosswalk.text import brief, clean_message, short_repr
 
-__all__ = [
-    "DisplayFactory",
-    "DisplayRegistry",
-    "DisplayStrategy",
-    "UnknownDisplayError",
-    "Update",
-    "UpdateKind",
-]
-
 
 class UpdateKind(StrEnum):
     """The kinds of updates of the shipped processors. Others may use custom words."""

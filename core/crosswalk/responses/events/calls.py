@@ -6,47 +6,6 @@ from crosswalk.responses.events.event import Event, ItemEvent
 from crosswalk.responses.records import Record, record
 from crosswalk.responses.shell_calls import ResponseFunctionShellCallOutputContent
 
-__all__ = [
-    "ResponseApplyPatchCallOperationDiffDeltaEvent",
-    "ResponseApplyPatchCallOperationDiffDoneEvent",
-    "ResponseCodeInterpreterCallCodeDeltaEvent",
-    "ResponseCodeInterpreterCallCodeDoneEvent",
-    "ResponseCodeInterpreterCallCompletedEvent",
-    "ResponseCodeInterpreterCallInProgressEvent",
-    "ResponseCodeInterpreterCallInterpretingEvent",
-    "ResponseCompactionCompactingEvent",
-    "ResponseCustomToolCallInputDeltaEvent",
-    "ResponseCustomToolCallInputDoneEvent",
-    "ResponseFileSearchCallCompletedEvent",
-    "ResponseFileSearchCallInProgressEvent",
-    "ResponseFileSearchCallSearchingEvent",
-    "ResponseFunctionCallArgumentsDeltaEvent",
-    "ResponseFunctionCallArgumentsDoneEvent",
-    "ResponseImageGenCallCompletedEvent",
-    "ResponseImageGenCallGeneratingEvent",
-    "ResponseImageGenCallInProgressEvent",
-    "ResponseImageGenCallPartialImageEvent",
-    "ResponseMcpCallArgumentsDeltaEvent",
-    "ResponseMcpCallArgumentsDoneEvent",
-    "ResponseMcpCallCompletedEvent",
-    "ResponseMcpCallFailedEvent",
-    "ResponseMcpCallInProgressEvent",
-    "ResponseMcpListToolsCompletedEvent",
-    "ResponseMcpListToolsFailedEvent",
-    "ResponseMcpListToolsInProgressEvent",
-    "ResponseShellCallCommandAddedEvent",
-    "ResponseShellCallCommandDeltaEvent",
-    "ResponseShellCallCommandDoneEvent",
-    "ResponseShellCallOutputContentDeltaEvent",
-    "ResponseShellCallOutputContentDoneEvent",
-    "ResponseToolStatusEvent",
-    "ResponseWebSearchCallCompletedEvent",
-    "ResponseWebSearchCallInProgressEvent",
-    "ResponseWebSearchCallSearchingEvent",
-    "ShellCommandEvent",
-    "ShellOutputDelta",
-]
-
 
 @record
 class ResponseFunctionCallArgumentsDeltaEvent(ItemEvent):

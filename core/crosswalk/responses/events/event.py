@@ -4,8 +4,6 @@ from typing import ClassVar
 
 from crosswalk.responses.records import Record, Unknown, record
 
-__all__ = ["Event", "ItemEvent", "PartEvent", "UnknownEvent"]
-
 
 @record
 class Event(Record):

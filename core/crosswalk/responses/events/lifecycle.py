@@ -11,27 +11,6 @@ from crosswalk.responses.records import Record, record
 from crosswalk.responses.response import Response
 from crosswalk.responses.unions import ResponseOutputItem
 
-__all__ = [
-    "RequiredInput",
-    "ResponseCancelledEvent",
-    "ResponseCompletedEvent",
-    "ResponseCreatedEvent",
-    "ResponseErrorEvent",
-    "ResponseEvent",
-    "ResponseFailedEvent",
-    "ResponseInProgressEvent",
-    "ResponseIncompleteEvent",
-    "ResponseKeepAliveEvent",
-    "ResponseOutputItemAddedEvent",
-    "ResponseOutputItemDoneEvent",
-    "ResponseQueuedEvent",
-    "ResponseSteerAcceptedEvent",
-    "ResponseSteerFailedEvent",
-    "ResponseSteerPendingEvent",
-    "Steer",
-    "SteerError",
-]
-
 
 @record
 class ResponseEvent(Event):

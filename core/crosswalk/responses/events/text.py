@@ -7,29 +7,6 @@ from crosswalk.responses.content import Logprob, StreamedPart
 from crosswalk.responses.events.event import Event, ItemEvent, PartEvent
 from crosswalk.responses.records import record
 
-__all__ = [
-    "ResponseAudioDeltaEvent",
-    "ResponseAudioDoneEvent",
-    "ResponseAudioTranscriptDeltaEvent",
-    "ResponseAudioTranscriptDoneEvent",
-    "ResponseContentPartAddedEvent",
-    "ResponseContentPartDoneEvent",
-    "ResponseOutputTextAnnotationAddedEvent",
-    "ResponseReasoningPartAddedEvent",
-    "ResponseReasoningPartDoneEvent",
-    "ResponseReasoningSummaryPartAddedEvent",
-    "ResponseReasoningSummaryPartDoneEvent",
-    "ResponseReasoningSummaryTextDeltaEvent",
-    "ResponseReasoningSummaryTextDoneEvent",
-    "ResponseReasoningTextDeltaEvent",
-    "ResponseReasoningTextDoneEvent",
-    "ResponseRefusalDeltaEvent",
-    "ResponseRefusalDoneEvent",
-    "ResponseTextDeltaEvent",
-    "ResponseTextDoneEvent",
-    "SummaryEvent",
-]
-
 
 @record
 class ResponseContentPartAddedEvent(PartEvent):

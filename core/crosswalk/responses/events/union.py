@@ -10,8 +10,6 @@ from crosswalk.responses.events.lifecycle import LifecycleEvent
 from crosswalk.responses.events.text import TextEvent
 from crosswalk.responses.families import register
 
-__all__ = ["KnownStreamEvent", "ResponseStreamEvent", "register_event"]
-
 KnownStreamEvent: TypeAlias = LifecycleEvent | TextEvent | CallEvent
 """An event of a stream, of a type of the API, selected by ``type``."""
 

@@ -30,8 +30,6 @@ from crosswalk.responses.pipeline.watch import ProgressWatch
 from crosswalk.responses.response import Response
 from crosswalk.responses.toolkit import StatusProgressionError, ToolCallRegistry, tool_registry
 
-__all__ = ["OnFailure", "StreamHandler"]
-
 T = TypeVar("T")
 Steps: TypeAlias = Generator[Awaitable[Any], Any, T]
 OnFailure: TypeAlias = Literal["at_once", "at_end"]

@@ -22,13 +22,6 @@ from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus
 from crosswalk.text import shortened
 
-__all__ = [
-    "CitationProcessor",
-    "EndProcessor",
-    "ToolProcessor",
-    "default_processors",
-]
-
 _ITEMS: Final = (ev.ResponseOutputItemAddedEvent, ev.ResponseOutputItemDoneEvent)
 
 

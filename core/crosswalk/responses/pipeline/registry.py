@@ -13,19 +13,6 @@ from crosswalk.responses.errors import ResponsesError, ResponsesValueError
 from crosswalk.responses.events import Event, ResponseStreamEvent
 from crosswalk.text import clean_message
 
-__all__ = [
-    "EventHandler",
-    "EventKey",
-    "EventRouter",
-    "PipelineError",
-    "Processor",
-    "ProcessorRegistry",
-    "Stage",
-    "StageFailure",
-    "StageKind",
-]
-
-
 StageKind: TypeAlias = Literal["handler", "processor", "display", "status"]
 """The stages of a pipeline. ``status`` checks the statuses of tool calls."""
 

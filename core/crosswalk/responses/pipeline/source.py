@@ -14,8 +14,6 @@ from crosswalk.wire.framing import Frame, is_done
 from crosswalk.wire.limits import Limits
 from crosswalk.wire.sse import SSEDecoder
 
-__all__ = ["aread_events", "read_events"]
-
 
 def read_events(
     chunks: Iterable[bytes], *, unknown: OnUnknown = "raise", limits: Limits | None = None

@@ -11,11 +11,6 @@ from crosswalk.responses.events import (
 )
 from crosswalk.responses.toolkit import ToolCallRegistry
 
-__all__ = [
-    "Places",
-    "ProgressWatch",
-]
-
 
 class Places:
     """Names for items, the same from their first event to their last.

@@ -15,8 +15,6 @@ from crosswalk.responses.pipeline.watch import Places
 from crosswalk.responses.response import Response
 from crosswalk.wire.responses import EVENTS, LISTS, PARTS, EventRole
 
-__all__ = ["WrittenProcessor"]
-
 
 class WrittenProcessor:
     """Yields text, reasoning or refusals as they are written.

@@ -18,8 +18,6 @@ from crosswalk.responses.records import Record
 from crosswalk.text import brief, clean_message, short_repr
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["ResponseToolCall", "StatusProgression", "StatusProgressionError", "ToolCallError"]
-
 
 class ToolCallError(ResponsesError, ValueError):
     """A tool call that is not of the tool asked for, that lacks what the other form needs, or of no registered tool.

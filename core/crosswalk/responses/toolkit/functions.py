@@ -30,8 +30,6 @@ from crosswalk.responses.toolkit.call import (
 from crosswalk.responses.vocabulary import ItemStatus
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["ComputerToolCall", "FunctionToolCall"]
-
 
 @attrs.frozen(repr=False)
 class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):

@@ -19,9 +19,6 @@ from crosswalk.responses.toolkit.searches import (
 from crosswalk.text import clean_message
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["ToolCallRegistry", "register_tool_call", "tool_calls_of", "tool_registry"]
-
-
 C = TypeVar("C", bound=type[ResponseToolCall[Any]])
 AnyToolCall = ResponseToolCall[Any]
 

@@ -39,8 +39,6 @@ from crosswalk.responses.toolkit.call import (
 from crosswalk.responses.vocabulary import FileSearchCallStatus, ItemStatus, WebSearchCallStatus
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["DocumentFinderToolCall", "FileReaderToolCall", "FileSearchToolCall", "WebSearchToolCall"]
-
 
 @record
 class _WebSearchArguments(Record):

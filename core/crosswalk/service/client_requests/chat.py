@@ -33,8 +33,6 @@ from crosswalk.wire.chat_request import (
 )
 from crosswalk.wire.fields import Fields, placed
 
-__all__ = ["answer_format", "choice", "custom_definition", "definition", "effort", "read"]
-
 _OF_ANSWERS: Final = ("refusal", "reasoning_content", "reasoning", "reasoning_details")
 """The fields of a message that only a whole answer can hold."""
 

@@ -10,8 +10,6 @@ from crosswalk.service.client_requests.reading import incoming, take_neutral
 from crosswalk.types.message import ChatMessage
 from crosswalk.wire.fields import Fields, placed
 
-__all__ = ["read"]
-
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """Parse the request in *body*. *said* is an untouched copy.

@@ -27,8 +27,6 @@ from crosswalk.wire.fields import Fields, placed
 from crosswalk.wire.gemini import HOSTED_TOOLS, proto_name
 from crosswalk.wire.options import options_read
 
-__all__ = ["read"]
-
 _CONFIG: Final = "generationConfig."
 _DEFAULTS: Final = {
     path.removeprefix(_CONFIG): option.neutral

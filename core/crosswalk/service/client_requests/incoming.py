@@ -23,8 +23,6 @@ from crosswalk.wire.fields import Place, Unread
 from crosswalk.wire.gemini import json_name
 from crosswalk.wire.options import FORMATS, NESTED, STATE, Grade, Option, format_of_path, option_of
 
-__all__ = ["VERSION", "ClientRequest", "Incoming", "Wants"]
-
 VERSION: Final = "anthropic-version"
 """The header is sent to no server: answers are read and written here in one version."""
 

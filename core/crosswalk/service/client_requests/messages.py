@@ -27,8 +27,6 @@ from crosswalk.types.tools import ToolCall
 from crosswalk.wire import messages as wire_form
 from crosswalk.wire.fields import Fields, placed
 
-__all__ = ["read"]
-
 _HOSTED: Final = {HostedToolKind(kind): wire for kind, wire in wire_form.HOSTED_TOOLS.items()}
 _LITTLE, _MUCH = 4096, 16384
 """Budgets in tokens: up to the first, thinking counts as low. Beyond the second, it counts as high."""

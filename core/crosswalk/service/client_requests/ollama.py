@@ -24,8 +24,6 @@ from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, T
 from crosswalk.types.tools import ToolCall
 from crosswalk.wire.fields import Fields, placed
 
-__all__ = ["read_chat", "read_generate"]
-
 _AT_LEAST_1: Final = ("top_k", "num_predict")
 """Options whose numbers below 1 have another meaning: no limit, as much as fits."""
 _DEFAULTS: Final[dict[str, Any]] = {

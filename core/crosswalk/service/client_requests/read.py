@@ -14,11 +14,13 @@ import orjson
 
 from crosswalk.convert.form import WireForm
 from crosswalk.service.client_requests import chat, completions, gemini, messages, ollama, responses
-from crosswalk.service.client_requests.incoming import ClientRequest, Incoming, Wants
+from crosswalk.service.client_requests.incoming import (
+    ClientRequest as ClientRequest,
+    Incoming as Incoming,
+    Wants as Wants,
+)
 from crosswalk.types.json import as_frozen_object, load_json
 from crosswalk.wire.fields import FieldError, Fields
-
-__all__ = ["ClientRequest", "Incoming", "Wants", "read_request"]
 
 _READERS: Final[dict[WireForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
     WireForm.OPENAI_CHAT: chat.read,

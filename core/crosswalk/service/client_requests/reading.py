@@ -17,24 +17,9 @@ from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.types._value import unchecked
 from crosswalk.types.json import dump_json
 from crosswalk.types.response import ChatResponse
-from crosswalk.wire.fields import Fields, path_of, placed
+from crosswalk.wire.fields import Fields, path_of, placed as placed
 from crosswalk.wire.gemini import proto_name
 from crosswalk.wire.options import WORDS, options_read
-
-__all__ = [
-    *(
-        "answer",
-        "cache_marks",
-        "incoming",
-        "option",
-        "options",
-        "placed",
-        "read_words",
-        "source",
-        "take_neutral",
-    ),
-    "word",
-]
 
 T = TypeVar("T")
 _EPOCH = datetime.fromtimestamp(0, UTC)

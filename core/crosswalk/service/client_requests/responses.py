@@ -29,8 +29,6 @@ from crosswalk.wire.fields import Fields, path_of, placed
 from crosswalk.wire.options import STATE
 from crosswalk.wire.responses_request import read_part
 
-__all__ = ["read"]
-
 _ROLES: Final = {word: role for word, role in ROLES.items() if role is not Role.TOOL}
 _CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that call a tool of the client by name, and their field for the arguments."""

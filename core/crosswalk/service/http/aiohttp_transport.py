@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import aiohttp
     import yarl
 
-__all__ = ["AiohttpTransport"]
 
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 _HEAD_LINE = 100 * 1024

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     import httpx2
 
-__all__ = ["ClientTransport", "check_client", "refused", "with_context"]
-
 
 class ClientTransport(Kept["httpx2.AsyncClient"]):
     """A :class:`Transport` over an ``httpx2.AsyncClient``.

@@ -10,8 +10,6 @@ from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["RESEND_SECONDS", "CallSlots", "Nested", "Wait"]
-
 RESEND_SECONDS: Final = 0.5
 """The number of seconds after sending a request over a kept connection in which the loss of that connection can still mean
 that the server had closed it before. Later, the server may have worked on the request and charged for it, so the loss is

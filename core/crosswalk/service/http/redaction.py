@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
-from crosswalk.text import holds_key
-
-__all__ = ["Redaction", "encoded_forms", "holds_key"]
+from crosswalk.text import holds_key as holds_key
 
 _MARK = "<secret>"
 _LEAST = 4

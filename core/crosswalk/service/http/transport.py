@@ -21,8 +21,6 @@ from crosswalk.errors import CrosswalkError, StreamTooLargeError
 from crosswalk.service.http.deadlines import RESEND_SECONDS, Wait
 from crosswalk.service.policy import Timeouts
 
-__all__ = ["Answer", "Kept", "Sending", "Transport", "decoded"]
-
 C = TypeVar("C")
 
 

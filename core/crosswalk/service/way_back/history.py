@@ -19,15 +19,6 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = [
-    "has_media",
-    "in_words",
-    "with_fitting_ids",
-    "with_fitting_names",
-    "with_whole_rounds",
-    "with_words",
-]
-
 
 def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:
     """Return *turns* with ids that *rule* allows: the same in a call and its result, different for calls of different turns.

@@ -14,8 +14,6 @@ from crosswalk.types.message import Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import CitationRef, SegmentType
 
-__all__ = ["NO_PLACE", "leaves", "not_sent"]
-
 NO_PLACE: Final = "the API has no place for it"
 """The reason of a part that the API cannot express."""
 _SPOKEN: Final = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.REASONING)

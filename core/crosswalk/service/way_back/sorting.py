@@ -29,8 +29,6 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["with_own_parts"]
-
 _PLACE: Final = Segment(SegmentType.TEXT, "")
 """The placeholder of a part that is left out, which keeps the positions of later parts. Empty texts are never sent."""
 _CUT: Final = (FinishReason.LENGTH, FinishReason.CANCELLED, FinishReason.ERROR)

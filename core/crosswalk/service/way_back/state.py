@@ -16,16 +16,6 @@ from crosswalk.service.turns import message_of
 from crosswalk.types.json import thaw
 from crosswalk.types.response import ChatResponse
 
-__all__ = [
-    "answer_state",
-    "own_fields",
-    "own_items",
-    "put_fields",
-    "response_items",
-    "without_fields",
-    "without_items",
-]
-
 _PATHS: Final[tuple[tuple[str | int, ...], ...]] = (
     ("choices", 0, "message"),  # Chat Completions
     ("choices", 0, "delta"),

@@ -12,8 +12,6 @@ import attrs
 from crosswalk.testing.exchange import Answer
 from crosswalk.testing.strict.rules import Refusal, ServerRule, StrictRequest, StrictRules, objects, text_at
 
-__all__ = ["BEDROCK"]
-
 _ID: Final = re.compile("[a-zA-Z0-9_.:-]{1,64}")
 
 

@@ -16,18 +16,6 @@ from crosswalk.testing.strict.rules import (
     values_of,
 )
 
-__all__ = [
-    "DEEPSEEK",
-    "ENDPOINT",
-    "GROQ",
-    "HAS_MESSAGES",
-    "MOONSHOT",
-    "OPENAI",
-    "call_ids",
-    "messages_of",
-    "rounds",
-]
-
 
 def messages_of(request: StrictRequest) -> Iterator[tuple[int, dict[str, Any]]]:
     """The messages of *request*, numbered."""

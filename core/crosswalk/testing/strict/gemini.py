@@ -11,8 +11,6 @@ from crosswalk.testing.exchange import Answer
 from crosswalk.testing.strict.rules import Refusal, ServerRule, StrictRequest, StrictRules, objects, text_at
 from crosswalk.wire.gemini import needs_signatures
 
-__all__ = ["GEMINI"]
-
 _WORDS: Final = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 _PLACEHOLDERS: Final = frozenset(
     text for word in _WORDS for text in (word, base64.b64encode(word.encode()).decode())

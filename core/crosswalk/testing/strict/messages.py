@@ -9,8 +9,6 @@ from typing import Any, Final
 from crosswalk.testing.exchange import Answer
 from crosswalk.testing.strict.rules import Refusal, ServerRule, StrictRequest, StrictRules, objects, text_at
 
-__all__ = ["ANTHROPIC"]
-
 _ID: Final = re.compile("[a-zA-Z0-9_-]+")
 _SERVER_CALLS: Final = ("server_tool_use", "mcp_tool_use")
 _THINKING: Final = ("thinking", "redacted_thinking")

@@ -11,8 +11,6 @@ from crosswalk.testing.exchange import Answer
 from crosswalk.testing.strict.chat import ENDPOINT, HAS_MESSAGES, call_ids, messages_of, rounds
 from crosswalk.testing.strict.rules import Refusal, ServerRule, StrictRequest, StrictRules, text_at
 
-__all__ = ["MISTRAL"]
-
 _ID: Final = re.compile("[a-zA-Z0-9]{9}")
 _AFTER: Final = {
     "system": ("system", "user", "assistant"),

@@ -18,8 +18,6 @@ from crosswalk.testing.strict.mistral import MISTRAL
 from crosswalk.testing.strict.responses import RESPONSES
 from crosswalk.testing.strict.rules import StrictRules
 
-__all__ = ["STRICT_PROVIDERS", "strict_rules"]
-
 _RULES = {
     rules.provider: rules
     for rules in (ANTHROPIC, BEDROCK, DEEPSEEK, GEMINI, GROQ, MISTRAL, MOONSHOT, OPENAI, RESPONSES)

@@ -17,8 +17,6 @@ from crosswalk.testing.strict.rules import (
     values_of,
 )
 
-__all__ = ["RESPONSES"]
-
 _PREFIXES: Final = {
     "message": "msg",
     "reasoning": "rs",

@@ -15,17 +15,6 @@ from crosswalk.wire.framing import CustomFraming, is_done
 from crosswalk.wire.limits import Limits
 from crosswalk.wire.sniff import SniffingDecoder
 
-__all__ = [
-    "Issued",
-    "Refusal",
-    "ServerRule",
-    "StrictRequest",
-    "StrictRules",
-    "objects",
-    "text_at",
-    "values_of",
-]
-
 
 @attrs.frozen
 class Refusal:
