@@ -286,7 +286,6 @@ if TYPE_CHECKING:
         alternating as alternating,
         arguments_object as arguments_object,
         arguments_text as arguments_text,
-        as_json_object as as_json_object,
         cache_mark as cache_mark,
         content_parts as content_parts,
         data_url as data_url,
@@ -321,6 +320,9 @@ if TYPE_CHECKING:
         StreamEvent as StreamEvent,
         StreamEventType as StreamEventType,
     )
+    from crosswalk.types.json import (
+        as_json_object as as_json_object,
+    )
     from crosswalk.wire import gemini as gemini, messages as messages, responses as responses
     from crosswalk.wire.responses_request import (
         call_item as call_item,
@@ -351,16 +353,17 @@ else:
             "crosswalk.service.request": "Asked CacheMark ChatRequest ReasoningEffort ResponseFormat",
             "crosswalk.service.tools": "HostedTool HostedToolKind NamedTool ToolChoice ToolDefinition",
             "crosswalk.service.turns": (
-                "Drops NO_ANSWER alternating arguments_object arguments_text as_json_object cache_mark "
-                "content_parts data_url is_of known_media_type media_type_of message_of noun_of "
-                "reasoning_of refusal_of segments_of system_text text_of tool_names unsupported_part "
-                "with_results_shown without_silence"
+                "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
+                "data_url is_of known_media_type media_type_of message_of noun_of reasoning_of refusal_of "
+                "segments_of system_text text_of tool_names unsupported_part with_results_shown "
+                "without_silence"
             ),
             "crosswalk.service.way_back.state": (
                 "answer_state own_fields own_items put_fields response_items without_fields without_items"
             ),
             "crosswalk.types.builder": "ResponseBuilder",
             "crosswalk.types.event": "StreamEvent StreamEventType",
+            "crosswalk.types.json": "as_json_object",
             "crosswalk.wire.responses_request": "call_item input_part read_part",
             "crosswalk.wire.sse": "SSEDecoder TextEventDecoder",
         },

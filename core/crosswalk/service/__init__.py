@@ -157,7 +157,6 @@ if TYPE_CHECKING:
         alternating as alternating,
         arguments_object as arguments_object,
         arguments_text as arguments_text,
-        as_json_object as as_json_object,
         cache_mark as cache_mark,
         content_parts as content_parts,
         data_url as data_url,
@@ -178,6 +177,9 @@ if TYPE_CHECKING:
     )
     from crosswalk.text import (
         holds_key as holds_key,
+    )
+    from crosswalk.types.json import (
+        as_json_object as as_json_object,
     )
 else:
     __getattr__, __dir__ = face(
@@ -211,11 +213,12 @@ else:
             "crosswalk.service.sync": "SyncEventStream SyncLLMService",
             "crosswalk.service.tools": "HostedTool HostedToolKind NamedTool ToolChoice ToolDefinition",
             "crosswalk.service.turns": (
-                "Drops NO_ANSWER alternating arguments_object arguments_text as_json_object cache_mark "
-                "content_parts data_url is_of known_media_type media_type_of message_of noun_of "
-                "reasoning_of refusal_of segments_of system_text text_of tool_names unsupported_part "
-                "with_results_shown without_silence"
+                "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
+                "data_url is_of known_media_type media_type_of message_of noun_of reasoning_of refusal_of "
+                "segments_of system_text text_of tool_names unsupported_part with_results_shown "
+                "without_silence"
             ),
             "crosswalk.text": "holds_key",
+            "crosswalk.types.json": "as_json_object",
         },
     )

@@ -206,3 +206,9 @@ def _need_all_read(fields: Fields) -> None:
     """Refuse *fields* for the first entry in them that has no canonical counterpart."""
     for unread in fields.unread():
         raise FieldError(unread.why, unread.path)
+
+
+def in_words(noun: str, *about: str | None) -> str:
+    """Return the text for *noun*, with the facts *about* it."""
+    raw = ", ".join(filter(None, about))
+    return f"({noun}: {raw})" if raw else f"({noun})"

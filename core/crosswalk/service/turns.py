@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
-import orjson
 
 from crosswalk.convert.arguments import INVALID_JSON
 from crosswalk.errors import ToolCallArgumentsError
@@ -15,7 +14,7 @@ from crosswalk.service.http_request import Dropped, UnsupportedRequestError
 from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.service.tools import HostedTool
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import dump_json, load_json
+from crosswalk.types.json import dump_json
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
@@ -308,12 +307,3 @@ def noun_of(part: ContentPart) -> str:
     """Return the word for *part*, with its article."""
     kinds = {TextPart: "a text", ImagePart: "an image", AudioPart: "a sound", FilePart: "a file"}
     return kinds[type(part)]
-
-
-def as_json_object(text: str) -> dict[str, Any] | None:
-    """Return *text* as a JSON object, or ``None`` if it is something else."""
-    try:
-        value = load_json(text)
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) else None

@@ -366,3 +366,12 @@ def as_frozen_value(value: JSONValue) -> JSONValue:
     if value is None:  # most events of a stream have none
         return None
     return FrozenObject({"value": value})["value"]
+
+
+def as_json_object(text: str) -> dict[str, Any] | None:
+    """Return *text* as a JSON object, or ``None`` if it is something else."""
+    try:
+        value = load_json(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None

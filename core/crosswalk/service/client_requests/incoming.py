@@ -11,10 +11,9 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.convert.form import WireForm
-from crosswalk.service.given import Turn
+from crosswalk.service.given import Turn, in_words
 from crosswalk.service.http_request import Dropped, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.request import ChatRequest
-from crosswalk.service.way_back.history import in_words
 from crosswalk.types._value import altered
 from crosswalk.types.merge import copy_json
 from crosswalk.types.message import ChatMessage, Role

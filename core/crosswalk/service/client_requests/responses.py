@@ -20,8 +20,7 @@ from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import answer, incoming, take_neutral
 from crosswalk.service.given import Turn
 from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
-from crosswalk.service.turns import as_json_object
-from crosswalk.types.json import dump_json
+from crosswalk.types.json import as_json_object, dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart
 from crosswalk.types.tools import ToolCall
 from crosswalk.wire.chat_request import ROLES, read_source

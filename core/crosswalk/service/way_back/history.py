@@ -9,7 +9,7 @@ from itertools import count
 import attrs
 
 from crosswalk.plugin.way_back import CallIds
-from crosswalk.service.given import Turn
+from crosswalk.service.given import Turn, in_words
 from crosswalk.service.http_request import UnsupportedRequestError
 from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.service.turns import content_parts, message_of, noun_of
@@ -200,12 +200,6 @@ def _moved(mark: CacheMark, places: Sequence[int | None], count: int) -> CacheMa
 
 def _refused(what: str) -> UnsupportedRequestError:
     return UnsupportedRequestError(f"no server takes it: {what}", options=["messages"])
-
-
-def in_words(noun: str, *about: str | None) -> str:
-    """Return the text for *noun*, with the facts *about* it."""
-    raw = ", ".join(filter(None, about))
-    return f"({noun}: {raw})" if raw else f"({noun})"
 
 
 def has_media(message: ChatMessage) -> bool:
