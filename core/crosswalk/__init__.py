@@ -78,54 +78,28 @@ if TYPE_CHECKING:
     from crosswalk.tables import (
         to_pandas as to_pandas,
     )
-    from crosswalk.types.accumulator import (
-        DeltaAccumulator as DeltaAccumulator,
-    )
-    from crosswalk.types.builder import (
-        ResponseBuilder as ResponseBuilder,
-    )
     from crosswalk.types.delta import (
         ResponseDelta as ResponseDelta,
-    )
-    from crosswalk.types.error_info import (
-        ErrorInfo as ErrorInfo,
-        ErrorKind as ErrorKind,
-    )
-    from crosswalk.types.event import (
-        StreamEvent as StreamEvent,
-        StreamEventType as StreamEventType,
-    )
-    from crosswalk.types.filter import (
-        ContentFilterCategory as ContentFilterCategory,
-        ContentFilterResult as ContentFilterResult,
-        ContentFilterSeverity as ContentFilterSeverity,
-    )
-    from crosswalk.types.finish import (
-        FinishReason as FinishReason,
     )
     from crosswalk.types.json import (
         FrozenObject as FrozenObject,
     )
-    from crosswalk.types.logprob import (
-        TokenLogprob as TokenLogprob,
-    )
     from crosswalk.types.message import (
         AudioPart as AudioPart,
+        CallKind as CallKind,
         ChatMessage as ChatMessage,
         ContentPart as ContentPart,
         FilePart as FilePart,
         ImagePart as ImagePart,
         Role as Role,
         TextPart as TextPart,
+        ToolCall as ToolCall,
+        ToolCallDelta as ToolCallDelta,
     )
-    from crosswalk.types.metadata import (
-        AttemptOutcome as AttemptOutcome,
-        Provenance as Provenance,
-        ProviderAttempt as ProviderAttempt,
-        ResponseMetadata as ResponseMetadata,
-    )
-    from crosswalk.types.provider_error import (
+    from crosswalk.types.response import (
+        Alternative as Alternative,
         AuthenticationError as AuthenticationError,
+        ChatResponse as ChatResponse,
         ContentFilterError as ContentFilterError,
         ContextOverflowError as ContextOverflowError,
         InvalidRequestError as InvalidRequestError,
@@ -137,25 +111,33 @@ if TYPE_CHECKING:
         ServerError as ServerError,
         ToolCallValidationError as ToolCallValidationError,
     )
-    from crosswalk.types.response import (
-        Alternative as Alternative,
-        ChatResponse as ChatResponse,
+    from crosswalk.types.stream import (
+        DeltaAccumulator as DeltaAccumulator,
+        ResponseBuilder as ResponseBuilder,
+        StreamEvent as StreamEvent,
+        StreamEventType as StreamEventType,
     )
-    from crosswalk.types.segment import (
+    from crosswalk.types.usage import (
+        AttemptOutcome as AttemptOutcome,
+        Cost as Cost,
+        Provenance as Provenance,
+        ProviderAttempt as ProviderAttempt,
+        ResponseMetadata as ResponseMetadata,
+        UsageInfo as UsageInfo,
+    )
+    from crosswalk.types.values import (
         Annotation as Annotation,
         CitationRef as CitationRef,
+        ContentFilterCategory as ContentFilterCategory,
+        ContentFilterResult as ContentFilterResult,
+        ContentFilterSeverity as ContentFilterSeverity,
+        ErrorInfo as ErrorInfo,
+        ErrorKind as ErrorKind,
+        FinishReason as FinishReason,
         SafetyAnnotation as SafetyAnnotation,
         Segment as Segment,
         SegmentType as SegmentType,
-    )
-    from crosswalk.types.tools import (
-        CallKind as CallKind,
-        ToolCall as ToolCall,
-        ToolCallDelta as ToolCallDelta,
-    )
-    from crosswalk.types.usage import (
-        Cost as Cost,
-        UsageInfo as UsageInfo,
+        TokenLogprob as TokenLogprob,
     )
     from crosswalk.version import (
         __version__ as __version__,
@@ -188,26 +170,25 @@ else:
             "crosswalk.stream.replay": "StreamingChatResponse",
             "crosswalk.stream.source": "StreamState",
             "crosswalk.tables": "to_pandas",
-            "crosswalk.types.accumulator": "DeltaAccumulator",
-            "crosswalk.types.builder": "ResponseBuilder",
             "crosswalk.types.delta": "ResponseDelta",
-            "crosswalk.types.error_info": "ErrorInfo ErrorKind",
-            "crosswalk.types.event": "StreamEvent StreamEventType",
-            "crosswalk.types.filter": "ContentFilterCategory ContentFilterResult ContentFilterSeverity",
-            "crosswalk.types.finish": "FinishReason",
             "crosswalk.types.json": "FrozenObject",
-            "crosswalk.types.logprob": "TokenLogprob",
-            "crosswalk.types.message": ("AudioPart ChatMessage ContentPart FilePart ImagePart Role TextPart"),
-            "crosswalk.types.metadata": "AttemptOutcome Provenance ProviderAttempt ResponseMetadata",
-            "crosswalk.types.provider_error": (
-                "AuthenticationError ContentFilterError ContextOverflowError InvalidRequestError "
-                "ModelUnavailableError PermissionDeniedError ProviderError ProviderTimeoutError "
-                "RateLimitError ServerError ToolCallValidationError"
+            "crosswalk.types.message": (
+                "AudioPart CallKind ChatMessage ContentPart FilePart ImagePart Role TextPart ToolCall "
+                "ToolCallDelta"
             ),
-            "crosswalk.types.response": "Alternative ChatResponse",
-            "crosswalk.types.segment": "Annotation CitationRef SafetyAnnotation Segment SegmentType",
-            "crosswalk.types.tools": "CallKind ToolCall ToolCallDelta",
-            "crosswalk.types.usage": "Cost UsageInfo",
+            "crosswalk.types.response": (
+                "Alternative AuthenticationError ChatResponse ContentFilterError ContextOverflowError "
+                "InvalidRequestError ModelUnavailableError PermissionDeniedError ProviderError "
+                "ProviderTimeoutError RateLimitError ServerError ToolCallValidationError"
+            ),
+            "crosswalk.types.stream": "DeltaAccumulator ResponseBuilder StreamEvent StreamEventType",
+            "crosswalk.types.usage": (
+                "AttemptOutcome Cost Provenance ProviderAttempt ResponseMetadata UsageInfo"
+            ),
+            "crosswalk.types.values": (
+                "Annotation CitationRef ContentFilterCategory ContentFilterResult ContentFilterSeverity "
+                "ErrorInfo ErrorKind FinishReason SafetyAnnotation Segment SegmentType TokenLogprob"
+            ),
             "crosswalk.version": "__version__",
             "crosswalk.wire.limits": "Limits",
         },

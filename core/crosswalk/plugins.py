@@ -132,50 +132,31 @@ from crosswalk.types.delta import (
     Correction as Correction,
     ResponseDelta as ResponseDelta,
 )
-from crosswalk.types.error_info import (
-    ErrorInfo as ErrorInfo,
-    ErrorKind as ErrorKind,
-)
-from crosswalk.types.filter import (
-    ContentFilterCategory as ContentFilterCategory,
-    ContentFilterResult as ContentFilterResult,
-    ContentFilterSeverity as ContentFilterSeverity,
-)
-from crosswalk.types.finish import (
-    FinishReason as FinishReason,
-    IncompleteReason as IncompleteReason,
-)
 from crosswalk.types.json import (
     FrozenObject as FrozenObject,
     JSONObject as JSONObject,
     JSONValue as JSONValue,
     dump_json as dump_json,
     load_json as load_json,
-    thaw as thaw,
-)
-from crosswalk.types.logprob import (
-    TokenLogprob as TokenLogprob,
-)
-from crosswalk.types.merge import (
     same_json as same_json,
+    thaw as thaw,
 )
 from crosswalk.types.message import (
     AudioPart as AudioPart,
+    CallKind as CallKind,
     ChatMessage as ChatMessage,
     ContentPart as ContentPart,
     FilePart as FilePart,
     ImagePart as ImagePart,
     Role as Role,
     TextPart as TextPart,
+    ToolCall as ToolCall,
+    ToolCallDelta as ToolCallDelta,
 )
-from crosswalk.types.metadata import (
-    AttemptOutcome as AttemptOutcome,
-    Provenance as Provenance,
-    ProviderAttempt as ProviderAttempt,
-    ResponseMetadata as ResponseMetadata,
-)
-from crosswalk.types.provider_error import (
+from crosswalk.types.response import (
+    Alternative as Alternative,
     AuthenticationError as AuthenticationError,
+    ChatResponse as ChatResponse,
     ContentFilterError as ContentFilterError,
     ContextOverflowError as ContextOverflowError,
     InvalidRequestError as InvalidRequestError,
@@ -187,29 +168,30 @@ from crosswalk.types.provider_error import (
     ServerError as ServerError,
     ToolCallValidationError as ToolCallValidationError,
 )
-from crosswalk.types.raw import (
-    RawEvents as RawEvents,
+from crosswalk.types.usage import (
+    AttemptOutcome as AttemptOutcome,
+    Cost as Cost,
+    Provenance as Provenance,
+    ProviderAttempt as ProviderAttempt,
+    ResponseMetadata as ResponseMetadata,
+    UsageDetails as UsageDetails,
+    UsageInfo as UsageInfo,
 )
-from crosswalk.types.response import (
-    Alternative as Alternative,
-    ChatResponse as ChatResponse,
-)
-from crosswalk.types.segment import (
+from crosswalk.types.values import (
     Annotation as Annotation,
     CitationRef as CitationRef,
+    ContentFilterCategory as ContentFilterCategory,
+    ContentFilterResult as ContentFilterResult,
+    ContentFilterSeverity as ContentFilterSeverity,
+    ErrorInfo as ErrorInfo,
+    ErrorKind as ErrorKind,
+    FinishReason as FinishReason,
+    IncompleteReason as IncompleteReason,
+    RawEvents as RawEvents,
     SafetyAnnotation as SafetyAnnotation,
     Segment as Segment,
     SegmentType as SegmentType,
-)
-from crosswalk.types.tools import (
-    CallKind as CallKind,
-    ToolCall as ToolCall,
-    ToolCallDelta as ToolCallDelta,
-)
-from crosswalk.types.usage import (
-    Cost as Cost,
-    UsageDetails as UsageDetails,
-    UsageInfo as UsageInfo,
+    TokenLogprob as TokenLogprob,
 )
 from crosswalk.wire import ollama as ollama
 from crosswalk.wire.framing import (
@@ -313,15 +295,13 @@ if TYPE_CHECKING:
         without_fields as without_fields,
         without_items as without_items,
     )
-    from crosswalk.types.builder import (
-        ResponseBuilder as ResponseBuilder,
-    )
-    from crosswalk.types.event import (
-        StreamEvent as StreamEvent,
-        StreamEventType as StreamEventType,
-    )
     from crosswalk.types.json import (
         as_json_object as as_json_object,
+    )
+    from crosswalk.types.stream import (
+        ResponseBuilder as ResponseBuilder,
+        StreamEvent as StreamEvent,
+        StreamEventType as StreamEventType,
     )
     from crosswalk.wire import gemini as gemini, messages as messages, responses as responses
     from crosswalk.wire.responses_request import (
@@ -361,9 +341,8 @@ else:
             "crosswalk.service.way_back.state": (
                 "answer_state own_fields own_items put_fields response_items without_fields without_items"
             ),
-            "crosswalk.types.builder": "ResponseBuilder",
-            "crosswalk.types.event": "StreamEvent StreamEventType",
             "crosswalk.types.json": "as_json_object",
+            "crosswalk.types.stream": "ResponseBuilder StreamEvent StreamEventType",
             "crosswalk.wire.responses_request": "call_item input_part read_part",
             "crosswalk.wire.sse": "SSEDecoder TextEventDecoder",
         },

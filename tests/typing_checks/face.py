@@ -43,8 +43,8 @@ from crosswalk.plugins import (
     take_object,
     take_string,
 )
-from crosswalk.types.accumulator import PartialResponse
-from crosswalk.types.raw import RawEvents
+from crosswalk.types.stream import PartialResponse
+from crosswalk.types.values import RawEvents
 
 
 def bodies(data: bytes, text: str, event: dict[str, Any]) -> None:

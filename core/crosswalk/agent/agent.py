@@ -24,7 +24,7 @@ from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Messages
 from crosswalk.service.request import ChatRequest
 from crosswalk.structured import Prose
-from crosswalk.types.event import StreamEvent
+from crosswalk.types.stream import StreamEvent
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry

@@ -12,11 +12,9 @@ import attrs
 
 from crosswalk.service.given import Turn
 from crosswalk.service.turns import message_of
-from crosswalk.types.finish import IncompleteReason
-from crosswalk.types.message import Role
+from crosswalk.types.message import Role, ToolCall
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.values import IncompleteReason, Segment, SegmentType
 
 _CUT: dict[IncompleteReason | None, str] = {
     IncompleteReason.ERROR: "error",

@@ -31,9 +31,9 @@ from crosswalk.service.tools import (
 )
 from crosswalk.stream.replay import StreamingChatResponse, StreamState
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.json import JSONObject
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.stream import StreamEvent, StreamEventType
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncLLMService

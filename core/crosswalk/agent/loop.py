@@ -20,11 +20,10 @@ from crosswalk.errors import CrosswalkError, MappingError, ProviderError
 from crosswalk.service.given import Turn
 from crosswalk.service.request import ChatRequest
 from crosswalk.service.tools import ToolChoice
-from crosswalk.types.event import StreamEvent
-from crosswalk.types.message import ChatMessage
-from crosswalk.types.metadata import ProviderAttempt
+from crosswalk.types.message import ChatMessage, ToolCall
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.stream import StreamEvent
+from crosswalk.types.usage import ProviderAttempt
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry

@@ -11,7 +11,7 @@ from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentTurn
 from crosswalk.errors import CrosswalkError
 from crosswalk.text import clean_message
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
 from crosswalk.types.usage import UsageInfo
 
 if TYPE_CHECKING:

@@ -14,8 +14,15 @@ import orjson
 from crosswalk.errors import CrosswalkError
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import dump_json, holds_non_finite
-from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import (
+    AudioPart,
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    TextPart,
+    ToolCall,
+)
 
 
 class ToolError(CrosswalkError):

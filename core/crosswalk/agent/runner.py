@@ -28,8 +28,8 @@ from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
 from crosswalk.keywords import checks_keywords
 from crosswalk.text import clean_message, counted
-from crosswalk.types._value import as_tuple
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
+from crosswalk.types.values import as_tuple
 
 _log = logging.getLogger("crosswalk.agent")
 

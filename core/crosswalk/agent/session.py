@@ -16,11 +16,10 @@ from crosswalk.errors import ProviderError, ResponseValidationError
 from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Messages, Turn, turns_of
 from crosswalk.service.turns import message_of
-from crosswalk.types._value import as_text
-from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.message import ChatMessage, Role, ToolCall
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import as_text
 
 
 class ChatSession:

@@ -16,7 +16,7 @@ import orjson
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.metadata import read_metadata, refuse_field_as_default
 from crosswalk.structured import Schema, SchemaDefinitionError
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
 
 D = TypeVar("D", covariant=True)
 

@@ -18,8 +18,8 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Messages, Turn
 from crosswalk.service.request import ChatRequest
-from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.stream import StreamEvent
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncEventStream, SyncLLMService

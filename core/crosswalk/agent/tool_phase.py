@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager, aclosing
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart, not_run, stopped
-from crosswalk.types.message import ChatMessage
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ChatMessage, ToolCall
 
 if TYPE_CHECKING:
     from crosswalk.agent.runner import Approve, ToolRunner, ToolTracer

@@ -23,7 +23,7 @@ from crosswalk.service.tools import ToolDefinition
 from crosswalk.structured import Schema
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import FrozenObject, as_frozen_object
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 

@@ -14,12 +14,11 @@ from crosswalk.agent.results import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.given import Turn
 from crosswalk.text import brief, counted, short_repr
-from crosswalk.types.finish import FinishReason, IncompleteReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
-from crosswalk.types.message import ChatMessage
+from crosswalk.types.message import ChatMessage, ToolCall
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import FinishReason, IncompleteReason
 
 
 class AgentOutcome(StrEnum):

@@ -13,9 +13,8 @@ from crosswalk.codec.layout import layout
 from crosswalk.codec.problems import step
 from crosswalk.codec.writing import to_jsonable
 from crosswalk.text import brief
-from crosswalk.types.metadata import Provenance, ResponseMetadata
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.usage import UsageInfo
+from crosswalk.types.usage import Provenance, ResponseMetadata, UsageInfo
 
 
 class Absent(Enum):

@@ -21,15 +21,19 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.types.delta import Correction, ResponseDelta
-from crosswalk.types.event import StreamEvent
-from crosswalk.types.filter import ContentFilterResult
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, TextPart
-from crosswalk.types.metadata import ProviderAttempt, ResponseMetadata
+from crosswalk.types.message import (
+    AudioPart,
+    ChatMessage,
+    FilePart,
+    ImagePart,
+    TextPart,
+    ToolCall,
+    ToolCallDelta,
+)
 from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.segment import CitationRef, SafetyAnnotation, Segment
-from crosswalk.types.tools import ToolCall, ToolCallDelta
-from crosswalk.types.usage import Cost, UsageDetails, UsageInfo
+from crosswalk.types.stream import StreamEvent
+from crosswalk.types.usage import Cost, ProviderAttempt, ResponseMetadata, UsageDetails, UsageInfo
+from crosswalk.types.values import CitationRef, ContentFilterResult, SafetyAnnotation, Segment, TokenLogprob
 
 TAGS: Final[dict[type, str]] = {
     TextPart: "text",

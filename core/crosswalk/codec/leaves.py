@@ -23,7 +23,7 @@ from crosswalk.codec.layout import is_canonical_enum
 from crosswalk.codec.problems import Problem, shortened
 from crosswalk.text import json_type_name
 from crosswalk.types.json import FrozenObject, plain_view
-from crosswalk.types.raw import RawEvents
+from crosswalk.types.values import RawEvents
 
 Read: TypeAlias = Callable[[Any, Any], Any]
 """A hook of cattrs that makes a value of decoded JSON and of its type."""

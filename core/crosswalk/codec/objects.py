@@ -15,8 +15,8 @@ from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout
 from crosswalk.codec.leaves import Read, has_fields, made_of
 from crosswalk.codec.problems import Problem
 from crosswalk.codec.version import FORMAT_VERSION, check_version
-from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.stream import StreamEvent
 from crosswalk.types.usage import OPENAI_COUNTS, OPENAI_DETAILS, UsageInfo
 
 _Object: TypeAlias = dict[str, Any]

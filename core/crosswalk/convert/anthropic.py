@@ -20,10 +20,9 @@ from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back, without_place
 from crosswalk.convert.writer import Event, Heading, Writer, json_of, url_citation
 from crosswalk.mapping.reader import drain
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.merge import copy_json
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.json import copy_json
 from crosswalk.types.usage import UsageInfo, counts_at
+from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire import messages as wire
 
 _TYPE_OF: Final = {piece.leaf: type for type, piece in wire.PIECES.items()}

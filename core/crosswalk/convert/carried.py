@@ -20,12 +20,10 @@ from crosswalk.codec.writing import to_jsonable
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.source import form_of_body
 from crosswalk.errors import CrosswalkError
-from crosswalk.types.json import dump_json
-from crosswalk.types.merge import copy_json, same_json
-from crosswalk.types.metadata import Provenance
-from crosswalk.types.raw import RawEvents
+from crosswalk.types.json import copy_json, dump_json, same_json
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import RawEvents, Segment, SegmentType
 
 MEMBER: Final = "crosswalk"
 """The name of the member, at the top of a body."""

@@ -33,9 +33,9 @@ from crosswalk.errors import CrosswalkError, ErrorInfo, LimitError, MappingError
 from crosswalk.mapping.normalize import normalize
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
-from crosswalk.types._value import altered
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import altered
 from crosswalk.wire.limits import Limits
 
 T = TypeVar("T")

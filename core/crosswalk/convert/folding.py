@@ -41,8 +41,16 @@ from crosswalk.responses.messages import (
 )
 from crosswalk.responses.reading import parse, parse_input_item, parse_item, to_dict
 from crosswalk.responses.vocabulary import MessageRole
-from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role
-from crosswalk.types.tools import CallKind, ToolCall
+from crosswalk.types.message import (
+    AudioPart,
+    CallKind,
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Role,
+    ToolCall,
+)
 from crosswalk.wire.fields import FieldError, Fields
 from crosswalk.wire.responses import ITEMS, ItemRole
 from crosswalk.wire.responses_request import call_item, input_part, read_part

@@ -16,10 +16,8 @@ from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back
 from crosswalk.convert.writer import Event, Heading, Writer, unnamed_frame, url_citation
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import CitationRef, SegmentType
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import CitationRef, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import gemini as wire
 
 _TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING)

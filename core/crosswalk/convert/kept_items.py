@@ -8,7 +8,7 @@ from typing import Any, Final
 from crosswalk.convert.response_items import OpenItem
 from crosswalk.convert.source import without_place
 from crosswalk.convert.writer import Event
-from crosswalk.types.merge import copy_json
+from crosswalk.types.json import copy_json
 from crosswalk.wire.responses import ITEMS, ItemRole
 
 _EMPTY: Final[Mapping[str, Event]] = {

@@ -14,12 +14,11 @@ from crosswalk.codec.problems import step
 from crosswalk.convert.arguments import is_same_object
 from crosswalk.convert.report import Loss, LossReason
 from crosswalk.convert.rules import rule_of
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.merge import same_json
-from crosswalk.types.metadata import Provenance
+from crosswalk.types.json import same_json
+from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import Segment, SegmentType, TokenLogprob
 
 _NOT_SAID: Final = (Provenance.SYNTHETIC, Provenance.ABSENT)
 

@@ -15,9 +15,7 @@ from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back
 from crosswalk.convert.writer import Event, Heading, Writer, json_of, logprobs_of
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import ollama as wire
 
 _MICROSECOND: Final = timedelta(microseconds=1)

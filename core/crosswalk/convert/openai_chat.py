@@ -24,10 +24,8 @@ from crosswalk.convert.writer import (
     unnamed_frame,
     url_citation,
 )
-from crosswalk.types.finish import PAUSES, FinishReason
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.merge import copy_json
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.json import copy_json
+from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import chat as wire
 
 _FIELD: Final = first_words(wire.FIELDS)

@@ -10,9 +10,7 @@ from crosswalk.convert.openai_chat import ChatWriter, Choice
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back
 from crosswalk.convert.writer import Event
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import chat as wire
 
 _WORDS: Final = {

@@ -23,10 +23,8 @@ from crosswalk.convert.writer import TIERS, Event, Heading, Writer, logprobs_of
 from crosswalk.errors import ErrorInfo
 from crosswalk.responses.errors import ResponsesError
 from crosswalk.responses.ids import IdKind, make_id
-from crosswalk.types.finish import PAUSES, FinishReason
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.merge import copy_json
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.json import copy_json
+from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire.responses import (
     BESIDE,
     FAMILIES,

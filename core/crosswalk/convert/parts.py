@@ -7,12 +7,11 @@ from itertools import chain
 
 import attrs
 
-from crosswalk.types.choice import Choice
+from crosswalk.types.answer import Choice
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
-from crosswalk.types.message import ChatMessage
-from crosswalk.types.segment import Annotation, Segment, SegmentType
-from crosswalk.types.tools import CallKind, ToolCall
+from crosswalk.types.message import CallKind, ChatMessage, ToolCall
+from crosswalk.types.values import Annotation, Segment, SegmentType
 
 
 @attrs.frozen

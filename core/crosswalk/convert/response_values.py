@@ -10,8 +10,8 @@ import orjson
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.writer import Event, url_citation
 from crosswalk.types.json import load_json
-from crosswalk.types.segment import CitationRef, SegmentType
 from crosswalk.types.usage import UsageInfo, counts_at
+from crosswalk.types.values import CitationRef, SegmentType
 from crosswalk.wire.responses import (
     ANNOTATIONS,
     COUNTS,

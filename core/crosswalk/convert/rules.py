@@ -14,10 +14,9 @@ import attrs
 
 from crosswalk.codec.problems import step
 from crosswalk.mapping.unread import ENVELOPE as ENVELOPE
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.segment import SegmentType
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.values import FinishReason, SegmentType
 
 
 class LossReason(StrEnum):

@@ -31,11 +31,11 @@ from crosswalk.mapping.normalize import DeltaStream
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.mapping.reader import Reader, drain
 from crosswalk.plugin.registry import Registry
-from crosswalk.types.accumulator import DeltaAccumulator
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.stream import DeltaAccumulator
+from crosswalk.types.values import SegmentType
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Writer)

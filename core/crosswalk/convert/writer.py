@@ -15,12 +15,9 @@ from crosswalk.convert.parts import Piece
 from crosswalk.errors import ErrorInfo
 from crosswalk.mapping.logprobs import logprob_of
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.types.finish import PAUSES, FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.merge import PIECES, Arrays, merge
-from crosswalk.types.segment import CitationRef
+from crosswalk.types.json import EMPTY_OBJECT, PIECES, Arrays, FrozenObject, dump_json, merge
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import PAUSES, CitationRef, FinishReason, TokenLogprob
 
 Event: TypeAlias = dict[str, Any]
 """An event of a stream, or an object in one."""

@@ -9,9 +9,9 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.detect import ask
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry
-from crosswalk.types._value import altered
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import altered
 
 
 def agreed(

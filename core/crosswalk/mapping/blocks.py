@@ -15,8 +15,7 @@ from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import take_count, take_object, take_string
 from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.json import dump_json
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.values import Segment, SegmentType, TokenLogprob
 
 
 class Texts:

@@ -9,8 +9,7 @@ from typing import Any, Final
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import accept_count, accept_object, take_objects, take_same, take_string
 from crosswalk.types.json import dump_json
-from crosswalk.types.metadata import Provenance
-from crosswalk.types.usage import UsageDetails
+from crosswalk.types.usage import Provenance, UsageDetails
 from crosswalk.wire import chat as wire
 
 SEVERAL_PATHS: Final = tuple(name for name, path in wire.COUNTS.items() if "." in path)

@@ -10,8 +10,8 @@ from collections.abc import Set
 from typing import Any
 
 from crosswalk.plugin.state import MappingState
-from crosswalk.types.merge import same_json
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.json import same_json
+from crosswalk.types.values import SegmentType
 from crosswalk.wire.chat import SPEECH
 
 

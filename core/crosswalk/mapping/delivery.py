@@ -16,11 +16,9 @@ from crosswalk.types.delta import (
     number_delta,
     with_changes,
 )
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, thaw
-from crosswalk.types.merge import PIECES, Arrays, merge
-from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.json import EMPTY_OBJECT, PIECES, Arrays, FrozenObject, adopted, merge, thaw
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import FinishReason, Segment, SegmentType
 
 _TEXT = SegmentType.TEXT
 

@@ -11,8 +11,7 @@ from crosswalk.errors import DetectionError, FramingError, PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.registry import Registry
-from crosswalk.types.json import load_json
-from crosswalk.types.merge import copy_json
+from crosswalk.types.json import copy_json, load_json
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import is_done
 from crosswalk.wire.limits import DEFAULT, Limits

@@ -10,8 +10,8 @@ from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import FinishReason
 
 
 class Dialect(Protocol):

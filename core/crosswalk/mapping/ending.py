@@ -12,10 +12,8 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import End, MappingState
 from crosswalk.plugin.take import take_string
 from crosswalk.types.delta import ResponseDelta, ended
-from crosswalk.types.error_segment import error_segment
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.metadata import Provenance
-from crosswalk.types.segment import Segment
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import FinishReason, Segment, error_segment
 
 _STOP: Final = FinishReason.STOP  # an enum's members are slow to look up
 _TOOL_CALLS: Final = FinishReason.TOOL_CALLS

@@ -19,10 +19,8 @@ from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, path_to, prune
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import dump_json
-from crosswalk.types.merge import MergeRules, adds_up, copy_json, merge_rules
-from crosswalk.types.metadata import Provenance
-from crosswalk.types.usage import UsageInfo
+from crosswalk.types.json import MergeRules, adds_up, copy_json, dump_json, merge_rules
+from crosswalk.types.usage import Provenance, UsageInfo
 from crosswalk.wire.events import load_event
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from crosswalk.lazy import pattern
 from crosswalk.mapping.error_kinds import RETRYABLE, classify as classify
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.error_segment import error_segment
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.values import FinishReason, error_segment
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import is_done
 from crosswalk.wire.limits import Limits

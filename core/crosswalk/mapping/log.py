@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.errors import MappingError
 from crosswalk.text import may_log_content, shortened
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import FinishReason
 
 if TYPE_CHECKING:
     import logging

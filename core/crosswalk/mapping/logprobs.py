@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from crosswalk.plugin.take import accept_array, is_number, leave_mistyped
-from crosswalk.types.logprob import TokenLogprob, token_logprob
+from crosswalk.types.values import TokenLogprob, token_logprob
 
 
 def accept_logprobs(

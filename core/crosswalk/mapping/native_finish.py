@@ -11,7 +11,7 @@ from crosswalk.mapping.failures import error_delta, error_info
 from crosswalk.plugin.registry import registry
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import PAUSES, FinishReason
+from crosswalk.types.values import PAUSES, FinishReason
 
 NATIVE: Final = "native_finish_reason"
 """The keys of the word in OpenRouter's answers and in services in front of it."""

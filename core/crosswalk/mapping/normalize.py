@@ -34,8 +34,7 @@ from crosswalk.mapping.reader import Reader, drain
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.dumped import Dumpable, dumped, is_dumpable
-from crosswalk.types.json import FrozenObject, dump_json, plain_view
+from crosswalk.types.json import Dumpable, FrozenObject, dump_json, dumped, is_dumpable, plain_view
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire.limits import DEFAULT, Limits
 

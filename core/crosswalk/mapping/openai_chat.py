@@ -50,11 +50,9 @@ from crosswalk.plugin.take import (
     take_string,
 )
 from crosswalk.types.delta import ResponseDelta, ended, said
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import Segment
-from crosswalk.types.tools import CallKind, ToolCallDelta
+from crosswalk.types.message import CallKind, ToolCallDelta
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import FinishReason, Segment, TokenLogprob
 from crosswalk.wire import chat as wire
 
 if TYPE_CHECKING:

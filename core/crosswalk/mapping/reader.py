@@ -40,11 +40,10 @@ from crosswalk.mapping.unread import is_unread
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.text import Redact
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import dump_json, has_long_integer, load_json
-from crosswalk.types.merge import copy_json
-from crosswalk.types.metadata import Provenance
-from crosswalk.types.raw import RawEvents
+from crosswalk.types.json import copy_json, dump_json, has_long_integer, load_json
 from crosswalk.types.response import ChatResponse, new_id, now
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import RawEvents
 from crosswalk.wire.body import BodyDecoder
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Frame, is_done

@@ -10,7 +10,7 @@ from crosswalk.errors import MappingError, UnknownEventError, UnknownFinishReaso
 from crosswalk.text import Redact
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.values import Segment, SegmentType
 
 
 def redact_response(response: ChatResponse, redact: Redact) -> ChatResponse:

@@ -10,7 +10,7 @@ import orjson
 
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, may_repeat_keys
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.values import SegmentType
 
 _FEW_CALLS: Final = 8
 """Up to so many arguments are looked for one by one in the event's bytes, which is faster than to parse it once more."""

@@ -11,9 +11,9 @@ from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import is_cancellation
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import NOTED, prune
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.merge import is_indexed, same_json
+from crosswalk.types.json import is_indexed, same_json
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import TokenLogprob
 
 
 def read_alone(

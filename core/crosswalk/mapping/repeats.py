@@ -23,12 +23,12 @@ from crosswalk.mapping.repeated_values import DetachedLogprobs, read_alone
 from crosswalk.plugin.info import Path
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import empty_containers
-from crosswalk.types.choice import Choice
+from crosswalk.types.answer import Choice
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, has_long_integer
-from crosswalk.types.segment import SegmentType
-from crosswalk.types.tools import arguments_delta
+from crosswalk.types.message import arguments_delta
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import SegmentType
 
 _loads: Final = orjson.loads
 _dumps: Final = orjson.dumps

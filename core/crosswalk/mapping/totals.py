@@ -7,8 +7,7 @@ from collections.abc import Hashable
 import attrs
 
 from crosswalk.plugin.state import MappingState
-from crosswalk.types.metadata import Provenance
-from crosswalk.types.usage import UsageInfo
+from crosswalk.types.usage import Provenance, UsageInfo
 
 
 @attrs.define(eq=False, repr=False)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from crosswalk.plugin.state import MappingState
-from crosswalk.types.choice import Choice
+from crosswalk.types.answer import Choice
 from crosswalk.types.response import counted_tokens
-from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.values import Segment, SegmentType
 
 ENVELOPE: Final = frozenset(
     {

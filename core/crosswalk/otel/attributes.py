@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import FinishReason
 
 AttributeValue: TypeAlias = str | int | float | tuple[str, ...]
 

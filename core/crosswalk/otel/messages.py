@@ -7,9 +7,9 @@ from typing import Any
 
 from crosswalk.otel.attributes import finish_word
 from crosswalk.types.json import load_json, plain_view
+from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.values import Segment, SegmentType
 
 
 def otel_output_messages(response: ChatResponse) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import orjson
 
-from crosswalk.types.choice import Call
+from crosswalk.types.answer import Call
 
 
 class ToolCalls:

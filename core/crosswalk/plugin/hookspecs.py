@@ -18,8 +18,8 @@ import pluggy
 
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import FinishReason
 
 if TYPE_CHECKING:
     from crosswalk.plugin.info import ProviderInfo, Recognition

@@ -12,7 +12,7 @@ import attrs
 
 from crosswalk.lazy import later
 from crosswalk.plugin.way_back import ServerTool as ServerTool, WayBack as WayBack
-from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.values import TokenLogprob
 from crosswalk.wire.framing import CustomFraming
 
 if TYPE_CHECKING:

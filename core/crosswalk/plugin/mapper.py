@@ -15,9 +15,9 @@ from crosswalk.plugin.hookspecs import ProviderHooks
 from crosswalk.plugin.info import API, API_MINOR, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.merge import copy_json
+from crosswalk.types.json import copy_json
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import FinishReason
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.sniff import SniffingDecoder
 

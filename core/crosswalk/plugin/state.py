@@ -16,17 +16,18 @@ from crosswalk.errors import (
 )
 from crosswalk.plugin.calls import ToolCalls
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
-from crosswalk.types.answer import Answer
-from crosswalk.types.choice import Call
+from crosswalk.types.answer import Answer, Call
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.error_segment import error_segment
-from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.metadata import LONGEST, Provenance
+from crosswalk.types.message import ToolCallDelta, arguments_delta
 from crosswalk.types.response import ChatResponse, as_utc
-from crosswalk.types.segment import Segment
-from crosswalk.types.tools import ToolCallDelta, arguments_delta
-from crosswalk.types.usage import Cost, UsageDetails, UsageInfo, later_usage, usage_of
+from crosswalk.types.usage import LONGEST, Cost, Provenance, UsageDetails, UsageInfo, later_usage, usage_of
+from crosswalk.types.values import (
+    ContentFilterResult,
+    ContentFilterSeverity,
+    FinishReason,
+    Segment,
+    error_segment,
+)
 
 T = TypeVar("T")
 
@@ -200,7 +201,7 @@ class MappingState(Answer):
         Raises:
             PluginError: a response has no field there.
         """
-        from crosswalk.types.paths import is_canonical  # most answers need no note
+        from crosswalk.types.response import is_canonical  # most answers need no note
 
         if type(path) is not str or not is_canonical(path):
             raise PluginError(

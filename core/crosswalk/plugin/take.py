@@ -20,7 +20,7 @@ from collections.abc import Container, Iterator
 from typing import Any, Final, TypeVar
 
 from crosswalk.errors import WireTypeError
-from crosswalk.types.merge import same_json
+from crosswalk.types.json import same_json
 
 T = TypeVar("T")
 

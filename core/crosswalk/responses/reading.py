@@ -13,8 +13,7 @@ from crosswalk.responses.errors import ResponsesParseError, ResponsesValueError,
 from crosswalk.responses.families import LazyFamily, UnknownType
 from crosswalk.responses.hooks import OnUnknown as OnUnknown, record_converter
 from crosswalk.responses.records import Record
-from crosswalk.types.json import FrozenObject, dump_json, plain_view
-from crosswalk.types.merge import copy_json
+from crosswalk.types.json import FrozenObject, copy_json, dump_json, plain_view
 from crosswalk.wire.events import load_event
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from crosswalk.schemas.fields import ClassField, fields_of, has_fields, is_pydan
 from crosswalk.schemas.metadata import limited, read_metadata, refuse_field_as_default
 from crosswalk.schemas.report import SchemaDefinitionError
 from crosswalk.types.json import FrozenObject
-from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import RawEvents
 
 RULES: Final = "x-rules"
 """The key of a field's own rules from its metadata, in the schema that answers are checked with."""

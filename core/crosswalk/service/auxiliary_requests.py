@@ -19,8 +19,8 @@ from crosswalk.service.http_request import UnsupportedRequestError
 from crosswalk.service.request import ChatRequest
 from crosswalk.service.setup import HEADERS, Setup
 from crosswalk.text import brief, clean_message, summary
-from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json
+from crosswalk.types.values import altered
 from crosswalk.wire.limits import MIB
 
 _LONGEST = 64 * MIB

@@ -19,8 +19,8 @@ from crosswalk.service.request import ChatRequest
 from crosswalk.service.way_back.history import with_fitting_ids, with_fitting_names, with_whole_rounds
 from crosswalk.service.way_back.missing import not_sent
 from crosswalk.service.way_back.sorting import with_own_parts
-from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, thaw
+from crosswalk.types.values import altered
 from crosswalk.wire.options import format_of_path
 
 T = TypeVar("T")

@@ -12,11 +12,10 @@ from crosswalk.service.middleware import Middleware
 from crosswalk.service.request import ChatRequest
 from crosswalk.service.setup import Setup, prepared_for
 from crosswalk.structured.cache import AnswerCache, answer_key
-from crosswalk.types._value import altered
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import FinishReason, altered
 
 _WHOLE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
 

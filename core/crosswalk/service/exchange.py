@@ -37,9 +37,9 @@ from crosswalk.service.policy import Timeouts
 from crosswalk.service.request import ChatRequest
 from crosswalk.service.setup import Prepared, Setup, not_sent
 from crosswalk.text import clean_message, counted
-from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import altered
 
 _DRAIN = 0.1
 """The number of seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used

@@ -11,11 +11,9 @@ import attrs
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.lazy import pattern
 from crosswalk.service.endpoint import where
-from crosswalk.types._value import altered
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.metadata import Provenance, ProviderAttempt
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.usage import Provenance, ProviderAttempt
+from crosswalk.types.values import FinishReason, SegmentType, altered
 
 if TYPE_CHECKING:
     import ssl

@@ -14,7 +14,7 @@ import attrs
 
 from crosswalk.errors import ResponseValidationError
 from crosswalk.text import json_type_name, meant
-from crosswalk.types.dumped import Dumpable, dumped, is_dumpable
+from crosswalk.types.json import Dumpable, dumped, is_dumpable
 from crosswalk.types.message import ChatMessage, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.chat_request import (

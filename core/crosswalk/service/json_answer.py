@@ -15,10 +15,10 @@ from crosswalk.structured import ParseResult, Partial, Prose, Schema, Structured
 from crosswalk.structured.partial_parser import is_same
 from crosswalk.structured.reason import as_choice
 from crosswalk.text import brief, summary
-from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.json import FrozenObject, JSONObject
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.stream import StreamEvent, StreamEventType
 
 if TYPE_CHECKING:
     from crosswalk.service.stream import EventStream

@@ -9,10 +9,10 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.service.request import ChatRequest
 from crosswalk.stream.events import EventMaker
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.event import StreamEvent, StreamEventType
+from crosswalk.types.message import ToolCall, ToolCallDelta
 from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCall, ToolCallDelta
+from crosswalk.types.stream import StreamEvent, StreamEventType
+from crosswalk.types.values import Segment, SegmentType
 
 Middleware: TypeAlias = Callable[
     [ChatRequest],

@@ -11,9 +11,9 @@ from crosswalk.otel.attributes import otel_attributes, otel_provider_name
 from crosswalk.service.endpoint import Route, attributes
 from crosswalk.service.request import ChatRequest
 from crosswalk.text import may_log_content, shortened
-from crosswalk.types.finish import FinishReason, IncompleteReason
-from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
+from crosswalk.types.values import FinishReason, IncompleteReason
 
 _log = logging.getLogger("crosswalk.service")
 

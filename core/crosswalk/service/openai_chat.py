@@ -31,10 +31,18 @@ from crosswalk.service.turns import (
 )
 from crosswalk.service.way_back.state import own_fields, own_items, put_fields
 from crosswalk.types.json import thaw
-from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
+from crosswalk.types.message import (
+    AudioPart,
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Role,
+    TextPart,
+    ToolCall,
+)
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import CitationRef, Segment, SegmentType
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.values import CitationRef, Segment, SegmentType
 
 
 @attrs.frozen(kw_only=True)

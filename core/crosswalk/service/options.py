@@ -11,8 +11,7 @@ import attrs
 from crosswalk.service.http_request import Dropped, HTTPRequest
 from crosswalk.service.request import ChatRequest
 from crosswalk.service.turns import Drops, content_parts, message_of
-from crosswalk.types.json import thaw
-from crosswalk.types.merge import copy_json
+from crosswalk.types.json import copy_json, thaw
 from crosswalk.types.message import ImagePart
 from crosswalk.wire.options import FORMATS, NESTED, OPTIONS, WORDS, Grade, Option, format_of_path, put
 

@@ -16,9 +16,9 @@ from crosswalk.otel.metrics import SCHEMA_URL, ClientMetrics
 from crosswalk.service.endpoint import Route, attributes
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.request import ChatRequest
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.metadata import ProviderAttempt
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import ProviderAttempt
+from crosswalk.types.values import FinishReason
 from crosswalk.version import __version__
 
 if TYPE_CHECKING:

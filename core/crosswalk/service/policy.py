@@ -10,7 +10,7 @@ import attrs
 
 from crosswalk.errors import ConfigurationError, ErrorKind
 from crosswalk.keywords import checks_keywords
-from crosswalk.types._value import one_of
+from crosswalk.types.values import one_of
 
 
 def _limit(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:

@@ -33,8 +33,8 @@ from crosswalk.service.tools import (
     as_tools,
 )
 from crosswalk.text import brief, meant, short_repr, summary
-from crosswalk.types._value import altered, one_of
 from crosswalk.types.json import FrozenObject, JSONObject, as_frozen_object
+from crosswalk.types.values import altered, one_of
 from crosswalk.wire.options import OPTIONS
 
 

@@ -27,11 +27,11 @@ from crosswalk.service.request import Asked, ChatRequest, as_request
 from crosswalk.service.setup import Prepared, Setup, Slots, not_sent, prepared
 from crosswalk.stream.events import EventMaker, is_output
 from crosswalk.text import clean_message
-from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.event import StreamEvent, StreamEventType
-from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
 from crosswalk.types.response import ChatResponse, new_id
+from crosswalk.types.stream import StreamEvent, StreamEventType
+from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
+from crosswalk.types.values import altered
 
 
 @attrs.frozen

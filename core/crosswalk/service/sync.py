@@ -17,8 +17,8 @@ from crosswalk.service.request import Asked
 from crosswalk.service.service import LLMService
 from crosswalk.service.stream import EventStream, text_of
 from crosswalk.service.thread import ReadAhead, ServiceThread, StoppedError, fork_count
-from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.stream import StreamEvent
 
 if TYPE_CHECKING:
     from crosswalk.service.auxiliary_requests import Embeddings, PlainAnswer, TokenCount

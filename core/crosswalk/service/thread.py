@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.service.stream import EventStream
-from crosswalk.types.event import StreamEvent
+from crosswalk.types.stream import StreamEvent
 
 T = TypeVar("T")
 

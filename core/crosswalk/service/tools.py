@@ -12,9 +12,9 @@ from crosswalk.errors import ResponseValidationError
 from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import as_tuple, choice_name, need_bool, need_name, number, tool_fields
 from crosswalk.text import brief, json_type_name, short_repr
-from crosswalk.types._value import one_of
 from crosswalk.types.json import FrozenObject, as_frozen_object
-from crosswalk.types.tools import CallKind, as_call_kind
+from crosswalk.types.message import CallKind, as_call_kind
+from crosswalk.types.values import one_of
 
 
 class ToolChoice(StrEnum):

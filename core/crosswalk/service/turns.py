@@ -13,12 +13,19 @@ from crosswalk.service.given import Turn
 from crosswalk.service.http_request import Dropped, UnsupportedRequestError
 from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.service.tools import HostedTool
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
-from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
+from crosswalk.types.message import (
+    AudioPart,
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Role,
+    TextPart,
+    ToolCall,
+)
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.values import FinishReason, Segment, SegmentType
 
 NO_ANSWER = "(no answer)"
 """The text of an answer without words, for APIs that would refuse an empty one."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crosswalk.stream.source import (
         StreamState as StreamState,
     )
-    from crosswalk.types.accumulator import (
+    from crosswalk.types.stream import (
         DeltaAccumulator as DeltaAccumulator,
         PartialResponse as PartialResponse,
     )
@@ -23,6 +23,6 @@ else:
         {
             "crosswalk.stream.replay": "StreamingChatResponse",
             "crosswalk.stream.source": "StreamState",
-            "crosswalk.types.accumulator": "DeltaAccumulator PartialResponse",
+            "crosswalk.types.stream": "DeltaAccumulator PartialResponse",
         },
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.event import StreamEvent, StreamEventType, delta_event
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.stream import StreamEvent, StreamEventType, delta_event
+from crosswalk.types.values import SegmentType, altered
 
 _KINDS = (
     ("reasoning_delta", StreamEventType.REASONING_DELTA),

@@ -20,10 +20,10 @@ from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Invariant, Schema
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason, IncompleteReason
 from crosswalk.types.json import JSONObject, load_json
+from crosswalk.types.message import ToolCall
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.values import FinishReason, IncompleteReason
 
 _BY_REASON: Final[dict[IncompleteReason | None, ReasonCode]] = {
     **dict.fromkeys(IncompleteReason, ReasonCode.TRUNCATED),

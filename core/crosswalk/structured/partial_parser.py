@@ -10,7 +10,7 @@ from crosswalk.structured.result import ParseResult
 from crosswalk.structured.schema import Schema
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.delta import Correction
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.values import SegmentType
 
 T = TypeVar("T")
 

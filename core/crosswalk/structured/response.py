@@ -8,8 +8,8 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.structured.schema import Invariant
-from crosswalk.types._value import as_tuple
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, JSONObject, as_frozen_object
+from crosswalk.types.values import as_tuple
 
 CITED: Final = ("title", "type", "url", "quote")
 COUNT_QUALIFIERS: Final = ("exact", "at_least", "approx")

@@ -27,9 +27,8 @@ from crosswalk.testing.perturbation import (
 )
 from crosswalk.testing.problems import Problem
 from crosswalk.text import clean_message, counted
-from crosswalk.types.error_info import ErrorKind
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
+from crosswalk.types.values import ErrorKind, FinishReason
 
 
 def null_erases_nothing(case: Case) -> Iterator[Problem]:

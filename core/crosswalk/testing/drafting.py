@@ -8,7 +8,7 @@ from crosswalk.errors import FramingError, MappingError
 from crosswalk.testing.perturbation import leaves, show_path
 from crosswalk.testing.requested import LIMITS, options_of
 from crosswalk.testing.statements import NAMES
-from crosswalk.types.error_info import ErrorKind
+from crosswalk.types.values import ErrorKind
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import is_done
 from crosswalk.wire.limits import Limits

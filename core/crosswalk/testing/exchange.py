@@ -13,7 +13,7 @@ import orjson
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.faults import Chunk, End, Head, Step
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
 from crosswalk.types.usage import UsageInfo
 
 _MEDIA_TYPES: Final = {

@@ -9,7 +9,7 @@ from typing import Any, Final
 from crosswalk.testing.case import MARKER, Case, Place, answer
 from crosswalk.testing.perturbation import Leaf, Outcome, Path, at, replaced, without
 from crosswalk.testing.problems import Problem
-from crosswalk.types.merge import same_json
+from crosswalk.types.json import same_json
 
 
 def kinds_are_told_apart(case: Case) -> Iterator[Problem]:

@@ -9,10 +9,10 @@ import attrs
 
 from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.message import ToolCall, ToolCallDelta
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.tools import ToolCall, ToolCallDelta
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import FinishReason
 
 _MEDIA_TYPES = {WireForm.OLLAMA: "application/x-ndjson", WireForm.OLLAMA_GENERATE: "application/x-ndjson"}
 

@@ -14,7 +14,7 @@ from crosswalk.testing.case import Case, Place, strings
 from crosswalk.testing.perturbation import Leaf, at, leaves, replaced, scalars, show_path, without
 from crosswalk.testing.problems import Problem
 from crosswalk.testing.statements import COUNTS
-from crosswalk.types.metadata import Provenance
+from crosswalk.types.usage import Provenance
 
 
 def nothing_invented(case: Case) -> Iterator[Problem]:

@@ -20,7 +20,7 @@ from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import written
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.merge import copy_json, same_json
+from crosswalk.types.json import copy_json, same_json
 
 Path: TypeAlias = tuple[str | int, ...]
 MISSING: Final = object()

@@ -10,7 +10,7 @@ import orjson
 from crosswalk.testing.case import Case
 from crosswalk.testing.perturbation import scalars
 from crosswalk.testing.problems import Problem
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.values import FinishReason
 
 LIMITS: Final = frozenset(
     {

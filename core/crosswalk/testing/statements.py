@@ -15,11 +15,9 @@ import orjson
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.manifest import STATEMENT, manifest_of
-from crosswalk.types.error_info import ErrorKind
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import ErrorKind, FinishReason, SegmentType
 
 COUNTS: Final = (
     "prompt_tokens",

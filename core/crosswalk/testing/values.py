@@ -12,7 +12,7 @@ import orjson
 from crosswalk.testing.case import Case, Place, strings
 from crosswalk.testing.perturbation import Leaf, Path, leaves, replaced, scalars
 from crosswalk.testing.problems import Problem
-from crosswalk.types.metadata import Provenance
+from crosswalk.types.usage import Provenance
 
 _PARTS: Final = {
     "prompt_tokens": ("cached_tokens", "cache_write_tokens"),

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from crosswalk.testing.case import MARKER, NAME, Case, Place, answer, occurrences, typed
 from crosswalk.testing.problems import Problem
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.metadata import Provenance
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import FinishReason
 
 
 def unknown_words_raise(case: Case) -> Iterator[Problem]:

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.segment import SegmentType
 from crosswalk.types.usage import OPENAI_COUNTS as COUNTS, OPENAI_DETAILS as DETAILS
+from crosswalk.types.values import FinishReason, SegmentType
 
 __all__ = [
     "AUDIO",

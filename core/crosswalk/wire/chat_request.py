@@ -10,8 +10,17 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from crosswalk.types.json import dump_json
-from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
-from crosswalk.types.tools import CallKind, ToolCall
+from crosswalk.types.message import (
+    AudioPart,
+    CallKind,
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Role,
+    TextPart,
+    ToolCall,
+)
 from crosswalk.wire.fields import Fields, placed
 
 ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}

@@ -11,9 +11,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import FrozenObject
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.values import FinishReason, SegmentType
 
 __all__ = [
     "ANNOTATIONS",

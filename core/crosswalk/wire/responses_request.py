@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from crosswalk.types.message import ContentPart, FilePart, ImagePart, TextPart
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ContentPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.wire.chat_request import read_file, read_image
 from crosswalk.wire.fields import Fields, placed
 

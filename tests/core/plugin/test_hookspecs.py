@@ -15,7 +15,7 @@ from crosswalk.plugin.info import path
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import MappingState, ProviderInfo
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.values import FinishReason
 from wires import Echo, registry_of
 
 SPECS: dict[str, Callable[..., Any]] = {

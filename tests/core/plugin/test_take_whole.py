@@ -9,7 +9,7 @@ import pytest
 
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import accept_objects, accept_string, mistyped, take_whole
-from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.message import ToolCallDelta
 
 
 @pytest.fixture(autouse=True)

@@ -28,9 +28,9 @@ from crosswalk.testing import (
     normalized,
 )
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.message import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import FinishReason
 from crosswalk.wire.limits import Limits
 from crosswalk.wire.ndjson import NDJSONDecoder
 

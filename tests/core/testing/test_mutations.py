@@ -23,9 +23,9 @@ from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import ProviderInfo, Recognition
 from crosswalk.testing import CHECKS, PROMISES, Capture, Problem, check_capture, check_pair
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.message import ToolCallDelta
 from crosswalk.types.usage import Cost, UsageInfo
+from crosswalk.types.values import FinishReason
 from planted.found_by import FOUND
 
 KINDS = frozenset({"open", "muse", "say", "draft", "call", "counts", "close", "whole"})

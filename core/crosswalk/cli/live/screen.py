@@ -15,9 +15,9 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.prices import cost_of
 from crosswalk.text import harmless
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.metadata import Provenance, ProviderAttempt
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.usage import Provenance, ProviderAttempt
+from crosswalk.types.values import SegmentType
 
 if TYPE_CHECKING:
     from rich.console import Console

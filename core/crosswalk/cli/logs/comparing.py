@@ -21,7 +21,7 @@ from crosswalk.codec import ABSENT, Difference, differences
 from crosswalk.drafts import written
 from crosswalk.testing.changes import ERROR, Kind, Summary, accepted_lines
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.values import SegmentType
 
 
 class Comparison:

@@ -11,8 +11,8 @@ from typing import Final
 
 import attrs
 
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import Provenance
 
 
 @attrs.frozen(kw_only=True)

@@ -15,7 +15,7 @@ from crosswalk.codec.layout import CANONICAL, layout
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, at, changed_paths, scalars, show_path
 from crosswalk.text import json_type_name
 from crosswalk.types.json import load_json
-from crosswalk.types.metadata import Provenance
+from crosswalk.types.usage import Provenance
 
 
 class How(StrEnum):

@@ -14,11 +14,9 @@ from crosswalk.cli.matrix.effects import How
 from crosswalk.cli.matrix.sections import Row, Section, Shape
 from crosswalk.cli.matrix.wording import told
 from crosswalk.codec.layout import layout
-from crosswalk.types.filter import ContentFilterResult
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import SegmentType
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import ContentFilterResult, SegmentType, TokenLogprob
 
 
 class State(StrEnum):

@@ -17,7 +17,7 @@ from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture, reframer
 from crosswalk.testing.perturbation import MISSING, Leaf, Outcome, Path, at, leaves, outcome, replaced
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.values import FinishReason
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Frame, is_done
 

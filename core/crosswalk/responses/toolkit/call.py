@@ -16,7 +16,7 @@ from crosswalk.responses.item import Item
 from crosswalk.responses.reading import parse, to_json
 from crosswalk.responses.records import Record
 from crosswalk.text import brief, clean_message, short_repr
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
 
 
 class ToolCallError(ResponsesError, ValueError):

@@ -28,7 +28,7 @@ from crosswalk.responses.toolkit.call import (
     wrong_arguments,
 )
 from crosswalk.responses.vocabulary import ItemStatus
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
 
 
 @attrs.frozen(repr=False)

@@ -17,7 +17,7 @@ from crosswalk.responses.toolkit.searches import (
     WebSearchToolCall,
 )
 from crosswalk.text import clean_message
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
 
 C = TypeVar("C", bound=type[ResponseToolCall[Any]])
 AnyToolCall = ResponseToolCall[Any]

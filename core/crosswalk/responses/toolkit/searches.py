@@ -37,7 +37,7 @@ from crosswalk.responses.toolkit.call import (
     wrong_arguments,
 )
 from crosswalk.responses.vocabulary import FileSearchCallStatus, ItemStatus, WebSearchCallStatus
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
 
 
 @record

@@ -19,8 +19,7 @@ from crosswalk.service.client_requests.reading import (
 from crosswalk.service.given import Turn
 from crosswalk.service.request import CacheMark, ResponseFormat
 from crosswalk.service.tools import NamedTool, ToolDefinition
-from crosswalk.types.message import ContentPart, Role, TextPart
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ContentPart, Role, TextPart, ToolCall
 from crosswalk.wire.chat_request import (
     read_calls,
     read_choice,

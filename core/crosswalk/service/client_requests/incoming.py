@@ -14,10 +14,10 @@ from crosswalk.convert.form import WireForm
 from crosswalk.service.given import Turn, in_words
 from crosswalk.service.http_request import Dropped, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.request import ChatRequest
-from crosswalk.types._value import altered
-from crosswalk.types.merge import copy_json
+from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import altered
 from crosswalk.wire.fields import Place, Unread
 from crosswalk.wire.gemini import json_name
 from crosswalk.wire.options import FORMATS, NESTED, STATE, Grade, Option, format_of_path, option_of

@@ -22,8 +22,7 @@ from crosswalk.service.given import Turn
 from crosswalk.service.request import CacheMark, ReasoningEffort, ResponseFormat
 from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
 from crosswalk.types.json import dump_json
-from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, TextPart
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.wire import messages as wire_form
 from crosswalk.wire.fields import Fields, placed
 

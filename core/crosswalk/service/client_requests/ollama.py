@@ -20,8 +20,7 @@ from crosswalk.service.given import Turn
 from crosswalk.service.request import ReasoningEffort, ResponseFormat
 from crosswalk.service.tools import ToolDefinition
 from crosswalk.types.json import dump_json
-from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.wire.fields import Fields, placed
 
 _AT_LEAST_1: Final = ("top_k", "num_predict")

@@ -14,9 +14,9 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.normalize import normalize
 from crosswalk.service.client_requests.incoming import ClientRequest, Incoming, Wants
 from crosswalk.service.request import CacheMark, ChatRequest
-from crosswalk.types._value import unchecked
 from crosswalk.types.json import dump_json
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import unchecked
 from crosswalk.wire.fields import Fields, path_of, placed as placed
 from crosswalk.wire.gemini import proto_name
 from crosswalk.wire.options import WORDS, options_read

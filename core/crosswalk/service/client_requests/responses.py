@@ -21,8 +21,7 @@ from crosswalk.service.client_requests.reading import answer, incoming, take_neu
 from crosswalk.service.given import Turn
 from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
 from crosswalk.types.json import as_json_object, dump_json
-from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.wire.chat_request import ROLES, read_source
 from crosswalk.wire.fields import Fields, path_of, placed
 from crosswalk.wire.options import STATE

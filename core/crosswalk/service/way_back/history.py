@@ -13,11 +13,9 @@ from crosswalk.service.given import Turn, in_words
 from crosswalk.service.http_request import UnsupportedRequestError
 from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.service.turns import content_parts, message_of, noun_of
-from crosswalk.types._value import altered
-from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
+from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart, ToolCall
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.values import Segment, SegmentType, altered
 
 
 def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:

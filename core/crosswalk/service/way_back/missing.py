@@ -12,7 +12,7 @@ from crosswalk.service.turns import message_of
 from crosswalk.service.way_back.state import answer_state
 from crosswalk.types.message import Role, TextPart
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import CitationRef, SegmentType
+from crosswalk.types.values import CitationRef, SegmentType
 
 NO_PLACE: Final = "the API has no place for it"
 """The reason of a part that the API cannot express."""

@@ -21,13 +21,10 @@ from crosswalk.service.turns import NO_ANSWER, content_parts, is_of, known_media
 from crosswalk.service.way_back.history import has_media, with_words
 from crosswalk.service.way_back.missing import NO_PLACE, leaves
 from crosswalk.service.way_back.state import answer_state, without_fields, without_items
-from crosswalk.types._value import altered
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
-from crosswalk.types.message import ChatMessage, ImagePart, Role
+from crosswalk.types.message import ChatMessage, ImagePart, Role, ToolCall
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.values import FinishReason, Segment, SegmentType, altered
 
 _PLACE: Final = Segment(SegmentType.TEXT, "")
 """The placeholder of a part that is left out, which keeps the positions of later parts. Empty texts are never sent."""
