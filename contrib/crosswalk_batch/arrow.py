@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from crosswalk.codec import FORMAT_VERSION
-from crosswalk.codec.version import check_version
+from crosswalk.codec.layout import check_version
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.types import ChatResponse
 from crosswalk_batch.columns import TEXT

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from starlette.types import Receive, Send
 
-from crosswalk.codec.problems import step
+from crosswalk.codec.layout import step
 from crosswalk.convert import Loss, WireForm
 from crosswalk.convert.rules import ENVELOPE
 from crosswalk.convert.source import source_form

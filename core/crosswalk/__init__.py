@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.codec.converters import (
-        from_json as from_json,
-    )
-    from crosswalk.codec.writing import (
+    from crosswalk.codec.canonical import (
         to_json as to_json,
         to_jsonable as to_jsonable,
+    )
+    from crosswalk.codec.converters import (
+        from_json as from_json,
     )
     from crosswalk.errors import (
         FramingError as FramingError,
@@ -149,8 +149,8 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
+            "crosswalk.codec.canonical": "to_json to_jsonable",
             "crosswalk.codec.converters": "from_json",
-            "crosswalk.codec.writing": "to_json to_jsonable",
             "crosswalk.errors": (
                 "FramingError IncompleteStreamError InvalidJSONError LimitError LineTooLongError "
                 "MappingError NestingTooDeepError StreamTooLargeError TooManyEventsError "

@@ -11,7 +11,7 @@ from crosswalk.agent.calls import calls_of, cut_reason, open_calls
 from crosswalk.agent.results import not_run
 from crosswalk.agent.session_json import read_document, write_file, write_session
 from crosswalk.agent.trimming import Group, Trimming, groups_of, trim_turns
-from crosswalk.codec.problems import cannot
+from crosswalk.codec.layout import cannot
 from crosswalk.errors import ProviderError, ResponseValidationError
 from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Messages, Turn, turns_of

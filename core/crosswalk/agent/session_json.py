@@ -16,7 +16,7 @@ import orjson
 
 from crosswalk.codec import to_jsonable
 from crosswalk.codec.converters import shared_converter, transform_error
-from crosswalk.codec.problems import cannot
+from crosswalk.codec.layout import cannot
 from crosswalk.errors import ResponseValidationError
 from crosswalk.service.given import Turn
 from crosswalk.text import json_type_name

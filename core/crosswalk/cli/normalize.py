@@ -12,7 +12,7 @@ from crosswalk.cli.logs.reading import deltas_of, response_of
 from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import UsageError, write_json
-from crosswalk.codec.writing import to_json
+from crosswalk.codec.canonical import to_json
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.plugin.registry import registry
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.codec.compare import (
+    from crosswalk.codec.canonical import (
         ABSENT as ABSENT,
         Absent as Absent,
         Difference as Difference,
         differences as differences,
+        to_json as to_json,
+        to_jsonable as to_jsonable,
     )
     from crosswalk.codec.converters import (
         CanonicalConverter as CanonicalConverter,
@@ -20,22 +22,17 @@ if TYPE_CHECKING:
         from_json as from_json,
         transform_error as transform_error,
     )
-    from crosswalk.codec.version import (
+    from crosswalk.codec.layout import (
         FORMAT_VERSION as FORMAT_VERSION,
-    )
-    from crosswalk.codec.writing import (
-        to_json as to_json,
-        to_jsonable as to_jsonable,
     )
 else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.codec.compare": "ABSENT Absent Difference differences",
+            "crosswalk.codec.canonical": "ABSENT Absent Difference differences to_json to_jsonable",
             "crosswalk.codec.converters": (
                 "CanonicalConverter configure_converter converter from_json transform_error"
             ),
-            "crosswalk.codec.version": "FORMAT_VERSION",
-            "crosswalk.codec.writing": "to_json to_jsonable",
+            "crosswalk.codec.layout": "FORMAT_VERSION",
         },
     )

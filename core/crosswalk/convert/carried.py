@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
+from crosswalk.codec.canonical import to_jsonable
 from crosswalk.codec.converters import from_json
-from crosswalk.codec.writing import to_jsonable
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.source import form_of_body
 from crosswalk.errors import CrosswalkError

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.codec.problems import step
+from crosswalk.codec.layout import step
 from crosswalk.convert.arguments import is_same_object
 from crosswalk.convert.report import Loss, LossReason
 from crosswalk.convert.rules import rule_of

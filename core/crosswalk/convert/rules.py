@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.codec.problems import step
+from crosswalk.codec.layout import step
 from crosswalk.mapping.unread import ENVELOPE as ENVELOPE
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse

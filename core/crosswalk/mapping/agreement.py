@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from crosswalk.codec.writing import to_json
+from crosswalk.codec.canonical import to_json
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.detect import ask
 from crosswalk.plugin.mapper import Mapper

@@ -47,7 +47,7 @@ def record_line(
         fields["body_base64"] = base64.b64encode(body).decode()
     if response is not None:
         # Imported here, because it builds a layout of every type, which reading does not need.
-        from crosswalk.codec.writing import to_jsonable
+        from crosswalk.codec.canonical import to_jsonable
 
         fields["response"] = to_jsonable(response)
     taken = {"body", "body_base64", "response", *fields}

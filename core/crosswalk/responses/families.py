@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import attrs
 
-from crosswalk.codec.problems import Problem, shortened
+from crosswalk.codec.layout import Problem, shortened
 from crosswalk.types.json import FrozenObject
 
 R = TypeVar("R", bound="Member")

@@ -18,11 +18,8 @@ import attrs
 from cattrs import BaseConverter
 from cattrs.errors import AttributeValidationNote, ClassValidationError
 
-from crosswalk.codec.converters import CanonicalConverter, converter
-from crosswalk.codec.layout import union_members, without_none
-from crosswalk.codec.leaves import Read, origin_of
-from crosswalk.codec.problems import MissingKey, Problem, shortened, step
-from crosswalk.codec.unions import json_types
+from crosswalk.codec.converters import CanonicalConverter, Read, converter, json_types, origin_of
+from crosswalk.codec.layout import MissingKey, Problem, shortened, step, union_members, without_none
 from crosswalk.responses.families import Family, LazyFamily, Member, resolved, tags_of
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, freeze, plain_view
 

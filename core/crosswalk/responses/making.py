@@ -14,11 +14,8 @@ from typing import Any
 
 from cattrs import BaseConverter
 
-from crosswalk.codec.converters import CanonicalConverter, converter
-from crosswalk.codec.layout import union_members, without_none
-from crosswalk.codec.leaves import Read, origin_of
-from crosswalk.codec.located import problems_in
-from crosswalk.codec.problems import Problem
+from crosswalk.codec.converters import CanonicalConverter, Read, converter, origin_of, problems_in
+from crosswalk.codec.layout import Problem, union_members, without_none
 from crosswalk.errors import ResponseValidationError
 from crosswalk.responses.errors import ResponsesValueError
 from crosswalk.responses.families import Family, LazyFamily, Member, resolved

@@ -8,8 +8,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
-from crosswalk.codec.located import problems_in
-from crosswalk.codec.problems import Refused
+from crosswalk.codec.converters import problems_in
+from crosswalk.codec.layout import Refused
 from crosswalk.errors import FramingError
 from crosswalk.responses.content import ResponseOutputText
 from crosswalk.responses.errors import ResponsesParseError

@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-from crosswalk.codec.located import problems_in
+from crosswalk.codec.converters import problems_in
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses.errors import ResponsesParseError, ResponsesValueError, UnknownTypeError
 from crosswalk.responses.families import LazyFamily, UnknownType

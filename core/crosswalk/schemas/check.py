@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter
 from typing import Any, Final
 
-from crosswalk.codec.problems import step
+from crosswalk.codec.layout import step
 from crosswalk.schemas.json_schema import RULES
 from crosswalk.schemas.report import Check, ExactFloat, Fault, Report, SchemaDefinitionError
 from crosswalk.schemas.rules import KEYWORDS, TYPES, anything, names_of, of_type, of_words, rule

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.codec.leaves import origin_of
+from crosswalk.codec.converters import origin_of
 from crosswalk.schemas.report import SchemaDefinitionError
 
 REQUIRED: Final = "required"

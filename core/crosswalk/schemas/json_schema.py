@@ -12,9 +12,8 @@ from types import NoneType
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from crosswalk.codec.layout import CANONICAL, TAGS, is_canonical_enum, layout, union_members
-from crosswalk.codec.leaves import LISTS, json_word, origin_of
-from crosswalk.codec.version import READABLE_MAJORS
+from crosswalk.codec.converters import LISTS, json_word, origin_of
+from crosswalk.codec.layout import CANONICAL, READABLE_MAJORS, TAGS, is_canonical_enum, layout, union_members
 from crosswalk.schemas.docstrings import documented_attributes, first_line, heading
 from crosswalk.schemas.fields import ClassField, fields_of, has_fields, is_pydantic
 from crosswalk.schemas.metadata import limited, read_metadata, refuse_field_as_default

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal, NoReturn
 
 import attrs
 
+from crosswalk.codec.converters import LISTS, json_word, origin_of
 from crosswalk.codec.layout import union_members
-from crosswalk.codec.leaves import LISTS, json_word, origin_of
 from crosswalk.schemas.report import SchemaDefinitionError
 
 _NUMBERS: Final = frozenset((int, float, Decimal, timedelta))

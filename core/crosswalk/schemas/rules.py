@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from crosswalk.codec.problems import shortened
+from crosswalk.codec.layout import shortened
 from crosswalk.schemas.report import Check, ExactFloat, Fault, Finding, Report, SchemaDefinitionError
 from crosswalk.text import json_type_name
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 
 import attrs
 
-from crosswalk.codec.problems import step
+from crosswalk.codec.layout import step
 from crosswalk.structured.decode import MAX_DEPTH, ExactFloat
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Violation

@@ -10,8 +10,8 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast
 import attrs
 import orjson
 
-from crosswalk.codec.located import problems_in
-from crosswalk.codec.problems import MissingKey, Refused, step
+from crosswalk.codec.converters import problems_in
+from crosswalk.codec.layout import MissingKey, Refused, step
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.check import compile_schema, folded_key
 from crosswalk.schemas.json_schema import schema_of, strict_form

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crosswalk import ChatResponse, FinishReason, SegmentType, UnknownEventError
+from crosswalk.codec.converters import json_types
 from crosswalk.codec.layout import without_none
-from crosswalk.codec.unions import json_types
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import registry
