@@ -142,7 +142,7 @@ if TYPE_CHECKING:
     from crosswalk.version import (
         __version__ as __version__,
     )
-    from crosswalk.wire.limits import (
+    from crosswalk.wire.framing import (
         Limits as Limits,
     )
 else:
@@ -190,7 +190,7 @@ else:
                 "ErrorInfo ErrorKind FinishReason SafetyAnnotation Segment SegmentType TokenLogprob"
             ),
             "crosswalk.version": "__version__",
-            "crosswalk.wire.limits": "Limits",
+            "crosswalk.wire.framing": "Limits",
         },
         hidden="hookimpl hookspec",
     )

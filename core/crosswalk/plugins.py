@@ -198,15 +198,11 @@ from crosswalk.wire.framing import (
     NEED_MORE as NEED_MORE,
     Decoder as Decoder,
     Frame as Frame,
+    Limits as Limits,
     LineDecoder as LineDecoder,
+    NDJSONDecoder as NDJSONDecoder,
     NeedMore as NeedMore,
     PushDecoder as PushDecoder,
-)
-from crosswalk.wire.limits import (
-    Limits as Limits,
-)
-from crosswalk.wire.ndjson import (
-    NDJSONDecoder as NDJSONDecoder,
 )
 
 if TYPE_CHECKING:
@@ -304,14 +300,14 @@ if TYPE_CHECKING:
         StreamEventType as StreamEventType,
     )
     from crosswalk.wire import gemini as gemini, messages as messages, responses as responses
-    from crosswalk.wire.responses_request import (
+    from crosswalk.wire.framing import (
+        SSEDecoder as SSEDecoder,
+        TextEventDecoder as TextEventDecoder,
+    )
+    from crosswalk.wire.responses import (
         call_item as call_item,
         input_part as input_part,
         read_part as read_part,
-    )
-    from crosswalk.wire.sse import (
-        SSEDecoder as SSEDecoder,
-        TextEventDecoder as TextEventDecoder,
     )
 else:
     # A test runner that rewrites assertions adds its own names here.
@@ -343,8 +339,8 @@ else:
             ),
             "crosswalk.types.json": "as_json_object",
             "crosswalk.types.stream": "ResponseBuilder StreamEvent StreamEventType",
-            "crosswalk.wire.responses_request": "call_item input_part read_part",
-            "crosswalk.wire.sse": "SSEDecoder TextEventDecoder",
+            "crosswalk.wire.framing": "SSEDecoder TextEventDecoder",
+            "crosswalk.wire.responses": "call_item input_part read_part",
         },
         modules={
             "gemini": "crosswalk.wire.gemini",

@@ -23,7 +23,7 @@ from crosswalk.plugin.registry import registry
 from crosswalk.testing.perturbation import show_path
 from crosswalk.text import counted
 from crosswalk.types.json import dump_json
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.framing import DEFAULT
 
 _LONGEST_VALUE: Final = 40
 _HEADINGS: Final = ("event", "wire", "value", "where", "how")

@@ -25,7 +25,7 @@ from crosswalk.service.endpoint import Route, join_url, resolve
 from crosswalk.service.failures import failure_of
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.framing import DEFAULT
 
 _MOST_BYTES: Final = DEFAULT.total_bytes
 

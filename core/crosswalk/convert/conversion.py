@@ -36,7 +36,7 @@ from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import altered
-from crosswalk.wire.limits import Limits
+from crosswalk.wire.framing import Limits
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Writer)

@@ -52,8 +52,7 @@ from crosswalk.types.message import (
     ToolCall,
 )
 from crosswalk.wire.fields import FieldError, Fields
-from crosswalk.wire.responses import ITEMS, ItemRole
-from crosswalk.wire.responses_request import call_item, input_part, read_part
+from crosswalk.wire.responses import ITEMS, ItemRole, call_item, input_part, read_part
 
 ConversationItem: TypeAlias = ResponseInputItem | ResponseOutputItem
 

@@ -13,9 +13,7 @@ from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.registry import Registry
 from crosswalk.types.json import copy_json, load_json
 from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import is_done
-from crosswalk.wire.limits import DEFAULT, Limits
-from crosswalk.wire.sniff import SniffingDecoder
+from crosswalk.wire.framing import DEFAULT, Limits, SniffingDecoder, is_done
 
 LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""

@@ -18,9 +18,7 @@ from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.values import FinishReason, error_segment
 from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import is_done
-from crosswalk.wire.limits import Limits
-from crosswalk.wire.sniff import SniffingDecoder
+from crosswalk.wire.framing import Limits, SniffingDecoder, is_done
 
 
 def error_info(

@@ -36,7 +36,7 @@ from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import Dumpable, FrozenObject, dump_json, dumped, is_dumpable, plain_view
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.framing import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from crosswalk.stream.replay import StreamingChatResponse
@@ -153,7 +153,7 @@ def guessed(
     if not data.strip():
         raise DetectionError("no provider recognizes an empty payload")
     if not ambiguous.candidates and not events:
-        from crosswalk.wire.looks import looks_like  # to read JSON needs none
+        from crosswalk.wire.events import looks_like  # to read JSON needs none
 
         likeness = looks_like(data)
         if likeness:

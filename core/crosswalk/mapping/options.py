@@ -11,7 +11,7 @@ import attrs
 from crosswalk.mapping.event import Unknown
 from crosswalk.text import Redact
 from crosswalk.types.response import new_id, now
-from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.framing import DEFAULT, Limits
 
 Timer: TypeAlias = Callable[[], float]
 

@@ -44,11 +44,8 @@ from crosswalk.types.json import copy_json, dump_json, has_long_integer, load_js
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import RawEvents
-from crosswalk.wire.body import BodyDecoder
-from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import Frame, is_done
-from crosswalk.wire.sniff import SniffingDecoder
-from crosswalk.wire.surrogates import REPLACEMENT, HalfBuffer, HeldEvent, mend_halves
+from crosswalk.wire.events import REPLACEMENT, HalfBuffer, HeldEvent, load_event, mend_halves
+from crosswalk.wire.framing import BodyDecoder, Frame, SniffingDecoder, is_done
 
 
 class Reader:

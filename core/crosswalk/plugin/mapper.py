@@ -18,8 +18,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import copy_json
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason
-from crosswalk.wire.limits import DEFAULT, Limits
-from crosswalk.wire.sniff import SniffingDecoder
+from crosswalk.wire.framing import DEFAULT, Limits, SniffingDecoder
 
 Hook: TypeAlias = Callable[..., Any]
 

@@ -17,7 +17,7 @@ from crosswalk.records.paths import Path
 from crosswalk.records.sessions import exchange_lines
 from crosswalk.text import brief, json_type_name
 from crosswalk.types.json import load_json
-from crosswalk.wire.limits import MIB
+from crosswalk.wire.framing import MIB
 
 _LONGEST: Final = 256 * MIB
 _BOM: Final = b"\xef\xbb\xbf"

@@ -30,7 +30,7 @@ from crosswalk.service.setup import Setup
 from crosswalk.service.tools import HostedTool, NamedTool, ToolDefinition
 from crosswalk.text import nearest
 from crosswalk.types.response import new_id, now
-from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.framing import DEFAULT, Limits
 
 if TYPE_CHECKING:
     import httpx2

@@ -21,7 +21,7 @@ from crosswalk.service.setup import HEADERS, Setup
 from crosswalk.text import brief, clean_message, summary
 from crosswalk.types.json import dump_json
 from crosswalk.types.values import altered
-from crosswalk.wire.limits import MIB
+from crosswalk.wire.framing import MIB
 
 _LONGEST = 64 * MIB
 

@@ -17,7 +17,7 @@ from crosswalk.text import json_type_name, meant
 from crosswalk.types.json import Dumpable, dumped, is_dumpable
 from crosswalk.types.message import ChatMessage, Role, TextPart
 from crosswalk.types.response import ChatResponse
-from crosswalk.wire.chat_request import (
+from crosswalk.wire.chat import (
     read_choice,
     read_custom_tool,
     read_format,

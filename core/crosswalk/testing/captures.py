@@ -17,9 +17,7 @@ from crosswalk.errors import ConfigurationError, FramingError
 from crosswalk.manifest import STATEMENT, manifest_of, read_recorded
 from crosswalk.testing.statements import read_statement
 from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import Frame, NeedMore, is_done
-from crosswalk.wire.limits import Limits
-from crosswalk.wire.sniff import SniffingDecoder
+from crosswalk.wire.framing import Frame, Limits, NeedMore, SniffingDecoder, is_done
 
 if TYPE_CHECKING:
     from crosswalk.plugin.mapper import Mapper

@@ -10,9 +10,7 @@ from crosswalk.testing.requested import LIMITS, options_of
 from crosswalk.testing.statements import NAMES
 from crosswalk.types.values import ErrorKind
 from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import is_done
-from crosswalk.wire.limits import Limits
-from crosswalk.wire.sniff import SniffingDecoder
+from crosswalk.wire.framing import Limits, SniffingDecoder, is_done
 
 _NOTE: Final = (
     "Correct each fact, from the values under 'found' and the provider's documents; null means that there is none, "

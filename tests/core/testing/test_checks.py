@@ -31,8 +31,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.message import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason
-from crosswalk.wire.limits import Limits
-from crosswalk.wire.ndjson import NDJSONDecoder
+from crosswalk.wire.framing import Limits, NDJSONDecoder
 
 STREAM = [
     {"id": "r1", "model": "m", "text": "Hel", "extra": {"seed": 7, "none": None, "ok": True}},

@@ -18,7 +18,7 @@ from crosswalk.mapping.normalize import DeltaStream, guessed, normalize, normali
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.registry import registry
 from crosswalk.types.response import ChatResponse, now
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.framing import DEFAULT
 
 if TYPE_CHECKING:
     import hashlib
@@ -214,7 +214,7 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
             f"several providers recognize it; say --provider: {names}", candidates=candidates
         )
     if not events:
-        from crosswalk.wire.looks import looks_like  # reading JSON does not need it
+        from crosswalk.wire.events import looks_like  # reading JSON does not need it
 
         likeness = looks_like(body)
         why = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from crosswalk.cli.terminal import UsageError, say
 from crosswalk.errors import ConfigurationError
 from crosswalk.manifest import MANIFEST, STATEMENT, read_recorded
-from crosswalk.wire.limits import MIB
+from crosswalk.wire.framing import MIB
 
 if TYPE_CHECKING:
     from pathlib import Path  # imported where a folder is searched: it takes as long as to read an answer

@@ -10,9 +10,7 @@ from crosswalk.responses.errors import NotAStreamError, SnapshotError
 from crosswalk.responses.events import ResponseStreamEvent
 from crosswalk.responses.reading import OnUnknown, load_json, parse_event
 from crosswalk.text import clean_message
-from crosswalk.wire.framing import Frame, is_done
-from crosswalk.wire.limits import Limits
-from crosswalk.wire.sse import SSEDecoder
+from crosswalk.wire.framing import Frame, Limits, SSEDecoder, is_done
 
 
 def read_events(

@@ -20,7 +20,7 @@ from crosswalk.service.given import Turn
 from crosswalk.service.request import CacheMark, ResponseFormat
 from crosswalk.service.tools import NamedTool, ToolDefinition
 from crosswalk.types.message import ContentPart, Role, TextPart, ToolCall
-from crosswalk.wire.chat_request import (
+from crosswalk.wire.chat import (
     read_calls,
     read_choice,
     read_content,

@@ -22,10 +22,10 @@ from crosswalk.service.given import Turn
 from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
 from crosswalk.types.json import as_json_object, dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
-from crosswalk.wire.chat_request import ROLES, read_source
+from crosswalk.wire.chat import ROLES, read_source
 from crosswalk.wire.fields import Fields, path_of, placed
 from crosswalk.wire.options import STATE
-from crosswalk.wire.responses_request import read_part
+from crosswalk.wire.responses import read_part
 
 _ROLES: Final = {word: role for word, role in ROLES.items() if role is not Role.TOOL}
 _CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}

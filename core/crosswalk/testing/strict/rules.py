@@ -11,9 +11,7 @@ import orjson
 from crosswalk.errors import MappingError
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.exchange import Answer, ReceivedRequest
-from crosswalk.wire.framing import CustomFraming, is_done
-from crosswalk.wire.limits import Limits
-from crosswalk.wire.sniff import SniffingDecoder
+from crosswalk.wire.framing import CustomFraming, Limits, SniffingDecoder, is_done
 
 
 @attrs.frozen
