@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         normalize as normalize,
         normalize_stream as normalize_stream,
     )
-    from crosswalk.otel.attributes import (
+    from crosswalk.otel import (
         otel_attributes as otel_attributes,
     )
     from crosswalk.plain_errors import (
@@ -158,7 +158,7 @@ else:
             ),
             "crosswalk.mapping.detect": "detect",
             "crosswalk.mapping.normalize": "DeltaStream anormalize_stream normalize normalize_stream",
-            "crosswalk.otel.attributes": "otel_attributes",
+            "crosswalk.otel": "otel_attributes",
             "crosswalk.plain_errors": (
                 "CanonicalJSONError ConfigurationError CrosswalkError DetectionError PluginError "
                 "ResponseValidationError ToolCallArgumentsError UnknownProviderError"

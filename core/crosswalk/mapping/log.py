@@ -60,7 +60,7 @@ def log_response(response: ChatResponse) -> None:
     level = _INFO if response.finish_reason is _ERROR else _DEBUG
     if not _log().isEnabledFor(level):
         return
-    from crosswalk.otel.attributes import otel_attributes  # only where somebody listens
+    from crosswalk.otel import otel_attributes  # only where somebody listens
 
     extra: dict[str, Any] = {
         "event.name": "crosswalk.response",
@@ -77,7 +77,7 @@ def log_failure(error: MappingError) -> None:
     """Log at INFO that a payload could not be mapped: provider, place, kind of error. The error is raised as well."""
     if not _is_heard():
         return
-    from crosswalk.otel.attributes import otel_provider_name  # only where somebody listens
+    from crosswalk.otel import otel_provider_name  # only where somebody listens
 
     extra = {
         "event.name": "crosswalk.failure",
@@ -102,7 +102,7 @@ def log_unknown(provider: str, kind: str, word: str) -> None:
     ):  # a hostile server must fill neither the log nor the memory
         return
     _seen.add(raw)
-    from crosswalk.otel.attributes import otel_provider_name  # seldom needed
+    from crosswalk.otel import otel_provider_name  # seldom needed
 
     extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": otel_provider_name(provider)}
     _log().warning("%s: unknown %s %r is kept as it is", *raw, extra=extra)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from crosswalk.otel.attributes import otel_attributes, otel_provider_name
+from crosswalk.otel import otel_attributes, otel_provider_name
 from crosswalk.service.endpoint import Route, attributes
 from crosswalk.service.request import ChatRequest
 from crosswalk.text import may_log_content, shortened

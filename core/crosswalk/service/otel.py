@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.otel.attributes import otel_attributes, otel_provider_name
-from crosswalk.otel.metrics import SCHEMA_URL, ClientMetrics
+from crosswalk.otel import SCHEMA_URL, ClientMetrics, otel_attributes, otel_provider_name
 from crosswalk.service.endpoint import Route, attributes
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.request import ChatRequest
