@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosswalk.codec import FORMAT_VERSION
-from crosswalk.schemas.docstrings import documented_attributes
+from crosswalk.schemas.json_schema import documented_attributes
 from crosswalk_batch.arrow import columns
 from crosswalk_batch.columns import Column
 from crosswalk_batch.structs import Field, Struct

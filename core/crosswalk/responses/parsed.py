@@ -19,7 +19,7 @@ from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus
 from crosswalk.schemas.check import compile_schema
 from crosswalk.schemas.json_schema import schema_of
-from crosswalk.schemas.report import Check, Report
+from crosswalk.schemas.metadata import Check, Report
 from crosswalk.schemas.values import answer_converter
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.schemas.report import (
+    from crosswalk.schemas.metadata import (
         SchemaDefinitionError as SchemaDefinitionError,
     )
     from crosswalk.schemas.values import (
@@ -77,7 +77,7 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.schemas.report": "SchemaDefinitionError",
+            "crosswalk.schemas.metadata": "SchemaDefinitionError",
             "crosswalk.schemas.values": "value_to_json",
             "crosswalk.structured.cache": "AnswerCache CacheStats MemoryCache answer_key",
             "crosswalk.structured.chain": "extract_json repair_json",

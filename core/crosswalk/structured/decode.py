@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from crosswalk.schemas.report import ExactFloat as ExactFloat
+from crosswalk.schemas.metadata import ExactFloat as ExactFloat
 from crosswalk.types.json import load_json
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.schemas.report import SchemaDefinitionError as SchemaDefinitionError
+from crosswalk.schemas.metadata import SchemaDefinitionError as SchemaDefinitionError
 
 
 class ReasonCode(StrEnum):

@@ -15,7 +15,7 @@ from crosswalk.codec.layout import MissingKey, Refused, step
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.check import compile_schema, folded_key
 from crosswalk.schemas.json_schema import schema_of, strict_form
-from crosswalk.schemas.report import MOST, Check, ExactFloat, Fault, Report
+from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Fault, Report
 from crosswalk.schemas.typescript import as_typescript
 from crosswalk.schemas.values import answer_converter, value_to_json as value_to_json
 from crosswalk.structured.decode import TOO_DEEP, Unread
