@@ -23,33 +23,27 @@ if TYPE_CHECKING:
     from crosswalk.records.layout import (
         FIELDS as FIELDS,
         Layout as Layout,
+        Path as Path,
         layout_of as layout_of,
         layout_of_lines as layout_of_lines,
         layouts as layouts,
         load_layout as load_layout,
-        with_fields as with_fields,
-    )
-    from crosswalk.records.paths import (
-        Path as Path,
         look_up as look_up,
         parse_path as parse_path,
+        with_fields as with_fields,
     )
     from crosswalk.records.reading import (
         BadRecord as BadRecord,
         Line as Line,
         Record as Record,
+        append_line as append_line,
+        exchange_lines as exchange_lines,
+        is_session as is_session,
         read_entry as read_entry,
         read_record as read_record,
         read_records as read_records,
-        record_lines as record_lines,
-    )
-    from crosswalk.records.sessions import (
-        exchange_lines as exchange_lines,
-        is_session as is_session,
-    )
-    from crosswalk.records.writing import (
-        append_line as append_line,
         record_line as record_line,
+        record_lines as record_lines,
     )
 else:
     __getattr__, __dir__ = face(
@@ -57,13 +51,12 @@ else:
         {
             "crosswalk.records.facts": ("Exchange RecordError VENDORS facts_of stated_response with_facts"),
             "crosswalk.records.layout": (
-                "FIELDS Layout layout_of layout_of_lines layouts load_layout with_fields"
+                "FIELDS Layout Path layout_of layout_of_lines layouts load_layout look_up parse_path "
+                "with_fields"
             ),
-            "crosswalk.records.paths": "Path look_up parse_path",
             "crosswalk.records.reading": (
-                "BadRecord Line Record read_entry read_record read_records record_lines"
+                "BadRecord Line Record append_line exchange_lines is_session read_entry read_record "
+                "read_records record_line record_lines"
             ),
-            "crosswalk.records.sessions": "exchange_lines is_session",
-            "crosswalk.records.writing": "append_line record_line",
         },
     )

@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from crosswalk.records.facts import RecordError
-from crosswalk.records.layout import Layout
-from crosswalk.records.paths import verdict_of
+from crosswalk.records.layout import Layout, verdict_of
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 

@@ -10,8 +10,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plain_errors import CrosswalkError
-from crosswalk.records.layout import PART_OF, Layout
-from crosswalk.records.paths import Field, Path, look_up
+from crosswalk.records.layout import PART_OF, Field, Layout, Path, look_up
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage
