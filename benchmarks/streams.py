@@ -16,7 +16,7 @@ from benchmarks.wires import PIECES, STREAMS, Stream
 from crosswalk import registry
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.mapping.reader import Reader, drain
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Mapper
 
 
 def ways_to_read(stream: Stream) -> dict[str, Callable[[], object]]:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         ToolCallArgumentsError as ToolCallArgumentsError,
         UnknownProviderError as UnknownProviderError,
     )
-    from crosswalk.plugin.hookspecs import (
+    from crosswalk.plugin.hooks import (
         hookimpl as hookimpl,
         hookspec as hookspec,
     )
@@ -163,7 +163,7 @@ else:
                 "CanonicalJSONError ConfigurationError CrosswalkError DetectionError PluginError "
                 "ResponseValidationError ToolCallArgumentsError UnknownProviderError"
             ),
-            "crosswalk.plugin.hookspecs": "hookimpl hookspec",
+            "crosswalk.plugin.hooks": "hookimpl hookspec",
             "crosswalk.plugin.registry": "Registry providers registry",
             "crosswalk.prices": "cost_of",
             "crosswalk.schemas.json_schema": "json_schema",

@@ -80,24 +80,22 @@ from crosswalk.plain_errors import (
     ToolCallArgumentsError as ToolCallArgumentsError,
     UnknownProviderError as UnknownProviderError,
 )
-from crosswalk.plugin.hookspecs import (
-    ProviderHooks as ProviderHooks,
-    hookimpl as hookimpl,
-    requests_of as requests_of,
-)
-from crosswalk.plugin.info import (
+from crosswalk.plugin.hooks import (
     API as API,
     API_MINOR as API_MINOR,
     Access as Access,
     LogprobReader as LogprobReader,
     Path as Path,
+    ProviderHooks as ProviderHooks,
     ProviderInfo as ProviderInfo,
     Recognition as Recognition,
+    ServerTool as ServerTool,
+    WayBack as WayBack,
+    hookimpl as hookimpl,
+    requests_of as requests_of,
 )
 from crosswalk.plugin.state import (
     MappingState as MappingState,
-)
-from crosswalk.plugin.take import (
     accept_array as accept_array,
     accept_boolean as accept_boolean,
     accept_count as accept_count,
@@ -123,10 +121,6 @@ from crosswalk.plugin.take import (
     take_strings as take_strings,
     take_whole as take_whole,
     wrong_type as wrong_type,
-)
-from crosswalk.plugin.way_back import (
-    ServerTool as ServerTool,
-    WayBack as WayBack,
 )
 from crosswalk.types.delta import (
     Correction as Correction,
@@ -214,12 +208,10 @@ if TYPE_CHECKING:
     from crosswalk.mapping.totals import (
         Totals as Totals,
     )
-    from crosswalk.plugin.signed import (
+    from crosswalk.plugin.hooks import (
+        CallIds as CallIds,
         Sign as Sign,
         Signed as Signed,
-    )
-    from crosswalk.plugin.way_back import (
-        CallIds as CallIds,
     )
     from crosswalk.service.given import (
         Given as Given,
@@ -317,8 +309,7 @@ else:
         {
             "crosswalk.mapping.blocks": "Block Blocks Texts",
             "crosswalk.mapping.totals": "Totals",
-            "crosswalk.plugin.signed": "Sign Signed",
-            "crosswalk.plugin.way_back": "CallIds",
+            "crosswalk.plugin.hooks": "CallIds Sign Signed",
             "crosswalk.service.given": "Given Messages Turn",
             "crosswalk.service.http_request": "Dropped HTTPRequest UnsupportedRequestError",
             "crosswalk.service.openai_chat": (

@@ -41,7 +41,7 @@ WAYS = {
             "crosswalk.cli.logs.storing",
             "crosswalk.mapping.blocks",
             "crosswalk.mapping.totals",
-            "crosswalk.plugin.signed",
+            "crosswalk.plugin.hooks",
             "crosswalk.records",
             "crosswalk.testing.case",
             "crosswalk.wire.messages",

@@ -124,7 +124,7 @@ FIRST_USES = (
     "import crosswalk; crosswalk.json_schema(crosswalk.ChatResponse)",
     "import crosswalk.convert; crosswalk.convert.convert",
     "import crosswalk.plugins; crosswalk.plugins.ProviderInfo",
-    "import crosswalk.plugin.mapper",
+    "import crosswalk.plugin.registry",
     "import crosswalk_openai",
     "from crosswalk import hookimpl",
     "from crosswalk import *",

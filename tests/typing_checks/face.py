@@ -32,8 +32,7 @@ from crosswalk import (
     registry,
     to_json,
 )
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import ProviderEntry
+from crosswalk.plugin.registry import Mapper, ProviderEntry
 from crosswalk.plugins import (
     MappingState,
     ProviderHooks,

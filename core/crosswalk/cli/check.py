@@ -21,8 +21,7 @@ from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_text
 from crosswalk.config import Settings
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.captures import Capture, pairs
 from crosswalk.testing.case import Tally
 from crosswalk.testing.checks import CHECKS, check_capture, load_exceptions

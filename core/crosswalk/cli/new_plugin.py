@@ -18,9 +18,8 @@ from crosswalk.cli.terminal import OK, UsageError, harmless, write_text
 from crosswalk.drafts import made
 from crosswalk.errors import ConfigurationError
 from crosswalk.manifest import MANIFEST, STATEMENT
-from crosswalk.plugin.info import API
-from crosswalk.plugin.registry import registry
-from crosswalk.plugin.resolution import OURS
+from crosswalk.plugin.hooks import API
+from crosswalk.plugin.registry import OURS, registry
 from crosswalk.testing.captures import capture_files, load_capture
 from crosswalk.testing.drafting import draft_statement
 from crosswalk.testing.statements import statement_file

@@ -17,8 +17,7 @@ from crosswalk.cli.live.screen import tokens_line
 from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, harmless, say, write_text
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.mapping.normalize import normalize_stream
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.service import DISCOVERED, ChatRequest, Turn, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.service.endpoint import Route, join_url, resolve

@@ -18,8 +18,7 @@ from crosswalk.cli.matrix.wording import headings, pieces
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_text
 from crosswalk.errors import ConfigurationError, PluginError
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.corpus import Corpus
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from crosswalk.codec.canonical import to_json
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.detect import ask
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import Registry
+from crosswalk.plugin.registry import Mapper, Registry
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import altered

@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import take_count, take_object, take_string
+from crosswalk.plugin.state import MappingState, take_count, take_object, take_string
 from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.json import dump_json
 from crosswalk.types.values import Segment, SegmentType, TokenLogprob

@@ -6,8 +6,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import accept_count, accept_object, take_objects, take_same, take_string
+from crosswalk.plugin.state import (
+    MappingState,
+    accept_count,
+    accept_object,
+    take_objects,
+    take_same,
+    take_string,
+)
 from crosswalk.types.json import dump_json
 from crosswalk.types.usage import Provenance, UsageDetails
 from crosswalk.wire import chat as wire

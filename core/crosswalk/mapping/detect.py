@@ -8,9 +8,8 @@ from itertools import islice
 from typing import Any, Final
 
 from crosswalk.errors import DetectionError, FramingError, PluginError
-from crosswalk.plugin.info import Recognition
-from crosswalk.plugin.mapper import Mapper, is_cancellation
-from crosswalk.plugin.registry import Registry
+from crosswalk.plugin.hooks import Recognition
+from crosswalk.plugin.registry import Mapper, Registry, is_cancellation
 from crosswalk.types.json import copy_json, load_json
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import DEFAULT, Limits, SniffingDecoder, is_done

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from crosswalk.errors import UnknownEventError
-from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import Recognition
+from crosswalk.plugin.hooks import Recognition, hookimpl
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.usage import UsageInfo

@@ -8,9 +8,8 @@ from typing import Any, Final
 from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
 from crosswalk.mapping.delivery import Delivery
 from crosswalk.mapping.failures import classify, refined
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.state import End, MappingState
-from crosswalk.plugin.take import take_string
+from crosswalk.plugin.registry import Mapper
+from crosswalk.plugin.state import End, MappingState, take_string
 from crosswalk.types.delta import ResponseDelta, ended
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import FinishReason, Segment, error_segment

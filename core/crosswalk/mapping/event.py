@@ -15,9 +15,8 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.delivery import has_only_its_end, has_output
 from crosswalk.mapping.ending import note_end
-from crosswalk.plugin.mapper import Mapper, is_cancellation
-from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, path_to, prune
+from crosswalk.plugin.registry import Mapper, is_cancellation
+from crosswalk.plugin.state import NOTED, MappingState, empty_containers, mistyped, note_again, path_to, prune
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import MergeRules, adds_up, copy_json, dump_json, merge_rules
 from crosswalk.types.usage import Provenance, UsageInfo

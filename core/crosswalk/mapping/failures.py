@@ -14,7 +14,7 @@ import orjson
 from crosswalk.errors import ErrorInfo, ErrorKind, FramingError, MappingError, PluginError
 from crosswalk.lazy import pattern
 from crosswalk.mapping.error_kinds import RETRYABLE, classify as classify
-from crosswalk.plugin.mapper import Mapper, is_cancellation
+from crosswalk.plugin.registry import Mapper, is_cancellation
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.values import FinishReason, error_segment
 from crosswalk.wire.events import load_event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from crosswalk.plugin.take import accept_array, is_number, leave_mistyped
+from crosswalk.plugin.state import accept_array, is_number, leave_mistyped
 from crosswalk.types.values import TokenLogprob, token_logprob
 
 

@@ -31,8 +31,7 @@ from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.log import log_response, quietly
 from crosswalk.mapping.options import USUAL, ReaderOptions, Timer
 from crosswalk.mapping.reader import Reader, drain
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import Registry, registry as default_registry
+from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import Dumpable, FrozenObject, dump_json, dumped, is_dumpable, plain_view
 from crosswalk.types.response import ChatResponse, new_id, now

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
@@ -18,7 +18,6 @@ from crosswalk.errors import (
     TrailingContentError,
     WireTypeError,
 )
-from crosswalk.lazy import later
 from crosswalk.mapping.chat_leaves import (
     SEVERAL_PATHS,
     accept_count_at,
@@ -35,10 +34,17 @@ from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.native_finish import NATIVE, native_end
 from crosswalk.mapping.times_and_costs import look_at_cost
-from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition, WayBack
-from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import (
+from crosswalk.plugin.hooks import (
+    Access,
+    CallIds,
+    LogprobReader,
+    ProviderInfo,
+    Recognition,
+    WayBack,
+    hookimpl,
+)
+from crosswalk.plugin.state import (
+    MappingState,
     accept_count,
     accept_object,
     look_at_count,
@@ -54,11 +60,6 @@ from crosswalk.types.message import CallKind, ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason, Segment, TokenLogprob
 from crosswalk.wire import chat as wire
-
-if TYPE_CHECKING:
-    import crosswalk.plugin.way_back as ids
-else:
-    ids = later("crosswalk.plugin.way_back")
 
 
 class OpenAIChatDialect:
@@ -137,7 +138,7 @@ class OpenAIChatDialect:
     cost_currency: ClassVar[str | None] = None
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
-    call_ids: ClassVar[ids.CallIds | None] = None
+    call_ids: ClassVar[CallIds | None] = None
     call_names: ClassVar[str | None] = None
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"

@@ -37,7 +37,7 @@ from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.options import USUAL, ReaderOptions, checked_call
 from crosswalk.mapping.repeats import Repeats
 from crosswalk.mapping.unread import is_unread
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Mapper
 from crosswalk.text import Redact
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import copy_json, dump_json, has_long_integer, load_json

@@ -7,10 +7,9 @@ from types import NoneType
 from typing import Any
 
 from crosswalk.mapping.event import EventMapper
-from crosswalk.plugin.info import LogprobReader, Path
-from crosswalk.plugin.mapper import is_cancellation
-from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import NOTED, prune
+from crosswalk.plugin.hooks import LogprobReader, Path
+from crosswalk.plugin.registry import is_cancellation
+from crosswalk.plugin.state import NOTED, MappingState, prune
 from crosswalk.types.json import is_indexed, same_json
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import TokenLogprob

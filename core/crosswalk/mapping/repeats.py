@@ -20,9 +20,8 @@ import orjson
 from crosswalk.mapping.delivery import Delivery
 from crosswalk.mapping.event import EventMapper, may_hold_empty
 from crosswalk.mapping.repeated_values import DetachedLogprobs, read_alone
-from crosswalk.plugin.info import Path
-from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import empty_containers
+from crosswalk.plugin.hooks import Path
+from crosswalk.plugin.state import MappingState, empty_containers
 from crosswalk.types.answer import Choice
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, has_long_integer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.lazy import later
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.plugin.take import leave_mistyped, look_at
+from crosswalk.plugin.state import leave_mistyped, look_at
 from crosswalk.types.usage import Cost, exact
 
 if TYPE_CHECKING:

@@ -10,21 +10,17 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.plugin.hookspecs import (
-        hookimpl as hookimpl,
-        hookspec as hookspec,
-    )
-    from crosswalk.plugin.info import (
+    from crosswalk.plugin.hooks import (
         API as API,
         Access as Access,
         ProviderInfo as ProviderInfo,
         Recognition as Recognition,
-    )
-    from crosswalk.plugin.mapper import (
-        Mapper as Mapper,
+        hookimpl as hookimpl,
+        hookspec as hookspec,
     )
     from crosswalk.plugin.registry import (
         ENTRY_POINT_GROUP as ENTRY_POINT_GROUP,
+        Mapper as Mapper,
         ProviderEntry as ProviderEntry,
         Registry as Registry,
         providers as providers,
@@ -36,10 +32,8 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.plugin.hookspecs": "hookimpl hookspec",
-            "crosswalk.plugin.info": "API Access ProviderInfo Recognition",
-            "crosswalk.plugin.mapper": "Mapper",
-            "crosswalk.plugin.registry": "ENTRY_POINT_GROUP ProviderEntry Registry providers",
+            "crosswalk.plugin.hooks": "API Access ProviderInfo Recognition hookimpl hookspec",
+            "crosswalk.plugin.registry": "ENTRY_POINT_GROUP Mapper ProviderEntry Registry providers",
             "crosswalk.plugin.state": "MappingState",
         },
     )

@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import Registry, registry as default_registry
+from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.service.http_request import Dropped, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.options import unsaid, with_extra_options
 from crosswalk.service.request import ChatRequest

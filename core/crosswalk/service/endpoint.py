@@ -13,9 +13,8 @@ import attrs
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.keywords import checks_keywords
-from crosswalk.plugin.info import Access
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.signed import Sign
+from crosswalk.plugin.hooks import Access, Sign
+from crosswalk.plugin.registry import Mapper
 from crosswalk.service.http.redaction import Redaction
 from crosswalk.text import brief, summary
 

@@ -9,9 +9,8 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.errors import PluginError
-from crosswalk.plugin.info import Recognition
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.hooks import Recognition
+from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.case import NAME, Case, Place, answer, reader_options, strings
 from crosswalk.testing.perturbation import (
     MISSING,

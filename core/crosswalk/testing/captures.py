@@ -20,7 +20,7 @@ from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Frame, Limits, NeedMore, SniffingDecoder, is_done
 
 if TYPE_CHECKING:
-    from crosswalk.plugin.mapper import Mapper
+    from crosswalk.plugin.registry import Mapper
 
 
 _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")

@@ -13,7 +13,7 @@ import orjson
 
 from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
 from crosswalk.mapping.options import ReaderOptions
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture, Write, reframer
 from crosswalk.testing.perturbation import (
     MISSING,

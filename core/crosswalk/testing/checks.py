@@ -14,7 +14,7 @@ import attrs
 from crosswalk.codec import from_json, to_json
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.reader import Reader
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.answers import (
     errors_show,
     failures_are_errors,

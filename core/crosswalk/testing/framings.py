@@ -11,7 +11,7 @@ import attrs
 from crosswalk.codec import to_jsonable
 from crosswalk.errors import CrosswalkError, FramingError
 from crosswalk.mapping.reader import Reader
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture, written
 from crosswalk.testing.case import MARKER, Case, occurrences, reader_options
 from crosswalk.testing.perturbation import (

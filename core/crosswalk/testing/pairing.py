@@ -12,7 +12,7 @@ import orjson
 from crosswalk.codec import to_jsonable
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.mapping.reader import Reader
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.case import reader_options
 from crosswalk.testing.perturbation import (

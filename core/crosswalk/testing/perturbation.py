@@ -17,7 +17,7 @@ from crosswalk.codec import to_json, to_jsonable
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.mapping.reader import Reader
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import written
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import copy_json, same_json

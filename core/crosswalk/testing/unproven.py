@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from crosswalk.mapping.openai_chat import OpenAIChatDialect
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.pairing import normalized
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from crosswalk.errors import UnknownEventError, UnknownFinishReasonError, WireTypeError
-from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.hooks import hookimpl
 from crosswalk.plugin.registry import Registry, registry
 from crosswalk.plugins import (
     ProviderInfo,

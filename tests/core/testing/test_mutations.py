@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from crosswalk.errors import UnknownEventError, UnknownFinishReasonError, WireTypeError
-from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.hooks import hookimpl
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import ProviderInfo, Recognition
 from crosswalk.testing import CHECKS, PROMISES, Capture, Problem, check_capture, check_pair

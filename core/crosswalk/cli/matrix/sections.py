@@ -17,7 +17,7 @@ import orjson
 
 from crosswalk.cli.matrix.effects import Effect, How, said
 from crosswalk.cli.matrix.tracing import Tracer
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, at
 from crosswalk.text import json_type_name

@@ -8,7 +8,7 @@ from itertools import count
 
 import attrs
 
-from crosswalk.plugin.way_back import CallIds
+from crosswalk.plugin.hooks import CallIds
 from crosswalk.service.given import Turn, in_words
 from crosswalk.service.http_request import UnsupportedRequestError
 from crosswalk.service.request import CacheMark, ChatRequest

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.plugin.way_back import ServerTool, WayBack
+from crosswalk.plugin.hooks import ServerTool, WayBack
 from crosswalk.service.given import Turn, in_words
 from crosswalk.service.http_request import Dropped
 from crosswalk.service.request import ChatRequest

@@ -1,4 +1,4 @@
-"""The description of a provider that a plugin gives, apart from the mapping itself."""
+"""The hooks of a provider plugin, as pluggy specifications, and what it says of its provider, the way back included."""
 
 from __future__ import annotations
 
@@ -6,20 +6,153 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import attrs
+import pluggy
 
-from crosswalk.lazy import later
-from crosswalk.plugin.way_back import ServerTool as ServerTool, WayBack as WayBack
-from crosswalk.types.values import TokenLogprob
+from crosswalk.errors import ErrorInfo
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import FinishReason, TokenLogprob
 from crosswalk.wire.framing import CustomFraming
 
 if TYPE_CHECKING:
-    import crosswalk.plugin.signed as signed
-    import crosswalk.plugin.way_back as ids
-else:  # reading answers needs neither
-    ids, signed = later("crosswalk.plugin.way_back"), later("crosswalk.plugin.signed")
+    from crosswalk.plugin.state import MappingState
+
+
+# -------------------------------------------------------------------------------- way back
+# Facts about the way back: the parts of an earlier answer that a provider takes in the next request.
+
+
+@attrs.frozen
+class ServerTool:
+    """A tool that an API runs itself, as a call and its result. Neither is accepted without the other.
+
+    Attributes:
+        call: the ``type`` of the call's segment. ``*`` at its beginning matches anything.
+        result: the ``type`` of the result's segment, in the same form. A type that fits both is a call's.
+        id: the key that names the call in the result's segment.
+    """
+
+    call: str
+    result: str
+    id: str = "id"
+
+    def is_call(self, kind: object) -> bool:
+        """Whether a segment of the type *kind* is a call of the tool."""
+        return _fits(kind, self.call)
+
+    def is_result(self, kind: object) -> bool:
+        """Whether a segment of the type *kind* is a result of the tool."""
+        return _fits(kind, self.result) and not self.is_call(kind)
+
+
+def _fits(kind: object, pattern: str) -> bool:
+    if not isinstance(kind, str):
+        return False
+    return kind.endswith(pattern[1:]) if pattern.startswith("*") else kind == pattern
+
+
+@attrs.frozen(kw_only=True)
+class WayBack:
+    """The parts of earlier turns that a provider takes. Its own reasoning and state always go back.
+
+    Attributes:
+        takes_reasoning: whether it takes the reasoning text of any model, as long as the text has no signature.
+        needs_signature: whether its own host refuses reasoning without a signature. Other servers of its dialect do not.
+        takes_custom_calls: whether a call may hold free text. If not, it goes as a function with one string ``input``.
+        takes_citations: whether it takes its own citations back.
+        takes_media: the media that an assistant's message may hold: ``image``, ``audio``, ``video``, or ``audio_id`` for a
+            sound by its id.
+        shows_pictures: whether a user's message may hold a picture.
+        moves_system: whether system messages are allowed only at the beginning.
+        names_speakers: whether a message may name its speaker.
+        knows_failures: whether a tool's result may say that the tool failed.
+        server_tools: the tools that it runs itself, if they have two parts.
+        refuses: fields of an answer's message that it does not take back.
+    """
+
+    takes_reasoning: bool = False
+    needs_signature: bool = False
+    takes_custom_calls: bool = False
+    takes_citations: bool = False
+    takes_media: tuple[str, ...] = ()
+    shows_pictures: bool = False
+    moves_system: bool = False
+    names_speakers: bool = False
+    knows_failures: bool = False
+    server_tools: tuple[ServerTool, ...] = ()
+    refuses: tuple[str, ...] = ()
+
+
+_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_LONGEST = 24
+_ANY = int.from_bytes(b"letters of both cases, and digits", "big")
+"""The length of a new id if the server takes longer ones: 142 bits."""
+
+
+@attrs.frozen(kw_only=True)
+class CallIds:
+    """The ids of tool calls that a server takes. The service translates ids of other servers that it would refuse.
+
+    Attributes:
+        pattern: the regular expression that a whole id matches. Letters and digits have to match it.
+        maximum: the largest number of characters.
+
+    Raises:
+        ValueError: ids of letters and digits do not match.
+    """
+
+    pattern: str = ".+"
+    maximum: int = 64
+
+    def __attrs_post_init__(self) -> None:
+        if not self.fits(self._spelt(_ANY)):
+            raise ValueError("the pattern of ids must allow letters and digits, as many as the maximum says")
+
+    def fits(self, id: str) -> bool:
+        """Whether the server takes *id*."""
+        return len(id) <= self.maximum and re.fullmatch(self.pattern, id, re.ASCII) is not None
+
+    def make(self, seed: str) -> str:
+        """Return an id that fits, always the same one for the same *seed*."""
+        from hashlib import sha256  # only to ask a server
+
+        return self._spelt(int.from_bytes(sha256(seed.encode("utf-8", "surrogatepass")).digest(), "big"))
+
+    def _spelt(self, number: int) -> str:
+        letters = []
+        for _ in range(min(self.maximum, _LONGEST)):
+            number, location = divmod(number, len(_LETTERS))
+            letters.append(_LETTERS[location])
+        return "".join(letters)
+
+
+# ---------------------------------------------------------------------------------- signed
+# How a request is signed; loaded where one is, for reading answers does not need it.
+
+
+@attrs.frozen
+class Signed:
+    """What a request gets that is signed.
+
+    Attributes:
+        headers: the headers that say so, beside those that it has.
+        secrets: what of them nobody may see, not even where the server repeats it in an error.
+    """
+
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    secrets: tuple[str, ...] = attrs.field(default=(), repr=False)
+
+
+Sign = Callable[[str, str, Mapping[str, str], bytes], Signed]
+"""Signs a request: its method, URL, headers and body."""
+
+
+# ------------------------------------------------------------------------------------ info
+# The description of a provider that a plugin gives, apart from the mapping itself.
 
 
 API: Final = 1
@@ -123,7 +256,7 @@ class Access:
     api_key_header: str = "Authorization"
     api_key_scheme: str | None = "Bearer"
     locate: Callable[[], str] | None = None
-    signer: Callable[[str], signed.Sign] | None = None
+    signer: Callable[[str], Sign] | None = None
 
     @classmethod
     def by_name(cls, base_url: str, name: str) -> Access:
@@ -212,7 +345,7 @@ class ProviderInfo:
     framing: CustomFraming | None = None
     text_events: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     access: Access | None = None
-    call_ids: ids.CallIds | None = None
+    call_ids: CallIds | None = None
     call_names: str | None = None
     hosted_tools: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     way_back: WayBack = _NOTHING
@@ -233,3 +366,138 @@ class ProviderInfo:
             if getattr(self, field.name) == getattr(defaults, field.name)
         }
         return attrs.evolve(self, **unset)
+
+
+# ------------------------------------------------------------------------------- hookspecs
+# The hooks of a provider plugin, as pluggy specifications.
+#
+# A plugin is a module or an object with some of these functions, each marked ``@crosswalk.hookimpl``. Hooks do not call
+# each other: the reader composes them. An implementation may leave out arguments that it does not need.
+#
+# A hook is deprecated with pluggy's own options: ``@hookspec(firstresult=True, warn_on_impl=DeprecationWarning("…"))``.
+# An argument is deprecated with ``warn_on_impl_args={"name": DeprecationWarning("…")}``. Python shows the warning with
+# the file and line of the plugin's function.
+
+
+PROJECT = "crosswalk"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+"""Marks the specification of a hook. A plugin does not need it."""
+hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a plugin's function as a hook. ``@hookimpl(wrapper=True)`` puts it around the others, as in pluggy."""
+
+
+class ProviderHooks(Protocol):
+    """The hooks of a provider, for a type checker. Subclass it, and each hook is checked for its arguments and its
+    result.
+
+    A hook of a subclass names all of its arguments. The hooks that a subclass leaves out are not hooks of it.
+    """
+
+    @hookspec(firstresult=True)
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta] | None:
+        """Return the deltas that *event* stands for, in order: none, one or many.
+
+        Called once for every event. A complete body is one event. The hook owns the event: it takes the fields that it
+        understands (``take_string(event, "text")``), and the remaining ones reach the extensions. The reader numbers
+        the deltas. A delta that ends a choice carries the provider's word as ``raw_finish_reason``. If a hook is a
+        generator and raises, the deltas that it yielded before are kept.
+
+        :param event: the decoded JSON, to be taken apart.
+        :param state: the state of this answer.
+        :return: the deltas, or an empty tuple if the event adds nothing.
+        :raises UnknownEventError: this plugin does not know the type of the event.
+        :raises WireTypeError: a field that decides the answer has another type than the API promises.
+        """
+        return None
+
+    @hookspec(firstresult=True)
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """Return the canonical meaning of the provider's finish word.
+
+        Called with each ``raw_finish_reason`` that ``map_delta`` returned. The hook does not need to consider whether
+        tools were called: the reader turns ``stop`` into ``tool_calls`` if a call is present. A plugin without this
+        hook declares that its API has no terminal signal: the end of the input is the end of the answer.
+
+        :param reason: the word, verbatim, or ``""`` if the provider ended without one.
+        :param state: the state of this answer.
+        :return: the canonical reason, or ``None`` for an unknown word.
+        :raises UnknownFinishReasonError: the word is unknown, as for ``None``.
+        """
+        return None
+
+    @hookspec(firstresult=True)
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """Take the token counts of *event*, usually with ``accept_count`` and ``state.usage_info``.
+
+        A later report replaces an earlier one field by field; counts are never added up. A count that the provider did
+        not send is 0 and noted as absent.
+
+        :param event: the fields of the event that ``map_delta`` did not take.
+        :param state: the state of this answer.
+        :return: the counts, or ``None`` if the event has none.
+        """
+        return None
+
+    @hookspec(firstresult=True)
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any] | None:
+        """Return the part of an event's residue that belongs into the extensions, and its location there.
+
+        Without this hook, the whole residue goes into the extensions.
+
+        :param event: the fields that the other hooks did not take, without the objects and arrays that they emptied.
+        :param state: the state of this answer.
+        :return: the residue in the provider's own structure, or ``{}`` if nothing remains.
+        """
+        return None
+
+    @hookspec(firstresult=True)
+    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
+        """Return the meaning of an HTTP error.
+
+        :param status: the HTTP status, 400 or above.
+        :param body: the decoded JSON, or the text of a body that is not JSON, or ``""`` for an empty body.
+        :return: kind, message and whether a retry may help, or ``None`` to leave it to the general rules.
+        """
+        return None
+
+    @hookspec(firstresult=True)
+    def provider_info(self) -> ProviderInfo | None:
+        """Describe the provider: its endpoints, and the guarantees about its events.
+
+        :return: the description, or ``None`` if the provider guarantees nothing.
+        """
+        return None
+
+    @hookspec(firstresult=True)
+    def recognizes(self, event: Any) -> Recognition | None:
+        """Return how well *event* fits this provider. Used for payloads of unknown origin.
+
+        :param event: one decoded event or body.
+        :return: ``Recognition.NO``, ``POSSIBLE`` if the dialect fits, or ``CERTAIN`` if no other server writes this.
+        """
+        return None
+
+    @hookspec(firstresult=True)
+    def build_request(self, request: Any) -> Any:
+        """Build the provider's HTTP request for a canonical one. Used by the service.
+
+        :param request: a ``crosswalk.service.ChatRequest``.
+        :return: a ``crosswalk.service.HTTPRequest``, without any credential.
+        :raises UnsupportedRequestError: the provider cannot express the content of the request.
+        """
+        return None
+
+
+def requests_of(module: str) -> Callable[[Any], Any]:
+    """Return a hook ``build_request`` that calls the function of that name in *module*.
+
+    *module* is imported when a request is built, so reading answers loads no part of the service. In a class it is a
+    static method: ``build_request = staticmethod(requests_of("my_plugin.requests"))``.
+    """
+
+    @hookimpl
+    def build_request(request: Any) -> Any:
+        return import_module(module).build_request(request)
+
+    return build_request
