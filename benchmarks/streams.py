@@ -14,8 +14,7 @@ from benchmarks.measure import Above, is_met, medians, print_table, verdict
 from benchmarks.payloads import chunks
 from benchmarks.wires import PIECES, STREAMS, Stream
 from crosswalk import registry
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.mapping.reader import Reader, drain
+from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Mapper
 
 

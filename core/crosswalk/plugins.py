@@ -29,46 +29,34 @@ from crosswalk.errors import (
     WireTypeError as WireTypeError,
 )
 from crosswalk.lazy import face
-from crosswalk.mapping.chat_leaves import (
-    accept_count_at as accept_count_at,
-    accept_details as accept_details,
-    take_arguments as take_arguments,
-    take_same_at as take_same_at,
-    take_text as take_text,
-)
-from crosswalk.mapping.choices import (
-    Echo as Echo,
-)
-from crosswalk.mapping.dialects import (
+from crosswalk.mapping.blocks import (
     Dialect as Dialect,
     DialectFamily as DialectFamily,
+    accept_legacy_logprobs as accept_legacy_logprobs,
+    accept_logprobs as accept_logprobs,
     event_type as event_type,
+    logprob_of as logprob_of,
+    look_at_cost as look_at_cost,
+    look_at_time as look_at_time,
+    time_of as time_of,
     unknown_event as unknown_event,
 )
-from crosswalk.mapping.ending import (
-    take_end as take_end,
-)
-from crosswalk.mapping.error_kinds import (
-    classify as classify,
-)
+from crosswalk.mapping.event import take_end as take_end
 from crosswalk.mapping.failures import (
+    classify as classify,
     error_delta as error_delta,
     error_info as error_info,
     refined as refined,
     take_error as take_error,
 )
-from crosswalk.mapping.logprobs import (
-    accept_legacy_logprobs as accept_legacy_logprobs,
-    accept_logprobs as accept_logprobs,
-    logprob_of as logprob_of,
-)
 from crosswalk.mapping.openai_chat import (
+    Echo as Echo,
     OpenAIChatDialect as OpenAIChatDialect,
-)
-from crosswalk.mapping.times_and_costs import (
-    look_at_cost as look_at_cost,
-    look_at_time as look_at_time,
-    time_of as time_of,
+    accept_count_at as accept_count_at,
+    accept_details as accept_details,
+    take_arguments as take_arguments,
+    take_same_at as take_same_at,
+    take_text as take_text,
 )
 from crosswalk.plain_errors import (
     CanonicalJSONError as CanonicalJSONError,
@@ -204,8 +192,6 @@ if TYPE_CHECKING:
         Block as Block,
         Blocks as Blocks,
         Texts as Texts,
-    )
-    from crosswalk.mapping.totals import (
         Totals as Totals,
     )
     from crosswalk.plugin.hooks import (
@@ -307,8 +293,7 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.mapping.blocks": "Block Blocks Texts",
-            "crosswalk.mapping.totals": "Totals",
+            "crosswalk.mapping.blocks": "Block Blocks Texts Totals",
             "crosswalk.plugin.hooks": "CallIds Sign Signed",
             "crosswalk.service.given": "Given Messages Turn",
             "crosswalk.service.http_request": "Dropped HTTPRequest UnsupportedRequestError",

@@ -40,7 +40,7 @@ WAYS = {
         (
             "crosswalk.cli.logs.storing",
             "crosswalk.mapping.blocks",
-            "crosswalk.mapping.totals",
+            "crosswalk.mapping.blocks",
             "crosswalk.plugin.hooks",
             "crosswalk.records",
             "crosswalk.testing.case",

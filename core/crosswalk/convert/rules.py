@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.codec.layout import step
-from crosswalk.mapping.unread import ENVELOPE as ENVELOPE
+from crosswalk.mapping.reader import ENVELOPE as ENVELOPE
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.values import FinishReason, SegmentType

@@ -28,8 +28,7 @@ from crosswalk.convert.report import ConversionReport
 from crosswalk.convert.writer import Event, Writer
 from crosswalk.errors import ErrorInfo
 from crosswalk.mapping.normalize import DeltaStream
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.mapping.reader import Reader, drain
+from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT

@@ -13,7 +13,7 @@ from crosswalk.convert.errors import ConversionError
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.errors import ErrorInfo
-from crosswalk.mapping.logprobs import logprob_of
+from crosswalk.mapping.blocks import logprob_of
 from crosswalk.plugin.registry import Mapper
 from crosswalk.types.json import EMPTY_OBJECT, PIECES, Arrays, FrozenObject, dump_json, merge
 from crosswalk.types.usage import UsageInfo

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.mapping.options import (
-        ReaderOptions as ReaderOptions,
-    )
     from crosswalk.mapping.reader import (
         Reader as Reader,
+        ReaderOptions as ReaderOptions,
     )
 else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.mapping.options": "ReaderOptions",
-            "crosswalk.mapping.reader": "Reader",
+            "crosswalk.mapping.reader": "Reader ReaderOptions",
         },
     )

@@ -28,9 +28,7 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
 from crosswalk.mapping.event import Unknown
-from crosswalk.mapping.log import log_response, quietly
-from crosswalk.mapping.options import USUAL, ReaderOptions, Timer
-from crosswalk.mapping.reader import Reader, drain
+from crosswalk.mapping.reader import USUAL, Reader, ReaderOptions, Timer, drain, log_response, quietly
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import Dumpable, FrozenObject, dump_json, dumped, is_dumpable, plain_view

@@ -13,7 +13,7 @@ from crosswalk.config import Settings, apply_settings, load_settings
 from crosswalk.errors import ConfigurationError, UnknownProviderError
 from crosswalk.keywords import checks_keywords
 from crosswalk.mapping.event import Unknown
-from crosswalk.mapping.options import ReaderOptions
+from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.attempts import Cooling
 from crosswalk.service.building import OnUnsupported

@@ -10,7 +10,7 @@ import attrs
 import orjson
 
 from crosswalk.errors import ErrorInfo, ProviderError, ServerError
-from crosswalk.mapping.error_kinds import classify
+from crosswalk.mapping.failures import classify
 from crosswalk.service.building import build
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.failures import failure_of, retry_after_of

@@ -9,7 +9,7 @@ from weakref import WeakSet
 import attrs
 
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
-from crosswalk.mapping.options import ReaderOptions
+from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.service.attempts import Cooling, Failure
 from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import Route, join_url

@@ -12,7 +12,7 @@ import attrs
 import orjson
 
 from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
-from crosswalk.mapping.options import ReaderOptions
+from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture, Write, reframer
 from crosswalk.testing.perturbation import (

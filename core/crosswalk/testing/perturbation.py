@@ -15,8 +15,7 @@ import attrs
 
 from crosswalk.codec import to_json, to_jsonable
 from crosswalk.errors import CrosswalkError, PluginError
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.mapping.reader import Reader
+from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import written
 from crosswalk.types.delta import ResponseDelta

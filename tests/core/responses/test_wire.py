@@ -11,8 +11,7 @@ import pytest
 from crosswalk import ChatResponse, FinishReason, SegmentType, UnknownEventError
 from crosswalk.codec.converters import json_types
 from crosswalk.codec.layout import without_none
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.mapping.reader import Reader
+from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import registry
 from crosswalk.responses import (
     IncompleteReason,

@@ -15,7 +15,7 @@ from crosswalk.cli.logs.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, envelope_of, fault_of, nameable
 from crosswalk.mapping.normalize import DeltaStream, guessed, normalize, normalize_stream
-from crosswalk.mapping.options import ReaderOptions
+from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import registry
 from crosswalk.types.response import ChatResponse, now
 from crosswalk.wire.framing import DEFAULT

@@ -13,7 +13,7 @@ import orjson
 
 from crosswalk.cli.matrix.effects import Effect, How, delta_effects, equals, response_effects, with_same
 from crosswalk.errors import MappingError
-from crosswalk.mapping.options import ReaderOptions
+from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture, reframer
 from crosswalk.testing.perturbation import MISSING, Leaf, Outcome, Path, at, leaves, outcome, replaced
