@@ -69,10 +69,8 @@ if TYPE_CHECKING:
     from crosswalk.schemas.json_schema import (
         json_schema as json_schema,
     )
-    from crosswalk.stream.replay import (
+    from crosswalk.stream import (
         StreamingChatResponse as StreamingChatResponse,
-    )
-    from crosswalk.stream.source import (
         StreamState as StreamState,
     )
     from crosswalk.tables import (
@@ -167,8 +165,7 @@ else:
             "crosswalk.plugin.registry": "Registry providers registry",
             "crosswalk.prices": "cost_of",
             "crosswalk.schemas.json_schema": "json_schema",
-            "crosswalk.stream.replay": "StreamingChatResponse",
-            "crosswalk.stream.source": "StreamState",
+            "crosswalk.stream": "StreamState StreamingChatResponse",
             "crosswalk.tables": "to_pandas",
             "crosswalk.types.delta": "ResponseDelta",
             "crosswalk.types.json": "FrozenObject",

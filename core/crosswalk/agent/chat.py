@@ -29,7 +29,7 @@ from crosswalk.service.tools import (
     as_definition,
     as_hosted_tools,
 )
-from crosswalk.stream.replay import StreamingChatResponse, StreamState
+from crosswalk.stream import StreamingChatResponse, StreamState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import JSONObject
 from crosswalk.types.response import ChatResponse

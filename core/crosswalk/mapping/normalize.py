@@ -36,7 +36,7 @@ from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire.framing import DEFAULT, Limits
 
 if TYPE_CHECKING:
-    from crosswalk.stream.replay import StreamingChatResponse
+    from crosswalk.stream import StreamingChatResponse
 
 
 Chunk = bytes | bytearray | memoryview | Mapping[str, Any] | Dumpable
@@ -351,9 +351,7 @@ def anormalize_stream(
         content_type=content_type.partition(";")[0].strip().lower(),
     )
     reader = Reader(known.mapper(provider), options)
-    from crosswalk.stream.replay import (
-        StreamingChatResponse,
-    )  # it loads asyncio, which nothing else here needs
+    from crosswalk.stream import StreamingChatResponse  # it loads asyncio, which nothing else here needs
 
     return StreamingChatResponse(_AsyncDeltas(chunks, reader), reader.response, replay=replay)
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.service.request import ChatRequest
-from crosswalk.stream.events import EventMaker
+from crosswalk.stream import EventMaker
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.message import ToolCall, ToolCallDelta
 from crosswalk.types.response import Alternative, ChatResponse

@@ -25,7 +25,7 @@ from crosswalk.service.middleware import Around, replayed
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.request import Asked, ChatRequest, as_request
 from crosswalk.service.setup import Prepared, Setup, Slots, not_sent, prepared
-from crosswalk.stream.events import EventMaker, is_output
+from crosswalk.stream import EventMaker, is_output
 from crosswalk.text import clean_message
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse, new_id
