@@ -11,7 +11,7 @@ from crosswalk.service.attempts import Failure
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.request import ChatRequest
 from crosswalk.service.setup import Setup, prepared_for
-from crosswalk.structured.cache import AnswerCache, answer_key
+from crosswalk.structured.metrics import AnswerCache, answer_key
 from crosswalk.types.json import dump_json
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance

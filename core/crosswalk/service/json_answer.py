@@ -12,8 +12,8 @@ import attrs
 from crosswalk.errors import ConfigurationError
 from crosswalk.service.request import Asked, ChatRequest, ResponseFormat, as_request
 from crosswalk.structured import ParseResult, Partial, Prose, Schema, StructuredAnswerError, StructuredParser
-from crosswalk.structured.partial_parser import is_same
-from crosswalk.structured.reason import as_choice
+from crosswalk.structured.parser import is_same
+from crosswalk.structured.result import as_choice
 from crosswalk.text import brief, summary
 from crosswalk.types.json import FrozenObject, JSONObject
 from crosswalk.types.message import ChatMessage
