@@ -166,8 +166,8 @@ def test_many_threads_may_be_the_first_at_once(_: int) -> None:
 
 def test_using_a_name_loads_what_it_needs() -> None:
     loaded = loaded_by("from crosswalk.responses import make_id")
-    assert "crosswalk.responses.ids" in loaded
-    assert not {"crosswalk.responses.accumulator.accumulating", "crosswalk.responses.items"} & loaded
+    assert "crosswalk.responses.vocabulary" in loaded
+    assert not {"crosswalk.responses.accumulator", "crosswalk.responses.items"} & loaded
 
 
 @pytest.mark.parametrize("name", ["crosswalk.responses", "crosswalk.agent"])
@@ -187,7 +187,7 @@ def test_everything_is_registered_by_whoever_reads() -> None:
         "from crosswalk.responses import tool_registry\n"
         "assert tool_registry.get('web_search_call').__name__ == 'WebSearchToolCall'"
     )
-    assert "crosswalk.responses.search_calls" in loaded_by(program)
+    assert "crosswalk.responses.server_calls" in loaded_by(program)
 
 
 # ------------------------------------------------------------------------------------------- any package

@@ -20,26 +20,24 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.convert.errors import FoldingError
-from crosswalk.responses.containers import ContainerReference
 from crosswalk.responses.content import (
     ResponseInputText,
     ResponseOutputRefusal,
     ResponseOutputText,
 )
-from crosswalk.responses.function_calls import (
-    ResponseCustomToolCall,
-    ResponseCustomToolCallOutputItem,
-    ResponseFunctionToolCall,
-    ResponseFunctionToolCallOutputItem,
-)
 from crosswalk.responses.items import ResponseInputItem, ResponseOutputItem
 from crosswalk.responses.messages import (
     EasyInputMessage,
     InputMessage,
+    ResponseCustomToolCall,
+    ResponseCustomToolCallOutputItem,
+    ResponseFunctionToolCall,
+    ResponseFunctionToolCallOutputItem,
     ResponseOutputMessage,
     ResponseReasoningItem,
 )
 from crosswalk.responses.reading import parse, parse_input_item, parse_item, to_dict
+from crosswalk.responses.tools import ContainerReference
 from crosswalk.responses.vocabulary import MessageRole
 from crosswalk.types.message import (
     AudioPart,

@@ -21,8 +21,7 @@ from crosswalk.convert.response_values import action_item, annotation_of, repeat
 from crosswalk.convert.source import put_back
 from crosswalk.convert.writer import TIERS, Event, Heading, Writer, logprobs_of
 from crosswalk.errors import ErrorInfo
-from crosswalk.responses.errors import ResponsesError
-from crosswalk.responses.ids import IdKind, make_id
+from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
 from crosswalk.types.json import copy_json
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire.responses import (

@@ -16,9 +16,9 @@ from crosswalk.convert.writer import Event, json_of, named_frame
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
 from crosswalk.plugin.registry import Registry
-from crosswalk.responses.errors import ResponsesParseError
 from crosswalk.responses.reading import parse, parse_event, parse_response, to_dict, to_json
 from crosswalk.responses.response import Response
+from crosswalk.responses.vocabulary import ResponsesParseError
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
 

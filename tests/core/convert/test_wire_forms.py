@@ -41,9 +41,9 @@ from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.convert.parts import Parts
 from crosswalk.convert.source import form_of_body
 from crosswalk.mapping.openai_chat import OpenAIChatDialect
-from crosswalk.responses.accumulator.drafts import ITEM_CLASSES
-from crosswalk.responses.annotations import Annotation
-from crosswalk.responses.families import classes_of, keys_of
+from crosswalk.responses.accumulator import ITEM_CLASSES
+from crosswalk.responses.content import Annotation
+from crosswalk.responses.records import classes_of, keys_of
 from crosswalk.wire import chat, messages, responses
 from crosswalk_anthropic.blocks import ContentBlocks
 from crosswalk_anthropic.messages import AnthropicDialect

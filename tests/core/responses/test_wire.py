@@ -23,8 +23,8 @@ from crosswalk.responses import (
     parse_item,
     to_dict,
 )
-from crosswalk.responses.accumulator.drafts import ENDS, EVENT_CLASSES, FOLDS_OF, ITEM_CLASSES, PART_CLASSES
-from crosswalk.responses.families import keys_of
+from crosswalk.responses.accumulator import ENDS, EVENT_CLASSES, FOLDS_OF, ITEM_CLASSES, PART_CLASSES
+from crosswalk.responses.records import keys_of
 from crosswalk.testing import Capture, load_captures
 from crosswalk.wire.responses import (
     EVENTS,

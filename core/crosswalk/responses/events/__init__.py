@@ -7,7 +7,52 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
+    from crosswalk.responses.events.answer import (
+        Event as Event,
+        ItemEvent as ItemEvent,
+        PartEvent as PartEvent,
+        RequiredInput as RequiredInput,
+        ResponseAudioDeltaEvent as ResponseAudioDeltaEvent,
+        ResponseAudioDoneEvent as ResponseAudioDoneEvent,
+        ResponseAudioTranscriptDeltaEvent as ResponseAudioTranscriptDeltaEvent,
+        ResponseAudioTranscriptDoneEvent as ResponseAudioTranscriptDoneEvent,
+        ResponseCancelledEvent as ResponseCancelledEvent,
+        ResponseCompletedEvent as ResponseCompletedEvent,
+        ResponseContentPartAddedEvent as ResponseContentPartAddedEvent,
+        ResponseContentPartDoneEvent as ResponseContentPartDoneEvent,
+        ResponseCreatedEvent as ResponseCreatedEvent,
+        ResponseErrorEvent as ResponseErrorEvent,
+        ResponseEvent as ResponseEvent,
+        ResponseFailedEvent as ResponseFailedEvent,
+        ResponseIncompleteEvent as ResponseIncompleteEvent,
+        ResponseInProgressEvent as ResponseInProgressEvent,
+        ResponseKeepAliveEvent as ResponseKeepAliveEvent,
+        ResponseOutputItemAddedEvent as ResponseOutputItemAddedEvent,
+        ResponseOutputItemDoneEvent as ResponseOutputItemDoneEvent,
+        ResponseOutputTextAnnotationAddedEvent as ResponseOutputTextAnnotationAddedEvent,
+        ResponseQueuedEvent as ResponseQueuedEvent,
+        ResponseReasoningPartAddedEvent as ResponseReasoningPartAddedEvent,
+        ResponseReasoningPartDoneEvent as ResponseReasoningPartDoneEvent,
+        ResponseReasoningSummaryPartAddedEvent as ResponseReasoningSummaryPartAddedEvent,
+        ResponseReasoningSummaryPartDoneEvent as ResponseReasoningSummaryPartDoneEvent,
+        ResponseReasoningSummaryTextDeltaEvent as ResponseReasoningSummaryTextDeltaEvent,
+        ResponseReasoningSummaryTextDoneEvent as ResponseReasoningSummaryTextDoneEvent,
+        ResponseReasoningTextDeltaEvent as ResponseReasoningTextDeltaEvent,
+        ResponseReasoningTextDoneEvent as ResponseReasoningTextDoneEvent,
+        ResponseRefusalDeltaEvent as ResponseRefusalDeltaEvent,
+        ResponseRefusalDoneEvent as ResponseRefusalDoneEvent,
+        ResponseSteerAcceptedEvent as ResponseSteerAcceptedEvent,
+        ResponseSteerFailedEvent as ResponseSteerFailedEvent,
+        ResponseSteerPendingEvent as ResponseSteerPendingEvent,
+        ResponseTextDeltaEvent as ResponseTextDeltaEvent,
+        ResponseTextDoneEvent as ResponseTextDoneEvent,
+        Steer as Steer,
+        SteerError as SteerError,
+        SummaryEvent as SummaryEvent,
+        UnknownEvent as UnknownEvent,
+    )
     from crosswalk.responses.events.calls import (
+        KnownStreamEvent as KnownStreamEvent,
         ResponseApplyPatchCallOperationDiffDeltaEvent as ResponseApplyPatchCallOperationDiffDeltaEvent,
         ResponseApplyPatchCallOperationDiffDoneEvent as ResponseApplyPatchCallOperationDiffDoneEvent,
         ResponseCodeInterpreterCallCodeDeltaEvent as ResponseCodeInterpreterCallCodeDeltaEvent,
@@ -40,108 +85,54 @@ if TYPE_CHECKING:
         ResponseShellCallCommandDoneEvent as ResponseShellCallCommandDoneEvent,
         ResponseShellCallOutputContentDeltaEvent as ResponseShellCallOutputContentDeltaEvent,
         ResponseShellCallOutputContentDoneEvent as ResponseShellCallOutputContentDoneEvent,
+        ResponseStreamEvent as ResponseStreamEvent,
         ResponseToolStatusEvent as ResponseToolStatusEvent,
         ResponseWebSearchCallCompletedEvent as ResponseWebSearchCallCompletedEvent,
         ResponseWebSearchCallInProgressEvent as ResponseWebSearchCallInProgressEvent,
         ResponseWebSearchCallSearchingEvent as ResponseWebSearchCallSearchingEvent,
         ShellCommandEvent as ShellCommandEvent,
         ShellOutputDelta as ShellOutputDelta,
-    )
-    from crosswalk.responses.events.event import (
-        Event as Event,
-        ItemEvent as ItemEvent,
-        PartEvent as PartEvent,
-        UnknownEvent as UnknownEvent,
-    )
-    from crosswalk.responses.events.lifecycle import (
-        RequiredInput as RequiredInput,
-        ResponseCancelledEvent as ResponseCancelledEvent,
-        ResponseCompletedEvent as ResponseCompletedEvent,
-        ResponseCreatedEvent as ResponseCreatedEvent,
-        ResponseErrorEvent as ResponseErrorEvent,
-        ResponseEvent as ResponseEvent,
-        ResponseFailedEvent as ResponseFailedEvent,
-        ResponseIncompleteEvent as ResponseIncompleteEvent,
-        ResponseInProgressEvent as ResponseInProgressEvent,
-        ResponseKeepAliveEvent as ResponseKeepAliveEvent,
-        ResponseOutputItemAddedEvent as ResponseOutputItemAddedEvent,
-        ResponseOutputItemDoneEvent as ResponseOutputItemDoneEvent,
-        ResponseQueuedEvent as ResponseQueuedEvent,
-        ResponseSteerAcceptedEvent as ResponseSteerAcceptedEvent,
-        ResponseSteerFailedEvent as ResponseSteerFailedEvent,
-        ResponseSteerPendingEvent as ResponseSteerPendingEvent,
-        Steer as Steer,
-        SteerError as SteerError,
-    )
-    from crosswalk.responses.events.text import (
-        ResponseAudioDeltaEvent as ResponseAudioDeltaEvent,
-        ResponseAudioDoneEvent as ResponseAudioDoneEvent,
-        ResponseAudioTranscriptDeltaEvent as ResponseAudioTranscriptDeltaEvent,
-        ResponseAudioTranscriptDoneEvent as ResponseAudioTranscriptDoneEvent,
-        ResponseContentPartAddedEvent as ResponseContentPartAddedEvent,
-        ResponseContentPartDoneEvent as ResponseContentPartDoneEvent,
-        ResponseOutputTextAnnotationAddedEvent as ResponseOutputTextAnnotationAddedEvent,
-        ResponseReasoningPartAddedEvent as ResponseReasoningPartAddedEvent,
-        ResponseReasoningPartDoneEvent as ResponseReasoningPartDoneEvent,
-        ResponseReasoningSummaryPartAddedEvent as ResponseReasoningSummaryPartAddedEvent,
-        ResponseReasoningSummaryPartDoneEvent as ResponseReasoningSummaryPartDoneEvent,
-        ResponseReasoningSummaryTextDeltaEvent as ResponseReasoningSummaryTextDeltaEvent,
-        ResponseReasoningSummaryTextDoneEvent as ResponseReasoningSummaryTextDoneEvent,
-        ResponseReasoningTextDeltaEvent as ResponseReasoningTextDeltaEvent,
-        ResponseReasoningTextDoneEvent as ResponseReasoningTextDoneEvent,
-        ResponseRefusalDeltaEvent as ResponseRefusalDeltaEvent,
-        ResponseRefusalDoneEvent as ResponseRefusalDoneEvent,
-        ResponseTextDeltaEvent as ResponseTextDeltaEvent,
-        ResponseTextDoneEvent as ResponseTextDoneEvent,
-        SummaryEvent as SummaryEvent,
-    )
-    from crosswalk.responses.events.union import (
-        KnownStreamEvent as KnownStreamEvent,
-        ResponseStreamEvent as ResponseStreamEvent,
         register_event as register_event,
     )
 else:
     __getattr__, __dir__ = face(
         __name__,
         {
+            "crosswalk.responses.events.answer": (
+                "Event ItemEvent PartEvent RequiredInput ResponseAudioDeltaEvent ResponseAudioDoneEvent "
+                "ResponseAudioTranscriptDeltaEvent ResponseAudioTranscriptDoneEvent ResponseCancelledEvent "
+                "ResponseCompletedEvent ResponseContentPartAddedEvent ResponseContentPartDoneEvent "
+                "ResponseCreatedEvent ResponseErrorEvent ResponseEvent ResponseFailedEvent "
+                "ResponseInProgressEvent ResponseIncompleteEvent ResponseKeepAliveEvent "
+                "ResponseOutputItemAddedEvent ResponseOutputItemDoneEvent "
+                "ResponseOutputTextAnnotationAddedEvent ResponseQueuedEvent ResponseReasoningPartAddedEvent "
+                "ResponseReasoningPartDoneEvent ResponseReasoningSummaryPartAddedEvent "
+                "ResponseReasoningSummaryPartDoneEvent ResponseReasoningSummaryTextDeltaEvent "
+                "ResponseReasoningSummaryTextDoneEvent ResponseReasoningTextDeltaEvent "
+                "ResponseReasoningTextDoneEvent ResponseRefusalDeltaEvent ResponseRefusalDoneEvent "
+                "ResponseSteerAcceptedEvent ResponseSteerFailedEvent ResponseSteerPendingEvent "
+                "ResponseTextDeltaEvent ResponseTextDoneEvent Steer SteerError SummaryEvent UnknownEvent"
+            ),
             "crosswalk.responses.events.calls": (
-                "ResponseApplyPatchCallOperationDiffDeltaEvent ResponseApplyPatchCallOperationDiffDoneEvent "
-                "ResponseCodeInterpreterCallCodeDeltaEvent ResponseCodeInterpreterCallCodeDoneEvent "
-                "ResponseCodeInterpreterCallCompletedEvent ResponseCodeInterpreterCallInProgressEvent "
-                "ResponseCodeInterpreterCallInterpretingEvent ResponseCompactionCompactingEvent "
-                "ResponseCustomToolCallInputDeltaEvent ResponseCustomToolCallInputDoneEvent "
-                "ResponseFileSearchCallCompletedEvent ResponseFileSearchCallInProgressEvent "
-                "ResponseFileSearchCallSearchingEvent ResponseFunctionCallArgumentsDeltaEvent "
-                "ResponseFunctionCallArgumentsDoneEvent ResponseImageGenCallCompletedEvent "
-                "ResponseImageGenCallGeneratingEvent ResponseImageGenCallInProgressEvent "
-                "ResponseImageGenCallPartialImageEvent ResponseMcpCallArgumentsDeltaEvent "
-                "ResponseMcpCallArgumentsDoneEvent ResponseMcpCallCompletedEvent ResponseMcpCallFailedEvent "
-                "ResponseMcpCallInProgressEvent ResponseMcpListToolsCompletedEvent "
-                "ResponseMcpListToolsFailedEvent ResponseMcpListToolsInProgressEvent "
-                "ResponseShellCallCommandAddedEvent ResponseShellCallCommandDeltaEvent "
-                "ResponseShellCallCommandDoneEvent ResponseShellCallOutputContentDeltaEvent "
-                "ResponseShellCallOutputContentDoneEvent ResponseToolStatusEvent "
-                "ResponseWebSearchCallCompletedEvent ResponseWebSearchCallInProgressEvent "
-                "ResponseWebSearchCallSearchingEvent ShellCommandEvent ShellOutputDelta"
+                "KnownStreamEvent ResponseApplyPatchCallOperationDiffDeltaEvent "
+                "ResponseApplyPatchCallOperationDiffDoneEvent ResponseCodeInterpreterCallCodeDeltaEvent "
+                "ResponseCodeInterpreterCallCodeDoneEvent ResponseCodeInterpreterCallCompletedEvent "
+                "ResponseCodeInterpreterCallInProgressEvent ResponseCodeInterpreterCallInterpretingEvent "
+                "ResponseCompactionCompactingEvent ResponseCustomToolCallInputDeltaEvent "
+                "ResponseCustomToolCallInputDoneEvent ResponseFileSearchCallCompletedEvent "
+                "ResponseFileSearchCallInProgressEvent ResponseFileSearchCallSearchingEvent "
+                "ResponseFunctionCallArgumentsDeltaEvent ResponseFunctionCallArgumentsDoneEvent "
+                "ResponseImageGenCallCompletedEvent ResponseImageGenCallGeneratingEvent "
+                "ResponseImageGenCallInProgressEvent ResponseImageGenCallPartialImageEvent "
+                "ResponseMcpCallArgumentsDeltaEvent ResponseMcpCallArgumentsDoneEvent "
+                "ResponseMcpCallCompletedEvent ResponseMcpCallFailedEvent ResponseMcpCallInProgressEvent "
+                "ResponseMcpListToolsCompletedEvent ResponseMcpListToolsFailedEvent "
+                "ResponseMcpListToolsInProgressEvent ResponseShellCallCommandAddedEvent "
+                "ResponseShellCallCommandDeltaEvent ResponseShellCallCommandDoneEvent "
+                "ResponseShellCallOutputContentDeltaEvent ResponseShellCallOutputContentDoneEvent "
+                "ResponseStreamEvent ResponseToolStatusEvent ResponseWebSearchCallCompletedEvent "
+                "ResponseWebSearchCallInProgressEvent ResponseWebSearchCallSearchingEvent ShellCommandEvent "
+                "ShellOutputDelta register_event"
             ),
-            "crosswalk.responses.events.event": "Event ItemEvent PartEvent UnknownEvent",
-            "crosswalk.responses.events.lifecycle": (
-                "RequiredInput ResponseCancelledEvent ResponseCompletedEvent ResponseCreatedEvent "
-                "ResponseErrorEvent ResponseEvent ResponseFailedEvent ResponseInProgressEvent "
-                "ResponseIncompleteEvent ResponseKeepAliveEvent ResponseOutputItemAddedEvent "
-                "ResponseOutputItemDoneEvent ResponseQueuedEvent ResponseSteerAcceptedEvent "
-                "ResponseSteerFailedEvent ResponseSteerPendingEvent Steer SteerError"
-            ),
-            "crosswalk.responses.events.text": (
-                "ResponseAudioDeltaEvent ResponseAudioDoneEvent ResponseAudioTranscriptDeltaEvent "
-                "ResponseAudioTranscriptDoneEvent ResponseContentPartAddedEvent "
-                "ResponseContentPartDoneEvent ResponseOutputTextAnnotationAddedEvent "
-                "ResponseReasoningPartAddedEvent ResponseReasoningPartDoneEvent "
-                "ResponseReasoningSummaryPartAddedEvent ResponseReasoningSummaryPartDoneEvent "
-                "ResponseReasoningSummaryTextDeltaEvent ResponseReasoningSummaryTextDoneEvent "
-                "ResponseReasoningTextDeltaEvent ResponseReasoningTextDoneEvent ResponseRefusalDeltaEvent "
-                "ResponseRefusalDoneEvent ResponseTextDeltaEvent ResponseTextDoneEvent SummaryEvent"
-            ),
-            "crosswalk.responses.events.union": "KnownStreamEvent ResponseStreamEvent register_event",
         },
     )

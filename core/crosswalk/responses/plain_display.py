@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 import orjson
 
-from crosswalk.responses.display.strategy import DisplayRegistry, DisplayStrategy, Update, UpdateKind
+from crosswalk.responses.display import DisplayRegistry, DisplayStrategy, Update, UpdateKind
 from crosswalk.responses.reading import to_dict
 from crosswalk.text import harmless
 
@@ -95,8 +95,8 @@ def _json_escape(found: re.Match[str]) -> str:
 
 
 def live_display(out: TextIO) -> DisplayStrategy:
-    """A live display on the terminal *out*, see :class:`crosswalk.responses.display.live.LiveDisplay`."""
-    from crosswalk.responses.display.live import LiveDisplay  # which loads rich
+    """A live display on the terminal *out*, see :class:`crosswalk.responses.terminal_display.LiveDisplay`."""
+    from crosswalk.responses.terminal_display import LiveDisplay  # which loads rich
 
     return LiveDisplay(out)
 

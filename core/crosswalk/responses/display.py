@@ -9,8 +9,8 @@ from typing import TextIO, TypeAlias
 
 import attrs
 
-from crosswalk.responses.errors import ResponsesError, ResponsesValueError
 from crosswalk.responses.response import Response
+from crosswalk.responses.vocabulary import ResponsesError, ResponsesValueError
 from crosswalk.text import brief, clean_message, short_repr
 
 

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import attrs
 
-from crosswalk.responses.annotations import Annotation, AnnotationURLCitation
-from crosswalk.responses.chunks import Chunk, CitationAnnotation
-from crosswalk.responses.cited.citations import (
+from crosswalk.responses.citations import (
+    Chunk,
     Citation,
+    CitationAnnotation,
     CitationMarker,
     CompressionMode,
     CompressionReport,
@@ -21,12 +21,11 @@ from crosswalk.responses.cited.citations import (
     numbered,
     with_cited,
 )
-from crosswalk.responses.content import ResponseOutputText
-from crosswalk.responses.errors import ResponsesValueError
-from crosswalk.responses.item import Item
-from crosswalk.responses.messages import ResponseOutputMessage
+from crosswalk.responses.content import Annotation, AnnotationURLCitation, ResponseOutputText
+from crosswalk.responses.messages import Item, ResponseOutputMessage
 from crosswalk.responses.response import Response
 from crosswalk.responses.toolkit import ResponseToolCall, ToolCallRegistry, tool_registry
+from crosswalk.responses.vocabulary import ResponsesValueError
 from crosswalk.text import brief, short_repr
 
 

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from crosswalk.responses.display.strategy import DisplayStrategy, Update, UpdateKind
+from crosswalk.responses.display import DisplayStrategy, Update, UpdateKind
 from crosswalk.text import harmless
 
 _STYLES = {
