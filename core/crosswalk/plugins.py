@@ -199,14 +199,22 @@ if TYPE_CHECKING:
         Sign as Sign,
         Signed as Signed,
     )
-    from crosswalk.service.given import (
-        Given as Given,
-        Messages as Messages,
-        Turn as Turn,
-    )
-    from crosswalk.service.http_request import (
+    from crosswalk.request import (
+        Asked as Asked,
+        CacheMark as CacheMark,
+        ChatRequest as ChatRequest,
         Dropped as Dropped,
+        Given as Given,
+        HostedTool as HostedTool,
+        HostedToolKind as HostedToolKind,
         HTTPRequest as HTTPRequest,
+        Messages as Messages,
+        NamedTool as NamedTool,
+        ReasoningEffort as ReasoningEffort,
+        ResponseFormat as ResponseFormat,
+        ToolChoice as ToolChoice,
+        ToolDefinition as ToolDefinition,
+        Turn as Turn,
         UnsupportedRequestError as UnsupportedRequestError,
     )
     from crosswalk.service.openai_chat import (
@@ -221,20 +229,6 @@ if TYPE_CHECKING:
         put_options as put_options,
         word_of as word_of,
         words_of as words_of,
-    )
-    from crosswalk.service.request import (
-        Asked as Asked,
-        CacheMark as CacheMark,
-        ChatRequest as ChatRequest,
-        ReasoningEffort as ReasoningEffort,
-        ResponseFormat as ResponseFormat,
-    )
-    from crosswalk.service.tools import (
-        HostedTool as HostedTool,
-        HostedToolKind as HostedToolKind,
-        NamedTool as NamedTool,
-        ToolChoice as ToolChoice,
-        ToolDefinition as ToolDefinition,
     )
     from crosswalk.service.turns import (
         NO_ANSWER as NO_ANSWER,
@@ -295,15 +289,16 @@ else:
         {
             "crosswalk.mapping.blocks": "Block Blocks Texts Totals",
             "crosswalk.plugin.hooks": "CallIds Sign Signed",
-            "crosswalk.service.given": "Given Messages Turn",
-            "crosswalk.service.http_request": "Dropped HTTPRequest UnsupportedRequestError",
+            "crosswalk.request": (
+                "Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind Messages "
+                "NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
+                "UnsupportedRequestError"
+            ),
             "crosswalk.service.openai_chat": (
                 "OpenAIChatStyle build_openai_chat_request openai_choice openai_format openai_tool "
                 "tool_fields"
             ),
             "crosswalk.service.options": "put_options word_of words_of",
-            "crosswalk.service.request": "Asked CacheMark ChatRequest ReasoningEffort ResponseFormat",
-            "crosswalk.service.tools": "HostedTool HostedToolKind NamedTool ToolChoice ToolDefinition",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
                 "data_url is_of known_media_type media_type_of message_of noun_of reasoning_of refusal_of "

@@ -21,8 +21,7 @@ from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.given import Messages
-from crosswalk.service.request import ChatRequest
+from crosswalk.request import ChatRequest, Messages
 from crosswalk.structured import Prose
 from crosswalk.types.stream import StreamEvent
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from crosswalk.service.given import Turn
+from crosswalk.request import Turn
 from crosswalk.service.turns import message_of
 from crosswalk.types.message import Role, ToolCall
 from crosswalk.types.response import ChatResponse

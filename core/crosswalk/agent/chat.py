@@ -12,22 +12,20 @@ from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming, trim_refused_request
 from crosswalk.errors import ContextOverflowError, ProviderError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.given import Messages
-from crosswalk.service.request import (
+from crosswalk.request import (
     CacheMark,
     ChatRequest,
+    HostedTool,
+    Messages,
+    NamedTool,
     ReasoningEffort,
     ResponseFormat,
-    as_cache_marks,
-    as_response_format,
-)
-from crosswalk.service.tools import (
-    HostedTool,
-    NamedTool,
     ToolChoice,
     ToolDefinition,
+    as_cache_marks,
     as_definition,
     as_hosted_tools,
+    as_response_format,
 )
 from crosswalk.stream import StreamingChatResponse, StreamState
 from crosswalk.types.delta import ResponseDelta

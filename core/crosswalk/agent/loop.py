@@ -17,9 +17,7 @@ from crosswalk.agent.tool_phase import ToolPhase, ToolStep, is_final_result
 from crosswalk.agent.trimming import trim_refused_request, trimmed_request
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of, outcome_of
 from crosswalk.errors import CrosswalkError, MappingError, ProviderError
-from crosswalk.service.given import Turn
-from crosswalk.service.request import ChatRequest
-from crosswalk.service.tools import ToolChoice
+from crosswalk.request import ChatRequest, ToolChoice, Turn
 from crosswalk.types.message import ChatMessage, ToolCall
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent

@@ -12,9 +12,8 @@ from crosswalk.agent.runner import Approve, ToolRunner
 from crosswalk.agent.trimming import Trimming, estimated_tokens
 from crosswalk.errors import ConfigurationError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.given import Turn
+from crosswalk.request import ChatRequest, Turn
 from crosswalk.service.json_answer import with_schema
-from crosswalk.service.request import ChatRequest
 from crosswalk.service.turns import message_of
 from crosswalk.structured import Prose, Schema, StructuredParser
 from crosswalk.types.message import ChatMessage, Role

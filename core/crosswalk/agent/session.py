@@ -14,7 +14,7 @@ from crosswalk.agent.trimming import Group, Trimming, groups_of, trim_turns
 from crosswalk.codec.layout import cannot
 from crosswalk.errors import ProviderError, ResponseValidationError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.given import Messages, Turn, turns_of
+from crosswalk.request import Messages, Turn, turns_of
 from crosswalk.service.turns import message_of
 from crosswalk.types.message import ChatMessage, Role, ToolCall
 from crosswalk.types.response import ChatResponse

@@ -18,7 +18,7 @@ from crosswalk.codec import to_jsonable
 from crosswalk.codec.converters import shared_converter, transform_error
 from crosswalk.codec.layout import cannot
 from crosswalk.errors import ResponseValidationError
-from crosswalk.service.given import Turn
+from crosswalk.request import Turn
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage

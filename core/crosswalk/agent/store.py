@@ -20,7 +20,7 @@ from crosswalk.agent.session import ChatSession
 from crosswalk.agent.session_json import write_file, write_session, write_turn
 from crosswalk.errors import ConfigurationError, CrosswalkError, ResponseValidationError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.given import Turn
+from crosswalk.request import Turn
 from crosswalk.types.json import load_json
 
 _MAX_NAME_LENGTH = 200

@@ -16,8 +16,7 @@ from crosswalk.agent.session import ChatSession
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import CrosswalkError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.given import Messages, Turn
-from crosswalk.service.request import ChatRequest
+from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
 

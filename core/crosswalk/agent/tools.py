@@ -19,7 +19,7 @@ from crosswalk.agent.signature import (
 )
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.tools import ToolDefinition
+from crosswalk.request import ToolDefinition
 from crosswalk.structured import Schema
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import FrozenObject, as_frozen_object

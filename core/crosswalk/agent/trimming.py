@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from crosswalk.errors import ConfigurationError, ErrorKind, ResponseValidationError
-from crosswalk.service.given import Turn
-from crosswalk.service.request import ChatRequest
+from crosswalk.request import ChatRequest, Turn
 from crosswalk.service.turns import message_of
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse

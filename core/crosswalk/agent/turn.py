@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from crosswalk.agent.calls import with_calls
 from crosswalk.agent.results import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
-from crosswalk.service.given import Turn
+from crosswalk.request import Turn
 from crosswalk.text import brief, counted, short_repr
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 from crosswalk.types.message import ChatMessage, ToolCall

@@ -45,6 +45,24 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
+    from crosswalk.request import (
+        Asked as Asked,
+        CacheMark as CacheMark,
+        ChatRequest as ChatRequest,
+        Dropped as Dropped,
+        Given as Given,
+        HostedTool as HostedTool,
+        HostedToolKind as HostedToolKind,
+        HTTPRequest as HTTPRequest,
+        Messages as Messages,
+        NamedTool as NamedTool,
+        ReasoningEffort as ReasoningEffort,
+        ResponseFormat as ResponseFormat,
+        ToolChoice as ToolChoice,
+        ToolDefinition as ToolDefinition,
+        Turn as Turn,
+        UnsupportedRequestError as UnsupportedRequestError,
+    )
     from crosswalk.service.arguments import (
         CallOptions as CallOptions,
     )
@@ -82,19 +100,9 @@ if TYPE_CHECKING:
         should_retry as should_retry,
         timeout_info as timeout_info,
     )
-    from crosswalk.service.given import (
-        Given as Given,
-        Messages as Messages,
-        Turn as Turn,
-    )
     from crosswalk.service.http.redaction import (
         Redaction as Redaction,
         encoded_forms as encoded_forms,
-    )
-    from crosswalk.service.http_request import (
-        Dropped as Dropped,
-        HTTPRequest as HTTPRequest,
-        UnsupportedRequestError as UnsupportedRequestError,
     )
     from crosswalk.service.json_answer import (
         JSONAnswer as JSONAnswer,
@@ -126,13 +134,6 @@ if TYPE_CHECKING:
         RetryPolicy as RetryPolicy,
         Timeouts as Timeouts,
     )
-    from crosswalk.service.request import (
-        Asked as Asked,
-        CacheMark as CacheMark,
-        ChatRequest as ChatRequest,
-        ReasoningEffort as ReasoningEffort,
-        ResponseFormat as ResponseFormat,
-    )
     from crosswalk.service.service import (
         LLMService as LLMService,
     )
@@ -143,13 +144,6 @@ if TYPE_CHECKING:
     from crosswalk.service.sync import (
         SyncEventStream as SyncEventStream,
         SyncLLMService as SyncLLMService,
-    )
-    from crosswalk.service.tools import (
-        HostedTool as HostedTool,
-        HostedToolKind as HostedToolKind,
-        NamedTool as NamedTool,
-        ToolChoice as ToolChoice,
-        ToolDefinition as ToolDefinition,
     )
     from crosswalk.service.turns import (
         NO_ANSWER as NO_ANSWER,
@@ -185,6 +179,11 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
+            "crosswalk.request": (
+                "Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind Messages "
+                "NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
+                "UnsupportedRequestError"
+            ),
             "crosswalk.service.arguments": "CallOptions",
             "crosswalk.service.auxiliary_requests": "Embeddings PlainAnswer TokenCount",
             "crosswalk.service.building": "build_http_request",
@@ -195,9 +194,7 @@ else:
                 "CANCELLED as_cancelled completed failure_of is_paid is_unstarted request_id_of "
                 "retry_after_of should_retry timeout_info"
             ),
-            "crosswalk.service.given": "Given Messages Turn",
             "crosswalk.service.http.redaction": "Redaction encoded_forms",
-            "crosswalk.service.http_request": "Dropped HTTPRequest UnsupportedRequestError",
             "crosswalk.service.json_answer": "JSONAnswer JSONAnswerError JSONStream SyncJSONStream",
             "crosswalk.service.middleware": "Middleware",
             "crosswalk.service.observe": "Call Observation Observer",
@@ -207,11 +204,9 @@ else:
             ),
             "crosswalk.service.otel": "ClientTelemetry OpenTelemetry",
             "crosswalk.service.policy": "RetryPolicy Timeouts",
-            "crosswalk.service.request": "Asked CacheMark ChatRequest ReasoningEffort ResponseFormat",
             "crosswalk.service.service": "LLMService",
             "crosswalk.service.stream": "EventStream Sent",
             "crosswalk.service.sync": "SyncEventStream SyncLLMService",
-            "crosswalk.service.tools": "HostedTool HostedToolKind NamedTool ToolChoice ToolDefinition",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
                 "data_url is_of known_media_type media_type_of message_of noun_of reasoning_of refusal_of "

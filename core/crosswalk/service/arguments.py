@@ -15,6 +15,16 @@ from crosswalk.keywords import checks_keywords
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
+from crosswalk.request import (
+    Asked,
+    CacheMark,
+    ChatRequest,
+    HostedTool,
+    NamedTool,
+    ResponseFormat,
+    ToolDefinition,
+    as_request,
+)
 from crosswalk.service.attempts import Cooling
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.discovery import ServerDiscovery
@@ -25,9 +35,7 @@ from crosswalk.service.http.transport import Transport
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
-from crosswalk.service.request import Asked, CacheMark, ChatRequest, ResponseFormat, as_request
 from crosswalk.service.setup import Setup
-from crosswalk.service.tools import HostedTool, NamedTool, ToolDefinition
 from crosswalk.text import nearest
 from crosswalk.types.response import new_id, now
 from crosswalk.wire.framing import DEFAULT, Limits

@@ -11,12 +11,11 @@ import orjson
 
 from crosswalk.errors import ErrorInfo, ProviderError, ServerError
 from crosswalk.mapping.failures import classify
+from crosswalk.request import ChatRequest, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.failures import failure_of, retry_after_of
 from crosswalk.service.http.deadlines import Wait
-from crosswalk.service.http_request import UnsupportedRequestError
-from crosswalk.service.request import ChatRequest
 from crosswalk.service.setup import HEADERS, Setup
 from crosswalk.text import brief, clean_message, summary
 from crosswalk.types.json import dump_json

@@ -12,9 +12,8 @@ import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
-from crosswalk.service.http_request import Dropped, HTTPRequest, UnsupportedRequestError
+from crosswalk.request import ChatRequest, Dropped, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.options import unsaid, with_extra_options
-from crosswalk.service.request import ChatRequest
 from crosswalk.service.way_back.history import with_fitting_ids, with_fitting_names, with_whole_rounds
 from crosswalk.service.way_back.missing import not_sent
 from crosswalk.service.way_back.sorting import with_own_parts

@@ -17,6 +17,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
 )
 from crosswalk.mapping.reader import Reader
+from crosswalk.request import ChatRequest
 from crosswalk.service.attempts import Failure
 from crosswalk.service.endpoint import Route
 from crosswalk.service.failures import (
@@ -34,7 +35,6 @@ from crosswalk.service.http.deadlines import Wait
 from crosswalk.service.http.redaction import Redaction
 from crosswalk.service.http.transport import Answer
 from crosswalk.service.policy import Timeouts
-from crosswalk.service.request import ChatRequest
 from crosswalk.service.setup import Prepared, Setup, not_sent
 from crosswalk.text import clean_message, counted
 from crosswalk.types.delta import ResponseDelta

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAli
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.request import Asked, ChatRequest, ResponseFormat, as_request
+from crosswalk.request import Asked, ChatRequest, ResponseFormat, as_request
 from crosswalk.structured import ParseResult, Partial, Prose, Schema, StructuredAnswerError, StructuredParser
 from crosswalk.structured.parser import is_same
 from crosswalk.structured.result import as_choice

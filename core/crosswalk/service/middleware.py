@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Itera
 from typing import Any, TypeAlias
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.request import ChatRequest
+from crosswalk.request import ChatRequest
 from crosswalk.stream import EventMaker
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.message import ToolCall, ToolCallDelta

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import attrs
 
 from crosswalk.otel import otel_attributes, otel_provider_name
+from crosswalk.request import ChatRequest
 from crosswalk.service.endpoint import Route, attributes
-from crosswalk.service.request import ChatRequest
 from crosswalk.text import may_log_content, shortened
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import AttemptOutcome, ProviderAttempt

@@ -10,11 +10,16 @@ from typing import Any
 
 import attrs
 
-from crosswalk.service.given import Turn
-from crosswalk.service.http_request import HTTPRequest, UnsupportedRequestError
+from crosswalk.request import (
+    ChatRequest,
+    HTTPRequest,
+    NamedTool,
+    ResponseFormat,
+    ToolDefinition,
+    Turn,
+    UnsupportedRequestError,
+)
 from crosswalk.service.options import put_options, spellings_of
-from crosswalk.service.request import ChatRequest, ResponseFormat
-from crosswalk.service.tools import NamedTool, ToolDefinition
 from crosswalk.service.turns import (
     Drops,
     arguments_text,

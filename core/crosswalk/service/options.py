@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.service.http_request import Dropped, HTTPRequest
-from crosswalk.service.request import ChatRequest
+from crosswalk.request import ChatRequest, Dropped, HTTPRequest
 from crosswalk.service.turns import Drops, content_parts, message_of
 from crosswalk.types.json import copy_json, thaw
 from crosswalk.types.message import ImagePart

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.otel import SCHEMA_URL, ClientMetrics, otel_attributes, otel_provider_name
+from crosswalk.request import ChatRequest
 from crosswalk.service.endpoint import Route, attributes
 from crosswalk.service.observe import Call, Observation
-from crosswalk.service.request import ChatRequest
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import ProviderAttempt
 from crosswalk.types.values import FinishReason

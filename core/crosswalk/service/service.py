@@ -16,9 +16,9 @@ from typing import (
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.keywords import checks_keywords
+from crosswalk.request import Asked
 from crosswalk.service.arguments import CallOptions, ServiceOptions, setup_of, with_options
 from crosswalk.service.endpoint import Endpoint
-from crosswalk.service.request import Asked
 from crosswalk.service.setup import Setup
 from crosswalk.service.stream import EventStream
 from crosswalk.types.response import ChatResponse

@@ -10,16 +10,15 @@ import attrs
 
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.mapping.reader import ReaderOptions
+from crosswalk.request import ChatRequest, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.attempts import Cooling, Failure
 from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.http.deadlines import Wait
 from crosswalk.service.http.transport import Transport
-from crosswalk.service.http_request import HTTPRequest, UnsupportedRequestError
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
-from crosswalk.service.request import ChatRequest
 
 HEADERS = {"Content-Type": "application/json", "User-Agent": "crosswalk"}
 

@@ -16,6 +16,7 @@ from crosswalk.errors import (
     MappingError,
     ResponseValidationError,
 )
+from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.attempts import Failure, RetryState
 from crosswalk.service.endpoint import Route, where
 from crosswalk.service.exchange import Exchange
@@ -23,7 +24,6 @@ from crosswalk.service.failures import completed
 from crosswalk.service.http.deadlines import Nested, Wait
 from crosswalk.service.middleware import Around, replayed
 from crosswalk.service.observe import Call, Observation
-from crosswalk.service.request import Asked, ChatRequest, as_request
 from crosswalk.service.setup import Prepared, Setup, Slots, not_sent, prepared
 from crosswalk.stream import EventMaker, is_output
 from crosswalk.text import clean_message

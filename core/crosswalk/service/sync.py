@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.keywords import checks_keywords
+from crosswalk.request import Asked
 from crosswalk.service.arguments import CallOptions, ServiceOptions, setup_of
 from crosswalk.service.endpoint import Endpoint
-from crosswalk.service.request import Asked
 from crosswalk.service.service import LLMService
 from crosswalk.service.stream import EventStream, text_of
 from crosswalk.service.thread import ReadAhead, ServiceThread, StoppedError, fork_count

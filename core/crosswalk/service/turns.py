@@ -9,10 +9,7 @@ import attrs
 
 from crosswalk.convert.arguments import INVALID_JSON
 from crosswalk.errors import ToolCallArgumentsError
-from crosswalk.service.given import Turn
-from crosswalk.service.http_request import Dropped, UnsupportedRequestError
-from crosswalk.service.request import CacheMark, ChatRequest
-from crosswalk.service.tools import HostedTool
+from crosswalk.request import CacheMark, ChatRequest, Dropped, HostedTool, Turn, UnsupportedRequestError
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import (
     AudioPart,

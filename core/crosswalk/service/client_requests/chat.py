@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any, Final
 
 from crosswalk.convert.form import WireForm
+from crosswalk.request import CacheMark, NamedTool, ResponseFormat, ToolDefinition, Turn
 from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import (
     answer,
@@ -16,9 +17,6 @@ from crosswalk.service.client_requests.reading import (
     take_neutral,
     word,
 )
-from crosswalk.service.given import Turn
-from crosswalk.service.request import CacheMark, ResponseFormat
-from crosswalk.service.tools import NamedTool, ToolDefinition
 from crosswalk.types.message import ContentPart, Role, TextPart, ToolCall
 from crosswalk.wire.chat import (
     read_calls,

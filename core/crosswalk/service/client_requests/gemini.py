@@ -9,6 +9,15 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from crosswalk.convert.form import WireForm
+from crosswalk.request import (
+    HostedTool,
+    HostedToolKind,
+    NamedTool,
+    ReasoningEffort,
+    ResponseFormat,
+    ToolDefinition,
+    Turn,
+)
 from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import (
     answer,
@@ -18,9 +27,6 @@ from crosswalk.service.client_requests.reading import (
     take_neutral,
     word,
 )
-from crosswalk.service.given import Turn
-from crosswalk.service.request import ReasoningEffort, ResponseFormat
-from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
 from crosswalk.wire.fields import Fields, placed

@@ -11,9 +11,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.convert.form import WireForm
-from crosswalk.service.given import Turn, in_words
-from crosswalk.service.http_request import Dropped, HTTPRequest, UnsupportedRequestError
-from crosswalk.service.request import ChatRequest
+from crosswalk.request import ChatRequest, Dropped, HTTPRequest, Turn, UnsupportedRequestError, in_words
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse

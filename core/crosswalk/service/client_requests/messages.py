@@ -8,6 +8,16 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.convert.form import WireForm
+from crosswalk.request import (
+    CacheMark,
+    HostedTool,
+    HostedToolKind,
+    NamedTool,
+    ReasoningEffort,
+    ResponseFormat,
+    ToolDefinition,
+    Turn,
+)
 from crosswalk.service.client_requests.chat import definition
 from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import (
@@ -18,9 +28,6 @@ from crosswalk.service.client_requests.reading import (
     take_neutral,
     word,
 )
-from crosswalk.service.given import Turn
-from crosswalk.service.request import CacheMark, ReasoningEffort, ResponseFormat
-from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.wire import messages as wire_form

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from crosswalk.convert.form import WireForm
+from crosswalk.request import ReasoningEffort, ResponseFormat, ToolDefinition, Turn
 from crosswalk.service.client_requests.chat import definition
 from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import (
@@ -16,9 +17,6 @@ from crosswalk.service.client_requests.reading import (
     take_neutral,
     word,
 )
-from crosswalk.service.given import Turn
-from crosswalk.service.request import ReasoningEffort, ResponseFormat
-from crosswalk.service.tools import ToolDefinition
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.wire.fields import Fields, placed

@@ -12,8 +12,8 @@ import attrs
 from crosswalk.convert.form import WireForm
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.normalize import normalize
+from crosswalk.request import CacheMark, ChatRequest
 from crosswalk.service.client_requests.incoming import ClientRequest, Incoming, Wants
-from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.types.json import dump_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import unchecked

@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.convert.form import WireForm
+from crosswalk.request import HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
 from crosswalk.service.client_requests.chat import (
     answer_format,
     choice,
@@ -18,8 +19,6 @@ from crosswalk.service.client_requests.chat import (
 )
 from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import answer, incoming, take_neutral
-from crosswalk.service.given import Turn
-from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
 from crosswalk.types.json import as_json_object, dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.wire.chat import ROLES, read_source

@@ -9,9 +9,7 @@ from itertools import count
 import attrs
 
 from crosswalk.plugin.hooks import CallIds
-from crosswalk.service.given import Turn, in_words
-from crosswalk.service.http_request import UnsupportedRequestError
-from crosswalk.service.request import CacheMark, ChatRequest
+from crosswalk.request import CacheMark, ChatRequest, Turn, UnsupportedRequestError, in_words
 from crosswalk.service.turns import content_parts, message_of, noun_of
 from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart, ToolCall
 from crosswalk.types.response import ChatResponse

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from crosswalk.service.given import Turn
-from crosswalk.service.http_request import Dropped
-from crosswalk.service.request import ChatRequest
+from crosswalk.request import ChatRequest, Dropped, Turn
 from crosswalk.service.turns import message_of
 from crosswalk.service.way_back.state import answer_state
 from crosswalk.types.message import Role, TextPart

@@ -14,9 +14,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plugin.hooks import ServerTool, WayBack
-from crosswalk.service.given import Turn, in_words
-from crosswalk.service.http_request import Dropped
-from crosswalk.service.request import ChatRequest
+from crosswalk.request import ChatRequest, Dropped, Turn, in_words
 from crosswalk.service.turns import NO_ANSWER, content_parts, is_of, known_media_type, message_of, segments_of
 from crosswalk.service.way_back.history import has_media, with_words
 from crosswalk.service.way_back.missing import NO_PLACE, leaves

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.service.given import Turn
+from crosswalk.request import Turn
 from crosswalk.service.turns import message_of
 from crosswalk.types.json import thaw
 from crosswalk.types.response import ChatResponse
