@@ -10,7 +10,7 @@ import attrs
 
 from crosswalk import ToolCallArgumentsError
 from crosswalk.convert import Loss, WireForm, convert
-from crosswalk.convert.source import form_of_body, source_form
+from crosswalk.formats.writing import form_of_body, source_form
 from crosswalk.service import Incoming, message_of
 from crosswalk.types import (
     CallKind,

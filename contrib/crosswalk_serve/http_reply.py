@@ -14,8 +14,8 @@ from starlette.types import Receive, Send
 from crosswalk.codec.layout import step
 from crosswalk.convert import Loss, WireForm
 from crosswalk.convert.rules import ENVELOPE
-from crosswalk.convert.source import source_form
 from crosswalk.errors import ErrorInfo
+from crosswalk.formats.writing import source_form
 from crosswalk.types import ChatResponse, IncompleteReason, SegmentType
 from crosswalk.wire import chat, messages, ollama, responses
 from crosswalk_serve.http_errors import LEFT, id_headers

@@ -1,6 +1,6 @@
 """Reads clients' requests: their heads and bodies within limits, those in a format, and those that go on as they came.
 
-The formats are in :mod:`crosswalk.service.client_requests`. Facts about headers: provider documents "Anthropic Messages",
+The formats are in :mod:`crosswalk.formats.requests`. Facts about headers: provider documents "Anthropic Messages",
 "OpenAI Responses".
 """
 
@@ -19,9 +19,9 @@ from starlette.requests import Request
 from crosswalk import wire
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind, FramingError, LineTooLongError, NestingTooDeepError
+from crosswalk.formats.reading import VERSION
+from crosswalk.formats.requests import Incoming as Incoming, read_fields
 from crosswalk.service.auxiliary_requests import estimated_tokens
-from crosswalk.service.client_requests.incoming import VERSION
-from crosswalk.service.client_requests.read import Incoming as Incoming, read_fields
 from crosswalk.types import dump_json, load_json
 from crosswalk.wire.fields import FieldError, Fields
 from crosswalk_serve.config import Limits

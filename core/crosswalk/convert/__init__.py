@@ -13,17 +13,10 @@ if TYPE_CHECKING:
         convert as convert,
         error_body as error_body,
     )
-    from crosswalk.convert.errors import (
-        ConversionError as ConversionError,
-        FoldingError as FoldingError,
-    )
     from crosswalk.convert.folding import (
         FoldedMessage as FoldedMessage,
         fold as fold,
         unfold as unfold,
-    )
-    from crosswalk.convert.form import (
-        WireForm as WireForm,
     )
     from crosswalk.convert.report import (
         ConversionReport as ConversionReport,
@@ -47,17 +40,21 @@ if TYPE_CHECKING:
         to_events as to_events,
         to_response as to_response,
     )
+    from crosswalk.formats.writing import (
+        ConversionError as ConversionError,
+        FoldingError as FoldingError,
+        WireForm as WireForm,
+    )
 else:
     __getattr__, __dir__ = face(
         __name__,
         {
             "crosswalk.convert.conversion": "Conversion LossPolicy convert error_body",
-            "crosswalk.convert.errors": "ConversionError FoldingError",
             "crosswalk.convert.folding": "FoldedMessage fold unfold",
-            "crosswalk.convert.form": "WireForm",
             "crosswalk.convert.report": "ConversionReport DangerousLossError Loss",
             "crosswalk.convert.rules": "Grade LossReason LossRule",
             "crosswalk.convert.streams": "ConvertedStream StreamConverter convert_stream",
             "crosswalk.convert.typed": ("from_events from_response to_chat_completion to_events to_response"),
+            "crosswalk.formats.writing": "ConversionError FoldingError WireForm",
         },
     )

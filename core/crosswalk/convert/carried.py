@@ -17,9 +17,8 @@ import orjson
 
 from crosswalk.codec.canonical import to_jsonable
 from crosswalk.codec.converters import from_json
-from crosswalk.convert.form import WireForm
-from crosswalk.convert.source import form_of_body
 from crosswalk.errors import CrosswalkError
+from crosswalk.formats.writing import WireForm, form_of_body
 from crosswalk.types.json import copy_json, dump_json, same_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance

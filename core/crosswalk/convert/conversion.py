@@ -14,22 +14,27 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import attrs
 
-from crosswalk.convert.anthropic import MessagesWriter
 from crosswalk.convert.carried import MEMBER, carried, member_of, reader_of
-from crosswalk.convert.errors import ConversionError
-from crosswalk.convert.failure import error_status
-from crosswalk.convert.form import WireForm
-from crosswalk.convert.gemini import GeminiWriter
 from crosswalk.convert.losses import losses as find_losses, losses_beside
-from crosswalk.convert.ollama import OllamaChatWriter, OllamaGenerateWriter
-from crosswalk.convert.openai_chat import ChatWriter
-from crosswalk.convert.openai_completions import CompletionsWriter
-from crosswalk.convert.openai_responses import ResponsesWriter
-from crosswalk.convert.parts import pieces_of
 from crosswalk.convert.report import ConversionReport, DangerousLossError
-from crosswalk.convert.source import form_of_body, source_form
-from crosswalk.convert.writer import Event, Heading, Writer, json_of
 from crosswalk.errors import CrosswalkError, ErrorInfo, LimitError, MappingError, PluginError
+from crosswalk.formats.chat import ChatWriter, CompletionsWriter
+from crosswalk.formats.gemini import GeminiWriter
+from crosswalk.formats.messages import MessagesWriter
+from crosswalk.formats.ollama import OllamaChatWriter, OllamaGenerateWriter
+from crosswalk.formats.responses import ResponsesWriter
+from crosswalk.formats.writing import (
+    ConversionError,
+    Event,
+    Heading,
+    WireForm,
+    Writer,
+    error_status,
+    form_of_body,
+    json_of,
+    pieces_of,
+    source_form,
+)
 from crosswalk.mapping.normalize import normalize
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import Registry, registry as default_registry

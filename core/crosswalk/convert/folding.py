@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.convert.errors import FoldingError
+from crosswalk.formats.writing import FoldingError
 from crosswalk.responses.content import (
     ResponseInputText,
     ResponseOutputRefusal,

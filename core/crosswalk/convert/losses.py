@@ -11,9 +11,9 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.codec.layout import step
-from crosswalk.convert.arguments import is_same_object
 from crosswalk.convert.report import Loss, LossReason
 from crosswalk.convert.rules import rule_of
+from crosswalk.formats.writing import is_same_object
 from crosswalk.types.json import same_json
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse

@@ -9,9 +9,8 @@ from typing import Any
 import attrs
 import orjson
 
-from crosswalk.convert.errors import ConversionError
-from crosswalk.convert.form import WireForm
 from crosswalk.convert.rules import UNNAMED, Grade as Grade, LossReason as LossReason, LossRule as LossRule
+from crosswalk.formats.writing import ConversionError, WireForm
 
 _WORDS = {
     LossReason.DROPPED: "has no place",

@@ -20,13 +20,10 @@ from crosswalk.convert.conversion import (
     known_registry,
     original_of,
 )
-from crosswalk.convert.errors import ConversionError
-from crosswalk.convert.form import WireForm
 from crosswalk.convert.losses import losses as find_losses
-from crosswalk.convert.parts import Parts
 from crosswalk.convert.report import ConversionReport
-from crosswalk.convert.writer import Event, Writer
 from crosswalk.errors import ErrorInfo
+from crosswalk.formats.writing import ConversionError, Event, Parts, WireForm, Writer
 from crosswalk.mapping.normalize import DeltaStream
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Registry

@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from crosswalk.convert.conversion import Conversion, as_received, convert, read_back, written
-from crosswalk.convert.form import WireForm
 from crosswalk.convert.losses import losses as find_losses
-from crosswalk.convert.openai_responses import ResponsesWriter, is_item
 from crosswalk.convert.report import ConversionReport
 from crosswalk.convert.streams import ConvertedStream, Deltas
-from crosswalk.convert.writer import Event, json_of, named_frame
+from crosswalk.formats.responses import ResponsesWriter, is_item
+from crosswalk.formats.writing import Event, WireForm, json_of, named_frame
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
 from crosswalk.plugin.registry import Registry

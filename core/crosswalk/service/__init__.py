@@ -45,6 +45,14 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
+    from crosswalk.formats.reading import (
+        ClientRequest as ClientRequest,
+        Incoming as Incoming,
+        Wants as Wants,
+    )
+    from crosswalk.formats.requests import (
+        read_request as read_request,
+    )
     from crosswalk.request import (
         Asked as Asked,
         CacheMark as CacheMark,
@@ -73,14 +81,6 @@ if TYPE_CHECKING:
     )
     from crosswalk.service.building import (
         build_http_request as build_http_request,
-    )
-    from crosswalk.service.client_requests.incoming import (
-        ClientRequest as ClientRequest,
-        Incoming as Incoming,
-        Wants as Wants,
-    )
-    from crosswalk.service.client_requests.read import (
-        read_request as read_request,
     )
     from crosswalk.service.endpoint import (
         DISCOVERED as DISCOVERED,
@@ -179,6 +179,8 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
+            "crosswalk.formats.reading": "ClientRequest Incoming Wants",
+            "crosswalk.formats.requests": "read_request",
             "crosswalk.request": (
                 "Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind Messages "
                 "NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
@@ -187,8 +189,6 @@ else:
             "crosswalk.service.arguments": "CallOptions",
             "crosswalk.service.auxiliary_requests": "Embeddings PlainAnswer TokenCount",
             "crosswalk.service.building": "build_http_request",
-            "crosswalk.service.client_requests.incoming": "ClientRequest Incoming Wants",
-            "crosswalk.service.client_requests.read": "read_request",
             "crosswalk.service.endpoint": "DISCOVERED Endpoint Secret base_url_variables",
             "crosswalk.service.failures": (
                 "CANCELLED as_cancelled completed failure_of is_paid is_unstarted request_id_of "

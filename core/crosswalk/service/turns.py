@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import attrs
 
-from crosswalk.convert.arguments import INVALID_JSON
 from crosswalk.errors import ToolCallArgumentsError
+from crosswalk.formats.writing import INVALID_JSON
 from crosswalk.request import CacheMark, ChatRequest, Dropped, HostedTool, Turn, UnsupportedRequestError
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import (

@@ -38,8 +38,7 @@ from crosswalk import (
     normalize_stream,
 )
 from crosswalk.convert import WireForm, convert, convert_stream
-from crosswalk.convert.parts import Parts
-from crosswalk.convert.source import form_of_body
+from crosswalk.formats.writing import Parts, form_of_body
 from crosswalk.mapping.openai_chat import OpenAIChatDialect
 from crosswalk.responses.accumulator import ITEM_CLASSES
 from crosswalk.responses.content import Annotation

@@ -193,7 +193,7 @@ def put_fields(said: dict[str, Any], state: Mapping[str, Any]) -> None:
 def response_items(answer: ChatResponse) -> list[dict[str, Any]]:
     """Return the output items of *answer*, one of the Responses API, as received: stored data is complete."""
     from crosswalk.convert.conversion import written  # other providers need none of this
-    from crosswalk.convert.openai_responses import ResponsesWriter
+    from crosswalk.formats.responses import ResponsesWriter
 
     items: list[dict[str, Any]] = written(answer, ResponsesWriter, None).response()["output"]
     return items

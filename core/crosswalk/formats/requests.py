@@ -1,4 +1,4 @@
-"""Reads requests in any of the written formats into canonical ones.
+"""Reads requests in any of the formats into canonical ones.
 
 :func:`read_request` returns an :class:`Incoming`. Its ``request`` goes to a service or to ``build_http_request``, unchanged
 or changed with ``attrs.evolve``. It carries the fields without a canonical one: unchanged to an API of its own format, and
@@ -12,20 +12,20 @@ from typing import Any, Final
 
 import orjson
 
-from crosswalk.convert.form import WireForm
-from crosswalk.service.client_requests import chat, completions, gemini, messages, ollama, responses
-from crosswalk.service.client_requests.incoming import (
+from crosswalk.formats import chat, gemini, messages, ollama, responses
+from crosswalk.formats.reading import (
     ClientRequest as ClientRequest,
     Incoming as Incoming,
     Wants as Wants,
 )
+from crosswalk.formats.writing import WireForm
 from crosswalk.types.json import as_frozen_object, load_json
 from crosswalk.wire.fields import FieldError, Fields
 
 _READERS: Final[dict[WireForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
     WireForm.OPENAI_CHAT: chat.read,
     WireForm.OPENAI_RESPONSES: responses.read,
-    WireForm.OPENAI_COMPLETIONS: completions.read,
+    WireForm.OPENAI_COMPLETIONS: chat.read_completions,
     WireForm.ANTHROPIC: messages.read,
     WireForm.GEMINI: gemini.read,
     WireForm.OLLAMA: ollama.read_chat,

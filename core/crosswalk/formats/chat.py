@@ -1,32 +1,266 @@
-"""Chat Completions: the body of ``/v1/chat/completions``, and its chunks.
-
-A body is the sum of the deltas of its chunks. Reasoning is written to ``reasoning_content``, where servers that show
-any put it (provider document "OpenAI Chat Completions", section 9). OpenAI's own endpoint has no field for it.
-"""
+"""OpenAI's Chat Completions and legacy Completions: requests read, answers written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import ClassVar, Final
+from itertools import chain
+from typing import Any, ClassVar, Final
 
-from crosswalk.convert.arguments import CallIDs
-from crosswalk.convert.failure import openai_error
-from crosswalk.convert.form import WireForm
-from crosswalk.convert.parts import Piece
-from crosswalk.convert.source import put_back
-from crosswalk.convert.writer import (
+from crosswalk.formats.reading import (
+    Incoming,
+    Wants,
+    answer,
+    cache_marks,
+    incoming,
+    option,
+    read_words,
+    take_neutral,
+    word,
+)
+from crosswalk.formats.writing import (
     TIERS,
+    CallIDs,
     Event,
     Heading,
+    Piece,
+    WireForm,
     Writer,
     first_words,
     logprobs_of,
+    openai_error,
+    put_back,
     unnamed_frame,
     url_citation,
 )
+from crosswalk.request import CacheMark, NamedTool, ResponseFormat, ToolDefinition, Turn
 from crosswalk.types.json import copy_json
+from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart, ToolCall
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import chat as wire
+from crosswalk.wire.chat import (
+    read_calls,
+    read_choice,
+    read_content,
+    read_custom_tool,
+    read_format,
+    read_message,
+    read_role,
+    read_tool,
+)
+from crosswalk.wire.fields import Fields, placed
+
+# ------------------------------------------------------------------------------------ chat
+# Requests in the form of OpenAI's Chat Completions: the inverse of :func:`crosswalk.service.build_openai_chat_request`.
+
+
+_OF_ANSWERS: Final = ("refusal", "reasoning_content", "reasoning", "reasoning_details")
+"""The fields of a message that only a whole answer can hold."""
+
+
+def read(body: Fields, said: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *said* is an untouched copy.
+
+    Raises:
+        FieldError: it is not a valid request.
+    """
+    wants = Wants(**_wants(body), defaults=take_neutral(body, "chat"))
+    tools = _tools(body)
+    turns, marks = _messages(body)
+    return incoming(
+        WireForm.OPENAI_CHAT,
+        body,
+        said,
+        wants,
+        messages=turns,
+        tools=option(body, "tools", "tools", tools),
+        tool_choice=_legacy_choice(body) or choice(body),
+        response_format=answer_format(body.object("response_format")),
+        reasoning_effort=effort(body, "reasoning_effort"),
+        cache_marks=marks,
+    )
+
+
+def _wants(body: Fields) -> dict[str, Any]:
+    options = body.object("stream_options")
+    usage = None if options is None else options.flag("include_usage")
+    n = body.is_whole("n")
+    return {
+        "include_usage": bool(usage),
+        "n": 1 if n is None else n,
+        "logprobs": bool(body.is_flag("logprobs")),
+        "store": body.is_flag("store"),
+        "user": body.is_text("user"),
+    }
+
+
+# The conversation.
+
+
+def _messages(body: Fields) -> tuple[list[Turn], list[CacheMark]]:
+    """Return the conversation, and the marks at the end of its messages."""
+    messages = list(body.objects("messages"))
+    if not messages:
+        body.refuse("must be a list with at least one message", "messages")
+    turns = [_turn(message) for message in messages]
+    marks = (cache_marks(message.last("content"), number) for number, message in enumerate(messages))
+    return turns, [*chain.from_iterable(marks)]
+
+
+def _turn(message: Fields) -> Turn:
+    role = read_role(message)
+    if role is Role.ASSISTANT and any(message.look(name) for name in _OF_ANSWERS):
+        return _answer(message)
+    return read_message(message, role)
+
+
+def _answer(message: Fields) -> Turn:
+    """Return an answer with more than text and calls, as its server sent it."""
+    content = read_content(message)
+    text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
+    payload: dict[str, Any] = {"role": "assistant", "content": text}
+    for name in _OF_ANSWERS:
+        kind = message.items if name == "reasoning_details" else message.text
+        if (value := kind(name)) is not None:
+            payload[name] = value
+    calls = [_call(call) for call in read_calls(message)]
+    if calls:
+        payload["tool_calls"] = calls
+    choice = {"index": 0, "message": payload, "finish_reason": "tool_calls" if calls else "stop"}
+    return answer(message, {"object": "chat.completion", "choices": [choice]}, "openai")
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    kind, arguments = ("custom", "input") if call.is_custom else ("function", "arguments")
+    return {"id": call.id, "type": kind, kind: {"name": call.name, arguments: call.arguments}}
+
+
+def _text(part: ContentPart) -> str:
+    return part.text if isinstance(part, TextPart) else ""
+
+
+# Options.
+
+
+def _tools(body: Fields) -> list[ToolDefinition]:
+    """Return the client's tools, including legacy ``functions``."""
+    tools: list[ToolDefinition] = []
+    for tool in body.objects("tools"):
+        kind = tool.need("type", tool.text("type"))
+        if kind == "function":
+            tools.append(definition(tool.need("function", tool.object("function"))))
+        elif kind == "custom":
+            tools.append(custom_definition(tool.need("custom", tool.object("custom"))))
+        else:
+            tool.leave()
+    return [*tools, *map(definition, body.objects("functions"))]
+
+
+def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:
+    """Return the tool that *tool* defines, with the schema of its arguments under *parameters*."""
+    with placed(tool):
+        return ToolDefinition(**read_tool(tool, parameters))
+
+
+def custom_definition(tool: Fields) -> ToolDefinition:
+    """Return the tool that *tool* defines, which takes free text."""
+    with placed(tool):
+        return ToolDefinition(**read_custom_tool(tool))
+
+
+def choice(body: Fields, *, is_nested: bool = True) -> str | NamedTool | None:
+    """Return whether the model may call tools, or which one it must call."""
+    if not isinstance(body.look("tool_choice"), dict):
+        return word(body, "tool_choice", read_words("tool_choice", "chat"))
+    raw = body.object("tool_choice")
+    assert raw is not None, "it is an object"
+    name = read_choice(raw, is_nested=is_nested)
+    with placed(raw, "name"):
+        return None if name is None else NamedTool(name)
+
+
+def _legacy_choice(body: Fields) -> str | NamedTool | None:
+    """Return the choice among the legacy ``functions``."""
+    if not isinstance(body.look("function_call"), dict):
+        return word(body, "function_call", {"auto": "auto", "none": "none"})
+    raw = body.object("function_call")
+    assert raw is not None, "it is an object"
+    with placed(raw, "name"):
+        return NamedTool(raw.need("name", raw.text("name")))
+
+
+def answer_format(said: Fields | None, nested: str | None = "json_schema") -> ResponseFormat | None:
+    """Return the required format of the answer from *said*, with the description of a schema in the field *nested*."""
+    fields = None if said is None else read_format(said, nested)
+    if said is None or fields is None:
+        return None
+    with placed(said):
+        return ResponseFormat(**fields)
+
+
+def effort(fields: Fields, name: str) -> str | None:
+    """Return the reasoning effort from the field *name*."""
+    return word(fields, name, read_words("reasoning_effort", "chat"))
+
+
+# ----------------------------------------------------------------------------- completions
+# Requests in the form of OpenAI's legacy Completions: a text to continue, which becomes the user's message.
+
+
+def read_completions(body: Fields, said: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *said* is an untouched copy.
+
+    Raises:
+        FieldError: it is not a valid request, or asks to continue several texts, or tokens.
+    """
+    echo, user, n = body.flag("echo"), body.is_text("user"), body.is_whole("n")
+    logprobs = body.is_whole("logprobs")
+    requested = body.object("stream_options")
+    usage = None if requested is None else requested.flag("include_usage")
+    defaults = take_neutral(body, "completions", {"suffix": ""})
+    prompt = _prompt(body)
+    with placed(body, "prompt"):
+        messages = [ChatMessage.user(prompt)]
+    return incoming(
+        WireForm.OPENAI_COMPLETIONS,
+        body,
+        said,
+        Wants(
+            include_usage=bool(usage),
+            n=1 if n is None else n,
+            echo=bool(echo),
+            logprobs=logprobs is not None,
+            user=user,
+            defaults=defaults,
+        ),
+        messages=messages,
+    )
+
+
+def _prompt(body: Fields) -> str:
+    """Return the text to continue.
+
+    Each of several texts would be a separate conversation: a call that may fail by itself, and that no limit of the client's
+    accounts for. A client with several texts sends a request for each.
+    """
+    prompt = body.need("prompt", body.take("prompt"))
+    if isinstance(prompt, list) and len(prompt) == 1:
+        prompt = prompt[0]
+    if isinstance(prompt, str):
+        return prompt
+    items = prompt if isinstance(prompt, list) else []
+    if items and all(isinstance(item, str) for item in items):
+        body.refuse(f"holds {len(items)} texts: send a request for each", "prompt")
+    if any(isinstance(item, int | list) for item in items):
+        body.refuse("must be a text, not numbers of tokens: these are of one model", "prompt")
+    body.refuse("must be one text", "prompt")
+
+
+# ----------------------------------------------------------------------------- openai chat
+# Chat Completions: the body of ``/v1/chat/completions``, and its chunks.
+#
+# A body is the sum of the deltas of its chunks. Reasoning is written to ``reasoning_content``, where servers that show
+# any put it (provider document "OpenAI Chat Completions", section 9). OpenAI's own endpoint has no field for it.
+
 
 _FIELD: Final = first_words(wire.FIELDS)
 _TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
@@ -296,3 +530,76 @@ def _add_details(message: Event, details: list[Event]) -> None:
             there.append(detail)
         else:
             same.update(detail)
+
+
+# ---------------------------------------------------------------------- openai completions
+# Legacy Completions: the body of ``/v1/completions``, and its chunks. They hold only text.
+
+
+_WORDS: Final = {
+    word: meaning for word, meaning in wire.WRITTEN.items() if meaning is not FinishReason.TOOL_CALLS
+}
+
+
+class CompletionsWriter(ChatWriter):
+    """Writes legacy Completions: Chat Completions with a text in place of the message."""
+
+    form = WireForm.OPENAI_COMPLETIONS
+    objects = (wire.TEXT, wire.TEXT)
+
+    def piece(self, piece: Piece) -> Iterable[Event]:
+        """See :meth:`Writer.piece`."""
+        # The reason of a refusal has no other field.
+        if piece.call is None and piece.type in (SegmentType.TEXT, SegmentType.REFUSAL) and piece.text:
+            choice = self._choice(piece.choice)
+            if self.whole:
+                choice.held.append({"text": piece.text})
+            else:
+                yield self._chunk(choice, {"text": piece.text})
+
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+        """See :meth:`Writer.end`."""
+        self._choice(choice).finish = self.word_for(reason, raw, _WORDS)
+
+    def spelled(self, event: Event) -> Event:
+        """See :meth:`Writer.spelled`."""
+        return event
+
+    def _entry(self, choice: Choice) -> Event:
+        return self._said(choice, "".join(delta["text"] for delta in choice.held), choice.finish)
+
+    def _chunk(self, choice: Choice, delta: Event, finish: str | None = None) -> Event:
+        return {**self._top(), "choices": [self._said(choice, delta.get("text", ""), finish)]}
+
+    def _said(self, choice: Choice, text: str, finish: str | None) -> Event:
+        tokens, choice.tokens = choice.tokens, []
+        logprobs = _logprob_lists(tokens, choice.length) if tokens else None
+        choice.length += len(text)
+        return {"text": text, "index": choice.number, "logprobs": logprobs, "finish_reason": finish}
+
+    def _put_back(self, top: Event, choices: list[Event]) -> None:
+        remaining = self.left
+        stored = remaining.pop("choices", ())
+        for entry in stored if isinstance(stored, list) else ():
+            if isinstance(entry, dict):  # some servers use this name for the answers of a chat, too
+                entry.pop("message", None)
+                entry.pop("delta", None)
+        put_back({"choices": choices}, {"choices": stored})
+        put_back(top, remaining)
+
+
+def _logprob_lists(tokens: Iterable[TokenLogprob], start: int) -> Event:
+    """Return *tokens* in the lists of the legacy form. *start* is the position of the first one in the text."""
+    payload: dict[str, list[Any]] = {
+        "tokens": [],
+        "token_logprobs": [],
+        "top_logprobs": [],
+        "text_offset": [],
+    }
+    for token in tokens:
+        payload["tokens"].append(token.token)
+        payload["token_logprobs"].append(token.logprob)
+        payload["top_logprobs"].append({other.token: other.logprob for other in token.top} or None)
+        payload["text_offset"].append(start)
+        start += len(token.token)
+    return payload

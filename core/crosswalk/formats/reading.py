@@ -1,24 +1,50 @@
-"""A client's request in canonical form, and the body for a server that speaks the client's own form."""
+"""What the readers of all formats share: a client's request in canonical form, and the body for a server of its own form."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import reduce
 from operator import getitem, is_
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
 
 import attrs
 
-from crosswalk.convert.form import WireForm
-from crosswalk.request import ChatRequest, Dropped, HTTPRequest, Turn, UnsupportedRequestError, in_words
-from crosswalk.types.json import copy_json
+from crosswalk.errors import CrosswalkError
+from crosswalk.formats.writing import WireForm
+from crosswalk.mapping.normalize import normalize
+from crosswalk.request import (
+    CacheMark,
+    ChatRequest,
+    Dropped,
+    HTTPRequest,
+    Turn,
+    UnsupportedRequestError,
+    in_words,
+)
+from crosswalk.types.json import copy_json, dump_json
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.values import altered
-from crosswalk.wire.fields import Place, Unread
-from crosswalk.wire.gemini import json_name
-from crosswalk.wire.options import FORMATS, NESTED, STATE, Grade, Option, format_of_path, option_of
+from crosswalk.types.values import altered, unchecked
+from crosswalk.wire.fields import Fields, Place, Unread, path_of, placed as placed
+from crosswalk.wire.gemini import json_name, proto_name
+from crosswalk.wire.options import (
+    FORMATS,
+    NESTED,
+    STATE,
+    WORDS,
+    Grade,
+    Option,
+    format_of_path,
+    option_of,
+    options_read,
+)
+
+# -------------------------------------------------------------------------------- incoming
+# A client's request in canonical form, and the body for a server that speaks the client's own form.
+
 
 VERSION: Final = "anthropic-version"
 """The header is sent to no server: answers are read and written here in one version."""
@@ -168,7 +194,7 @@ class ClientRequest(ChatRequest):
             option = _option(source[1], unread)
             is_item = unread.path != unread.option
             value = None if option is None else is_item or option.read(unread.value, source[1])
-            if option is not None and option.name not in _FIELDS and value is not None:
+            if option is not None and option.name not in _FIELD_NAMES and value is not None:
                 options[option.name], paths[option.name] = value, unread.path
             else:
                 dropped += self._dropped(unread, target)
@@ -198,7 +224,7 @@ class ClientRequest(ChatRequest):
         built = build(mine)
         if not self._is_own(built):
             return None
-        is_same = is_same and all(getattr(mine, name) == getattr(asked, name) for name in _FIELDS)
+        is_same = is_same and all(getattr(mine, name) == getattr(asked, name) for name in _FIELD_NAMES)
         before = built if is_same else _built_before(build, asked)
         body = {name: value for name, value in self.said.items() if name not in _OURS}
         written: set[str] = set()
@@ -261,7 +287,7 @@ _NEAREST: Final = {
     WireForm.OLLAMA_GENERATE: ("ollama", "ollama"),
 }
 """The format closest to a form, and the format with the same spelling of options, for forms that no server is asked in."""
-_FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
+_FIELD_NAMES: Final = frozenset(attrs.fields_dict(ChatRequest))
 
 
 def _option(format: str, unread: Unread) -> Option | None:
@@ -427,3 +453,142 @@ class Incoming:
             return self
         payload = {name: value for name, value in self.request.said.items() if (name,) not in gone}
         return attrs.evolve(self, request=attrs.evolve(self.request, unread=stored, said=payload))
+
+
+# --------------------------------------------------------------------------------- reading
+# The functions that the readers of all formats share.
+
+
+T = TypeVar("T")
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_FIELDS = attrs.fields_dict(ChatRequest)
+
+
+_TAKERS: Final[dict[str, Callable[[Fields, str], Any]]] = {
+    "temperature": Fields.number,
+    "top_p": Fields.number,
+    "top_k": Fields.whole,
+    "max_tokens": Fields.whole,
+    "stop": lambda fields, name: _stop(fields, name),
+    "seed": Fields.whole,
+    "parallel_tool_calls": Fields.flag,
+}
+
+
+def options(fields: Fields, format: str, under: str = "") -> dict[str, Any]:
+    """The options in *fields* that :class:`ChatRequest` has, in the spelling of *format* below *under*.
+
+    Of two spellings of one option the later one in the table counts, and the other stays.
+    """
+    results: dict[str, Any] = {}
+    for path, known in reversed(options_read(format).items()):
+        name = path.removeprefix(under)
+        if format == "gemini" and name not in fields:
+            name = proto_name(name)
+        if known.name in _TAKERS and known.name not in results and name in fields:
+            results[known.name] = option(fields, name, known.name, _TAKERS[known.name](fields, name))
+    return results
+
+
+def _stop(fields: Fields, name: str) -> Any:
+    if isinstance(fields.look(name), str):
+        return fields.text(name)
+    if not isinstance(fields.look(name), list):
+        fields.refuse("must be a string or a list of strings", name)
+    return fields.texts(name)
+
+
+def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
+    """The options of *body* that change nothing, by name: those of *format*, and *more* with their values."""
+    neutral = {path: known.neutral for path, known in options_read(format).items() if known.name != "store"}
+    results = {}
+    for name, value in {**neutral, **more}.items():
+        raw = body.look(name)
+        if raw is not None and raw == value and (type(raw) is bool) is (type(value) is bool):
+            results[name] = body.take(name)
+    return results
+
+
+def option(fields: Fields, name: str, field: str, value: Any) -> Any:
+    """*value*, taken as *name*, as :class:`ChatRequest` has it in its *field*."""
+    attribute = _FIELDS[field]
+    with placed(fields, name):
+        if callable(attribute.converter):
+            value = attribute.converter(value)
+        if attribute.validator is not None:
+            attribute.validator(None, attribute, value)
+    return value
+
+
+def word(fields: Fields, name: str, words: Mapping[str, T]) -> T | None:
+    """What the word in the field *name* means; one that is not among *words* stays, for there may be more some day."""
+    raw = fields.look(name)
+    if raw is None:
+        return None
+    if not isinstance(raw, str):
+        return fields.text(name)  # type: ignore[return-value]  # it raises
+    if raw not in words:
+        return None
+    fields.take(name)
+    return words[raw]
+
+
+def read_words(option: str, format: str) -> dict[str, str]:
+    """What each word of *format* for *option* means."""
+    return {raw: name for name, raw in WORDS[option][format].items() if isinstance(raw, str)}
+
+
+def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
+    """An earlier answer, as *provider* sent it: *body*, made of *fields*, is read as any answer is.
+
+    Raises:
+        FieldError: that is no answer.
+    """
+    id = f"{path_of(fields.place)}"
+    try:
+        return normalize(
+            dump_json(body),
+            provider,
+            id_factory=lambda: id,
+            clock=lambda: _EPOCH,
+            unknown="keep",
+            keep_raw=False,
+        )
+    except CrosswalkError as error:
+        problem = f"is no answer of {provider}: {error}"
+    fields.refuse(problem)
+
+
+def cache_marks(block: Fields | None, after: Any) -> Iterator[CacheMark]:
+    """Return the mark of *block*, which is the last of the prompt's part that *after* names. Another one stays unread."""
+    control = None if block is None else block.object("cache_control")
+    if control is None:
+        return
+    if control.look("type") != "ephemeral" or control.look("ttl") not in (None, "5m", "1h"):
+        control.leave()
+        return
+    control.take("type")
+    yield CacheMark(after, control.take("ttl"))
+
+
+def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **requested: Any) -> Incoming:
+    """Return the request in *body*: the canonical fields *requested*, those that every form has, and the unread rest.
+
+    Raises:
+        FieldError: the fields do not go together.
+    """
+    model = option(body, "model", "model", body.need("model", body.text("model")))
+    fields = {"model": model, "stream": bool(body.flag("stream")), **options(body, form.key), **requested}
+    with placed(body, "messages"):
+        request = ChatRequest(**{name: value for name, value in fields.items() if value is not None})
+        whole = unchecked(
+            ClientRequest,
+            **{name: getattr(request, name) for name in _FIELDS},
+            form=form,
+            said=said,
+            unread=tuple(body.unread()),
+            asked=request,
+            headers={},
+        )
+    return Incoming(form=form, request=whole, wants=wants)
