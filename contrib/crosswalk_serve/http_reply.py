@@ -13,7 +13,7 @@ from starlette.types import Receive, Send
 
 from crosswalk.codec.layout import step
 from crosswalk.convert import Loss, WireForm
-from crosswalk.convert.rules import ENVELOPE
+from crosswalk.convert.losses import ENVELOPE
 from crosswalk.errors import ErrorInfo
 from crosswalk.formats.writing import source_form
 from crosswalk.types import ChatResponse, IncompleteReason, SegmentType

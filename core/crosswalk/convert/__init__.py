@@ -9,36 +9,30 @@ from crosswalk.lazy import face
 if TYPE_CHECKING:
     from crosswalk.convert.conversion import (
         Conversion as Conversion,
+        ConvertedStream as ConvertedStream,
         LossPolicy as LossPolicy,
+        StreamConverter as StreamConverter,
         convert as convert,
+        convert_stream as convert_stream,
         error_body as error_body,
+        from_events as from_events,
+        from_response as from_response,
+        to_chat_completion as to_chat_completion,
+        to_events as to_events,
+        to_response as to_response,
     )
     from crosswalk.convert.folding import (
         FoldedMessage as FoldedMessage,
         fold as fold,
         unfold as unfold,
     )
-    from crosswalk.convert.report import (
+    from crosswalk.convert.losses import (
         ConversionReport as ConversionReport,
         DangerousLossError as DangerousLossError,
-        Loss as Loss,
-    )
-    from crosswalk.convert.rules import (
         Grade as Grade,
+        Loss as Loss,
         LossReason as LossReason,
         LossRule as LossRule,
-    )
-    from crosswalk.convert.streams import (
-        ConvertedStream as ConvertedStream,
-        StreamConverter as StreamConverter,
-        convert_stream as convert_stream,
-    )
-    from crosswalk.convert.typed import (
-        from_events as from_events,
-        from_response as from_response,
-        to_chat_completion as to_chat_completion,
-        to_events as to_events,
-        to_response as to_response,
     )
     from crosswalk.formats.writing import (
         ConversionError as ConversionError,
@@ -49,12 +43,14 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.convert.conversion": "Conversion LossPolicy convert error_body",
+            "crosswalk.convert.conversion": (
+                "Conversion ConvertedStream LossPolicy StreamConverter convert convert_stream error_body "
+                "from_events from_response to_chat_completion to_events to_response"
+            ),
             "crosswalk.convert.folding": "FoldedMessage fold unfold",
-            "crosswalk.convert.report": "ConversionReport DangerousLossError Loss",
-            "crosswalk.convert.rules": "Grade LossReason LossRule",
-            "crosswalk.convert.streams": "ConvertedStream StreamConverter convert_stream",
-            "crosswalk.convert.typed": ("from_events from_response to_chat_completion to_events to_response"),
+            "crosswalk.convert.losses": (
+                "ConversionReport DangerousLossError Grade Loss LossReason LossRule"
+            ),
             "crosswalk.formats.writing": "ConversionError FoldingError WireForm",
         },
     )

@@ -62,7 +62,7 @@ from crosswalk.convert import (
     convert_stream,
     error_body,
 )
-from crosswalk.convert.rules import RULES
+from crosswalk.convert.losses import RULES
 from crosswalk.formats.chat import ChatWriter
 from crosswalk.types import Correction
 from strategies import chat_responses, names, segments, texts, usage_infos
