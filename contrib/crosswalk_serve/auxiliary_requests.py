@@ -17,7 +17,7 @@ from crosswalk import normalize
 from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
 from crosswalk.service import LLMService, PlainAnswer, build_http_request
-from crosswalk.service.failures import is_unstarted
+from crosswalk.service.policy import is_unstarted
 from crosswalk.types import dump_json
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http_errors import Refusal, for_client

@@ -217,18 +217,13 @@ if TYPE_CHECKING:
         Turn as Turn,
         UnsupportedRequestError as UnsupportedRequestError,
     )
-    from crosswalk.service.openai_chat import (
+    from crosswalk.service.building import (
         OpenAIChatStyle as OpenAIChatStyle,
         build_openai_chat_request as build_openai_chat_request,
         openai_choice as openai_choice,
         openai_format as openai_format,
         openai_tool as openai_tool,
         tool_fields as tool_fields,
-    )
-    from crosswalk.service.options import (
-        put_options as put_options,
-        word_of as word_of,
-        words_of as words_of,
     )
     from crosswalk.service.turns import (
         NO_ANSWER as NO_ANSWER,
@@ -244,6 +239,7 @@ if TYPE_CHECKING:
         media_type_of as media_type_of,
         message_of as message_of,
         noun_of as noun_of,
+        put_options as put_options,
         reasoning_of as reasoning_of,
         refusal_of as refusal_of,
         segments_of as segments_of,
@@ -253,8 +249,10 @@ if TYPE_CHECKING:
         unsupported_part as unsupported_part,
         with_results_shown as with_results_shown,
         without_silence as without_silence,
+        word_of as word_of,
+        words_of as words_of,
     )
-    from crosswalk.service.way_back.state import (
+    from crosswalk.service.way_back import (
         answer_state as answer_state,
         own_fields as own_fields,
         own_items as own_items,
@@ -294,18 +292,17 @@ else:
                 "NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
                 "UnsupportedRequestError"
             ),
-            "crosswalk.service.openai_chat": (
+            "crosswalk.service.building": (
                 "OpenAIChatStyle build_openai_chat_request openai_choice openai_format openai_tool "
                 "tool_fields"
             ),
-            "crosswalk.service.options": "put_options word_of words_of",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
-                "data_url is_of known_media_type media_type_of message_of noun_of reasoning_of refusal_of "
-                "segments_of system_text text_of tool_names unsupported_part with_results_shown "
-                "without_silence"
+                "data_url is_of known_media_type media_type_of message_of noun_of put_options reasoning_of "
+                "refusal_of segments_of system_text text_of tool_names unsupported_part with_results_shown "
+                "without_silence word_of words_of"
             ),
-            "crosswalk.service.way_back.state": (
+            "crosswalk.service.way_back": (
                 "answer_state own_fields own_items put_fields response_items without_fields without_items"
             ),
             "crosswalk.types.json": "as_json_object",

@@ -108,7 +108,7 @@ class UnsupportedRequestError(CrosswalkError, ValueError):
 # ----------------------------------------------------------------------------------- given
 # Converts user input to canonical values: a text, dictionaries in OpenAI's chat form, an SDK's messages.
 #
-# Reads the output of :mod:`crosswalk.service.openai_chat`. Input without a canonical counterpart is refused by name,
+# Reads the output of :mod:`crosswalk.service.building`. Input without a canonical counterpart is refused by name,
 # with its
 # position, before anything is sent.
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar, cast
 from crosswalk.agent.loop import AgentLoop
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT, conversation_of
 from crosswalk.request import Turn
-from crosswalk.service.http.deadlines import Nested
+from crosswalk.service.http import Nested
 
 StepT = TypeVar("StepT", covariant=True)
 

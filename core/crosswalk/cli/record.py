@@ -21,7 +21,7 @@ from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.service import DISCOVERED, ChatRequest, Turn, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.service.endpoint import Route, join_url, resolve
-from crosswalk.service.failures import failure_of
+from crosswalk.service.policy import failure_of
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.framing import DEFAULT

@@ -71,25 +71,46 @@ if TYPE_CHECKING:
         Turn as Turn,
         UnsupportedRequestError as UnsupportedRequestError,
     )
-    from crosswalk.service.arguments import (
-        CallOptions as CallOptions,
-    )
     from crosswalk.service.auxiliary_requests import (
         Embeddings as Embeddings,
         PlainAnswer as PlainAnswer,
         TokenCount as TokenCount,
     )
     from crosswalk.service.building import (
+        OpenAIChatStyle as OpenAIChatStyle,
         build_http_request as build_http_request,
+        build_openai_chat_request as build_openai_chat_request,
+        openai_choice as openai_choice,
+        openai_format as openai_format,
+        openai_tool as openai_tool,
+        tool_fields as tool_fields,
+    )
+    from crosswalk.service.call import (
+        EventStream as EventStream,
+        Sent as Sent,
     )
     from crosswalk.service.endpoint import (
         DISCOVERED as DISCOVERED,
         Endpoint as Endpoint,
+        Redaction as Redaction,
         Secret as Secret,
         base_url_variables as base_url_variables,
+        encoded_forms as encoded_forms,
     )
-    from crosswalk.service.failures import (
+    from crosswalk.service.json_answer import (
+        JSONAnswer as JSONAnswer,
+        JSONAnswerError as JSONAnswerError,
+        JSONStream as JSONStream,
+        SyncJSONStream as SyncJSONStream,
+    )
+    from crosswalk.service.otel import (
+        ClientTelemetry as ClientTelemetry,
+        OpenTelemetry as OpenTelemetry,
+    )
+    from crosswalk.service.policy import (
         CANCELLED as CANCELLED,
+        RetryPolicy as RetryPolicy,
+        Timeouts as Timeouts,
         as_cancelled as as_cancelled,
         completed as completed,
         failure_of as failure_of,
@@ -100,46 +121,15 @@ if TYPE_CHECKING:
         should_retry as should_retry,
         timeout_info as timeout_info,
     )
-    from crosswalk.service.http.redaction import (
-        Redaction as Redaction,
-        encoded_forms as encoded_forms,
-    )
-    from crosswalk.service.json_answer import (
-        JSONAnswer as JSONAnswer,
-        JSONAnswerError as JSONAnswerError,
-        JSONStream as JSONStream,
-        SyncJSONStream as SyncJSONStream,
-    )
-    from crosswalk.service.middleware import (
-        Middleware as Middleware,
-    )
-    from crosswalk.service.observe import (
-        Call as Call,
-        Observation as Observation,
-        Observer as Observer,
-    )
-    from crosswalk.service.openai_chat import (
-        OpenAIChatStyle as OpenAIChatStyle,
-        build_openai_chat_request as build_openai_chat_request,
-        openai_choice as openai_choice,
-        openai_format as openai_format,
-        openai_tool as openai_tool,
-        tool_fields as tool_fields,
-    )
-    from crosswalk.service.otel import (
-        ClientTelemetry as ClientTelemetry,
-        OpenTelemetry as OpenTelemetry,
-    )
-    from crosswalk.service.policy import (
-        RetryPolicy as RetryPolicy,
-        Timeouts as Timeouts,
-    )
     from crosswalk.service.service import (
+        CallOptions as CallOptions,
         LLMService as LLMService,
     )
-    from crosswalk.service.stream import (
-        EventStream as EventStream,
-        Sent as Sent,
+    from crosswalk.service.setup import (
+        Call as Call,
+        Middleware as Middleware,
+        Observation as Observation,
+        Observer as Observer,
     )
     from crosswalk.service.sync import (
         SyncEventStream as SyncEventStream,
@@ -186,26 +176,23 @@ else:
                 "NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
                 "UnsupportedRequestError"
             ),
-            "crosswalk.service.arguments": "CallOptions",
             "crosswalk.service.auxiliary_requests": "Embeddings PlainAnswer TokenCount",
-            "crosswalk.service.building": "build_http_request",
-            "crosswalk.service.endpoint": "DISCOVERED Endpoint Secret base_url_variables",
-            "crosswalk.service.failures": (
-                "CANCELLED as_cancelled completed failure_of is_paid is_unstarted request_id_of "
-                "retry_after_of should_retry timeout_info"
+            "crosswalk.service.building": (
+                "OpenAIChatStyle build_http_request build_openai_chat_request openai_choice openai_format "
+                "openai_tool tool_fields"
             ),
-            "crosswalk.service.http.redaction": "Redaction encoded_forms",
+            "crosswalk.service.call": "EventStream Sent",
+            "crosswalk.service.endpoint": (
+                "DISCOVERED Endpoint Redaction Secret base_url_variables encoded_forms"
+            ),
             "crosswalk.service.json_answer": "JSONAnswer JSONAnswerError JSONStream SyncJSONStream",
-            "crosswalk.service.middleware": "Middleware",
-            "crosswalk.service.observe": "Call Observation Observer",
-            "crosswalk.service.openai_chat": (
-                "OpenAIChatStyle build_openai_chat_request openai_choice openai_format openai_tool "
-                "tool_fields"
-            ),
             "crosswalk.service.otel": "ClientTelemetry OpenTelemetry",
-            "crosswalk.service.policy": "RetryPolicy Timeouts",
-            "crosswalk.service.service": "LLMService",
-            "crosswalk.service.stream": "EventStream Sent",
+            "crosswalk.service.policy": (
+                "CANCELLED RetryPolicy Timeouts as_cancelled completed failure_of is_paid is_unstarted "
+                "request_id_of retry_after_of should_retry timeout_info"
+            ),
+            "crosswalk.service.service": "CallOptions LLMService",
+            "crosswalk.service.setup": "Call Middleware Observation Observer",
             "crosswalk.service.sync": "SyncEventStream SyncLLMService",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "

@@ -8,9 +8,8 @@ from collections.abc import AsyncGenerator
 import attrs
 
 from crosswalk.request import ChatRequest
-from crosswalk.service.attempts import Failure
-from crosswalk.service.middleware import Middleware
-from crosswalk.service.setup import Setup, prepared_for
+from crosswalk.service.policy import Failure
+from crosswalk.service.setup import Middleware, Setup, prepared_for
 from crosswalk.structured.metrics import AnswerCache, answer_key
 from crosswalk.types.json import dump_json
 from crosswalk.types.response import Alternative, ChatResponse

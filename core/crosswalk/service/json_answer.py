@@ -21,7 +21,7 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent, StreamEventType
 
 if TYPE_CHECKING:
-    from crosswalk.service.stream import EventStream
+    from crosswalk.service.call import EventStream
 
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.otel import SCHEMA_URL, ClientMetrics, otel_attributes, otel_provider_name
 from crosswalk.request import ChatRequest
 from crosswalk.service.endpoint import Route, attributes
-from crosswalk.service.observe import Call, Observation
+from crosswalk.service.setup import Call, Observation
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import ProviderAttempt
 from crosswalk.types.values import FinishReason

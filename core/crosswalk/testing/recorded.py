@@ -13,7 +13,7 @@ import orjson
 
 from crosswalk.drafts import written
 from crosswalk.manifest import MANIFEST
-from crosswalk.service.http.redaction import encoded_forms
+from crosswalk.service.endpoint import encoded_forms
 from crosswalk.text import holds_key
 
 _SUFFIXES: Final = {

@@ -11,8 +11,15 @@ from hypothesis import given, settings, strategies as st
 
 from crosswalk import ChatResponse, ConfigurationError, ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.service import RetryPolicy, Timeouts
-from crosswalk.service.attempts import Cooling, Failure, RetryState
-from crosswalk.service.failures import is_unstarted, request_id_of, retry_after_of, should_retry
+from crosswalk.service.policy import (
+    Cooling,
+    Failure,
+    RetryState,
+    is_unstarted,
+    request_id_of,
+    retry_after_of,
+    should_retry,
+)
 from tries import tries
 
 BUSY = Failure(ErrorInfo(ErrorKind.SERVER, "busy", retryable=True))

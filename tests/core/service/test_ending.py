@@ -24,7 +24,7 @@ from crosswalk.service import (
     SyncLLMService,
     Timeouts,
 )
-from crosswalk.service.thread import ReadAhead, ServiceThread
+from crosswalk.service.sync import ReadAhead, ServiceThread
 from crosswalk.testing.faults import Cut, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import chunk, usage

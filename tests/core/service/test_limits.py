@@ -16,7 +16,7 @@ import pytest
 from crosswalk import ChatResponse, ProviderError, ProviderTimeoutError, ServerError, StreamTooLargeError
 from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
-from crosswalk.service.http.transport import Answer
+from crosswalk.service.http import Answer
 from crosswalk.testing import replay
 from leaving import WAYS, left_open
 from wires import body, chunk

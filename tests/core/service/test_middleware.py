@@ -24,7 +24,7 @@ from crosswalk import (
     normalize,
 )
 from crosswalk.service import ChatRequest, Endpoint, EventStream, LLMService, SyncLLMService
-from crosswalk.service.middleware import replayed
+from crosswalk.service.setup import replayed
 from crosswalk.structured import MemoryCache
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Stall

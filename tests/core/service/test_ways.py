@@ -25,13 +25,11 @@ from crosswalk.service import (
     RetryPolicy,
     SyncLLMService,
     Timeouts,
+    http,
 )
-from crosswalk.service.http import client
-from crosswalk.service.http.client import ClientTransport
-from crosswalk.service.http.deadlines import Wait
-from crosswalk.service.observe import LogObserver
-from crosswalk.service.setup import Setup
-from crosswalk.service.thread import ServiceThread
+from crosswalk.service.http import ClientTransport, Wait
+from crosswalk.service.setup import LogObserver, Setup
+from crosswalk.service.sync import ServiceThread
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
@@ -234,13 +232,13 @@ def test_what_takes_long_is_not_loaded_in_the_event_loop(
 ) -> None:
     """The first call imports an HTTP library and reads certificates; meanwhile the application goes on."""
     threads: list[int] = []
-    with_context = client.with_context
+    with_context = http.with_context
 
     def noted(options: Any) -> Any:
         threads.append(threading.get_ident())
         return with_context(options)
 
-    monkeypatch.setattr(client, "with_context", noted)
+    monkeypatch.setattr(http, "with_context", noted)
     server.add(Answer.of_json(body({"content": "Hello."})))
     assert ask(at(server)).text == "Hello."
     assert threads

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies, proxy_bypass
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.http.client import refused, with_context
-from crosswalk.service.http.deadlines import Wait
-from crosswalk.service.http.transport import Answer, Kept, Sending, decoded
+from crosswalk.service.http import Answer, Kept, Sending, Wait, decoded, refused, with_context
 from crosswalk.service.policy import Timeouts
 
 if TYPE_CHECKING:
