@@ -16,6 +16,8 @@ from crosswalk.lazy import face
 if TYPE_CHECKING:
     from crosswalk.agent.agent import (
         Agent as Agent,
+        AgentRun as AgentRun,
+        collect as collect,
     )
     from crosswalk.agent.chat import (
         RETRIED as RETRIED,
@@ -25,14 +27,14 @@ if TYPE_CHECKING:
         ChatConfig as ChatConfig,
         ChatStream as ChatStream,
     )
+    from crosswalk.agent.loop import (
+        UsageLimits as UsageLimits,
+    )
     from crosswalk.agent.mcp import (
         mcp_tools as mcp_tools,
     )
     from crosswalk.agent.otel import (
         AgentTelemetry as AgentTelemetry,
-    )
-    from crosswalk.agent.plan import (
-        UsageLimits as UsageLimits,
     )
     from crosswalk.agent.results import (
         ToolError as ToolError,
@@ -40,23 +42,18 @@ if TYPE_CHECKING:
         ToolExecutionStart as ToolExecutionStart,
         ToolOutcome as ToolOutcome,
     )
-    from crosswalk.agent.run import (
-        AgentRun as AgentRun,
-        collect as collect,
-    )
     from crosswalk.agent.runner import (
         Approve as Approve,
         ToolRunner as ToolRunner,
     )
     from crosswalk.agent.session import (
-        ChatSession as ChatSession,
-    )
-    from crosswalk.agent.session_json import (
         SESSION_FORMAT_VERSION as SESSION_FORMAT_VERSION,
-    )
-    from crosswalk.agent.signature import (
-        ToolContext as ToolContext,
-        ToolDefinitionError as ToolDefinitionError,
+        ChatSession as ChatSession,
+        Group as Group,
+        Trimming as Trimming,
+        estimated_tokens as estimated_tokens,
+        keep_tokens as keep_tokens,
+        keep_turns as keep_turns,
     )
     from crosswalk.agent.store import (
         DirectoryStore as DirectoryStore,
@@ -70,16 +67,11 @@ if TYPE_CHECKING:
     )
     from crosswalk.agent.tools import (
         Tool as Tool,
+        ToolContext as ToolContext,
+        ToolDefinitionError as ToolDefinitionError,
         ToolRegistry as ToolRegistry,
         final_answer as final_answer,
         tool as tool,
-    )
-    from crosswalk.agent.trimming import (
-        Group as Group,
-        Trimming as Trimming,
-        estimated_tokens as estimated_tokens,
-        keep_tokens as keep_tokens,
-        keep_turns as keep_turns,
     )
     from crosswalk.agent.turn import (
         AgentError as AgentError,
@@ -91,23 +83,21 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.agent.agent": "Agent",
+            "crosswalk.agent.agent": "Agent AgentRun collect",
             "crosswalk.agent.chat": (
                 "AsyncChatAgent AsyncChatStream ChatAgent ChatConfig ChatStream RETRIED"
             ),
+            "crosswalk.agent.loop": "UsageLimits",
             "crosswalk.agent.mcp": "mcp_tools",
             "crosswalk.agent.otel": "AgentTelemetry",
-            "crosswalk.agent.plan": "UsageLimits",
             "crosswalk.agent.results": "ToolError ToolExecutionResult ToolExecutionStart ToolOutcome",
-            "crosswalk.agent.run": "AgentRun collect",
             "crosswalk.agent.runner": "Approve ToolRunner",
-            "crosswalk.agent.session": "ChatSession",
-            "crosswalk.agent.session_json": "SESSION_FORMAT_VERSION",
-            "crosswalk.agent.signature": "ToolContext ToolDefinitionError",
+            "crosswalk.agent.session": (
+                "ChatSession Group SESSION_FORMAT_VERSION Trimming estimated_tokens keep_tokens keep_turns"
+            ),
             "crosswalk.agent.store": "DirectoryStore SQLiteStore SessionConflictError SessionStore",
             "crosswalk.agent.sync": "SyncAgent SyncAgentRun",
-            "crosswalk.agent.tools": "Tool ToolRegistry final_answer tool",
-            "crosswalk.agent.trimming": "Group Trimming estimated_tokens keep_tokens keep_turns",
+            "crosswalk.agent.tools": ("Tool ToolContext ToolDefinitionError ToolRegistry final_answer tool"),
             "crosswalk.agent.turn": "AgentError AgentOutcome AgentResponse AgentTurn",
         },
     )

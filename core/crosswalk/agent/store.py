@@ -16,8 +16,7 @@ from weakref import WeakKeyDictionary
 import attrs
 import orjson
 
-from crosswalk.agent.session import ChatSession
-from crosswalk.agent.session_json import write_file, write_session, write_turn
+from crosswalk.agent.session import ChatSession, write_file, write_session, write_turn
 from crosswalk.errors import ConfigurationError, CrosswalkError, ResponseValidationError
 from crosswalk.keywords import checks_keywords
 from crosswalk.request import Turn

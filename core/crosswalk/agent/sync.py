@@ -8,10 +8,9 @@ from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
 
-from crosswalk.agent.agent import Agent, AgentOptions, Tools
+from crosswalk.agent.agent import Agent, AgentOptions, AgentRun, Tools
+from crosswalk.agent.chat import SyncServiceOwner
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
-from crosswalk.agent.run import AgentRun
-from crosswalk.agent.services import SyncServiceOwner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import CrosswalkError

@@ -9,8 +9,7 @@ from typing import Any, Generic
 import attrs
 from typing_extensions import TypeVar
 
-from crosswalk.agent.calls import with_calls
-from crosswalk.agent.results import ToolExecutionResult
+from crosswalk.agent.results import ToolExecutionResult, with_calls
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.request import Turn
 from crosswalk.text import brief, counted, short_repr
