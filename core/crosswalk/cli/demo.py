@@ -23,7 +23,7 @@ from crosswalk.mapping.normalize import normalize
 from crosswalk.plugin.registry import registry
 from crosswalk.service import ChatRequest, Endpoint, SyncLLMService
 from crosswalk.testing.captures import Capture, load_captures
-from crosswalk.testing.faults import Slow
+from crosswalk.testing.exchange import Slow
 from crosswalk.testing.perturbation import show_path
 from crosswalk.testing.replay import ReplayServer
 

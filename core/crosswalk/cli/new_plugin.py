@@ -20,9 +20,8 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.manifest import MANIFEST, STATEMENT
 from crosswalk.plugin.hooks import API
 from crosswalk.plugin.registry import OURS, registry
-from crosswalk.testing.captures import capture_files, load_capture
-from crosswalk.testing.drafting import draft_statement
-from crosswalk.testing.statements import statement_file
+from crosswalk.testing.captures import capture_files, load_capture, statement_file
+from crosswalk.testing.recorded import draft_statement
 from crosswalk.version import __version__
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")

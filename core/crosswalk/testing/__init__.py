@@ -36,13 +36,11 @@ if TYPE_CHECKING:
     )
     from crosswalk.testing.exchange import (
         Answer as Answer,
-        ReceivedRequest as ReceivedRequest,
-        ReplayError as ReplayError,
-    )
-    from crosswalk.testing.faults import (
         Cut as Cut,
         Delay as Delay,
         Garbage as Garbage,
+        ReceivedRequest as ReceivedRequest,
+        ReplayError as ReplayError,
         Reset as Reset,
         Slow as Slow,
         Stall as Stall,
@@ -53,15 +51,13 @@ if TYPE_CHECKING:
     )
     from crosswalk.testing.perturbation import (
         Leaf as Leaf,
+        Problem as Problem,
+        by_cause as by_cause,
         fixed_clock as fixed_clock,
         fixed_id as fixed_id,
         leaves as leaves,
         outcome as outcome,
         show_path as show_path,
-    )
-    from crosswalk.testing.problems import (
-        Problem as Problem,
-        by_cause as by_cause,
     )
     from crosswalk.testing.recorded import (
         Recording as Recording,
@@ -87,11 +83,13 @@ else:
             "crosswalk.testing.checks": "CHECKS PROMISES check_capture load_exceptions",
             "crosswalk.testing.conformance": "ProviderConformance",
             "crosswalk.testing.corpus": "Corpus compare_answer",
-            "crosswalk.testing.exchange": "Answer ReceivedRequest ReplayError",
-            "crosswalk.testing.faults": "Cut Delay Garbage Reset Slow Stall",
+            "crosswalk.testing.exchange": (
+                "Answer Cut Delay Garbage ReceivedRequest ReplayError Reset Slow Stall"
+            ),
             "crosswalk.testing.pairing": "check_pair normalized",
-            "crosswalk.testing.perturbation": "Leaf fixed_clock fixed_id leaves outcome show_path",
-            "crosswalk.testing.problems": "Problem by_cause",
+            "crosswalk.testing.perturbation": (
+                "Leaf Problem by_cause fixed_clock fixed_id leaves outcome show_path"
+            ),
             "crosswalk.testing.recorded": "Recording store_capture",
             "crosswalk.testing.replay": "ReplayServer",
             "crosswalk.testing.strict.providers": "STRICT_PROVIDERS strict_rules",

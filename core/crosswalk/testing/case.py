@@ -20,6 +20,7 @@ from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
     Path,
+    Problem,
     at,
     changed_paths,
     changes,
@@ -30,8 +31,8 @@ from crosswalk.testing.perturbation import (
     outcomes_at_once,
     replaced,
     show_path,
+    subject_of,
 )
-from crosswalk.testing.problems import Problem, subject_of
 from crosswalk.text import counted
 from crosswalk.wire.framing import Frame
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from crosswalk.testing import Answer, Cut, ReplayServer, load_captures
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk_observe import (
     Watcher,
     aiohttp_middleware,

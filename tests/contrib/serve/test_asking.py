@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from contrib_serve import ABOUT, HI, asking, config_of, says, streams
 from crosswalk import normalize
 from crosswalk.records import read_record
-from crosswalk.testing.faults import Cut, Garbage, Reset
+from crosswalk.testing.exchange import Cut, Garbage, Reset
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config, KeyHash

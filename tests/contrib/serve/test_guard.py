@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from contrib_serve import HI, config_of, live, says
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import ReplayServer
 from crosswalk_serve.guard import GuardedProtocol, GuardedSocket
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from contrib_serve import HI, asking, config_of, says, streams
-from crosswalk.testing.faults import Reset
+from crosswalk.testing.exchange import Reset
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config, KeyHash

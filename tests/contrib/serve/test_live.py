@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from contrib_serve import HI, Live, config_of, live, says, streams
-from crosswalk.testing.faults import Delay, Stall
+from crosswalk.testing.exchange import Delay, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.config import Config, KeyHash
 

@@ -32,7 +32,7 @@ from crosswalk.cli.live import screen
 from crosswalk.cli.live.screen import Screen, panel_lines
 from crosswalk.service import ReasoningEffort
 from crosswalk.testing import load_capture
-from crosswalk.testing.faults import Cut, Garbage, Reset, Stall
+from crosswalk.testing.exchange import Cut, Garbage, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
 from .conftest import ROOT, Done, Terminal, body, stream, to, unmeasured

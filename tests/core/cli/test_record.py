@@ -22,7 +22,7 @@ from crosswalk.cli import record
 from crosswalk.cli.live import captured
 from crosswalk.errors import PluginError
 from crosswalk.testing import load_capture, load_captures, pairs
-from crosswalk.testing.faults import Cut, Garbage, Reset, Stall
+from crosswalk.testing.exchange import Cut, Garbage, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
 from .conftest import ROOT, Done, body, stream, to

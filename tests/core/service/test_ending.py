@@ -25,7 +25,7 @@ from crosswalk.service import (
     Timeouts,
 )
 from crosswalk.service.sync import ReadAhead, ServiceThread
-from crosswalk.testing.faults import Cut, Reset, Stall
+from crosswalk.testing.exchange import Cut, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import chunk, usage
 

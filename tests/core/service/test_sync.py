@@ -31,7 +31,7 @@ from crosswalk.service import (
 from crosswalk.service.aiohttp_transport import AiohttpTransport
 from crosswalk.service.http import ClientTransport
 from crosswalk.service.sync import READ_AHEAD
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
 from wires import body, chunk

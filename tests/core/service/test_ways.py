@@ -30,7 +30,7 @@ from crosswalk.service import (
 from crosswalk.service.http import ClientTransport, Wait
 from crosswalk.service.setup import LogObserver, Setup
 from crosswalk.service.sync import ServiceThread
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
 from wires import body, chunk

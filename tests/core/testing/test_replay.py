@@ -19,18 +19,8 @@ import httpx2
 import pytest
 
 from crosswalk import ConfigurationError
-from crosswalk.testing import load_capture, loopback
-from crosswalk.testing.faults import (
-    Chunk,
-    Cut,
-    Delay,
-    Fault,
-    Garbage,
-    Pause,
-    Reset,
-    Slow,
-    Stall,
-)
+from crosswalk.testing import load_capture, replay
+from crosswalk.testing.exchange import Chunk, Cut, Delay, Fault, Garbage, Pause, Reset, Slow, Stall
 from crosswalk.testing.replay import Answer, Outcome, ReceivedRequest, ReplayError, ReplayServer
 from pages import ROOT
 
@@ -224,7 +214,7 @@ def test_where_the_system_does_not_tell_a_reset_waits_for_nothing(monkeypatch: p
     ours, theirs = socket.socketpair()
     with ours, theirs:
         monkeypatch.setattr("sys.platform", "win32")
-        assert loopback._on_its_way(ours) == 0
+        assert replay._on_its_way(ours) == 0
 
 
 def test_a_conversation_that_ends_behind_its_server_ends_quietly() -> None:

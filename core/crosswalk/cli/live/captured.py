@@ -13,10 +13,8 @@ import orjson
 
 from crosswalk.cli.terminal import UsageError
 from crosswalk.drafts import written
-from crosswalk.testing.captures import capture_files
-from crosswalk.testing.drafting import draft_statement
-from crosswalk.testing.recorded import Recording, store_capture
-from crosswalk.testing.statements import statement_file
+from crosswalk.testing.captures import capture_files, statement_file
+from crosswalk.testing.recorded import Recording, draft_statement, store_capture
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
