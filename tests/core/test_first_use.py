@@ -38,7 +38,7 @@ WAYS = {
         "import io, os; from crosswalk.cli import main\nsys.stdout = io.TextIOWrapper(io.BytesIO())\n"
         "body = os.environ['BODY']\nassert main(['normalize', body]) == 0\nsys.stdout = sys.__stdout__",
         (
-            "crosswalk.cli.logs.storing",
+            "crosswalk.cli.stored",
             "crosswalk.mapping.blocks",
             "crosswalk.mapping.blocks",
             "crosswalk.plugin.hooks",
@@ -54,7 +54,7 @@ WAYS = {
     "the command line on a stream": (
         "import io; from crosswalk.cli import main\nsys.stdout = io.TextIOWrapper(io.BytesIO())\n"
         f"assert main(['normalize', '--provider', 'vllm', {str(CAPTURE)!r}]) == 0\nsys.stdout = sys.__stdout__",
-        ("crosswalk.cli.logs.storing", "crosswalk.testing.case", "crosswalk.testing.checks", "random"),
+        ("crosswalk.cli.stored", "crosswalk.testing.case", "crosswalk.testing.checks", "random"),
     ),
 }
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from crosswalk.cli.live.asking import Asked, ask, request_of, service_of, turns_of
-from crosswalk.cli.live.screen import Screen, show_panel
+from crosswalk.cli.asking import Asked, Screen, ask, request_of, service_of, show_panel, turns_of
 from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, say, write_json
 from crosswalk.codec import to_json
 from crosswalk.errors import ConfigurationError, CrosswalkError

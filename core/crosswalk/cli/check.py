@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.logs.many import pool
-from crosswalk.cli.logs.sources import find_captures, read_capture
-from crosswalk.cli.matrix.sections import endpoint_of
+from crosswalk.cli.answers import pool
+from crosswalk.cli.crosswalks import endpoint_of
+from crosswalk.cli.inputs import find_captures, read_capture
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_text
 from crosswalk.config import Settings

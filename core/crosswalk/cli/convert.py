@@ -12,9 +12,8 @@ from typing import BinaryIO
 import attrs
 import orjson
 
-from crosswalk.cli.logs.many import Failed, Tally, failed, total_size, worked
-from crosswalk.cli.logs.reading import deltas_of
-from crosswalk.cli.logs.sources import Answer, Fault, Item, find_sources, records_of
+from crosswalk.cli.answers import Failed, Tally, deltas_of, failed, total_size, worked
+from crosswalk.cli.inputs import Answer, Fault, Item, find_sources, records_of
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import OutputError, UsageError, write_json
 from crosswalk.convert import WireForm, convert, convert_stream

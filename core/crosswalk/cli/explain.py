@@ -10,13 +10,11 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.cli.layout import write_table
-from crosswalk.cli.logs.reading import provider_of
-from crosswalk.cli.logs.sources import read_capture
-from crosswalk.cli.matrix.effects import Effect, How
-from crosswalk.cli.matrix.tracing import Trace, Tracer
+from crosswalk.cli.answers import provider_of
+from crosswalk.cli.inputs import read_capture
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_json
+from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_json, write_table
+from crosswalk.cli.tracing import Effect, How, Trace, Tracer
 from crosswalk.errors import DetectionError
 from crosswalk.mapping.detect import fault_of
 from crosswalk.plugin.registry import registry

@@ -7,9 +7,18 @@ import os
 from collections.abc import Iterator
 from functools import partial
 
-from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
-from crosswalk.cli.logs.reading import deltas_of, response_of
-from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
+from crosswalk.cli.answers import (
+    Failed,
+    Guess,
+    Tally,
+    deltas_of,
+    failed,
+    guesses,
+    response_of,
+    total_size,
+    worked,
+)
+from crosswalk.cli.inputs import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import UsageError, write_json
 from crosswalk.codec.canonical import to_json
@@ -72,7 +81,7 @@ def _mapped(
 def _store(arguments: argparse.Namespace) -> int:
     if arguments.stream or arguments.partial or arguments.format or arguments.indent is not None:
         raise UsageError("--output writes files: without --stream, --partial, --format and --indent")
-    from crosswalk.cli.logs.storing import store_all
+    from crosswalk.cli.stored import store_all
 
     return store_all(arguments)
 

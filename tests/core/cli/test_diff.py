@@ -380,7 +380,7 @@ def test_a_capture_that_is_gone_leaves_what_was_stored(
     def gone(_: object) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
-    monkeypatch.setattr("crosswalk.cli.logs.sources.read_recorded", gone)
+    monkeypatch.setattr("crosswalk.cli.inputs.read_recorded", gone)
     done = run("normalize", "captures", "--output", "stored")
     assert (done.status, done.err) == (2, f"captures/{file.name}: No such file or directory\n")
     assert Path("stored/a.json").read_bytes() == before
@@ -398,7 +398,7 @@ def test_an_interrupted_log_leaves_what_was_stored(
         calls.append(1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crosswalk.cli.logs.storing.outcome_of", interrupted)
+    monkeypatch.setattr("crosswalk.cli.stored.outcome_of", interrupted)
     assert run("normalize", file, "--output", "kept").status == 130
     assert calls == [1]
     assert (tmp_path / "kept/log.jsonl").read_bytes() == before

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from crosswalk.cli.logs.comparing import read_accepted
+from crosswalk.cli.stored import read_accepted
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import FinishReason, MappingState, UsageInfo, hookimpl
 from crosswalk.testing import Capture, normalized

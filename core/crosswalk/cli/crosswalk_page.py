@@ -14,9 +14,23 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any, Final
 
-from crosswalk.cli.matrix.rows import EXTENSIONS, STATES, Crosswalk, Line, Matrix, State
-from crosswalk.cli.matrix.sections import Row, Section, Shape, shown
-from crosswalk.cli.matrix.wording import LEGEND, NOTE, Piece, headings, pieces
+from crosswalk.cli.crosswalks import (
+    EXTENSIONS,
+    LEGEND,
+    NOTE,
+    STATES,
+    Crosswalk,
+    Line,
+    Matrix,
+    Piece,
+    Row,
+    Section,
+    Shape,
+    State,
+    headings,
+    pieces,
+    shown,
+)
 from crosswalk.cli.terminal import harmless
 from crosswalk.text import counted
 from crosswalk.types.json import dump_json

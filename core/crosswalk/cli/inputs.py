@@ -14,9 +14,9 @@ from crosswalk.manifest import MANIFEST, STATEMENT, read_recorded
 from crosswalk.wire.framing import MIB
 
 if TYPE_CHECKING:
-    from pathlib import Path  # imported where a folder is searched: it takes as long as to read an answer
+    from pathlib import Path
 
-    from crosswalk.records import Exchange, Layout, Line, Record  # loaded where there is a log
+    from crosswalk.records import Exchange, Layout, Line, Record
     from crosswalk.testing.captures import Capture
 
 

@@ -1,13 +1,298 @@
-"""The arguments of the commands that read recorded answers."""
+"""The arguments of all commands. Importing this module loads no command."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from crosswalk.cli.arguments.values import http_status, whole_number, zoned_time
-from crosswalk.cli.logs.layouts import add_layout_arguments
-from crosswalk.cli.terminal import EXIT_STATUS
+from crosswalk.cli.terminal import EXIT_STATUS, UsageError
+
+if TYPE_CHECKING:
+    from crosswalk.records import Layout
+
+
+# ---------------------------------------------------------------------------------- values
+# Types for :mod:`argparse` that check the values on a command line.
+
+
+def whole_number(text: str) -> int:
+    """A whole number above 0.
+
+    Raises:
+        ArgumentTypeError: it is something else.
+    """
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"not a whole number above 0: {text!r}")
+    return int(text)
+
+
+def http_status(text: str) -> int:
+    """An HTTP status.
+
+    Raises:
+        ArgumentTypeError: it is something else.
+    """
+    if not (text.isdecimal() and 100 <= int(text) <= 599):
+        raise argparse.ArgumentTypeError(f"not an HTTP status: {text!r}")
+    return int(text)
+
+
+def zoned_time(text: str) -> datetime:
+    """A time in ISO 8601, with its zone.
+
+    Raises:
+        ArgumentTypeError: it is something else, or has no zone.
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise argparse.ArgumentTypeError(f"not an ISO 8601 time with a zone: {text!r}")
+    return time
+
+
+# --------------------------------------------------------------------------------- layouts
+# ``--layout`` and ``--field``: the places of facts in the lines of a log.
+
+
+def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a log's layout."""
+    parser.add_argument(
+        "--layout",
+        metavar="NAME",
+        help="the layout of the log's lines, or your own in a file that ends in .toml (default: found out)",
+    )
+    parser.add_argument(
+        "--field",
+        action="append",
+        default=[],
+        type=_field,
+        metavar="NAME=PATH",
+        help="where in a line one fact stands, as in response=log.answer or created=ts@ms; may be repeated",
+    )
+
+
+def layout_from(arguments: argparse.Namespace) -> Layout | None:
+    """The layout that *arguments* name, or ``None`` to detect the layout of each line.
+
+    Raises:
+        ConfigurationError: it does not exist, or cannot be read.
+        UsageError: it names a path twice.
+    """
+    if arguments.layout is None and not arguments.field:
+        return None
+    from crosswalk.records import load_layout, with_fields
+
+    layout = None if arguments.layout is None else load_layout(arguments.layout)
+    fields = dict(arguments.field)
+    if len(fields) < len(arguments.field):
+        raise UsageError("--field: the same field twice")
+    return with_fields(layout, fields) if fields else layout
+
+
+def _field(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError("a field is a name, = and a path, as in created=ts@ms")
+    return name, path
+
+
+# ------------------------------------------------------------------------------------ live
+# The arguments of the commands that ask a server. Importing this module loads no command.
+
+
+_KEY = """\
+The API key, if one is needed, is read from the environment: CROSSWALK_<PROVIDER>_API_KEY, or the provider's own
+variable.
+"""
+_EXITS = "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried, 130 ended by Ctrl-C."
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+
+
+def _ask(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "ask",
+        help="ask a model and show its answer as it arrives",
+        description=f"""Ask a model. The answer goes to standard output while it comes; reasoning, and in the end
+            tokens, speed, latency and time to the first token, go to standard error. Ctrl-C ends the answer and
+            keeps what came. {_KEY}""",
+        epilog=_EXITS,
+    )
+    _add_prompt(parser)
+    _add_asking(parser)
+    _add_service(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="write the canonical response instead, when it is complete"
+    )
+    _add_stream(parser)
+    _add_display(parser, panel=True)
+
+
+def _chat(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "chat",
+        help="talk to a model, in a session that is saved and resumed",
+        description=f"""Talk to a model: each line is a message. Ctrl-C ends an answer, Ctrl-D the session. A line
+            that begins with / is a command: /system TEXT, /retry, /save FILE, /quit; for a message that
+            begins so, write //. {_KEY}""",
+        epilog=_EXITS,
+    )
+    _add_asking(parser)
+    _add_service(parser)
+    parser.add_argument(
+        "--session", metavar="FILE", help="go on with the session in this file, and save it after each answer"
+    )
+    _add_stream(parser)
+    _add_display(parser, panel=False)
+
+
+def _record(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "record",
+        help="record a live exchange as a capture",
+        description=f"""Ask a server once and keep its answer, byte for byte, as a capture: CASE.response.json for a
+            whole answer, CASE_stream.response.sse or .ndjson for a stream, the request's body beside it, and a line
+            in MANIFEST.jsonl. normalize, check, explain and diff read it. Whatever the server says is recorded, an
+            error too; nothing is asked twice, nothing is ever written over, and no credential is written. {_KEY}""",
+        epilog=_EXITS,
+    )
+    _add_prompt(parser)
+    _add_asking(parser)
+    parser.add_argument("--output", required=True, metavar="DIR", help="the folder of the captures")
+    parser.add_argument(
+        "--name",
+        required=True,
+        metavar="CASE",
+        help="what to call it: letters, digits, and - or _ between them",
+    )
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument(
+        "--stream",
+        dest="forms",
+        action="store_const",
+        const=(True,),
+        help="ask for a stream (the default)",
+    )
+    forms.add_argument(
+        "--no-stream", dest="forms", action="store_const", const=(False,), help="ask for a whole answer"
+    )
+    forms.add_argument(
+        "--both",
+        dest="forms",
+        action="store_const",
+        const=(False, True),
+        help="ask for both, one after the other: where they say the same, they are a pair, which check compares",
+    )
+    parser.set_defaults(forms=(True,))
+
+
+def _demo(commands: argparse._SubParsersAction[Any]) -> None:
+    commands.add_parser(
+        "demo",
+        help="see ask at work, without a model and without a network",
+        description="""Ask a server in this very process that replays, over real HTTP, what an Ollama and a vLLM
+            once sent. Neither a model nor a network is needed.""",
+        epilog=_EXITS,
+    )
+
+
+def _add_prompt(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "prompt",
+        nargs="?",
+        default="-",
+        metavar="PROMPT",
+        help="what to ask; '-' or nothing for standard input",
+    )
+
+
+def _add_asking(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--provider",
+        metavar="NAME[:MODEL]",
+        help="the provider id (default: the settings' default provider; with --base-url, the server is asked)",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help="the model, as the provider calls it (default: CROSSWALK_<PROVIDER>_MODEL, else the server's only one)",
+    )
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="where the server is (default: CROSSWALK_<PROVIDER>_BASE_URL, else the provider's own address)",
+    )
+    parser.add_argument("--system", metavar="TEXT", help="the system message")
+    parser.add_argument(
+        "--max-tokens", type=int, metavar="N", help="the most tokens that the answer may have"
+    )
+    parser.add_argument("--temperature", type=float, metavar="X", help="how random the answer is, from 0")
+    parser.add_argument("--top-p", type=float, metavar="X", help="sample from this share of likely tokens")
+    parser.add_argument("--top-k", type=int, metavar="N", help="sample from this many likely tokens")
+    parser.add_argument("--seed", type=int, metavar="N", help="make sampling repeatable")
+    parser.add_argument(
+        "--stop", action="append", default=[], metavar="TEXT", help="end the answer here; may be repeated"
+    )
+    parser.add_argument("--reasoning-effort", choices=_EFFORTS, help="how much to reason")
+    parser.add_argument(
+        "--unsupported",
+        choices=("raise", "drop"),
+        default="raise",
+        help="refuse an option that the provider does not have, or leave it out and say so (default: raise)",
+    )
+    parser.add_argument(
+        "--unknown",
+        choices=("raise", "keep"),
+        default="keep",
+        help="refuse an event or finish word that no mapping knows, or keep it (default: keep)",
+    )
+
+
+def _add_service(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--fallback",
+        action="append",
+        default=[],
+        metavar="PROVIDER[:MODEL]",
+        help="what to ask when that fails; may be repeated (default model: the same)",
+    )
+    parser.add_argument(
+        "--attempts", type=int, metavar="N", help="how often to ask one server at most (default: 3)"
+    )
+
+
+def _add_stream(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--stream",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="show the answer while it comes, or ask for it whole (default: while it comes)",
+    )
+
+
+def _add_display(parser: argparse.ArgumentParser, *, panel: bool) -> None:
+    parser.add_argument(
+        "--reasoning",
+        action=argparse.BooleanOptionalAction,
+        help="show the model's reasoning on standard error (default: where that is a terminal)",
+    )
+    parser.add_argument(
+        "--panel",
+        action=argparse.BooleanOptionalAction,
+        default=panel,
+        help=f"show tokens, speed and latency in the end (default: {'yes' if panel else 'no'})",
+    )
+
+
+LIVE_COMMANDS = {"ask": _ask, "chat": _chat, "record": _record, "demo": _demo}
+"""The function that adds each command to the parser."""
+
+
+# -------------------------------------------------------------------------------- recorded
+# The arguments of the commands that read recorded answers.
+
 
 _CAPTURES = """\
 A capture is CASE.response.json (or .sse, .ndjson, .txt); what its name does not say is read from
@@ -345,7 +630,7 @@ def _report(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def _groupings(text: str) -> list[str]:
-    from crosswalk.cli.logs.report_rows import GROUPINGS
+    from crosswalk.cli.report_rows import GROUPINGS
 
     names = text.split(",")
     if wrong := [name for name in names if name not in GROUPINGS]:
