@@ -29,7 +29,7 @@ from crosswalk.plugins import (
     take_error,
     take_same,
 )
-from crosswalk_openai.dialect import ChatDialect
+from crosswalk_openai import ChatDialect
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest

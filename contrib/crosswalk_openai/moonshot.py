@@ -17,7 +17,7 @@ from crosswalk.plugins import (
     error_info,
     refined,
 )
-from crosswalk_openai.dialect import NO_REASONING, ChatDialect
+from crosswalk_openai import NO_REASONING, ChatDialect
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest

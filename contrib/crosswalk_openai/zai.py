@@ -19,7 +19,7 @@ from crosswalk.plugins import (
     error_info,
     refined,
 )
-from crosswalk_openai.dialect import ChatDialect
+from crosswalk_openai import ChatDialect
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest

@@ -44,8 +44,7 @@ from crosswalk.responses.accumulator import ITEM_CLASSES
 from crosswalk.responses.content import Annotation
 from crosswalk.responses.records import classes_of, keys_of
 from crosswalk.wire import chat, messages, responses
-from crosswalk_anthropic.blocks import ContentBlocks
-from crosswalk_anthropic.messages import AnthropicDialect
+from crosswalk_anthropic.messages import AnthropicDialect, ContentBlocks
 from crosswalk_openai import dialect as openai_dialect
 from wires import NOW
 
