@@ -17,18 +17,39 @@ from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.service.policy import is_unstarted
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
-from crosswalk_serve.answers import native_body, whole
-from crosswalk_serve.auxiliary_requests import load
-from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, for_client, info_of, retry_headers
-from crosswalk_serve.http_reply import Interruptible, Reply, dropped, dropped_fields
-from crosswalk_serve.keys import Caller, Reservation
-from crosswalk_serve.logs import record_request, request_id
-from crosswalk_serve.owners import Seals
-from crosswalk_serve.requests import Incoming, check_head, read_body, read_request
-from crosswalk_serve.routing import Route, by_length
-from crosswalk_serve.stored_responses import Conversation, Conversations, StoreError
-from crosswalk_serve.streams import Relay, StreamWriter, error_frame, is_native, relayed, written
+from crosswalk_serve.answers import (
+    Relay,
+    StreamWriter,
+    error_frame,
+    is_native,
+    native_body,
+    relayed,
+    whole,
+    written,
+)
+from crosswalk_serve.gateway import (
+    Conversation,
+    Conversations,
+    Gateway,
+    StoreError,
+    record_request,
+    request_id,
+)
+from crosswalk_serve.http import (
+    BadRequestError,
+    Interruptible,
+    Refusal,
+    Reply,
+    dropped,
+    dropped_fields,
+    failed,
+    for_client,
+    info_of,
+    retry_headers,
+)
+from crosswalk_serve.passthrough import load
+from crosswalk_serve.requests import Incoming, Seals, check_head, read_body, read_request
+from crosswalk_serve.routing import Caller, Reservation, Route, by_length
 
 _log = logging.getLogger("crosswalk.serve")
 _UNREADABLE: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)

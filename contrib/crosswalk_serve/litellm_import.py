@@ -13,7 +13,7 @@ import yaml
 
 from crosswalk.errors import ConfigurationError
 from crosswalk_serve.config import KeyHash
-from crosswalk_serve.keys import SHORTEST
+from crosswalk_serve.routing import SHORTEST
 
 _SAME: Final = (
     *("openai", "anthropic", "gemini", "bedrock", "cohere", "ollama", "vllm", "groq", "mistral", "xai"),

@@ -31,11 +31,10 @@ from crosswalk.types import (
     dump_json,
 )
 from crosswalk_serve.asking import Ask
-from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, id_headers, info_of
-from crosswalk_serve.keys import Caller
+from crosswalk_serve.gateway import Conversation, Conversations, Gateway
+from crosswalk_serve.http import BadRequestError, Refusal, failed, id_headers, info_of
 from crosswalk_serve.requests import load_body, read_request
-from crosswalk_serve.stored_responses import Conversation, Conversations
+from crosswalk_serve.routing import Caller
 
 _FORM: Final = WireForm.OPENAI_RESPONSES
 _OF_CONNECTION: Final = (

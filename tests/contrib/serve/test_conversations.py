@@ -11,8 +11,7 @@ from fakeredis import FakeAsyncRedis, FakeServer
 from crosswalk import normalize
 from crosswalk.types import ChatMessage, ChatResponse
 from crosswalk_serve.config import Store
-from crosswalk_serve.keys import connect
-from crosswalk_serve.stored_responses import (
+from crosswalk_serve.gateway import (
     Conversation,
     Conversations,
     Documents,
@@ -20,6 +19,7 @@ from crosswalk_serve.stored_responses import (
     RedisDocuments,
     StoreError,
 )
+from crosswalk_serve.routing import connect
 
 BODY = b"""{"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [
   {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}, {"type": "text", "text": "Hello"}],

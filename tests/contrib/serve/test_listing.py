@@ -15,7 +15,7 @@ from crosswalk.testing.exchange import Reset
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config, KeyHash
-from crosswalk_serve.stored_responses import StoreError
+from crosswalk_serve.gateway import StoreError
 
 KEY, OTHER = "cw-alice-0123456789abcdefghij", "cw-bob-0123456789abcdefghijkl"
 KEYS = (

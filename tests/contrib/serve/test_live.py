@@ -341,7 +341,7 @@ def test_keys_are_not_guessed_and_not_logged(
     upstream: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     from crosswalk_serve.config import KeyHash
-    from crosswalk_serve.keys import new_key
+    from crosswalk_serve.routing import new_key
 
     caplog.set_level("DEBUG")
     key = new_key()

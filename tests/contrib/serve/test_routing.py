@@ -13,7 +13,7 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.plugins import HTTPRequest, ResponseDelta, hookimpl, take_string
 from crosswalk.service import ChatRequest
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.reading import read_config
+from crosswalk_serve.config import read_config
 from crosswalk_serve.routing import Route, Router
 
 URL = "base_url: 'http://127.0.0.1:1'"

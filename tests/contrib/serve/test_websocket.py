@@ -16,7 +16,7 @@ from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import KeyHash
-from crosswalk_serve.guard import GuardedSocket
+from crosswalk_serve.server import GuardedSocket
 
 CREATE = {"type": "response.create", "model": "tiny", "input": "Hi", "store": False}
 
