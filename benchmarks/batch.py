@@ -17,7 +17,7 @@ from benchmarks.wire_bodies import TEXTS
 from crosswalk import ChatResponse, from_json, to_json
 from crosswalk_batch import Options, from_arrow, normalize_batch, to_arrow
 from crosswalk_batch.inputs import find_inputs
-from crosswalk_batch.parts import Output, Task, perform
+from crosswalk_batch.job import Output, Task, perform
 from crosswalk_batch.pieces import pieces, records
 
 SIZES = (400, 2_000, 10_000)

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from crosswalk.codec import FORMAT_VERSION
 from crosswalk.schemas.json_schema import documented_attributes
-from crosswalk_batch.arrow import columns
-from crosswalk_batch.columns import Column
-from crosswalk_batch.structs import Field, Struct
+from crosswalk_batch.columns import Column, Field, Struct, columns
 
 _HEAD = f"""# The columns of responses
 

@@ -1,34 +1,170 @@
-"""Cutting of inputs into pieces, always the same ones, each small enough for memory.
-
-A piece stores the position of its records, and the process that maps it reads them, so little data passes between
-processes. That process reads a packed file, or some row groups of Parquet, block by block. A packed file that would keep
-one process busy for long is the exception. It is unpacked once, and its blocks are passed on.
-"""
+"""The inputs of a job, cut into pieces, always the same ones, each small enough for memory."""
 
 from __future__ import annotations
 
+import base64
+import io
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias
 
 import attrs
+import ijson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.records import is_session, layout_of_lines, record_lines
+from crosswalk.records import facts_of, is_session, layout_of_lines, layouts, record_lines
 from crosswalk.testing.captures import load_capture
 from crosswalk.types.json import dump_json
+from crosswalk_batch.batches import INPUT, Options
 from crosswalk_batch.columns import BYTES, TEXT
-from crosswalk_batch.decompression import cause_of, opened
-from crosswalk_batch.har import har_rows
-from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, too_long
-from crosswalk_batch.options import INPUT, Options
-from crosswalk_batch.storage import open_file
+from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, open_file, too_long
+
+# --------------------------------------------------------------------------- decompression
+# Decompression of gzip and zstd files. A damaged file yields everything before the damage.
+
+
+_Opened: TypeAlias = tuple[BinaryIO, Callable[[], int], Callable[[], str]]
+
+
+@contextmanager
+def opened(each: Input) -> Iterator[_Opened]:
+    """Open a file of lines. Yields the decompressed stream, a function for the position in the file, and one for its fault.
+
+    The fault is ``""`` for an intact file, and is known when the end is reached.
+    """
+    with open_file(each.path) as file:
+        if each.kind == "lines":
+            yield file, file.tell, str
+        else:
+            unpacked = _Unpacked(_unzipped(file) if each.kind == "gzip" else _unpacked(file))
+            # Arrow closes the file at its end.
+            position = lambda: each.size if file.closed else file.tell()  # noqa: E731
+            yield io.BufferedReader(unpacked, MIB), position, lambda: unpacked.fault
+
+
+class _Unpacked(io.RawIOBase):
+    """A stream of blocks. It ends at an error and stores the reason, so that earlier data is not lost."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._rest = memoryview(b"")
+        self.fault = ""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            while not self._rest:
+                self._rest = memoryview(next(self._blocks))
+        except StopIteration:
+            return 0
+        except (OSError, zlib.error) as error:
+            self.fault = f"the file is damaged: {cause_of(error)}"
+            return 0
+        taken = min(len(buffer), len(self._rest))
+        buffer[:taken], self._rest = self._rest[:taken], self._rest[taken:]
+        return taken
+
+
+def _unzipped(file: BinaryIO) -> Iterator[bytes]:
+    unpack = zlib.decompressobj(31)
+    is_begun = False
+    while remainder := file.read(MIB // 4):
+        while True:
+            if unpack.eof:  # perhaps another one after it; some tools fill up with zeros
+                remainder = remainder.lstrip(b"\0")
+                if not remainder:
+                    break
+                unpack = zlib.decompressobj(31)
+            is_begun = True
+            yield (out := unpack.decompress(remainder, MIB))
+            remainder = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
+            if not remainder and len(out) < MIB:
+                break
+    if is_begun and not unpack.eof:
+        raise OSError("it ends in the middle")
+
+
+def _unpacked(file: BinaryIO) -> Iterator[bytes]:
+    with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as stream:
+        while block := stream.read(MIB):
+            yield block
+
+
+def cause_of(error: Exception) -> str:
+    """Return the message of *error* on one line."""
+    return getattr(error, "strerror", None) or " ".join(str(error).split())
+
+
+# ------------------------------------------------------------------------------------- har
+# The answers in a HAR file, which browser tools write. The file is streamed.
+
+
+_BUFFER: Final = 4 * MIB
+"""Bytes to parse at once. A longer text is concatenated again in each step."""
+_TYPES: Final = ("json", "event-stream", "eventstream")
+"""Parts of the content types of a model's answer. Images and scripts of a page are not records."""
+
+
+def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
+    """Yield the answers in a HAR file as rows."""
+    begin, number = file.tell(), 0
+    try:
+        for number, entry in enumerate(ijson.items(file, "log.entries.item", buf_size=_BUFFER), 1):
+            try:
+                content = entry["response"]["content"]
+                if any(word in str(content.get("mimeType", "")) for word in _TYPES):
+                    yield {"source": path, "number": number, **_row(entry, content)}
+            except (KeyError, TypeError, AttributeError):
+                yield {"source": path, "number": number, "fault": "no answer: not an entry of a HAR file"}
+        file.seek(begin)
+        is_har = number > 0 or next(ijson.items(file, "log.entries"), None) == []
+    except ijson.JSONError:
+        is_har = False
+    if not is_har:
+        what = f"the file is damaged after entry {number}" if number else "not a HAR file"
+        raise InputError(f"{path}: {what}")
+
+
+def _row(entry: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of an entry, read by the layout ``har``."""
+    facts, text = facts_of(entry, layouts()["har"], {}), content.get("text")
+    row = {
+        "time": facts.created,
+        "latency_seconds": None if facts.latency is None else facts.latency.total_seconds(),
+        "requested_model": facts.model,
+        "status": facts.status,
+        "request": facts.request,
+    }
+    if type(text) is not str:
+        return row | {"fault": "no answer: the browser has not kept it"}
+    if len(text) > LONGEST:
+        return row | {"fault": too_long("answer")}
+    if content.get("encoding") != "base64":
+        return row | {"body": text.encode(errors="surrogatepass")}
+    try:
+        return row | {"body": base64.b64decode(text, validate=True)}
+    except ValueError:
+        return row | {"fault": "no answer: not base64"}
+
+
+# ---------------------------------------------------------------------------------- pieces
+# Cutting of inputs into pieces, always the same ones, each small enough for memory.
+#
+# A piece stores the position of its records, and the process that maps it reads them, so little data passes between
+# processes. That process reads a packed file, or some row groups of Parquet, block by block. A packed file that would
+# keep
+# one process busy for long is the exception. It is unpacked once, and its blocks are passed on.
+
 
 _MOST_FILES: Final = 5000
 MOST_PACKED: Final = 256 * MIB

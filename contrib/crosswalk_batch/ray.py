@@ -14,9 +14,8 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from crosswalk.commands import UsageError
-from crosswalk_batch.batches import combined, normalize_batch
-from crosswalk_batch.engines import GOES_ON, StoppedError, in_order
-from crosswalk_batch.options import Options
+from crosswalk_batch.batches import Options, combined, normalize_batch
+from crosswalk_batch.job import GOES_ON, StoppedError, in_order
 
 T = TypeVar("T")
 R = TypeVar("R")

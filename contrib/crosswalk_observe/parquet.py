@@ -51,11 +51,10 @@ class ParquetLog:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         try:
-            import crosswalk_batch.arrow
             import crosswalk_batch.columns
         except ImportError:
             raise CrosswalkError("this needs pyarrow: pip install 'crosswalk-llm[batch]'") from None
-        self._arrow = crosswalk_batch.arrow
+        self._arrow = crosswalk_batch.columns
         self._amount = crosswalk_batch.columns.amount
         self._folder = Path(folder)
         self._part_records = part_records
@@ -162,7 +161,7 @@ class ParquetLog:
 def _columns(include_request: bool) -> Any:
     import pyarrow as pa
 
-    from crosswalk_batch.options import INPUT
+    from crosswalk_batch.batches import INPUT
 
     left_out = {"line", "fault", "server", "source", "number", "vendor"}
     if not include_request:

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from crosswalk_batch import compaction, inputs
+from crosswalk_batch import inputs, job as compaction
+from crosswalk_batch.inputs import Store
 from crosswalk_batch.manifest import Manifest, is_finished, read_manifest
-from crosswalk_batch.storage import Store
 
 from .conftest import Run, contents, lines, record, rows
 

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from crosswalk.commands import UsageError
-from crosswalk_batch import har as har_module, inputs, pieces as cutting
+from crosswalk_batch import inputs, pieces as cutting, pieces as har_module
+from crosswalk_batch.batches import Options
 from crosswalk_batch.inputs import InputError, find_inputs
 from crosswalk_batch.manifest import read_manifest
-from crosswalk_batch.options import Options
 from crosswalk_batch.pieces import Piece, blocks, pieces, records
 
 from .conftest import Run, contents, lines, ollama, packed, record, rows

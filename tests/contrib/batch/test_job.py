@@ -21,12 +21,21 @@ import pytest
 
 from crosswalk import ChatResponse, from_json, registry
 from crosswalk.records import with_fields
-from crosswalk_batch import Options, engines, inputs, job as jobs, manifest, parts
-from crosswalk_batch.engines import StoppedError, cores, in_order, processes
+from crosswalk_batch import Options, inputs, job as engines, job as jobs, job as parts, manifest
 from crosswalk_batch.inputs import find_inputs
-from crosswalk_batch.job import Job, Pace
+from crosswalk_batch.job import (
+    Job,
+    Output,
+    Pace,
+    StoppedError,
+    Task,
+    cores,
+    in_order,
+    perform,
+    processes,
+    stored,
+)
 from crosswalk_batch.manifest import MANIFEST, Part, Total, manifest_at, read_manifest
-from crosswalk_batch.parts import Output, Task, perform, stored
 
 from .conftest import Done, contents, lines, ollama, packed, record, rows
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from crosswalk_batch import inputs
+from crosswalk_batch.job import Output, partitions, stored
 from crosswalk_batch.manifest import MANIFEST, read_manifest
-from crosswalk_batch.parts import Output, partitions, stored
 
 from .conftest import Run, contents, lines, ollama, record
 

@@ -14,10 +14,8 @@ import pytest
 
 from crosswalk.commands import UsageError
 from crosswalk_batch.batches import normalize_batch
-from crosswalk_batch.engines import StoppedError, processes
 from crosswalk_batch.inputs import InputError, find_inputs
-from crosswalk_batch.job import Job
-from crosswalk_batch.parts import Output, Task, perform
+from crosswalk_batch.job import Job, Output, StoppedError, Task, perform, processes
 
 from .conftest import contents, lines, record
 
