@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosswalk.codec import FORMAT_VERSION
 from crosswalk.schemas.json_schema import documented_attributes
-from crosswalk_batch.columns import Column, Field, Struct, columns
+from crosswalk_batch.columns import Column, ColumnField, Struct, columns
 
 _HEAD = f"""# The columns of responses
 
@@ -45,7 +45,7 @@ def _inner(column: Column, name: str) -> tuple[Column, str]:
     return (column, name) if item is None else _inner(item, f"{name}[]")
 
 
-def _said(field: Field) -> str:
+def _said(field: ColumnField) -> str:
     if field.key.computed:
         return "computed"
     text = documented_attributes(field.cls).get(field.attribute, "")

@@ -17,7 +17,7 @@ import attrs
 import pyarrow as pa
 
 from crosswalk.codec import FORMAT_VERSION, from_json, to_json
-from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, check_version, layout, union_members
+from crosswalk.codec.layout import CANONICAL, RAW, TAGS, LayoutKey, check_version, layout, union_members
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.types import (
     ChatResponse,
@@ -265,7 +265,7 @@ _DEFAULTS: Final[dict[tuple[type, str], Any]] = {
 """The values for null in attributes that have no default."""
 
 
-class Field(typing.NamedTuple):
+class ColumnField(typing.NamedTuple):
     """A column of a struct.
 
     Attributes:
@@ -281,7 +281,7 @@ class Field(typing.NamedTuple):
     attribute: str
     holds: type | None
     column: Column
-    key: Key
+    key: LayoutKey
     cls: type
 
     def of(self, values: _Values) -> list[Any]:
@@ -309,7 +309,7 @@ class Struct(Column):
     def __init__(self, classes: Sequence[type], path: tuple[type, ...] = (), *, include_raw: bool = False):
         self.classes = tuple(classes)
         self.is_tagged = classes[0] in TAGS
-        fields: dict[str, Field] = {}
+        fields: dict[str, ColumnField] = {}
         for cls in classes:
             for field in _fields(cls, (*path, cls), include_raw):
                 known = fields.setdefault(field.name, field)
@@ -378,18 +378,18 @@ class Struct(Column):
             yield cls(**{name: item for name, item in given.items() if item is not None or name in requested})
 
 
-def _fields(cls: type, path: tuple[type, ...], include_raw: bool) -> Iterator[Field]:
+def _fields(cls: type, path: tuple[type, ...], include_raw: bool) -> Iterator[ColumnField]:
     for key in layout(cls):
         if key.name in RAW and not include_raw:
             continue
         members = union_members(key.type)
         if str in members:  # a text, or parts
             parts = next(member for member in members if member is not str)
-            yield Field(key.name, key.attribute, str, _column(str, path), key, cls)
-            yield Field(f"{key.name}_parts", key.attribute, tuple, _column(parts, path), key, cls)
+            yield ColumnField(key.name, key.attribute, str, _column(str, path), key, cls)
+            yield ColumnField(f"{key.name}_parts", key.attribute, tuple, _column(parts, path), key, cls)
         else:
             column = _Integers() if key.computed and key.type is int else _column(key.type, path)
-            yield Field(key.name, key.attribute, None, column, key, cls)
+            yield ColumnField(key.name, key.attribute, None, column, key, cls)
 
 
 def _column(kind: Any, path: tuple[type, ...]) -> Column:

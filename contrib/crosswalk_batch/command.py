@@ -173,7 +173,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from crosswalk_batch.batches import Options, responses_schema
         from crosswalk_batch.inputs import MIB, absolute, find_inputs
-        from crosswalk_batch.job import Job, Output, StoppedError
+        from crosswalk_batch.job import Job, JobOutput as Output, JobStoppedError as StoppedError
     except ImportError as error:
         raise UsageError(f"{error}: install the extra batch: pip install 'crosswalk-llm[batch]'") from None
 
@@ -237,7 +237,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compact(location: str) -> int:
-    from crosswalk_batch.job import Output, StoppedError, compact
+    from crosswalk_batch.job import JobOutput as Output, JobStoppedError as StoppedError, compact
 
     try:
         before, after = compact(Output(location))

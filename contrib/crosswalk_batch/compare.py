@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from crosswalk_batch.inputs import StoredFile
-    from crosswalk_batch.job import Job, Output
+    from crosswalk_batch.job import Job, JobOutput
     from crosswalk_batch.manifest import Part
-    from crosswalk_batch.pieces import Piece
+    from crosswalk_batch.pieces import InputPiece
 
 
 def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison) -> int:
@@ -55,7 +55,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     failed = 0
 
     @cache
-    def is_undamaged(output: Output, file: StoredFile) -> bool:
+    def is_undamaged(output: JobOutput, file: StoredFile) -> bool:
         nonlocal failed
         for damage in output.damages([file], with_checksums=True):
             failed += 1
@@ -63,7 +63,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
             return False
         return True
 
-    def is_whole(output: Output, part: Part) -> bool:
+    def is_whole(output: JobOutput, part: Part) -> bool:
         return all(is_undamaged(output, file.on_disk) for file in part.files)
 
     def tasks() -> Iterator[_Task]:
@@ -107,7 +107,7 @@ class _Task:
 
     job: Job
     part: Part
-    piece: Piece | None
+    piece: InputPiece | None
     other: Job | None
     other_part: Part | None
     weight: int

@@ -143,7 +143,7 @@ def files_below(system: Any, path: str) -> list[Any]:
     return sorted((one for one in result if one.type is fs.FileType.File), key=lambda one: one.path)
 
 
-class Store:
+class LocalStore:
     """A local folder.
 
     Args:
@@ -202,7 +202,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-class RemoteStore(Store):
+class RemoteStore(LocalStore):
     """A location in object storage, by its URL."""
 
     def __init__(self, url: str) -> None:
@@ -243,14 +243,14 @@ class RemoteStore(Store):
         yield from sorted(f"{folder}/{info.base_name}" for info in result if info.type is fs.FileType.File)
 
 
-def store_at(location: str) -> Store:
+def store_at(location: str) -> LocalStore:
     """Return the store at *location*, a path or a URL.
 
     Raises:
         UsageError: the scheme is not supported, or the storage cannot be reached.
     """
     path = local_path(location)
-    return RemoteStore(location) if path is None else Store(path)
+    return RemoteStore(location) if path is None else LocalStore(path)
 
 
 def absolute(location: str) -> str:

@@ -43,9 +43,17 @@ from crosswalk_batch.batches import (
     responses_schema,
 )
 from crosswalk_batch.columns import from_arrow, to_arrow
-from crosswalk_batch.inputs import MIB, Input, InputError, Rows, Store, StoredFile, store_at
-from crosswalk_batch.manifest import MANIFEST, Compacted, Manifest, Part, Total, manifest_at, read_manifest
-from crosswalk_batch.pieces import Piece, blocks, bytes_of, pieces, records
+from crosswalk_batch.inputs import MIB, Input, InputError, LocalStore, Rows, StoredFile, store_at
+from crosswalk_batch.manifest import (
+    MANIFEST,
+    Compacted,
+    JobManifest,
+    Part,
+    Total,
+    manifest_at,
+    read_manifest,
+)
+from crosswalk_batch.pieces import InputPiece, blocks, bytes_of, pieces, records
 
 # --------------------------------------------------------------------------------- engines
 # Engines that perform the tasks of a job in one process or several, in order, within the available memory.
@@ -60,7 +68,7 @@ _NEW_OBJECTS: Final = 50_000
 """The number of new objects before Python collects garbage, as in the command line."""
 
 
-class StoppedError(CrosswalkError):
+class JobStoppedError(CrosswalkError):
     """A job was stopped before its end. Finished parts are stored, and running the same job again continues from there."""
 
 
@@ -101,7 +109,7 @@ def processes(perform: Callable[[T], R], count: int) -> Iterator[Callable[[Itera
     try:
         yield lambda tasks: in_order(tasks, lambda task: pool.submit(perform, task).result, 2 * count)
     except BrokenProcessPool:
-        raise StoppedError(f"a process died, perhaps for lack of memory; {GOES_ON}") from None
+        raise JobStoppedError(f"a process died, perhaps for lack of memory; {GOES_ON}") from None
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -130,7 +138,7 @@ REJECTS_FOLDER: Final = "rejects"
 
 
 @attrs.frozen
-class Output:
+class JobOutput:
     """The folder and format of parts.
 
     Attributes:
@@ -158,7 +166,7 @@ class Output:
         return "/".join(filter(None, (kind, partition, f"{name}.{self.format}")))
 
     @property
-    def store(self) -> Store:
+    def store(self) -> LocalStore:
         """The store of the files."""
         return store_at(self.folder)
 
@@ -192,9 +200,9 @@ class Task:
         column: the column of Parquet with the answers.
     """
 
-    piece: Piece
+    piece: InputPiece
     options: Options
-    output: Output
+    output: JobOutput
     size: int = 8 * MIB
     column: str = "body"
 
@@ -267,14 +275,14 @@ def _joined(results: Iterable[Normalized], options: Options) -> Normalized:
     )
 
 
-def _mapped(piece: Piece, options: Options) -> Normalized:
+def _mapped(piece: InputPiece, options: Options) -> Normalized:
     if options.layout is None and piece.layout is not None:
         options = attrs.evolve(options, layout=load_layout(piece.layout))
     return normalize_batch(records(piece, options), options)
 
 
 def store(
-    result: Normalized, output: Output, part: int, options: Options, number: int = 0
+    result: Normalized, output: JobOutput, part: int, options: Options, number: int = 0
 ) -> list[StoredFile]:
     """Write the files *number* of *part*, each completely or not at all. Empty files are not written.
 
@@ -298,7 +306,7 @@ def store(
     return files
 
 
-def stored(output: Output, part: Part, options: Options | None = None) -> Normalized:
+def stored(output: JobOutput, part: Part, options: Options | None = None) -> Normalized:
     """Return what :func:`store` wrote for *part*, in the order of the records.
 
     Raises:
@@ -479,7 +487,7 @@ class _Source:
     rows: list[tuple[str, int]]
 
 
-def compact(output: Output) -> tuple[int, int]:
+def compact(output: JobOutput) -> tuple[int, int]:
     """Put the files of *output*, of a finished job, together. Returns their number before and after.
 
     Raises:
@@ -495,7 +503,7 @@ def compact(output: Output) -> tuple[int, int]:
         try:
             settle(output.store, manifest)
             if damage := next(output.damages(file for part in manifest.parts for file in part.files), None):
-                raise StoppedError(f"{output.folder}: {damage}; {_AGAIN}")
+                raise JobStoppedError(f"{output.folder}: {damage}; {_AGAIN}")
             folders = _sources(manifest.parts)
             groups = [group for folder in folders for group in _groups(folder)]
             before = sum(map(len, folders))
@@ -504,13 +512,13 @@ def compact(output: Output) -> tuple[int, int]:
                     _put_together(group, output.store, manifest)
                     progress.advance(_size(group))
         except OSError as error:
-            raise StoppedError(
+            raise JobStoppedError(
                 f"{output.folder}: {error.strerror or error}; the same command goes on"
             ) from None
     return before, before - sum(len(group) - 1 for group in groups)
 
 
-def settle(store: Store, manifest: Manifest) -> None:
+def settle(store: LocalStore, manifest: JobManifest) -> None:
     """Complete a compaction that the manifest names, if there is one."""
     if (pending := manifest.pending) is not None:
         for name in pending.replaces:
@@ -550,7 +558,7 @@ def _size(sources: list[_Source]) -> int:
     return sum(source.file.size for source in sources)
 
 
-def _put_together(sources: list[_Source], store: Store, manifest: Manifest) -> None:
+def _put_together(sources: list[_Source], store: LocalStore, manifest: JobManifest) -> None:
     rows: list[tuple[str, int]] = []
     waiting: list[pa.Table] = []
     sink = pa.BufferOutputStream()
@@ -558,7 +566,7 @@ def _put_together(sources: list[_Source], store: Store, manifest: Manifest) -> N
     for source in sources:
         data = store.read(source.file.name)
         if StoredFile.of(source.file.name, data) != source.file:
-            raise StoppedError(f"{source.file.name} is damaged; {_AGAIN}")
+            raise JobStoppedError(f"{source.file.name} is damaged; {_AGAIN}")
         with pq.ParquetFile(pa.BufferReader(data)) as file:
             rows += source.rows or [(source.file.name, file.metadata.num_rows)]
             writer = writer or pq.ParquetWriter(sink, file.schema_arrow, compression="zstd")
@@ -610,7 +618,7 @@ class Job:
     """
 
     inputs: list[Input]
-    output: Output
+    output: JobOutput
     options: Options = attrs.field(factory=Options)
     piece_bytes: int = 8 * MIB
     column: str = "body"
@@ -651,7 +659,7 @@ class Job:
             }
             return cls(
                 inputs=_inputs_of(made),
-                output=Output(str(folder), **made["output"]),
+                output=JobOutput(str(folder), **made["output"]),
                 options=Options(**given),
                 piece_bytes=made["piece_bytes"],
                 column=made["column"],
@@ -665,7 +673,7 @@ class Job:
         """The bytes of all inputs."""
         return sum(each.size for each in self.inputs)
 
-    def cut(self, part: int = 0) -> Iterator[Piece | InputError]:
+    def cut(self, part: int = 0) -> Iterator[InputPiece | InputError]:
         """Yield the pieces of the inputs, and an error for each input that cannot be read to its end.
 
         Args:
@@ -683,7 +691,7 @@ class Job:
                     number=number,
                 )
 
-    def task(self, piece: Piece) -> Task:
+    def task(self, piece: InputPiece) -> Task:
         """Return the task to map and store *piece*."""
         return Task(piece, self.options, self.output, self.piece_bytes, self.column)
 
@@ -708,9 +716,9 @@ class Job:
                 return manifest.total
         except OSError as error:
             where = error.filename or self.output.folder
-            raise StoppedError(f"{where}: {error.strerror or error}; {GOES_ON}") from None
+            raise JobStoppedError(f"{where}: {error.strerror or error}; {GOES_ON}") from None
         except InputError as error:
-            raise StoppedError(str(error)) from None
+            raise JobStoppedError(str(error)) from None
 
     def _as_stored(self, described: dict[str, Any]) -> Job:
         """Return this job with all inputs of its manifest, under the names of their first run.
@@ -726,7 +734,7 @@ class Job:
             inputs.append(attrs.evolve(result.popleft(), name=each.name) if result else each)
         return attrs.evolve(self, inputs=inputs, additions=_additions_of(described))
 
-    def _go_on(self, manifest: Manifest, engine: Engine, damaged: Set[int]) -> None:
+    def _go_on(self, manifest: JobManifest, engine: Engine, damaged: Set[int]) -> None:
         faults: list[str] = []
         done, is_done = manifest.total.parts, manifest.total.is_done
         first = min({*damaged, done})
@@ -776,7 +784,7 @@ class Job:
             StoppedError: they are not.
         """
         if damage := next(self.output.damages(part.files), None):
-            raise StoppedError(
+            raise JobStoppedError(
                 f"{self.output.folder}: files that the workers wrote are not visible from here ({damage}): "
                 "input and output must be on a file system that every node shares"
             )
@@ -788,7 +796,7 @@ class Job:
             StoppedError: they differ.
         """
         if again != before:
-            raise StoppedError(
+            raise JobStoppedError(
                 f"{self.output.folder}: part {before.part} differs from its first version; "
                 "map the inputs again, into another folder"
             )

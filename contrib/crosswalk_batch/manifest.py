@@ -58,7 +58,7 @@ class Compacted:
             first += rows
 
 
-class Places:
+class CompactedRows:
     """The rows that replaced files of parts, by the file's name."""
 
     def __init__(self) -> None:
@@ -182,7 +182,7 @@ class Total:
         self.faults += part.faults
 
 
-class Manifest(ABC):
+class JobManifest(ABC):
     """The manifest of a job, open for new lines. Use it as a context manager.
 
     Args:
@@ -208,7 +208,7 @@ class Manifest(ABC):
         self.total = Total()
         self.parts: list[Part] = []
         self.pending: Compacted | None = None
-        self._places = Places()
+        self._places = CompactedRows()
 
     @abstractmethod
     def __enter__(self) -> Self:
@@ -333,7 +333,7 @@ def _with_inputs(job: dict[str, Any], line: dict[str, Any], parts: int) -> dict[
     }
 
 
-class _LocalManifest(Manifest):
+class _LocalManifest(JobManifest):
     """A file of lines that one process at a time may open."""
 
     def __enter__(self) -> Self:
@@ -370,7 +370,7 @@ class _LocalManifest(Manifest):
         os.fsync(self._file)
 
 
-class _RemoteManifest(Manifest):
+class _RemoteManifest(JobManifest):
     """An object for each line. It is not locked against a second process."""
 
     def __enter__(self) -> Self:
@@ -390,8 +390,8 @@ def _object_lines(store: RemoteStore) -> Iterator[bytes]:
     return map(store.read, sorted(store.names(_OBJECTS)))
 
 
-def manifest_at(location: str, job: dict[str, Any], *, is_adding: bool = False) -> Manifest:
-    """Return the manifest of *job* at *location*, a path or a URL. See :class:`Manifest`."""
+def manifest_at(location: str, job: dict[str, Any], *, is_adding: bool = False) -> JobManifest:
+    """Return the manifest of *job* at *location*, a path or a URL. See :class:`JobManifest`."""
     path = local_path(location)
     if path is None:
         return _RemoteManifest(location, job, is_adding=is_adding)
@@ -412,7 +412,7 @@ def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
     try:
         job, *lines = _lines_of(folder)
         parts: list[Part] = []
-        places = Places()
+        places = CompactedRows()
         for line in lines:
             if "part" in line:
                 parts.append(Part(**line))

@@ -177,7 +177,7 @@ _BESIDE: Final = tuple(name for name in INPUT.names if name not in ("body", "fau
 
 
 @attrs.frozen(eq=False)
-class Piece:
+class InputPiece:
     """A part of an input that is mapped at once.
 
     Attributes:
@@ -200,7 +200,7 @@ class Piece:
     weight: int
     layout: str | None = None
     data: bytes | pa.RecordBatch | None = None
-    others: tuple[Piece, ...] = ()
+    others: tuple[InputPiece, ...] = ()
 
 
 def pieces(
@@ -210,7 +210,7 @@ def pieces(
     column: str = "body",
     options: Options | None = None,
     number: int = 0,
-) -> Iterator[Piece | InputError]:
+) -> Iterator[InputPiece | InputError]:
     """Cut *inputs* into pieces of about *size* bytes, always the same ones. Small consecutive inputs share a piece.
 
     Yields the part of a damaged input before the damage, and then the error.
@@ -222,7 +222,7 @@ def pieces(
         options: how records will be mapped. The further columns of Parquet that they use are read.
         number: the number of the first piece.
     """
-    group: list[Piece] = []
+    group: list[InputPiece] = []
     for piece in _each_piece(inputs, size, column, _further(options or Options())):
         if group and (isinstance(piece, InputError) or not _fits(group, piece, size)):
             yield _shared(group, number)
@@ -235,19 +235,19 @@ def pieces(
         yield _shared(group, number)
 
 
-def _fits(group: list[Piece], piece: Piece, size: int) -> bool:
+def _fits(group: list[InputPiece], piece: InputPiece, size: int) -> bool:
     """Whether *piece* belongs to another input than *group*, and is small enough to share a part with it."""
     return piece.input is not group[-1].input and sum(map(bytes_of, (*group, piece))) <= size
 
 
 def _each_piece(
     inputs: Iterable[Input], size: int, column: str, further: tuple[str, ...]
-) -> Iterator[Piece | InputError]:
+) -> Iterator[InputPiece | InputError]:
     for each in inputs:
         yield from _until_damage(each, _CUTTERS[each.kind], size, column, further)
 
 
-def _until_damage(each: Input, cut: _Cutter, *how: Any) -> Iterator[Piece | InputError]:
+def _until_damage(each: Input, cut: _Cutter, *how: Any) -> Iterator[InputPiece | InputError]:
     try:
         yield from cut(each, *how)
         each.check()
@@ -257,7 +257,9 @@ def _until_damage(each: Input, cut: _Cutter, *how: Any) -> Iterator[Piece | Inpu
         yield InputError(f"{each.name}: {cause_of(error)}")
 
 
-def blocks(piece: Piece, *, size: int, column: str, options: Options) -> Iterator[Piece | InputError]:
+def blocks(
+    piece: InputPiece, *, size: int, column: str, options: Options
+) -> Iterator[InputPiece | InputError]:
     """Yield the blocks of *piece*, for :func:`records`. See :func:`pieces`.
 
     Raises:
@@ -273,13 +275,13 @@ def blocks(piece: Piece, *, size: int, column: str, options: Options) -> Iterato
         yield piece
 
 
-def bytes_of(piece: Piece) -> int:
+def bytes_of(piece: InputPiece) -> int:
     """Return about how much memory a piece takes."""
     data = piece.data
     return max(piece.weight, 0 if data is None else len(data) if isinstance(data, bytes) else data.nbytes)
 
 
-def _shared(group: list[Piece], number: int) -> Piece:
+def _shared(group: list[InputPiece], number: int) -> InputPiece:
     """Return the pieces of *group* as one."""
     first, *others = group
     weight = sum(piece.weight for piece in group)
@@ -294,7 +296,7 @@ def _further(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path[0] for path in [*paths, *options.keep.values()]))
 
 
-def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     head = list(_first_lines(each))
     if is_session(head):
         yield from _session(each, size)
@@ -311,7 +313,7 @@ def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Ite
                 if length <= most:
                     blocks.append(block)
             data = None if each.kind == "lines" else b"".join(blocks)
-            yield Piece(0, each, first, start, min(length, most), position() - before, layout, data)
+            yield InputPiece(0, each, first, start, min(length, most), position() - before, layout, data)
             first, start, before = first + rows, start + length, position()
         if fault():
             raise InputError(f"{each.name}: line {first}: {fault()}")
@@ -328,7 +330,7 @@ def _first_lines(each: Input) -> Iterator[bytes]:
                 yield line.removeprefix(BOM) if number == 0 else line
 
 
-def _session(each: Input, size: int) -> Iterator[Piece]:
+def _session(each: Input, size: int) -> Iterator[InputPiece]:
     """Yield the pieces of a session file, whose lines are joined to one for each answer."""
     rows: list[dict[str, Any]] = []
     first, length, before = 1, 0, 0
@@ -347,13 +349,13 @@ def _session(each: Input, size: int) -> Iterator[Piece]:
             raise InputError(f"{each.name}: {fault()}")
 
 
-def _captures(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _captures(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     folder = _folder(each)
     start, weight = 0, 0
     for index, name in enumerate(each.files):
         weight += os.path.getsize(folder / name)
         if weight >= size or index + 1 - start >= _MOST_FILES or index + 1 == len(each.files):
-            yield Piece(0, each, start + 1, start, index + 1 - start, weight)
+            yield InputPiece(0, each, start + 1, start, index + 1 - start, weight)
             start, weight = index + 1, 0
 
 
@@ -362,14 +364,14 @@ def _folder(each: Input) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _packed(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _packed(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     if each.size > MOST_PACKED:
         yield from _lines(each, size, column, further)
     else:
-        yield Piece(0, each, 1, 0, each.size, each.size)
+        yield InputPiece(0, each, 1, 0, each.size, each.size)
 
 
-def _row_groups(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _row_groups(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     """Yield a piece for each row group, or for several small ones."""
     with open_file(each.path) as opened_file, pq.ParquetFile(opened_file) as file:
         _columns_of(each, file, column, further)
@@ -379,7 +381,7 @@ def _row_groups(each: Input, size: int, column: str, further: tuple[str, ...]) -
         for number, group in enumerate(groups, 1):
             rows, length = rows + group.num_rows, length + group.total_byte_size
             if length >= size or number == len(groups):
-                yield Piece(0, each, first, start, number - start, round(share * rows))
+                yield InputPiece(0, each, first, start, number - start, round(share * rows))
                 first, start, rows, length = first + rows, number, 0, 0
 
 
@@ -400,7 +402,7 @@ def _columns_of(
     return column, [name for name in extra if name in known.names and name != column]
 
 
-def _rows(piece: Piece, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _rows(piece: InputPiece, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     """Yield the rows in the row groups of *piece*."""
     each = piece.input
     with open_file(each.path) as opened_file, pq.ParquetFile(opened_file) as file:
@@ -421,7 +423,7 @@ def _rows(piece: Piece, size: int, column: str, further: tuple[str, ...]) -> Ite
                 ],
                 ["body", "fault", *extra],
             )
-            yield Piece(0, each, first, 0, batch.num_rows, 0, None, result)
+            yield InputPiece(0, each, first, 0, batch.num_rows, 0, None, result)
             first += batch.num_rows
 
 
@@ -434,7 +436,7 @@ _BYTES_LIKE: Final = (
 )
 
 
-def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     rows: list[dict[str, Any]] = []
     first, weight, before = 1, 0, 0
     fault = None
@@ -455,11 +457,11 @@ def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Itera
         raise fault
 
 
-def _of_rows(each: Input, rows: list[dict[str, Any]], first: int, weight: int) -> Piece:
-    return Piece(0, each, first, 0, len(rows), weight, None, pa.RecordBatch.from_pylist(rows, INPUT))
+def _of_rows(each: Input, rows: list[dict[str, Any]], first: int, weight: int) -> InputPiece:
+    return InputPiece(0, each, first, 0, len(rows), weight, None, pa.RecordBatch.from_pylist(rows, INPUT))
 
 
-_Cutter: TypeAlias = Callable[[Input, int, str, tuple[str, ...]], Iterator[Piece]]
+_Cutter: TypeAlias = Callable[[Input, int, str, tuple[str, ...]], Iterator[InputPiece]]
 _CUTTERS: Final[dict[str, _Cutter]] = {
     "lines": _lines,
     "gzip": _packed,
@@ -473,7 +475,7 @@ _CUTTERS: Final[dict[str, _Cutter]] = {
 # -------------------------------------------------------------------------------------------- reading
 
 
-def records(piece: Piece, options: Options | None = None) -> pa.RecordBatch:
+def records(piece: InputPiece, options: Options | None = None) -> pa.RecordBatch:
     """Read the records of *piece*, one of :func:`blocks`, for :func:`crosswalk_batch.normalize_batch` with *options*.
 
     Raises:
@@ -529,7 +531,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else value
 
 
-def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
+def _split(piece: InputPiece, data: bytes) -> pa.RecordBatch:
     lines = data.split(b"\n")
     if piece.start == 0:
         lines[0] = lines[0].removeprefix(BOM)
@@ -549,7 +551,7 @@ def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
     )
 
 
-def _loaded(piece: Piece) -> pa.RecordBatch:
+def _loaded(piece: InputPiece) -> pa.RecordBatch:
     folder = _folder(piece.input)
     rows = []
     for index in range(piece.start, piece.start + piece.size):

@@ -217,7 +217,7 @@ class Operation(Protocol):
         """End the call with *record*, of its last attempt, or ``None`` if that was not recorded."""
 
 
-class Call:
+class SDKCall:
     """The attempts at one request, and the operations that sinks have begun for it.
 
     Attributes:
@@ -238,10 +238,10 @@ class Call:
         self.record: ObservedExchange | None = None
 
 
-_current: Final[ContextVar[Call | None]] = ContextVar("crosswalk.observe.call", default=None)
+_current: Final[ContextVar[SDKCall | None]] = ContextVar("crosswalk.observe.call", default=None)
 
 
-def call_of(exchange: Exchange) -> tuple[Call, bool]:
+def call_of(exchange: Exchange) -> tuple[SDKCall, bool]:
     """Return the call that *exchange* is an attempt of, and whether it has begun before.
 
     An SDK that numbers its attempts makes them one after the other, in one thread or task.
@@ -256,7 +256,7 @@ def call_of(exchange: Exchange) -> tuple[Call, bool]:
     ):
         before.attempts, before.deadline = count, None
         return before, True
-    call = Call(exchange.url, count or 0)
+    call = SDKCall(exchange.url, count or 0)
     if count is not None:
         _current.set(call)
     return call, False
@@ -266,7 +266,7 @@ class OpenCalls:
     """The calls after their last attempt, until it is certain that no other attempt follows. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Call]] = []
+        self._heap: list[tuple[float, int, SDKCall]] = []
 
     def end_later(self, exchange: Exchange, record: ObservedExchange | None, wait: float) -> bool:
         """Let the call of *exchange* end in *wait* seconds, unless another attempt begins.
@@ -280,7 +280,7 @@ class OpenCalls:
         heappush(self._heap, (call.deadline, next(_numbers), call))
         return True
 
-    def take_ended(self, *, all_of_them: bool = False) -> list[Call]:
+    def take_ended(self, *, all_of_them: bool = False) -> list[SDKCall]:
         """Remove and return the calls that have waited long enough, or all calls."""
         now, ended = time.monotonic(), []
         while self._heap and (all_of_them or self._heap[0][0] <= now):
@@ -397,7 +397,7 @@ class Exchange:
         self.options = options_of(body)
         self.is_json = bool(body)
         self.attempt = attempt_number(headers)
-        self.call: Call | None = None
+        self.call: SDKCall | None = None
         self.labels = current_labels()
         self.trace = current_trace()
         self.status: int | None = None

@@ -20,7 +20,7 @@ from crosswalk_observe.exchange import ObservedExchange
 from crosswalk_observe.reading import PLACEHOLDER
 
 if TYPE_CHECKING:
-    from crosswalk_observe.exchange import Call, Exchange
+    from crosswalk_observe.exchange import Exchange, SDKCall
 
 
 # ----------------------------------------------------------------------------------- sinks
@@ -47,7 +47,7 @@ class Sinks:
         self._sinks = sinks
         self._report = report
 
-    def begin(self, call: Call, exchange: Exchange) -> None:
+    def begin(self, call: SDKCall, exchange: Exchange) -> None:
         """Begin the operations of *call* with its first *exchange*."""
         for position, sink in enumerate(self._sinks):
             started = getattr(sink, "started", None)
@@ -58,7 +58,7 @@ class Sinks:
                 except Exception as error:
                     self._report(_name(sink), error)
 
-    def end(self, call: Call) -> None:
+    def end(self, call: SDKCall) -> None:
         """End the operations of *call* with the record of its last attempt."""
         for position, operation in call.operations.items():
             try:
@@ -68,7 +68,7 @@ class Sinks:
         call.record = None
         call.operations.clear()  # the context of a later request may hold the call
 
-    def take(self, record: ObservedExchange, call: Call | None) -> None:
+    def take(self, record: ObservedExchange, call: SDKCall | None) -> None:
         """Pass *record* to the sinks that have not begun an operation for *call*."""
         for position, sink in enumerate(self._sinks):
             if call is not None and position in call.sinks:

@@ -156,7 +156,7 @@ _STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd
 
 
 @attrs.define
-class Dialect:
+class WatchedDialect:
     """The provider at an address.
 
     Attributes:
@@ -168,7 +168,7 @@ class Dialect:
     guesses: int = 0
 
 
-DialectCache: TypeAlias = dict[tuple[str, str | None], Dialect]
+DialectCache: TypeAlias = dict[tuple[str, str | None], WatchedDialect]
 """The provider by URL and model, as earlier answers have shown."""
 _MAX_DIALECTS: Final = 1024
 _ASKED: Final = 8
@@ -276,7 +276,7 @@ def _provider(
     if site.is_sure and len(site.providers) == 1:
         return site.providers[0], False
     key = _server(exchange)
-    before = dialects.get(key, Dialect(""))
+    before = dialects.get(key, WatchedDialect(""))
     if before.provider and before.guesses in (0, _ASKED):
         return before.provider, before.guesses > 0
     try:
@@ -285,17 +285,17 @@ def _provider(
         fitting = getattr(error, "candidates", ())
         provider = next((name for name in site.providers if name in fitting), site.providers[0])
         if fitting:
-            _remember(dialects, exchange, Dialect(provider, before.guesses + 1))
+            _remember(dialects, exchange, WatchedDialect(provider, before.guesses + 1))
         return provider, True
     if provider not in site.providers:
         for name in site.providers:
             if provider in registry.mapper(name).info.speaks:  # its server, with another dialect
                 return name, True
-    _remember(dialects, exchange, Dialect(provider))
+    _remember(dialects, exchange, WatchedDialect(provider))
     return provider, False
 
 
-def _remember(dialects: DialectCache, exchange: Exchange, dialect: Dialect) -> None:
+def _remember(dialects: DialectCache, exchange: Exchange, dialect: WatchedDialect) -> None:
     if exchange.status == 200:
         if len(dialects) >= _MAX_DIALECTS:
             dialects.clear()

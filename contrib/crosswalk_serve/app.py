@@ -27,7 +27,7 @@ from crosswalk_serve.gateway import Gateway, StoredResponses
 from crosswalk_serve.http import BadRequestError, Refusal, form_of, handle_error
 from crosswalk_serve.passthrough import Passthrough, TokenCounts, fetch, read, supervised
 from crosswalk_serve.requests import check_head, load_body, read_body
-from crosswalk_serve.routing import Caller, Route as ModelRoute
+from crosswalk_serve.routing import Caller, ModelRoute as ModelRoute
 from crosswalk_serve.websocket import ResponsesSocket
 
 _ASKED: Final = {

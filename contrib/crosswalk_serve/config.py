@@ -292,7 +292,7 @@ class Listen:
 
 
 @attrs.frozen(kw_only=True)
-class Limits:
+class GatewayLimits:
     """Limits of input in bytes and of clients in seconds.
 
     Attributes:
@@ -385,7 +385,7 @@ class Config:
     keys: Mapping[str, Key] = attrs.field(factory=dict)
     listen: Listen = attrs.field(factory=Listen)
     tls: TLS | None = None
-    limits: Limits = attrs.field(factory=Limits)
+    limits: GatewayLimits = attrs.field(factory=GatewayLimits)
     on_unsupported: Literal["refuse", "drop"] = "refuse"
     timeouts: Patience = attrs.field(factory=Patience)
     retry: Repetition = attrs.field(factory=Repetition)

@@ -43,9 +43,9 @@ from crosswalk_serve.routing import (
     Counters,
     Keyring,
     MemoryCounters,
+    ModelRoute,
     Quotas,
     RedisCounters,
-    Route,
     Router,
     connect,
 )
@@ -268,7 +268,7 @@ class StoreError(CrosswalkError):
 
 
 @attrs.frozen(repr=False)
-class Conversation:
+class StoredConversation:
     """An answer and what led to it.
 
     Attributes:
@@ -288,7 +288,7 @@ class Conversation:
         return orjson.dumps({"turns": turns, "body": base64.b64encode(self.body).decode()})
 
     @classmethod
-    def of_bytes(cls, kept: bytes) -> Conversation:
+    def of_bytes(cls, kept: bytes) -> StoredConversation:
         """What :meth:`to_bytes` gave."""
         read: dict[str, Any] = orjson.loads(kept)
         turns = tuple(
@@ -413,7 +413,9 @@ class Conversations:
         """Return whether an answer is kept if its request has this *store*."""
         return store is not False
 
-    async def keep(self, owner: str | None, id: str, conversation: Conversation, store: bool | None) -> None:
+    async def keep(
+        self, owner: str | None, id: str, conversation: StoredConversation, store: bool | None
+    ) -> None:
         """Keep *conversation*, whose answer is called *id*, if :meth:`keeps` says so for *store*.
 
         Raises:
@@ -443,14 +445,14 @@ class Conversations:
             )
         return earlier.turns
 
-    async def find(self, owner: str | None, id: str) -> Conversation | None:
+    async def find(self, owner: str | None, id: str) -> StoredConversation | None:
         """The one called *id* of *owner*, or ``None`` where it has none.
 
         Raises:
             StoreError: nobody can tell now.
         """
         stored = await self._documents.get(name_of(owner, id))
-        return None if stored is None else Conversation.of_bytes(stored)
+        return None if stored is None else StoredConversation.of_bytes(stored)
 
     async def forget(self, owner: str | None, id: str) -> bool:
         """Keep it no longer; whether it was.
@@ -522,7 +524,7 @@ class StoredResponses:
         has_more = begin + len(page) < len(items)
         return _json({"object": "list", "data": page, **ends, "has_more": has_more})
 
-    async def _find(self, request: Request) -> Conversation:
+    async def _find(self, request: Request) -> StoredConversation:
         caller, id = self._gateway.caller(request), request.path_params["id"]
         try:
             result = await self._gateway.conversations.find(caller.name, id)
@@ -533,7 +535,7 @@ class StoredResponses:
         return result
 
 
-def _items(conversation: Conversation, id: str) -> list[dict[str, Any]]:
+def _items(conversation: StoredConversation, id: str) -> list[dict[str, Any]]:
     """Return the conversation before the response as items of Responses, each with an id."""
     requested = ChatRequest(conversation.turns[:-1], model="-")
     raw = build_http_request(requested, "openai_responses", on_unsupported="drop").body["input"]
@@ -794,7 +796,7 @@ class Gateway:
             if self.metrics is not None:
                 self.metrics.running.dec()
 
-    def route(self, caller: Caller, model: str | None) -> Route:
+    def route(self, caller: Caller, model: str | None) -> ModelRoute:
         """Return the route for requests of *caller* for *model*.
 
         Raises:

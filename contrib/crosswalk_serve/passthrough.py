@@ -46,7 +46,7 @@ from crosswalk_serve.requests import (
     read_payload,
     read_request,
 )
-from crosswalk_serve.routing import Caller, Reservation, Route, prompt_tokens
+from crosswalk_serve.routing import Caller, ModelRoute, Reservation, prompt_tokens
 
 # ---------------------------------------------------------------------- auxiliary requests
 # Requests to a server besides chat: to count tokens, to load a model, to embed texts.
@@ -146,7 +146,7 @@ _ABOUT = ("keep_alive", "options")
 """The other fields of such a request: how long to keep the model, and with which context to load it."""
 
 
-async def load(route: Route, incoming: Incoming, name: str) -> bytes:
+async def load(route: ModelRoute, incoming: Incoming, name: str) -> bytes:
     """Return the answer to *incoming*, whose :attr:`Wants.load` is set, for a client that calls the model *name*.
 
     The request goes to the Ollama servers that may be asked first for the model. Other servers have no such request, and
@@ -220,7 +220,7 @@ class TokenCounts:
         return Response(orjson.dumps({name: tokens}), headers=headers, media_type="application/json")
 
 
-async def _counted(route: Route, incoming: Incoming) -> int | None:
+async def _counted(route: ModelRoute, incoming: Incoming) -> int | None:
     """Return the server's count, or ``None`` if it does not count.
 
     Raises:
@@ -336,7 +336,7 @@ class _Exchange:
         self._path = request.url.path
         self._began = perf_counter()
         self._caller = Caller(None, None)
-        self._route: Route | None = None
+        self._route: ModelRoute | None = None
         self._reserved: Reservation | None = None
         self._dropped: list[str] = []
         self.id = str(uuid4())

@@ -36,7 +36,7 @@ from crosswalk.service import Dropped, Turn
 from crosswalk.service.auxiliary_requests import estimated_tokens
 from crosswalk.types import dump_json, load_json
 from crosswalk.wire.fields import FieldError, Fields
-from crosswalk_serve.config import Config, Limits
+from crosswalk_serve.config import Config, GatewayLimits
 from crosswalk_serve.http import BadRequestError, Refusal
 from crosswalk_serve.routing import Caller
 
@@ -78,7 +78,7 @@ def check_head(headers: Mapping[str, str], types: Container[str] = _JSON, *, tak
         raise _wrong("the body must be JSON in UTF-8 (content-type: application/json)", status=415)
 
 
-async def read_body(request: Request, limits: Limits) -> bytes:
+async def read_body(request: Request, limits: GatewayLimits) -> bytes:
     """The body of *request*.
 
     Raises:
@@ -111,7 +111,7 @@ async def read_body(request: Request, limits: Limits) -> bytes:
     return b"".join(pieces)
 
 
-def _too_long(limits: Limits) -> Refusal:
+def _too_long(limits: GatewayLimits) -> Refusal:
     return Refusal(
         ErrorKind.INVALID_REQUEST,
         f"the body is longer than {limits.body_bytes} bytes",
@@ -259,7 +259,7 @@ class Payload:
         return 0 if self.fields is None else estimated_tokens(self.fields)
 
 
-async def read_payload(request: Request, limits: Limits) -> Payload:
+async def read_payload(request: Request, limits: GatewayLimits) -> Payload:
     """Read the body of *request*: JSON, a form, or none. The query may name the model of a body without one.
 
     Raises:

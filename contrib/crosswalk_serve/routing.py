@@ -321,7 +321,7 @@ _NOT_DEFAULTS = ("messages", "model", "stream", "provider", "provider_options")
 
 
 @attrs.frozen(eq=False)
-class Route:
+class ModelRoute:
     """The route of requests for a model.
 
     Attributes:
@@ -344,7 +344,7 @@ class Route:
     defaults: Mapping[str, Any]
     options: Mapping[str, Mapping[str, Any]]
     passes_name: bool
-    native: Mapping[WireForm, Route] = attrs.field(factory=dict)
+    native: Mapping[WireForm, ModelRoute] = attrs.field(factory=dict)
 
     @property
     def is_mixed(self) -> bool:
@@ -364,7 +364,7 @@ class Route:
         }
         return sha256(servers.pop().encode()).hexdigest()[:32] if len(servers) == 1 else None
 
-    def for_form(self, form: WireForm) -> Route:
+    def for_form(self, form: WireForm) -> ModelRoute:
         """Return the route for clients of *form*."""
         return self.native.get(form, self)
 
@@ -446,7 +446,7 @@ class Router:
         self._observers = tuple(observers)
         self._options = options
         self._services: dict[Any, LLMService] = {}
-        self._routes: dict[str, Route] = {}
+        self._routes: dict[str, ModelRoute] = {}
         self._names: dict[str, str] = {}
         for name, model in config.models.items():
             self._routes[name] = self._route(name, model, config)
@@ -458,7 +458,7 @@ class Router:
         """Return the names that clients may use, including aliases and patterns."""
         return tuple(self._names)
 
-    def find(self, name: str) -> Route | None:
+    def find(self, name: str) -> ModelRoute | None:
         """Return the route for the model *name*, or ``None`` if the file has no such model."""
         result = self._names.get(name)
         if result is None:
@@ -472,7 +472,7 @@ class Router:
             for service in self._services.values():
                 stack.push_async_callback(service.aclose)
 
-    def _route(self, name: str, model: Model, config: Config) -> Route:
+    def _route(self, name: str, model: Model, config: Config) -> ModelRoute:
         passes_name = name.endswith("*") and all(target.model is None for target in model.endpoints)
         try:
             ChatRequest("-", **_defaults(model))
@@ -489,7 +489,9 @@ class Router:
         except (ConfigurationError, ResponseValidationError, UnknownProviderError) as error:
             raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
         options = {target.provider: target.options for target in model.endpoints if target.options}
-        route = Route(name, model, tuple(first), services, orders, dict(model.defaults), options, passes_name)
+        route = ModelRoute(
+            name, model, tuple(first), services, orders, dict(model.defaults), options, passes_name
+        )
         native = {}
         for form in () if route.is_mixed else WireForm:
             endpoints = tuple(target.in_format(form) for target in model.endpoints)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import orjson
 
 from crosswalk.cli.arguments import layout_from
-from crosswalk.cli.inputs import Answer, Fault, Item, Source, items
+from crosswalk.cli.inputs import InputFault, InputItem, InputSource, RecordedAnswer, items
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import FAILED, OK, USAGE, WorkerError
 from crosswalk.config import Settings, apply_settings
@@ -65,7 +65,9 @@ class Provider:
         return as_guessed(response)
 
 
-def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> DeltaStream:
+def deltas_of(
+    answer: RecordedAnswer, arguments: argparse.Namespace, *, keep_raw: bool = False
+) -> DeltaStream:
     """The deltas of *answer*. If the provider sent no id, one is made from the bytes.
 
     Args:
@@ -85,7 +87,9 @@ def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool =
     return _deltas(answer, arguments, keep_raw)[0]
 
 
-def _deltas(answer: Answer, arguments: argparse.Namespace, keep_raw: bool) -> tuple[DeltaStream, Provider]:
+def _deltas(
+    answer: RecordedAnswer, arguments: argparse.Namespace, keep_raw: bool
+) -> tuple[DeltaStream, Provider]:
     chunks = answer.chunks
     if (arguments.provider or answer.provider) is None:
         # Detection may need the whole answer. A live stream is mapped as it arrives only with --provider.
@@ -100,7 +104,9 @@ def _deltas(answer: Answer, arguments: argparse.Namespace, keep_raw: bool) -> tu
     return normalize_stream(chunks, provider.name, keep_raw=keep_raw, **options), provider
 
 
-def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> ChatResponse:
+def response_of(
+    answer: RecordedAnswer, arguments: argparse.Namespace, *, keep_raw: bool = False
+) -> ChatResponse:
     """The response of *answer*, with the arguments of :func:`deltas_of`. A record of a log is read in one piece.
 
     A record without an answer gives a response with the facts that its log states.
@@ -143,7 +149,7 @@ def _stored(body: bytes) -> ChatResponse | None:
     return from_json(body, ChatResponse)
 
 
-def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[bytes]) -> Provider:
+def _provider(answer: RecordedAnswer, arguments: argparse.Namespace, chunks: Iterable[bytes]) -> Provider:
     known: str | None = arguments.provider or answer.provider
     if known is not None:
         return Provider(known, is_guess=answer.is_guess and arguments.provider is None)
@@ -158,7 +164,9 @@ def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[by
         raise DetectionError(f"{error}; {hint}") from None
 
 
-def _options(answer: Answer, arguments: argparse.Namespace, make_id: Callable[[], str]) -> dict[str, Any]:
+def _options(
+    answer: RecordedAnswer, arguments: argparse.Namespace, make_id: Callable[[], str]
+) -> dict[str, Any]:
     return {
         "status": arguments.status or answer.status or 200,
         "unknown": arguments.unknown,
@@ -298,19 +306,19 @@ def guessed(counts: Counter[str]) -> str:
     return f"{counted(counts.total(), 'answer')} of several possible providers: {several}; --provider names another"
 
 
-Work: TypeAlias = Callable[[Item, Answer | Fault], Iterable[Any]]
+Work: TypeAlias = Callable[[InputItem, RecordedAnswer | InputFault], Iterable[Any]]
 """The function that processes an answer. Its results must be small, since they go from one process to another."""
 
 
-def failed(answer: Answer | Fault, error: CrosswalkError | None = None) -> Failed:
+def failed(answer: RecordedAnswer | InputFault, error: CrosswalkError | None = None) -> Failed:
     """The failure of an *answer* that cannot be read, or of one whose mapping raised *error*."""
-    if isinstance(answer, Fault) or error is None:
+    if isinstance(answer, InputFault) or error is None:
         return Failed(answer.place, getattr(answer, "cause", ""))
     location = f"{answer.place} ({answer.id})" if answer.id else answer.place
     return Failed(location, f"{type(error).__name__}: {error}", type(error).__name__)
 
 
-class Tally:
+class MappingTally:
     """Counts successes and failures, reports each failure, and writes a total if there were many."""
 
     def __init__(self, progress: Progress, did: str) -> None:
@@ -341,7 +349,7 @@ class Tally:
         """Count *guess*."""
         self._guesses[guess.provider] += 1
 
-    def report(self, failure: Failed, item: Item | None = None) -> None:
+    def report(self, failure: Failed, item: InputItem | None = None) -> None:
         """Count and report *failure*; *item* is the input that was tried, ``None`` if there was none."""
         self._kinds[failure.kind] += 1
         if failure.kind == _UNREADABLE and item is not None and item.line is None:
@@ -358,15 +366,15 @@ class Tally:
             self._progress.say(f"{done:,} {self._did}, {self.failed:,} failed: {kinds}")
 
 
-def total_size(sources: Iterable[Source]) -> int | None:
+def total_size(sources: Iterable[InputSource]) -> int | None:
     """The size of *sources* in bytes, or ``None`` if it is unknown."""
     sizes = [source.size for source in sources]
     return None if None in sizes else sum(filter(None, sizes))
 
 
 def worked(
-    sources: Sequence[Source], arguments: argparse.Namespace, work: Work
-) -> Iterator[tuple[Item, Iterable[Any]]]:
+    sources: Sequence[InputSource], arguments: argparse.Namespace, work: Work
+) -> Iterator[tuple[InputItem, Iterable[Any]]]:
     """Apply *work* to every answer of *sources*, in order.
 
     Args:
@@ -382,7 +390,7 @@ def worked(
             yield item, work(item, item.answer(layout))
         return
     with pool(arguments.jobs, arguments.settings) as executor:
-        pending: deque[tuple[list[Item], Future[list[list[Any]]]]] = deque()
+        pending: deque[tuple[list[InputItem], Future[list[list[Any]]]]] = deque()
         for batch in _batches(every):
             pending.append((batch, executor.submit(_perform, work, layout, batch)))
             if len(pending) > 2 * arguments.jobs:
@@ -391,16 +399,16 @@ def worked(
             yield from _done(*one)
 
 
-def _done(batch: list[Item], future: Future[list[list[Any]]]) -> Iterator[tuple[Item, list[Any]]]:
+def _done(batch: list[InputItem], future: Future[list[list[Any]]]) -> Iterator[tuple[InputItem, list[Any]]]:
     yield from zip(batch, future.result(), strict=True)
 
 
-def _perform(work: Work, layout: Layout | None, batch: list[Item]) -> list[list[Any]]:
+def _perform(work: Work, layout: Layout | None, batch: list[InputItem]) -> list[list[Any]]:
     return [list(work(item, item.answer(layout))) for item in batch]
 
 
-def _batches(every: Iterable[Item]) -> Iterator[list[Item]]:
-    batch: list[Item] = []
+def _batches(every: Iterable[InputItem]) -> Iterator[list[InputItem]]:
+    batch: list[InputItem] = []
     size = 0
     for item in every:
         batch.append(item)

@@ -19,10 +19,10 @@ from crosswalk.cli.crosswalks import (
     LEGEND,
     NOTE,
     STATES,
+    CellPiece,
     Crosswalk,
-    Line,
     Matrix,
-    Piece,
+    MatrixLine,
     Row,
     Section,
     Shape,
@@ -154,7 +154,7 @@ def _group(path: Shape) -> str:
     return _KEPT if path[:2] == EXTENSIONS else _GROUPS.get(path[0], _OF_THE_ANSWER)
 
 
-def _line(number: int, line: Line, crosswalks: Any) -> str:
+def _line(number: int, line: MatrixLine, crosswalks: Any) -> str:
     name = shown(line.path[2:] if line.path[:2] == EXTENSIONS else line.path)
     saying = sum(state is not State.ABSENT for state in line.states)
     cells = "".join(
@@ -205,7 +205,7 @@ def _row(row: Row, section: Section, heads: list[str], lines: str) -> str:
     )
 
 
-def _piece(piece: Piece) -> str:
+def _piece(piece: CellPiece) -> str:
     label = f"{piece.label}: " if piece.label else ""
     return label + (f"<code>{_breakable(piece.text)}</code>" if piece.is_path else _html(piece.text))
 

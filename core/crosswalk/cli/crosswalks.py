@@ -318,7 +318,7 @@ NOTE: Final = (
 
 
 @attrs.frozen
-class Piece:
+class CellPiece:
     """A piece of a cell.
 
     Attributes:
@@ -364,8 +364,8 @@ def _order_of_telling(effect: tuple[Shape, How]) -> tuple[int, bool, int, Shape]
     return list(How).index(how), "segments" in path, len(path), path
 
 
-def _paths(effects: list[tuple[Shape, How]]) -> list[Piece]:
-    return [Piece(shown(path), is_path=True) for path in dict.fromkeys(path for path, _ in effects)]
+def _paths(effects: list[tuple[Shape, How]]) -> list[CellPiece]:
+    return [CellPiece(shown(path), is_path=True) for path in dict.fromkeys(path for path, _ in effects)]
 
 
 def headings(section: Section) -> list[str]:
@@ -374,7 +374,7 @@ def headings(section: Section) -> list[str]:
     return ["wire", "type", *middle, "how"]
 
 
-def pieces(row: Row, section: Section) -> list[list[Piece]]:
+def pieces(row: Row, section: Section) -> list[list[CellPiece]]:
     """The cells of *row*, one for each heading."""
     response, delta = told(row.response), told(row.delta)
     canonical = [_paths(response), _paths(delta)] if section.is_stream else [_paths(response)]
@@ -385,12 +385,12 @@ def pieces(row: Row, section: Section) -> list[list[Piece]]:
     is_switch = not response or How.DECIDES in how
     refused = row.refused if is_switch and row.types != {"null"} else ()
     raw = [
-        *map(Piece, how),
-        *(Piece(path, is_path=True, label=ELSEWHERE) for path in sorted(map(shown, elsewhere))),
-        *(Piece(error, label=REFUSED) for error in sorted(refused)),
-        *([Piece(LOST)] if row.is_lost and LOST not in how else []),
+        *map(CellPiece, how),
+        *(CellPiece(path, is_path=True, label=ELSEWHERE) for path in sorted(map(shown, elsewhere))),
+        *(CellPiece(error, label=REFUSED) for error in sorted(refused)),
+        *([CellPiece(LOST)] if row.is_lost and LOST not in how else []),
     ]
-    wire, types = [Piece(shown(row.path), is_path=True)], [Piece(kind) for kind in sorted(row.types)]
+    wire, types = [CellPiece(shown(row.path), is_path=True)], [CellPiece(kind) for kind in sorted(row.types)]
     return [wire, types, *canonical, raw]
 
 
@@ -444,7 +444,7 @@ class Crosswalk:
 
 
 @attrs.frozen
-class Line:
+class MatrixLine:
     """One line of the matrix.
 
     Attributes:
@@ -491,7 +491,7 @@ class Matrix:
                 self._add(number, row, dict.fromkeys(paths & worked_out, State.DERIVED))
             for path in worked_out:
                 self._states[path][number] = State.DERIVED
-        self.lines = [Line(path, self._states[path]) for path in sorted(self._states, key=_place)]
+        self.lines = [MatrixLine(path, self._states[path]) for path in sorted(self._states, key=_place)]
 
     def fields_of(self, row: Row) -> set[Shape]:
         """The lines that *row*, one of the crosswalks', is about."""
@@ -603,7 +603,7 @@ def markdown_page(title: str, command: str, sections: list[Section]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown_piece(piece: Piece) -> str:
+def _markdown_piece(piece: CellPiece) -> str:
     label = f"{piece.label}: " if piece.label else ""
     if not piece.is_path or "`" in piece.text:
         return label + _markdown(piece.text)

@@ -13,8 +13,15 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.cli.answers import Failed, Tally, failed, total_size, worked
-from crosswalk.cli.inputs import Answer, Fault, Item, Source, find_sources, records_of
+from crosswalk.cli.answers import Failed, MappingTally, failed, total_size, worked
+from crosswalk.cli.inputs import (
+    InputFault,
+    InputItem,
+    InputSource,
+    RecordedAnswer,
+    find_sources,
+    records_of,
+)
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.stored import (
     Comparison,
@@ -34,7 +41,7 @@ from crosswalk.codec import Difference
 from crosswalk.drafts import written
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.changes import Kind, shown
+from crosswalk.testing.changes import ChangeKind, shown
 from crosswalk.text import counted
 from crosswalk.types.json import load_json
 
@@ -58,7 +65,7 @@ small { display: block; }
 """
 
 
-def write_page(path: str, counts: Mapping[str, int], kinds: Sequence[Kind]) -> None:
+def write_page(path: str, counts: Mapping[str, int], kinds: Sequence[ChangeKind]) -> None:
     """Write the page to the file *path*, replacing an earlier one.
 
     Raises:
@@ -71,7 +78,7 @@ def write_page(path: str, counts: Mapping[str, int], kinds: Sequence[Kind]) -> N
         raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None
 
 
-def diff_page(counts: Mapping[str, int], kinds: Sequence[Kind]) -> str:
+def diff_page(counts: Mapping[str, int], kinds: Sequence[ChangeKind]) -> str:
     """The page.
 
     Args:
@@ -97,7 +104,7 @@ def diff_page(counts: Mapping[str, int], kinds: Sequence[Kind]) -> str:
 """
 
 
-def _row(kind: Kind) -> str:
+def _row(kind: ChangeKind) -> str:
     another = "another " if kind.before == kind.after else ""
     change = f"<del>{_text(kind.before)}</del> → <ins>{_text(another + kind.after)}</ins>"
     accepted = "<small>accepted</small>" if kind.is_accepted else ""
@@ -162,7 +169,7 @@ def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison:
     sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=stored)
     sources = [_with_stored(source, stored) for source in sources]
     with Progress("comparing", total_size(sources)) as progress:
-        tally = Tally(progress, "compared")
+        tally = MappingTally(progress, "compared")
         for fault in faults:
             tally.report(failed(fault))
         for item, result in worked(sources, arguments, partial(_compared, arguments, stored)):
@@ -178,10 +185,10 @@ def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison:
     return tally.failed
 
 
-def _with_stored(source: Source, stored: Path | None) -> Source:
+def _with_stored(source: InputSource, stored: Path | None) -> InputSource:
     """*source*, or the log that was made of it and has the stored answers."""
     if stored is not None and source.records and (file := stored / stored_path(source)).is_file():
-        return Source(str(file), source.records)
+        return InputSource(str(file), source.records)
     return source
 
 
@@ -190,10 +197,10 @@ class _Unstored(Exception):
 
 
 def _compared(
-    arguments: argparse.Namespace, stored: Path | None, item: Item, answer: Answer | Fault
+    arguments: argparse.Namespace, stored: Path | None, item: InputItem, answer: RecordedAnswer | InputFault
 ) -> Iterator[tuple[str, str, list[Difference]] | Failed]:
     """The place of *answer*, its provider and its differences from the stored form; or why it cannot be compared."""
-    if isinstance(answer, Fault):
+    if isinstance(answer, InputFault):
         yield failed(answer)
         return
     location = f"{answer.place} ({answer.id})" if answer.id else answer.place
@@ -252,7 +259,7 @@ def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_co
     )
 
 
-def _before(answer: Answer, file: Path | None) -> Outcome:
+def _before(answer: RecordedAnswer, file: Path | None) -> Outcome:
     """The stored form of *answer*: in its record, or in *file*.
 
     Raises:

@@ -25,7 +25,7 @@ _RECORDS: Final = ".jsonl"
 _CHUNK: Final = MIB
 
 
-class Source:
+class InputSource:
     """A file or standard input.
 
     Attributes:
@@ -62,7 +62,7 @@ class Source:
             return None
 
 
-class Answer:
+class RecordedAnswer:
     """One recorded answer.
 
     Attributes:
@@ -105,7 +105,7 @@ class Answer:
         self.is_guess = is_guess
 
 
-class Fault:
+class InputFault:
     """Input that is not an answer.
 
     Attributes:
@@ -143,7 +143,7 @@ def records_of(arguments: argparse.Namespace) -> bool | None:
 
 def find_sources(
     paths: Iterable[str], *, records: bool | None, without: Path | None = None
-) -> tuple[list[Source], list[Fault]]:
+) -> tuple[list[InputSource], list[InputFault]]:
     """The sources that *paths* name, and a fault for each folder that has none or cannot be read.
 
     Args:
@@ -154,26 +154,26 @@ def find_sources(
     Raises:
         UsageError: a path does not exist.
     """
-    sources: list[Source] = []
-    faults: list[Fault] = []
+    sources: list[InputSource] = []
+    faults: list[InputFault] = []
     for text in list(paths) or [_STDIN]:
         if text == _STDIN:
-            sources.append(Source(None, records is True))
+            sources.append(InputSource(None, records is True))
         elif os.path.isdir(text):
             from pathlib import Path
 
-            closed: list[Fault] = []
+            closed: list[InputFault] = []
             left_out = None if without is None else os.path.realpath(without)
             inside = list(_search(Path(text), records, left_out, closed))
             sources += inside
-            faults += closed if inside or closed else [Fault(text, "no captures in it")]
+            faults += closed if inside or closed else [InputFault(text, "no captures in it")]
         else:
             try:
                 os.stat(text)
             except (FileNotFoundError, NotADirectoryError, ValueError):
                 raise UsageError(f"no such file: {text}") from None
             except OSError as error:
-                faults.append(Fault(text, _cause(error)))
+                faults.append(InputFault(text, _cause(error)))
             else:
                 if not text.endswith(STATEMENT):  # a shell's pattern names it with its capture
                     sources.append(_source(text, records))
@@ -196,7 +196,9 @@ def find_captures(paths: Iterable[str]) -> list[Path]:
     return [source.path for source in sources if source.path is not None and source.path.suffix != _RECORDS]
 
 
-def _search(root: Path, records: bool | None, without: str | None, closed: list[Fault]) -> Iterator[Source]:
+def _search(
+    root: Path, records: bool | None, without: str | None, closed: list[InputFault]
+) -> Iterator[InputSource]:
     """The sources in *root* and in every folder below it that is not hidden, in order, except those in *without*.
 
     A fault for each folder that cannot be read is added to *closed*.
@@ -209,7 +211,7 @@ def _search(root: Path, records: bool | None, without: str | None, closed: list[
         try:
             files, inside = _files(folder), sorted(folder.iterdir(), reverse=True)
         except OSError as error:
-            closed.append(Fault(str(error.filename or folder), _cause(error)))
+            closed.append(InputFault(str(error.filename or folder), _cause(error)))
             continue
         yield from (_source(str(file), records, root) for file in files)
         folders += (
@@ -226,11 +228,11 @@ def _files(folder: Path) -> list[Path]:
     return sorted([*capture_files(folder), *lines])
 
 
-def _source(file: str, records: bool | None, root: Path | None = None) -> Source:
-    return Source(file, os.path.splitext(file)[1] == _RECORDS if records is None else records, root)
+def _source(file: str, records: bool | None, root: Path | None = None) -> InputSource:
+    return InputSource(file, os.path.splitext(file)[1] == _RECORDS if records is None else records, root)
 
 
-class Item:
+class InputItem:
     """The input of one answer, small enough to be sent to another process.
 
     Attributes:
@@ -241,7 +243,7 @@ class Item:
 
     __slots__ = ("fault", "line", "source")
 
-    def __init__(self, source: Source, line: Line | None = None, *, fault: str | None = None) -> None:
+    def __init__(self, source: InputSource, line: Line | None = None, *, fault: str | None = None) -> None:
         self.source = source
         self.line = line
         self.fault = fault
@@ -251,48 +253,48 @@ class Item:
         """Its approximate size in bytes."""
         return (self.source.size or 0) if self.line is None else self.line.size
 
-    def answer(self, layout: Layout | None) -> Answer | Fault:
+    def answer(self, layout: Layout | None) -> RecordedAnswer | InputFault:
         """The answer, or why there is none. *layout* is that of a log's lines; ``None`` detects it."""
         name = self.source.name
         try:
             if self.fault is not None:
-                return Fault(name, self.fault)
+                return InputFault(name, self.fault)
             if self.line is not None:
                 return _answer_of(self.line, name, layout)
             if self.source.file is None:
-                return Answer(name, _stdin_chunks())
+                return RecordedAnswer(name, _stdin_chunks())
             body, known = read_recorded(self.source.file)
         except OSError as error:
-            return Fault(name, _cause(error))
+            return InputFault(name, _cause(error))
         except ConfigurationError as error:
-            return Fault(name, str(error))
-        return Answer(name, [body], known["status"], size=len(body), server=known["server"])
+            return InputFault(name, str(error))
+        return RecordedAnswer(name, [body], known["status"], size=len(body), server=known["server"])
 
 
-def items(source: Source) -> Iterator[Item]:
+def items(source: InputSource) -> Iterator[InputItem]:
     """The inputs of *source*, one at a time, so that memory stays flat."""
     if not source.records:
-        yield Item(source)
+        yield InputItem(source)
         return
     from crosswalk.records import record_lines
 
     try:
         if source.file is None:
-            yield from (Item(source, line) for line in record_lines(sys.stdin.buffer))
+            yield from (InputItem(source, line) for line in record_lines(sys.stdin.buffer))
         else:
             with open(source.file, "rb") as file:
-                yield from (Item(source, line) for line in record_lines(file))
+                yield from (InputItem(source, line) for line in record_lines(file))
     except OSError as error:
-        yield Item(source, fault=_cause(error))
+        yield InputItem(source, fault=_cause(error))
 
 
-def _answer_of(line: Line, name: str, layout: Layout | None) -> Answer | Fault:
+def _answer_of(line: Line, name: str, layout: Layout | None) -> RecordedAnswer | InputFault:
     from crosswalk.records import BadRecord
 
     record, location = line.read(layout), f"{name}:{line.number}"
     if isinstance(record, BadRecord):
-        return Fault(location, record.cause, record.size, record.line, record.exchange)
-    return Answer(
+        return InputFault(location, record.cause, record.size, record.line, record.exchange)
+    return RecordedAnswer(
         location,
         [record.body],
         record.status,

@@ -39,7 +39,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 @attrs.define(kw_only=True)
-class Exchange(Recording):
+class LiveExchange(Recording):
     """An exchange that a user waits for.
 
     Attributes:
@@ -105,7 +105,7 @@ class Folder:
         """The case's name for a stream or a whole answer."""
         return f"{self.name}_stream" if is_stream else self.name
 
-    def store(self, exchange: Exchange, *, provider: str, is_pair: bool) -> Path:
+    def store(self, exchange: LiveExchange, *, provider: str, is_pair: bool) -> Path:
         """Write *exchange* and a draft of the statement about it; return the file with the answer.
 
         Args:
@@ -153,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("which provider? say --provider: a capture belongs to one")
     route = resolve(endpoint, registry.mapper(endpoint.provider))
     turns = turns_of(arguments)
-    exchanges: list[Exchange] = []
+    exchanges: list[LiveExchange] = []
     status = OK
     for stream in arguments.forms:
         exchange = _ask(arguments, route, turns, stream=stream)
@@ -187,7 +187,7 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, stream: bool) -> Exchange:
+def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, stream: bool) -> LiveExchange:
     """One exchange, as far as it arrives."""
     request = request_of(arguments, turns, stream=stream)
     exchange = _built(request, route, arguments)
@@ -203,7 +203,7 @@ def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, 
     return exchange
 
 
-def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) -> Exchange:
+def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) -> LiveExchange:
     requested = attrs.evolve(request, model=route.endpoint.model)
     try:
         built, content = build(requested, route.mapper, arguments.unsupported)
@@ -211,12 +211,12 @@ def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) ->
         raise UsageError(str(error)) from None
     for dropped in built.dropped:
         say(f"left out: {dropped.option} ({dropped.reason})")
-    return Exchange(
+    return LiveExchange(
         is_stream=request.stream, method=built.method, path=built.path, headers=built.headers, request=content
     )
 
 
-async def _receive(exchange: Exchange, route: Route, seconds: float) -> None:
+async def _receive(exchange: LiveExchange, route: Route, seconds: float) -> None:
     """Send the request and keep the answer. A failure is reported, and the exchange is then incomplete.
 
     *seconds* limit the whole exchange, so that a server that drips headers or asks to wait gets no more time.
@@ -264,13 +264,13 @@ def _client() -> httpx2.AsyncClient:
         ) from None
 
 
-def _status_of(exchange: Exchange) -> int:
+def _status_of(exchange: LiveExchange) -> int:
     if exchange.is_interrupted:
         return INTERRUPTED
     return OK if exchange.is_complete else FAILED
 
 
-def _mapped(exchange: Exchange, mapper: Mapper, unknown: str) -> ChatResponse | CrosswalkError:
+def _mapped(exchange: LiveExchange, mapper: Mapper, unknown: str) -> ChatResponse | CrosswalkError:
     """The result of mapping the capture, or the reason why it cannot be mapped. It is recorded in either case."""
     status = exchange.status or 200
     deltas = normalize_stream(

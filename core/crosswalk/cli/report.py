@@ -15,8 +15,24 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.cli.answers import Failed, Guess, Tally, failed, guesses, response_of, total_size, worked
-from crosswalk.cli.inputs import Answer, Fault, Item, Source, find_sources, records_of
+from crosswalk.cli.answers import (
+    Failed,
+    Guess,
+    MappingTally,
+    failed,
+    guesses,
+    response_of,
+    total_size,
+    worked,
+)
+from crosswalk.cli.inputs import (
+    InputFault,
+    InputItem,
+    InputSource,
+    RecordedAnswer,
+    find_sources,
+    records_of,
+)
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.report_rows import Group, ReportRow, groups_of, row_of
 from crosswalk.cli.samples import SAMPLE_LOG
@@ -98,7 +114,7 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
     sources, faults = find_sources(raw, records=True if records is None and not raw else records)
     sources = _logs_of(sources)
     with Progress("reading", total_size(sources)) as progress:
-        tally = Tally(progress, "mapped")
+        tally = MappingTally(progress, "mapped")
         for fault in faults:
             tally.report(failed(fault))
         for item, result in worked(sources, arguments, partial(_counted, arguments)):
@@ -123,7 +139,7 @@ def _once(rows: list[ReportRow]) -> list[ReportRow]:
     return results
 
 
-def _logs_of(sources: list[Source]) -> list[Source]:
+def _logs_of(sources: list[InputSource]) -> list[InputSource]:
     """*sources* without the other files of a folder with logs, such as the outputs of tools beside session files."""
     folders = {source.root for source in sources if source.records}
     logs = [
@@ -135,10 +151,10 @@ def _logs_of(sources: list[Source]) -> list[Source]:
 
 
 def _counted(
-    arguments: argparse.Namespace, _: Item, answer: Answer | Fault
+    arguments: argparse.Namespace, _: InputItem, answer: RecordedAnswer | InputFault
 ) -> Iterator[ReportRow | Failed | Guess]:
     """The row of one answer. If it cannot be read, the row has the known facts and the error."""
-    if isinstance(answer, Fault):
+    if isinstance(answer, InputFault):
         facts = answer.exchange
         known = {} if facts is None else _known(facts)
         yield attrs.evolve(_stated(facts, known), error="unreadable", is_unread=True)

@@ -12,8 +12,24 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 import attrs
 import orjson
 
-from crosswalk.cli.answers import Failed, Guess, Tally, failed, guesses, response_of, total_size, worked
-from crosswalk.cli.inputs import Answer, Fault, Item, Source, find_sources, records_of
+from crosswalk.cli.answers import (
+    Failed,
+    Guess,
+    MappingTally,
+    failed,
+    guesses,
+    response_of,
+    total_size,
+    worked,
+)
+from crosswalk.cli.inputs import (
+    InputFault,
+    InputItem,
+    InputSource,
+    RecordedAnswer,
+    find_sources,
+    records_of,
+)
 from crosswalk.cli.parser import InstalledCommand
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.report_rows import ReportRow
@@ -22,7 +38,7 @@ from crosswalk.codec import ABSENT, Difference, differences, from_json, to_json
 from crosswalk.drafts import written
 from crosswalk.errors import CanonicalJSONError, CrosswalkError, MappingError
 from crosswalk.plugin.installed import installed_points
-from crosswalk.testing.changes import ERROR, Kind, Summary, accepted_lines
+from crosswalk.testing.changes import ERROR, ChangeKind, ChangeSummary, accepted_lines
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.response import ChatResponse
@@ -55,7 +71,7 @@ class Failure:
 Outcome: TypeAlias = ChatResponse | Failure
 
 
-def outcome_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> Outcome:
+def outcome_of(answer: RecordedAnswer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> Outcome:
     """The result of mapping *answer*; arguments as for :func:`crosswalk.cli.answers.deltas_of`.
 
     A response that cannot be written as JSON is a failure, too.
@@ -78,7 +94,7 @@ def _if_writable(partial: ChatResponse | None) -> ChatResponse | None:
         return None
 
 
-def stored_path(source: Source) -> Path:
+def stored_path(source: InputSource) -> Path:
     """The path of the stored form of *source* inside the output folder; for a capture, ``CASE.json``."""
     if source.path is None:
         return Path(source.name)
@@ -141,7 +157,7 @@ def store_all(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror or type(error).__name__}") from None
     with Progress("storing", total_size(sources)) as progress:
-        tally = Tally(progress, "stored")
+        tally = MappingTally(progress, "stored")
         for fault in faults:
             tally.report(failed(fault))
         files = dict(_files(sources, folder, tally))
@@ -154,7 +170,9 @@ def store_all(arguments: argparse.Namespace) -> int:
     return tally.status
 
 
-def _files(sources: list[Source], folder: Path, tally: Tally) -> Iterator[tuple[Source, Path]]:
+def _files(
+    sources: list[InputSource], folder: Path, tally: MappingTally
+) -> Iterator[tuple[InputSource, Path]]:
     """Each source with its output file. No input and no other output is ever overwritten."""
     taken = {source.path.resolve() for source in sources if source.path is not None}
     for source in sources:
@@ -167,7 +185,7 @@ def _files(sources: list[Source], folder: Path, tally: Tally) -> Iterator[tuple[
 
 
 def _pieces(
-    found: Iterable[tuple[Item, Iterable[bytes | Failed | Guess | None]]], tally: Tally
+    found: Iterable[tuple[InputItem, Iterable[bytes | Failed | Guess | None]]], tally: MappingTally
 ) -> Iterator[bytes | None]:
     """The pieces to write, ``None`` if there is no answer; failures are reported."""
     for item, pieces in found:
@@ -196,10 +214,10 @@ def _store(file: Path, pieces: Iterator[bytes | None]) -> None:
 
 
 def _stored(
-    arguments: argparse.Namespace, item: Item, answer: Answer | Fault
+    arguments: argparse.Namespace, item: InputItem, answer: RecordedAnswer | InputFault
 ) -> Iterator[bytes | Failed | Guess | None]:
     """The stored form of *answer*, as a log's line or a document, and the failure if there is one."""
-    if isinstance(answer, Fault):
+    if isinstance(answer, InputFault):
         yield failed(answer)
         if item.source.records:
             yield answer.line + b"\n" if answer.line else b""
@@ -250,7 +268,7 @@ class Comparison:
     """
 
     def __init__(self, accepted: Set[tuple[str, str, str, str]] = frozenset()) -> None:
-        self.summary = Summary(accepted)
+        self.summary = ChangeSummary(accepted)
         self.compared = 0
         self.different = 0
         self.accepted = 0
@@ -365,7 +383,7 @@ def read_accepted(path: str) -> Accepted:
     return frozenset(results)
 
 
-def write_accepted(path: str, kinds: Iterable[Kind]) -> None:
+def write_accepted(path: str, kinds: Iterable[ChangeKind]) -> None:
     """Write the list of *kinds*, including those that were accepted before, and replace an earlier list.
 
     Raises:

@@ -34,9 +34,9 @@ from crosswalk.codec.layout import (
     FORMAT_VERSION,
     RAW,
     TAGS,
-    Key,
+    DocumentProblem,
+    LayoutKey,
     MissingKey,
-    Problem,
     Refused,
     TooDeep,
     cannot,
@@ -86,25 +86,25 @@ def _exact(kind: type, name: str) -> Read:
             return value
         if cls is not kind and issubclass(cls, Enum):  # cattrs takes an enum of texts for a text
             return _word(value, cls)
-        raise Problem.wrong_type(name, value)
+        raise DocumentProblem.wrong_type(name, value)
 
     return read
 
 
 def _number(value: Any, _: Any) -> float:
     if type(value) is not float and type(value) is not int:
-        raise Problem.wrong_type("number", value)
+        raise DocumentProblem.wrong_type("number", value)
     try:
         return float(value)
     except OverflowError:
-        raise Problem("expected a number, got one of more than 308 digits") from None
+        raise DocumentProblem("expected a number, got one of more than 308 digits") from None
 
 
 def _duration(value: Any, _: Any) -> timedelta:
     try:
         return timedelta(seconds=_number(value, float))
     except OverflowError:
-        raise Problem("expected seconds, got more than a billion days") from None
+        raise DocumentProblem("expected seconds, got more than a billion days") from None
 
 
 def _text_of(make: Callable[[str], Any], expected: str) -> Read:
@@ -118,8 +118,8 @@ def _text_of(make: Callable[[str], Any], expected: str) -> Read:
                 return make(value)
             except (ValueError, OverflowError):
                 pass
-            raise Problem(f"expected {expected}, got {shortened(value)!r}")
-        raise Problem.wrong_type("string", value)
+            raise DocumentProblem(f"expected {expected}, got {shortened(value)!r}")
+        raise DocumentProblem.wrong_type("string", value)
 
     return read
 
@@ -149,7 +149,7 @@ def made_of(json_type: type, name: str, make: Callable[[Any], Any], other_type: 
 
     def read(value: Any, _: Any) -> Any:
         if type(value) is not json_type and type(value) is not other_type:
-            raise Problem.wrong_type(name, value)
+            raise DocumentProblem.wrong_type(name, value)
         return make(value)
 
     return read
@@ -164,11 +164,11 @@ def _raw_event(value: Any, at: str) -> bytes:
         return value.encode()
     encoded = value.get("base64") if type(value) is dict else None
     if type(encoded) is not str:
-        raise Problem.wrong_type("string or base64 object", value, at=at)
+        raise DocumentProblem.wrong_type("string or base64 object", value, at=at)
     try:
         return base64.b64decode(encoded, validate=True)
     except ValueError:
-        raise Problem("expected base64", at=f"{at}.base64") from None
+        raise DocumentProblem("expected base64", at=f"{at}.base64") from None
 
 
 def _plain_raw_event(frame: bytes) -> str | dict[str, str]:
@@ -233,12 +233,12 @@ def _canonical_word(words: Any) -> Read:
 
     def read(value: Any, _: Any) -> Enum:
         if not isinstance(value, str):
-            raise Problem.wrong_type("string", value)
+            raise DocumentProblem.wrong_type("string", value)
         try:
             result: Enum = by_word.get(value) or words(value)  # a finish reason in any case
             return result
         except ValueError:
-            raise Problem.unknown("word", value, by_word) from None
+            raise DocumentProblem.unknown("word", value, by_word) from None
 
     return read
 
@@ -262,7 +262,7 @@ def _one_of(words: Sequence[Any]) -> Read:
         if not isinstance(value, list | dict) and (type(value), value) in by_word:
             return by_word[type(value), value]
         another = "another " if type(value) in kinds else ""
-        raise Problem(f"expected {expected}, got {another}{json_type_name(value)}")
+        raise DocumentProblem(f"expected {expected}, got {another}{json_type_name(value)}")
 
     return read
 
@@ -293,7 +293,7 @@ def _array_factory(kind: Any, converter: BaseConverter) -> Read:
 
         def make_pair(value: list[Any]) -> Any:
             if len(value) != len(items):
-                raise Problem(f"expected an array of length {len(items)}, got one of {len(value)}")
+                raise DocumentProblem(f"expected an array of length {len(items)}, got one of {len(value)}")
             return tuple(read_pair(value, kind))
 
         return made_of(list, "array", make_pair, tuple)
@@ -354,7 +354,7 @@ def _class_reader(cls: Any, converter: BaseConverter) -> Read:
 
 def _check_tag(tag: str, value: _Object) -> _Object:
     if value.get("type") != tag:
-        raise Problem.unknown("type", value.get("type"), [tag], at=".type")
+        raise DocumentProblem.unknown("type", value.get("type"), [tag], at=".type")
     return value
 
 
@@ -376,12 +376,12 @@ def _flattened(value: _Object) -> _Object:
         if nested is None:
             continue
         if type(nested) is not dict:
-            raise Problem.wrong_type("object", nested, at=f".{group}")
+            raise DocumentProblem.wrong_type("object", nested, at=f".{group}")
         count = nested.get(key)
         if type(count) is int:
             counts[name] = count
         elif count is not None and value.get(name) is None:
-            raise Problem.wrong_type("integer", count, at=f".{path}")
+            raise DocumentProblem.wrong_type("integer", count, at=f".{path}")
     if not counts:
         return value
     details = {name: counts.pop(name) for name in OPENAI_DETAILS if name in counts}
@@ -431,7 +431,7 @@ def _class_writer(cls: Any, converter: BaseConverter, include_raw: bool) -> _Wri
     return write_in_order
 
 
-def _hook_of(cls: type, key: Key, converter: BaseConverter, include_raw: bool) -> _Write | None:
+def _hook_of(cls: type, key: LayoutKey, converter: BaseConverter, include_raw: bool) -> _Write | None:
     if key.type is ChatResponse and cls is StreamEvent:  # the version stands where a document begins
         return _class_writer(ChatResponse, converter, include_raw)
     if key.type is cls or cls in typing.get_args(key.type):  # it holds itself
@@ -492,10 +492,10 @@ def _tagged_factory(members: list[Any], converter: BaseConverter) -> Read:
 
     def read_tagged(value: Any, _: Any) -> Any:
         if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
+            raise DocumentProblem.wrong_type("object", value)
         tag = value.get("type")
         if type(tag) is not str or tag not in by_tag:
-            raise Problem.unknown("type", tag, by_tag, at=".type")
+            raise DocumentProblem.unknown("type", tag, by_tag, at=".type")
         read, member = by_tag[tag]
         return read(value, member)
 
@@ -521,15 +521,17 @@ def _untagged_factory(members: list[Any], converter: BaseConverter) -> Read:
             try:
                 candidates = [choose(value)]
             except (KeyError, TypeError, ValueError):
-                raise Problem(f"expected {expected}, got another object") from None
+                raise DocumentProblem(f"expected {expected}, got another object") from None
         if len(candidates) == 1:
             return converter.structure(value, candidates[0])
         for member in candidates:
             try:
                 return converter.structure(value, member)
-            except Problem:
+            except DocumentProblem:
                 continue
-        raise Problem(f"expected {expected}, got {'another ' if candidates else ''}{json_type_name(value)}")
+        raise DocumentProblem(
+            f"expected {expected}, got {'another ' if candidates else ''}{json_type_name(value)}"
+        )
 
     return read_union
 
@@ -581,9 +583,9 @@ def _name(kind: Any) -> str:
 # The problems of a document, out of the errors that cattrs raises.
 
 
-def problems_in(error: Exception) -> list[Problem]:
+def problems_in(error: Exception) -> list[DocumentProblem]:
     """Return every problem that cattrs found, in the order of the fields, with its path from the root of the document."""
-    problems: list[Problem] = []
+    problems: list[DocumentProblem] = []
     # A loop and no recursion: a document may be nested as deep as Python's stack.
     remaining: list[tuple[Exception, type, str, str]] = [(error, object, "", "")]
     while remaining:
@@ -592,13 +594,15 @@ def problems_in(error: Exception) -> list[Problem]:
         if isinstance(result, BaseValidationError):
             remaining += [(e, result.cl, at, _step_to(e, result.cl)) for e in reversed(result.exceptions)]
         elif isinstance(result, ForbiddenExtraKeysError):
-            problems += [Problem("unknown key", at=at + step(key)) for key in sorted(result.extra_fields)]
+            problems += [
+                DocumentProblem("unknown key", at=at + step(key)) for key in sorted(result.extra_fields)
+            ]
         elif isinstance(result, RecursionError):
             return [TooDeep()]
         elif isinstance(result, CanonicalJSONError):  # of a converter that was taught canonical types
             inner = (text.rpartition(" @ $") for text in result.problems)
-            problems += [Problem(text, at=at + path) for text, _, path in inner]
-        elif isinstance(result, Problem):
+            problems += [DocumentProblem(text, at=at + path) for text, _, path in inner]
+        elif isinstance(result, DocumentProblem):
             problems.append(result.under(at))
         elif isinstance(result, KeyError) and last:
             problems.append(MissingKey("a required key is missing", at=at))

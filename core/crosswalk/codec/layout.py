@@ -43,7 +43,7 @@ from crosswalk.types.values import (
 _LONGEST_QUOTE = 40
 
 
-class Problem(ValueError):
+class DocumentProblem(ValueError):
     """One problem of a value.
 
     Attributes:
@@ -55,35 +55,35 @@ class Problem(ValueError):
         self.at = at
 
     @classmethod
-    def wrong_type(cls, expected: str, value: object, *, at: str = "") -> Problem:
+    def wrong_type(cls, expected: str, value: object, *, at: str = "") -> DocumentProblem:
         """The type of *value* is not the *expected* one."""
         return cls(f"expected {expected}, got {json_type_name(value)}", at=at)
 
     @classmethod
-    def unknown(cls, what: str, got: object, known: Iterable[str], *, at: str = "") -> Problem:
+    def unknown(cls, what: str, got: object, known: Iterable[str], *, at: str = "") -> DocumentProblem:
         """Return the problem that *got* is not one of the *known* words."""
         if type(got) is not str:
             return cls.wrong_type("string", got, at=at)
         return cls(f"unknown {what} {shortened(got)!r}, expected {' or '.join(known)}", at=at)
 
-    def under(self, place: str) -> Problem:
+    def under(self, place: str) -> DocumentProblem:
         """The same, seen from outside: *place* leads to the value."""
         self.at = place + self.at
         return self
 
 
-class MissingKey(Problem):
+class MissingKey(DocumentProblem):
     """A required key is missing."""
 
 
-class TooDeep(Problem):
+class TooDeep(DocumentProblem):
     """The document is nested deeper than Python's stack."""
 
     def __init__(self) -> None:
         super().__init__("nested too deeply")
 
 
-class Refused(Problem):
+class Refused(DocumentProblem):
     """A class refused its fields: a validator, a converter or its ``__attrs_post_init__`` raised.
 
     Attributes:
@@ -181,7 +181,7 @@ RAW: Final = frozenset({"raw_events", "raw_event"})
 
 
 @attrs.frozen
-class Key:
+class LayoutKey:
     """One key of a JSON object.
 
     Attributes:
@@ -205,7 +205,7 @@ class Key:
 
 
 @functools.cache
-def layout(cls: type) -> tuple[Key, ...]:
+def layout(cls: type) -> tuple[LayoutKey, ...]:
     """The keys of the canonical type *cls* in the order in which they are written."""
     fields = attrs.fields_dict(attrs.resolve_types(cls))
     names = [name for field in fields.values() for name in (field.name, field.metadata.get("json_next"))]
@@ -222,11 +222,11 @@ def key_of(cls: Any, attribute: str) -> str:
     return attribute if field is None else field.metadata.get("json_key") or field.alias or attribute
 
 
-def _field_key(field: attrs.Attribute[Any]) -> Key:
+def _field_key(field: attrs.Attribute[Any]) -> LayoutKey:
     hint, default = field.type, field.default
     is_nullable = default is None or NoneType in union_members(hint)
     is_empty = isinstance(default, Collection) and not isinstance(default, str)
-    return Key(
+    return LayoutKey(
         name=field.metadata.get("json_key", field.name),
         attribute=field.name,
         type=without_none(hint),
@@ -236,9 +236,9 @@ def _field_key(field: attrs.Attribute[Any]) -> Key:
     )
 
 
-def _computed_key(cls: type, name: str) -> Key:
+def _computed_key(cls: type, name: str) -> LayoutKey:
     hint = typing.get_type_hints(getattr(cls, name).fget)["return"]
-    return Key(name, name, without_none(hint), nullable=NoneType in union_members(hint), computed=True)
+    return LayoutKey(name, name, without_none(hint), nullable=NoneType in union_members(hint), computed=True)
 
 
 def union_members(hint: Any) -> tuple[Any, ...]:
@@ -277,13 +277,13 @@ def check_version(version: Any) -> None:
         return
     readable = " or ".join(f"{major}.x" for major in READABLE_MAJORS)
     if type(version) is not str:
-        raise Problem(
+        raise DocumentProblem(
             f"expected a format version as a string (readable: {readable}), got {json_type_name(version)}",
             at=".format_version",
         )
     result = _VERSION.fullmatch(version)
     if result is None or result[1] not in READABLE_MAJORS:
         kind = "malformed" if result is None else "unknown"
-        raise Problem(
+        raise DocumentProblem(
             f"{kind} format version {shortened(version)!r} (readable: {readable})", at=".format_version"
         )

@@ -266,7 +266,7 @@ _FIELD: Final = first_words(wire.FIELDS)
 _TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
 
 
-class Choice:
+class WrittenChoice:
     """One answer under construction."""
 
     def __init__(self, number: int) -> None:
@@ -314,7 +314,7 @@ class ChatWriter(Writer):
 
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         super().__init__(heading, whole=whole)
-        self._choices: dict[int, Choice] = {0: Choice(0)}
+        self._choices: dict[int, WrittenChoice] = {0: WrittenChoice(0)}
         self._next = 0  # the choice to begin next: clients take them in the order of their numbers only
 
     def piece(self, piece: Piece) -> Iterable[Event]:
@@ -331,12 +331,12 @@ class ChatWriter(Writer):
             if not self.whole:
                 yield from self._advance(choice)
 
-    def _advance(self, choice: Choice) -> Iterator[Event]:
+    def _advance(self, choice: WrittenChoice) -> Iterator[Event]:
         """Write the waiting deltas of *choice* if the choices before it have begun, then those that waited for it."""
         if choice.number and not self._next:
             yield self._chunk(self._choices[0], {})  # there always is one
             self._next = 1
-        ready: Choice | None = choice
+        ready: WrittenChoice | None = choice
         while ready is not None and ready.held and ready.number <= self._next:
             yield from self._written(ready)
             if ready.number < self._next:
@@ -344,12 +344,12 @@ class ChatWriter(Writer):
             self._next += 1
             ready = self._choices.get(self._next)
 
-    def _written(self, choice: Choice) -> Iterator[Event]:
+    def _written(self, choice: WrittenChoice) -> Iterator[Event]:
         buffered, choice.held = choice.held, []
         for delta in buffered:
             yield self._chunk(choice, delta)
 
-    def _delta(self, piece: Piece, choice: Choice) -> Event:
+    def _delta(self, piece: Piece, choice: WrittenChoice) -> Event:
         if piece.call is not None:
             return {"tool_calls": [self._call(piece, choice)]}
         name = _FIELD.get(piece.type, "")
@@ -368,7 +368,7 @@ class ChatWriter(Writer):
                 return {name: {key: audio[key] for key in wire.AUDIO}}
         return {}
 
-    def _call(self, piece: Piece, choice: Choice) -> Event:
+    def _call(self, piece: Piece, choice: WrittenChoice) -> Event:
         about = piece.call
         assert about is not None, "the caller has looked"
         known = choice.calls.get(about.index, {})
@@ -434,7 +434,7 @@ class ChatWriter(Writer):
                 _add_details(raw["message"], details)
         return self.spelled(body)
 
-    def _entry(self, choice: Choice) -> Event:
+    def _entry(self, choice: WrittenChoice) -> Event:
         """Return *choice* in a body."""
         about = {"index": choice.number, "message": choice.message()}
         return {**about, "logprobs": _logprobs(choice), "finish_reason": choice.finish}
@@ -473,10 +473,10 @@ class ChatWriter(Writer):
             return event  # the stored fields have another shape than that server's answers
         return spelled
 
-    def _choice(self, number: int) -> Choice:
-        return self._choices.setdefault(number, Choice(number))
+    def _choice(self, number: int) -> WrittenChoice:
+        return self._choices.setdefault(number, WrittenChoice(number))
 
-    def _chunk(self, choice: Choice, delta: Event, finish: str | None = None) -> Event:
+    def _chunk(self, choice: WrittenChoice, delta: Event, finish: str | None = None) -> Event:
         if not choice.has_begun:
             choice.has_begun = True
             delta = {"role": "assistant", **delta}
@@ -501,7 +501,7 @@ _SPEECH: Final = ("role", _FIELD[SegmentType.TEXT], _FIELD[SegmentType.TOOL_CALL
 """The fields that the deltas of a stream have sent, regardless of the stored ones."""
 
 
-def _logprobs(choice: Choice) -> Event | None:
+def _logprobs(choice: WrittenChoice) -> Event | None:
     """Return the log probabilities of *choice* that have not been written, or ``None`` without any."""
     tokens, choice.tokens = logprobs_of(tuple(choice.tokens)), []
     return {"content": tokens, "refusal": None} if tokens else None
@@ -565,13 +565,13 @@ class CompletionsWriter(ChatWriter):
         """See :meth:`Writer.spelled`."""
         return event
 
-    def _entry(self, choice: Choice) -> Event:
+    def _entry(self, choice: WrittenChoice) -> Event:
         return self._said(choice, "".join(delta["text"] for delta in choice.held), choice.finish)
 
-    def _chunk(self, choice: Choice, delta: Event, finish: str | None = None) -> Event:
+    def _chunk(self, choice: WrittenChoice, delta: Event, finish: str | None = None) -> Event:
         return {**self._top(), "choices": [self._said(choice, delta.get("text", ""), finish)]}
 
-    def _said(self, choice: Choice, text: str, finish: str | None) -> Event:
+    def _said(self, choice: WrittenChoice, text: str, finish: str | None) -> Event:
         tokens, choice.tokens = choice.tokens, []
         logprobs = _logprob_lists(tokens, choice.length) if tokens else None
         choice.length += len(text)

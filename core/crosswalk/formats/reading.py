@@ -35,8 +35,8 @@ from crosswalk.wire.options import (
     NESTED,
     STATE,
     WORDS,
-    Grade,
     Option,
+    OptionGrade,
     format_of_path,
     option_of,
     options_read,
@@ -277,9 +277,9 @@ class ClientRequest(ChatRequest):
         label = FORMATS[target][0] if target else "the API"
         ends = (unread.place[-1], unread.place[0])
         option = next((NESTED[str(end)] for end in ends if end in NESTED), None)
-        grade = Grade.DANGEROUS if option is None else option.lost(unread.value, target)
-        if grade is not Grade.HARMLESS:
-            yield Dropped(unread.path, f"{label} has nothing for it", refuses=grade is Grade.DANGEROUS)
+        grade = OptionGrade.DANGEROUS if option is None else option.lost(unread.value, target)
+        if grade is not OptionGrade.HARMLESS:
+            yield Dropped(unread.path, f"{label} has nothing for it", refuses=grade is OptionGrade.DANGEROUS)
 
 
 _NEAREST: Final = {

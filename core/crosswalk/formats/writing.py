@@ -19,7 +19,7 @@ from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.mapping.blocks import logprob_of
 from crosswalk.plugin.registry import Mapper
 from crosswalk.text import clean_message
-from crosswalk.types.answer import Choice
+from crosswalk.types.answer import ChoiceDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, PIECES, Arrays, FrozenObject, dump_json, merge
 from crosswalk.types.message import CallKind, ChatMessage, ToolCall
@@ -333,7 +333,7 @@ class Parts:
     """Determines for each delta of a stream the part of the answer that it adds to."""
 
     def __init__(self) -> None:
-        self._choices: dict[int, Choice] = {}
+        self._choices: dict[int, ChoiceDraft] = {}
         self._calls: dict[tuple[int, int], int] = {}
 
     def of(self, delta: ResponseDelta) -> Iterator[Piece]:
@@ -341,7 +341,7 @@ class Parts:
         number = delta.choice
         choice = self._choices.get(number)
         if choice is None:
-            choice = self._choices[number] = Choice()
+            choice = self._choices[number] = ChoiceDraft()
         parts = choice.parts
         for kind, text in (
             (SegmentType.REASONING, delta.reasoning_delta),

@@ -41,7 +41,7 @@ from crosswalk.mapping.repeats import Repeats
 from crosswalk.plugin.registry import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.text import Redact, may_log_content, shortened
-from crosswalk.types.answer import Choice
+from crosswalk.types.answer import ChoiceDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import copy_json, dump_json, has_long_integer, load_json
 from crosswalk.types.response import Alternative, ChatResponse, counted_tokens, new_id, now
@@ -305,7 +305,7 @@ def is_unread(state: MappingState, paths: tuple[str, ...] | None) -> bool:
     return any(map(_holds_text, roots))
 
 
-def _kinds(choice: Choice) -> Iterator[SegmentType]:
+def _kinds(choice: ChoiceDraft) -> Iterator[SegmentType]:
     for part in choice.parts:
         if isinstance(part, tuple):
             if any(part[1]):

@@ -14,7 +14,7 @@ from crosswalk.mapping.event import Delivery, EventMapper, may_hold_empty
 from crosswalk.plugin.hooks import LogprobReader, Path
 from crosswalk.plugin.registry import is_cancellation
 from crosswalk.plugin.state import NOTED, MappingState, empty_containers, prune
-from crosswalk.types.answer import Choice
+from crosswalk.types.answer import ChoiceDraft
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import (
     EMPTY_OBJECT,
@@ -208,7 +208,7 @@ class _Repeat:
         text: str,
         detached: tuple[bool, bool, bool],
         delta: ResponseDelta,
-        parts: Choice,
+        parts: ChoiceDraft,
         texts: list[str],
     ) -> None:
         self._text = text

@@ -19,7 +19,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
-from crosswalk.types.answer import Answer, Call
+from crosswalk.types.answer import AnswerDraft, CallDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import same_json
 from crosswalk.types.message import ToolCallDelta, arguments_delta
@@ -465,14 +465,16 @@ class ToolCalls:
         calls: the calls, by their place; new ones are added.
     """
 
-    def __init__(self, calls: dict[int, Call]) -> None:
+    def __init__(self, calls: dict[int, CallDraft]) -> None:
         self._calls = calls
-        self._open: Call | None = None
-        self._by_id: dict[str, Call] = {}
+        self._open: CallDraft | None = None
+        self._by_id: dict[str, CallDraft] = {}
         # Of several the last: servers that number every call 0 reuse the number.
-        self._by_index: dict[int, Call] = {}
+        self._by_index: dict[int, CallDraft] = {}
 
-    def find(self, index: int | None, id: str | None, name: str | None, *, has_ended: bool) -> Call | None:
+    def find(
+        self, index: int | None, id: str | None, name: str | None, *, has_ended: bool
+    ) -> CallDraft | None:
         """Return the call that a fragment continues, or ``None`` if it opens a new one.
 
         Args:
@@ -500,17 +502,17 @@ class ToolCalls:
             return opened  # the index of the open call comes late
         return known
 
-    def open(self, call: Call | None, index: int | None) -> Call:
+    def open(self, call: CallDraft | None, index: int | None) -> CallDraft:
         """*call*, or a new one, which came with the provider's *index*: the one that a nameless fragment continues."""
         if call is None:
-            call = self._calls[len(self._calls)] = Call(len(self._calls))
+            call = self._calls[len(self._calls)] = CallDraft(len(self._calls))
         self._open = call
         if call.wire_index is None and index is not None:
             call.wire_index = index
             self._by_index[index] = call
         return call
 
-    def identify(self, call: Call, id: str) -> bool:
+    def identify(self, call: CallDraft, id: str) -> bool:
         """Set the *id* of *call*, and return whether it was free."""
         if id in self._by_id:
             return False
@@ -519,7 +521,7 @@ class ToolCalls:
         return True
 
 
-def _is_another(call: Call, id: str | None, name: str | None, *, has_ended: bool) -> bool:
+def _is_another(call: CallDraft, id: str | None, name: str | None, *, has_ended: bool) -> bool:
     """Whether a fragment on the index of *call* belongs to another one: it is named, and not as that one is.
 
     The name alone may be the same (two calls of one tool), so a named fragment with another id is another call.
@@ -566,7 +568,7 @@ class End:
         self.unmapped = unmapped
 
 
-class MappingState(Answer):
+class MappingState(AnswerDraft):
     """The state of one answer while it is mapped. Hooks get it as ``state``.
 
     Attributes:
@@ -811,7 +813,7 @@ class MappingState(Answer):
         """Whether *choice* has called a tool of the client's."""
         return choice in self._calls
 
-    def tool_calls(self, choice: int = 0) -> list[Call]:
+    def tool_calls(self, choice: int = 0) -> list[CallDraft]:
         """The calls of *choice* so far, in order of first appearance."""
         result = self.choices.get(choice)
         return [] if result is None else list(result.calls.values())

@@ -35,7 +35,14 @@ from crosswalk.codec.converters import (
     origin_of,
     problems_in,
 )
-from crosswalk.codec.layout import MissingKey, Problem, shortened, step, union_members, without_none
+from crosswalk.codec.layout import (
+    DocumentProblem,
+    MissingKey,
+    shortened,
+    step,
+    union_members,
+    without_none,
+)
 from crosswalk.errors import ResponseValidationError
 from crosswalk.responses.vocabulary import ResponsesValueError
 from crosswalk.text import brief, summary
@@ -80,7 +87,7 @@ class Unknown:
     """The expected kind of object, for error messages."""
 
 
-class UnknownType(Problem):
+class UnknownType(DocumentProblem):
     """An unregistered ``type``, reported as :class:`crosswalk.responses.UnknownTypeError`."""
 
     def __init__(self, family: str, tag: object) -> None:
@@ -255,7 +262,7 @@ PLAIN: Final = frozenset({str, int, bool})
 """Field types whose JSON values need no hook."""
 
 
-class UnknownWord(Problem):
+class UnknownWord(DocumentProblem):
     """A word outside a closed vocabulary."""
 
 
@@ -309,12 +316,12 @@ def _read_number(value: Any, _: Any) -> Any:
     # An integer stays an integer, so that it is written back without a decimal point.
     if type(value) is int or (type(value) is float and math.isfinite(value)):
         return value
-    raise Problem.wrong_type("number", value)
+    raise DocumentProblem.wrong_type("number", value)
 
 
 def _read_word(value: Any, words: Any) -> Any:
     if not isinstance(value, str):
-        raise Problem.wrong_type("string", value)
+        raise DocumentProblem.wrong_type("string", value)
     try:
         return words(value)
     except ValueError:
@@ -358,7 +365,7 @@ def _union_factory(
     def read(value: Any, _: Any) -> Any:
         hook = hooks.get(type(value)) or hooks.get(_json_type(value))
         if hook is None:
-            raise Problem.wrong_type(expected, value)
+            raise DocumentProblem.wrong_type(expected, value)
         return hook[0](value, hook[1])
 
     return read
@@ -378,7 +385,7 @@ def _family_reader(family: Family | LazyFamily, converter: BaseConverter, *, kee
 
     def read(value: Any, _: Any) -> Any:
         if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
+            raise DocumentProblem.wrong_type("object", value)
         tag = value.get("type")
         hook = hooks.get(tag) if type(tag) is str else None
         if hook is None:
@@ -437,7 +444,7 @@ def _record_reader(cls: type[Member], converter: BaseConverter, keep: bool) -> R
 
     def read(data: Any, _: Any = cls) -> Any:
         if type(data) is not dict:
-            raise Problem.wrong_type("object", data)
+            raise DocumentProblem.wrong_type("object", data)
         if not fields:
             fields[:] = _fields_of(cls)
         record = _new(cls)
@@ -488,7 +495,7 @@ def _record_reader(cls: type[Member], converter: BaseConverter, keep: bool) -> R
 
 def _under(key: str, error: Exception) -> Exception:
     """Add *key* to the path of *error*."""
-    if isinstance(error, Problem):
+    if isinstance(error, DocumentProblem):
         return error.under(step(key))
     error.add_note(AttributeValidationNote(f"Structuring {key}", key, None))
     return error
@@ -585,13 +592,13 @@ def _converter() -> CanonicalConverter:
 
 def _text(value: Any, kind: Any) -> str:
     if not isinstance(value, str):
-        raise Problem.wrong_type("string", value)
+        raise DocumentProblem.wrong_type("string", value)
     return value if type(value) is str else str(value)
 
 
 def _object(value: Any, _: Any) -> FrozenObject:
     if not isinstance(value, Mapping):
-        raise Problem.wrong_type("object", value)
+        raise DocumentProblem.wrong_type("object", value)
     return FrozenObject.adopt({}) if not value else _frozen(as_frozen_object, value)
 
 
@@ -599,7 +606,7 @@ def _frozen(freeze: Callable[[Any], Any], value: Any) -> Any:
     try:
         return freeze(value)
     except ResponseValidationError as error:
-        problem = Problem(str(error))
+        problem = DocumentProblem(str(error))
     raise problem
 
 
@@ -609,7 +616,7 @@ def _tuple_factory(kind: Any, converter: BaseConverter) -> Read:
 
     def accept(value: Any, _: Any) -> tuple[Any, ...]:
         if not isinstance(value, tuple | list):
-            raise Problem(f"expected a tuple, got {type(value).__name__}")
+            raise DocumentProblem(f"expected a tuple, got {type(value).__name__}")
         return tuple(read([*value], items))
 
     return accept
@@ -621,9 +628,9 @@ def _mapping_check(kind: Any, converter: BaseConverter) -> Read:
 
     def accept(value: Any, _: Any) -> FrozenObject:
         if not isinstance(value, Mapping):
-            raise Problem(f"expected a mapping, got {type(value).__name__}")
+            raise DocumentProblem(f"expected a mapping, got {type(value).__name__}")
         if not all(isinstance(key, str) for key in value):
-            raise Problem("expected strings as keys")
+            raise DocumentProblem("expected strings as keys")
         return FrozenObject.adopt(read(dict(value), members))
 
     return accept
@@ -631,14 +638,14 @@ def _mapping_check(kind: Any, converter: BaseConverter) -> Read:
 
 def _instance_of(value: Any, cls: Any) -> Any:
     if not isinstance(value, cls):
-        raise Problem(f"expected {cls.__name__}, got {type(value).__name__}")
+        raise DocumentProblem(f"expected {cls.__name__}, got {type(value).__name__}")
     return value
 
 
 def _family(family: Family | LazyFamily, _: BaseConverter) -> Read:
     def accept(value: Any, _: Any) -> Any:
         if not family.has(value):
-            raise Problem(f"expected {family.name}, got {type(value).__name__}")
+            raise DocumentProblem(f"expected {family.name}, got {type(value).__name__}")
         return value
 
     return accept

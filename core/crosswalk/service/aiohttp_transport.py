@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies, proxy_bypass
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.http import Answer, Kept, Sending, Wait, decoded, refused, with_context
+from crosswalk.service.http import HTTPAnswer, Kept, Sending, TimedWait, decoded, refused, with_context
 from crosswalk.service.policy import Timeouts
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         headers: Mapping[str, str],
         content: bytes,
         timeouts: Timeouts,
-        wait: Wait,
-    ) -> Answer:
+        wait: TimedWait,
+    ) -> HTTPAnswer:
         """See :class:`Transport`."""
         import aiohttp
         import httpx2
@@ -149,7 +149,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         return url, None if proxy is None else str(proxy)
 
 
-def _answer(response: aiohttp.ClientResponse) -> Answer:
+def _answer(response: aiohttp.ClientResponse) -> HTTPAnswer:
     headers: dict[str, str] = {}
     for name, value in response.raw_headers:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -159,7 +159,7 @@ def _answer(response: aiohttp.ClientResponse) -> Answer:
         response.close()
         await asyncio.sleep(0)  # it is closed behind this
 
-    return Answer(response.status, headers, decoded(_Chunks(response.content), headers), aclose)
+    return HTTPAnswer(response.status, headers, decoded(_Chunks(response.content), headers), aclose)
 
 
 class _Chunks(AsyncIterator[bytes]):

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 import attrs
 
 from crosswalk.request import ChatRequest
-from crosswalk.service.policy import Failure
+from crosswalk.service.policy import AttemptFailure
 from crosswalk.service.setup import Middleware, Setup, prepared_for
 from crosswalk.structured.metrics import AnswerCache, answer_key
 from crosswalk.types.json import dump_json
@@ -44,7 +44,7 @@ def _key(setup: Setup, request: ChatRequest) -> str | None:
     parts = ["crosswalk.response/1"]
     for route in setup.routes:
         sent = prepared_for(setup, route, altered(request, stream=False))
-        if isinstance(sent, Failure):
+        if isinstance(sent, AttemptFailure):
             return None
         headers = dump_json(sorted(sent.built.headers.items()))
         parts += [route.provider, sent.built.method, sent.url, headers.decode(), sent.content.decode()]

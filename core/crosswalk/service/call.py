@@ -24,10 +24,10 @@ from crosswalk.errors import (
 from crosswalk.mapping.reader import Reader
 from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.endpoint import Redaction, Route, where
-from crosswalk.service.http import Answer, Nested, Wait
+from crosswalk.service.http import HTTPAnswer, Nested, TimedWait
 from crosswalk.service.policy import (
     CANCELLED,
-    Failure,
+    AttemptFailure,
     RetryState,
     Timeouts,
     as_cancelled,
@@ -80,7 +80,7 @@ class _Since:
         return self._timer() if start is None else start
 
 
-class Exchange:
+class Attempt:
     """One attempt at one endpoint.
 
     Its methods return failures as values, because the caller decides how to continue.
@@ -101,7 +101,7 @@ class Exchange:
     """
 
     def __init__(
-        self, setup: Setup, route: Route, request: ChatRequest, wait: Wait, deadline: float | None = None
+        self, setup: Setup, route: Route, request: ChatRequest, wait: TimedWait, deadline: float | None = None
     ) -> None:
         self.model = request.model or route.endpoint.model or ""
         self.path = self.content_type = ""
@@ -113,7 +113,7 @@ class Exchange:
         self._wait = wait
         self._deadline = deadline
         self._redact = route.redact
-        self._answer: Answer | None = None
+        self._answer: HTTPAnswer | None = None
         self._length: str | None = None
         self._is_error = False
         self._reader: Reader | None = None
@@ -134,7 +134,7 @@ class Exchange:
             self._reader = self._new_reader(200)
         return self._reader
 
-    async def open(self, sent: Prepared) -> Failure | None:
+    async def open(self, sent: Prepared) -> AttemptFailure | None:
         """Send the prepared request, and wait for the answer to begin."""
         setup, route, wait = self._setup, self._route, self._wait
         try:
@@ -191,7 +191,7 @@ class Exchange:
             )
         return None
 
-    async def chunk(self) -> tuple[bytes | None, Failure | None]:
+    async def chunk(self) -> tuple[bytes | None, AttemptFailure | None]:
         """Return the next bytes of the answer, ``None`` at its end, or the failure to read them."""
         wait = self._wait
         if wait.is_cancelled:
@@ -230,13 +230,13 @@ class Exchange:
         if answer is not None:
             await answer.aclose()
 
-    def failed(self, info: ErrorInfo) -> Failure:
+    def failed(self, info: ErrorInfo) -> AttemptFailure:
         """Return the failure of this attempt with *info* and the partial answer."""
-        return Failure(
+        return AttemptFailure(
             info, self.retry_after, self.reader.partial(info), is_unstarted=self._is_unstarted(info)
         )
 
-    def refused(self, response: ChatResponse) -> Failure | None:
+    def refused(self, response: ChatResponse) -> AttemptFailure | None:
         """Return the failure that the server itself reported in *response*, or ``None`` for an answer.
 
         A generation that ended with a finish word and its counts was paid for. It is final: nobody is asked again.
@@ -248,7 +248,7 @@ class Exchange:
         headers = self._answer.headers
         described = should_retry(headers, info)
         is_requested = described is not info and described.retryable
-        return Failure(
+        return AttemptFailure(
             described,
             retry_after_of(headers, info.raw),
             response,
@@ -257,7 +257,7 @@ class Exchange:
             is_unstarted=self._is_unstarted(info),
         )
 
-    def unread(self, error: CrosswalkError, *, has_read: bool) -> Failure:
+    def unread(self, error: CrosswalkError, *, has_read: bool) -> AttemptFailure:
         """Return the failure of this attempt if *error* prevents its bytes from being read.
 
         An answer that ends too early is the server's failure, and so is other content in its place, such as a proxy's page.
@@ -275,16 +275,18 @@ class Exchange:
         is_whole = isinstance(
             error, UnknownFinishReasonError
         )  # all of it was received: it is not requested again
-        return Failure(failure.info, failure.retry_after, failure.response, error, is_final=is_whole)
+        return AttemptFailure(failure.info, failure.retry_after, failure.response, error, is_final=is_whole)
 
-    def crashed(self, error: Exception) -> Failure:
+    def crashed(self, error: Exception) -> AttemptFailure:
         """Return the failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""
         name = type(error).__name__
         return self.failed(ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name))
 
-    def cancelled(self) -> Failure:
+    def cancelled(self) -> AttemptFailure:
         """Return the end of this attempt by its caller, with the partial answer."""
-        return Failure(CANCELLED, response=as_cancelled(self.reader.partial(CANCELLED)), cancelled=True)
+        return AttemptFailure(
+            CANCELLED, response=as_cancelled(self.reader.partial(CANCELLED)), cancelled=True
+        )
 
     def _is_unstarted(self, info: ErrorInfo) -> bool:
         return is_unstarted(self.extra.get("status"), info.code)
@@ -301,7 +303,7 @@ class Exchange:
         raw = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
         return f"HTTP {self._answer.status}, {raw or 'without a content type'}"
 
-    def _ended_by(self, error: Exception, name: str) -> Failure | None:
+    def _ended_by(self, error: Exception, name: str) -> AttemptFailure | None:
         """Return the failure of a wait under the limit *name*, ended by *error*. Raises *error* if it is not a failure."""
         if self._wait.is_cancelled:
             return self.cancelled()
@@ -313,7 +315,7 @@ class Exchange:
             raise error
         return self._broken(info)
 
-    def _broken(self, info: ErrorInfo) -> Failure | None:
+    def _broken(self, info: ErrorInfo) -> AttemptFailure | None:
         """Return the failure with *info*, or ``None`` if the answer had ended before and is complete."""
         if not self.reader.has_ended:
             return self.failed(info)
@@ -420,7 +422,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._raw_events = raw_events
         self._taken = 0  # of the present attempt's frames
         self._unreadable: int | None = None  # the number of the frame that could not be read
-        self._wait = Wait()
+        self._wait = TimedWait()
         self._source = self._through() if setup.middleware else self._batches()
         self.ready: deque[StreamEvent] = deque()
         """Events that have arrived and not been read."""
@@ -599,8 +601,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         setup.calls.add(self)
         buffered: Slots | None = None
         try:
-            failure: Failure | None = None
-            refused: dict[int, Failure] = {}
+            failure: AttemptFailure | None = None
+            refused: dict[int, AttemptFailure] = {}
             if setup.discovery is not None:
                 try:
                     needs_model = self._request.model is None
@@ -677,7 +679,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         """Begin an attempt at *route*. Events of an earlier one become void."""
         self._attempted = True
         self._route = route
-        self._exchange = Exchange(self._setup, route, self._request, self._wait, self._deadline)
+        self._exchange = Attempt(self._setup, route, self._request, self._wait, self._deadline)
         self._maker = EventMaker()
         self._taken = 0
         self._unreadable = None
@@ -699,10 +701,10 @@ class EventStream(AsyncIterator[StreamEvent]):
                 self._attempts[-1] = attrs.evolve(before, extra=extra)
         return not self._wait.is_cancelled
 
-    def _collect(self, deltas: Iterable[ResponseDelta]) -> tuple[list[StreamEvent], Failure | None]:
+    def _collect(self, deltas: Iterable[ResponseDelta]) -> tuple[list[StreamEvent], AttemptFailure | None]:
         """Return the events of *deltas*, and the failure after them."""
         events: list[StreamEvent] = []
-        failure: Failure | None = None
+        failure: AttemptFailure | None = None
         exchange, has_output = self._exchange, False
         try:
             for delta in deltas:
@@ -733,11 +735,11 @@ class EventStream(AsyncIterator[StreamEvent]):
         begins = StreamEventType.RETRIED if self._was_shown else StreamEventType.CREATED
         return StreamEvent(begins, attempts=self._attempts)
 
-    def _error_response(self) -> Failure | None:
+    def _error_response(self) -> AttemptFailure | None:
         """Return the failure that the server itself reported, or ``None`` for an answer."""
         return self._exchange.refused(self._exchange.reader.response())
 
-    def _record(self, failure: Failure | None) -> None:
+    def _record(self, failure: AttemptFailure | None) -> None:
         exchange, self._is_trying = self._exchange, False
         extra = dict(exchange.extra)
         outcome, message = AttemptOutcome.SUCCESS, None
@@ -757,7 +759,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         for observation in self._observations:
             observation.attempted(attempt, self._route)
 
-    def _last(self, failure: Failure | None) -> list[StreamEvent]:
+    def _last(self, failure: AttemptFailure | None) -> list[StreamEvent]:
         """Return the events that end the stream.
 
         Raises:

@@ -39,7 +39,7 @@ a failed attempt.
 T = TypeVar("T")
 
 
-class Wait:
+class TimedWait:
     """The waits of one call. One timer serves all of them: it is set again only when it rings.
 
     Attributes:
@@ -136,7 +136,7 @@ class CallSlots:
         self._number = number
         self._of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
-    async def take(self, wait: Wait) -> None:
+    async def take(self, wait: TimedWait) -> None:
         """Wait for a free slot.
 
         Raises:
@@ -199,7 +199,7 @@ C = TypeVar("C")
 
 
 @attrs.frozen
-class Answer:
+class HTTPAnswer:
     """An answer that has begun.
 
     Attributes:
@@ -233,8 +233,8 @@ class Transport(Protocol):
         headers: Mapping[str, str],
         content: bytes,
         timeouts: Timeouts,
-        wait: Wait,
-    ) -> Answer:
+        wait: TimedWait,
+    ) -> HTTPAnswer:
         """Send a request, after :meth:`ready`. The bytes of the answer are still to be read.
 
         Raises:
@@ -483,8 +483,8 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         headers: Mapping[str, str],
         content: bytes,
         timeouts: Timeouts,
-        wait: Wait,
-    ) -> Answer:
+        wait: TimedWait,
+    ) -> HTTPAnswer:
         """See :class:`Transport`."""
         import httpx2
 
@@ -504,7 +504,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
                 wait.resent += 1
             else:
                 body = _Body(response)
-                return Answer(response.status_code, response.headers, body, body.aclose)
+                return HTTPAnswer(response.status_code, response.headers, body, body.aclose)
 
 
 _open: set[_Body] = set()

@@ -404,7 +404,7 @@ class Cooling:
 
 
 @attrs.frozen
-class Failure:
+class AttemptFailure:
     """Why an attempt failed.
 
     Attributes:
@@ -466,7 +466,7 @@ class RetryState:
         # An endpoint that has failed lately is worth a single attempt, as long as there are others.
         self._most = 1 if remaining and self._cooling.is_cooling(chosen) else self._policy.attempts
 
-    def after(self, failure: Failure | None, *, shown: bool) -> float | None:
+    def after(self, failure: AttemptFailure | None, *, shown: bool) -> float | None:
         """Return the seconds to wait before the next attempt, or ``None`` if there is none.
 
         Args:
@@ -497,7 +497,7 @@ class RetryState:
             return 0.0
         return None
 
-    def _note(self, failure: Failure | None, *, shown: bool) -> float | None:
+    def _note(self, failure: AttemptFailure | None, *, shown: bool) -> float | None:
         """Record what the attempt shows about its endpoint. Return the new :attr:`cool_down`."""
         if failure is None or (failure.cancelled and shown):
             return self._cooling.answered(self.endpoint)

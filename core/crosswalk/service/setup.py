@@ -15,8 +15,8 @@ from crosswalk.otel import otel_attributes, otel_provider_name
 from crosswalk.request import ChatRequest, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import Route, attributes, join_url
-from crosswalk.service.http import Transport, Wait
-from crosswalk.service.policy import Cooling, Failure, RetryPolicy, Timeouts
+from crosswalk.service.http import TimedWait, Transport
+from crosswalk.service.policy import AttemptFailure, Cooling, RetryPolicy, Timeouts
 from crosswalk.stream import EventMaker
 from crosswalk.text import may_log_content, shortened
 from crosswalk.types.delta import ResponseDelta
@@ -358,7 +358,7 @@ class Discovery(Protocol):
 class Slots(Protocol):
     """Limits the number of calls that run at once."""
 
-    async def take(self, wait: Wait) -> None:
+    async def take(self, wait: TimedWait) -> None:
         """Wait for a free slot, or until the call is cancelled."""
 
     def give_back(self) -> None:
@@ -382,7 +382,7 @@ class Prepared:
     headers: Mapping[str, str]
 
 
-def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Failure:
+def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared | AttemptFailure:
     """Return the HTTP request to *route* for *request*, or the failure that prevents it."""
     endpoint = route.endpoint
     try:
@@ -400,7 +400,7 @@ def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared |
     return Prepared(built, content, join_url(route.base_url, built.path), headers)
 
 
-def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], dict[int, Failure]]:
+def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], dict[int, AttemptFailure]]:
     """Return the HTTP request to each endpoint for *request*, by its number, and the unusable endpoints with reasons.
 
     All are prepared before anything is sent. An endpoint that cannot express the conversation is passed over, as long as
@@ -413,7 +413,7 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
         error = UnsupportedRequestError(f"{option}: there is no such provider", options=[option])
         return {}, {0: not_sent(error)}
     usable: dict[int, Prepared] = {}
-    refused: dict[int, Failure] = {}
+    refused: dict[int, AttemptFailure] = {}
     for number, route in enumerate(setup.routes):
         sent = prepared_for(setup, route, request)
         if isinstance(sent, Prepared):
@@ -425,7 +425,7 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
     return usable, refused if usable else dict([*refused.items()][:1])
 
 
-def not_sent(error: CrosswalkError) -> Failure:
+def not_sent(error: CrosswalkError) -> AttemptFailure:
     """Return the failure of a request that *error* prevents from being sent to any endpoint."""
     info = ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), code="not_sent")
-    return Failure(info, error=error, is_final=True)
+    return AttemptFailure(info, error=error, is_final=True)

@@ -32,7 +32,16 @@ from crosswalk.types.message import (
 )
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import FinishReason, Segment, SegmentType
-from crosswalk.wire.options import FORMATS, NESTED, OPTIONS, WORDS, Grade, Option, format_of_path, put
+from crosswalk.wire.options import (
+    FORMATS,
+    NESTED,
+    OPTIONS,
+    WORDS,
+    Option,
+    OptionGrade,
+    format_of_path,
+    put,
+)
 
 # ----------------------------------------------------------------------------------- turns
 # Helpers for plugins that turn a conversation into their provider's messages, independent of any provider.
@@ -424,7 +433,7 @@ def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
 
 def _lost(option: Option, value: Any, format: str, path: str | None) -> Iterator[Dropped]:
     grade = option.lost(value, format)
-    if grade is Grade.HARMLESS:
+    if grade is OptionGrade.HARMLESS:
         return
     label = FORMATS[format][0] if format else "the API"
     why = f"{label} has no such option"
@@ -436,7 +445,7 @@ def _lost(option: Option, value: Any, format: str, path: str | None) -> Iterator
         why = f"the request says {path} otherwise"
     elif format == "chat" and len(option.spellings) > 1:
         why = "no such option of this server is known"
-    yield Dropped(option.name, why, refuses=grade is Grade.DANGEROUS)
+    yield Dropped(option.name, why, refuses=grade is OptionGrade.DANGEROUS)
 
 
 def _take(body: dict[str, Any], path: str) -> None:

@@ -33,7 +33,7 @@ from crosswalk.structured.result import (
     as_choice,
     direct_success,
 )
-from crosswalk.structured.scan import ANSWER_NAMES, HEADING, Kind, Place, Region, scan
+from crosswalk.structured.scan import ANSWER_NAMES, HEADING, Region, RegionKind, RegionPlace, scan
 from crosswalk.structured.schema import Schema, SchemaVersions, reason_of
 from crosswalk.types.json import dump_json
 
@@ -382,7 +382,7 @@ class _Search(Generic[T]):
         if _has_key(data, self._names):
             return True
         place = self._scan.place(region)
-        return place is Place.ALONE or (place is Place.LINE and bool(data))
+        return place is RegionPlace.ALONE or (place is RegionPlace.LINE and bool(data))
 
     def _is_begun(self, cut: Region) -> bool:
         """Whether *cut* may be an object, and no list of prose nor the end of ``:-{``."""
@@ -404,7 +404,7 @@ class _Search(Generic[T]):
         last, start, end = results[at], regions[at].start, regions[at].end
         remainder, kind = self._scan.follower(regions[at])
         is_json_in_string = self._text[start : start + 1] == '"'
-        if not is_json_in_string and continues(self._text, start, end, remainder, kind is Kind.REGION):
+        if not is_json_in_string and continues(self._text, start, end, remainder, kind is RegionKind.REGION):
             return ReasonCode.CLOSED_TOO_EARLY
         if last.is_closed_early and results[at + 1 :]:
             return ReasonCode.CLOSED_TOO_EARLY
@@ -414,7 +414,7 @@ class _Search(Generic[T]):
             return ReasonCode.REPAIR_FAILED
         if at and not (results[at - 1].payload and _is_same(results[at - 1], last)):
             tail, follows = self._scan.follower(regions[at - 1])
-            if follows is Kind.REGION and tail.strip() == ",":  # items of a list that lost its brackets
+            if follows is RegionKind.REGION and tail.strip() == ",":  # items of a list that lost its brackets
                 return ReasonCode.AMBIGUOUS
         if is_elided(self._text, end):
             return ReasonCode.TRUNCATED

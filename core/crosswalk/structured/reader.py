@@ -125,17 +125,17 @@ def whole_escapes(cut_string: str) -> str:
 # Decode JSON from a text, no deeper than every later use of it allows.
 
 
-class Unread(Enum):
+class UnreadJSON(Enum):
     """The result of :func:`loads` where there is no decoded JSON. No schema admits it, whatever its type."""
 
     NO_JSON = "not JSON"
     TOO_DEEP = "nested too deeply"
 
 
-NO_JSON: Final = Unread.NO_JSON
+NO_JSON: Final = UnreadJSON.NO_JSON
 """The result for text that is not JSON."""
 
-TOO_DEEP: Final = Unread.TOO_DEEP
+TOO_DEEP: Final = UnreadJSON.TOO_DEEP
 """The result for JSON that is nested deeper than :data:`MAX_DEPTH`."""
 
 MAX_DEPTH: Final = 100

@@ -171,7 +171,7 @@ _MOST_STRAYS: Final = 16
 _MOST_MISSES: Final = 16
 
 
-class Kind(Enum):
+class RegionKind(Enum):
     """The kind of a part of a text."""
 
     REGION = auto()
@@ -183,7 +183,7 @@ class Kind(Enum):
     """The output of a tool, a comment, or struck text. It counts as prose."""
 
 
-class Place(Enum):
+class RegionPlace(Enum):
     """The place of a region in the text."""
 
     ALONE = auto()
@@ -194,7 +194,12 @@ class Place(Enum):
     """Anywhere else."""
 
 
-_MARKS: Final = (Kind.FENCE, Kind.TAG, Kind.REASONING, None)  # None: the beginning or end of the text
+_MARKS: Final = (
+    RegionKind.FENCE,
+    RegionKind.TAG,
+    RegionKind.REASONING,
+    None,
+)  # None: the beginning or end of the text
 
 
 @attrs.define
@@ -250,7 +255,7 @@ class Scan:
         self.is_thinking = False
         self.awaits_answer = False
         self.strays = 0
-        self._spans: list[tuple[int, int, Kind]] = []  # all that is not prose, in order
+        self._spans: list[tuple[int, int, RegionKind]] = []  # all that is not prose, in order
         self._fences: list[tuple[str, int]] = []  # the marks of those that are open, and where
         self._fence_is_end = False
         self._tag_name = ""  # the answer tag that is open, and how many regions there were before it
@@ -276,8 +281,8 @@ class Scan:
         for begin, stop, kind in self._spans:
             if begin >= end:
                 break
-            is_text = (kind is Kind.REGION and not (bare and self.text[begin] not in "[\uff3b")) or (
-                kind is Kind.HIDDEN and not bare
+            is_text = (kind is RegionKind.REGION and not (bare and self.text[begin] not in "[\uff3b")) or (
+                kind is RegionKind.HIDDEN and not bare
             )
             if stop > position and not is_text:
                 parts.append(self.text[position : max(begin, position)])
@@ -285,13 +290,13 @@ class Scan:
         parts.append(self.text[position : max(end, position)])
         return "".join(parts).strip()
 
-    def follower(self, region: Region) -> tuple[str, Kind | None]:
+    def follower(self, region: Region) -> tuple[str, RegionKind | None]:
         """The prose right behind *region* up to the next other part, and the kind of that part."""
         at = bisect_left(self._spans, region.end, key=itemgetter(0))
         begin, _, kind = self._spans[at] if at < len(self._spans) else (self._end, self._end, None)
         return self.text[region.end : begin], kind
 
-    def place(self, region: Region) -> Place:
+    def place(self, region: Region) -> RegionPlace:
         """The place of *region*. Ticks of code around it do not matter."""
         at = bisect_left(self._spans, region.start, key=itemgetter(0))
         _, begin, kind = self._spans[at - 1] if at else (0, self._start, None)
@@ -301,12 +306,12 @@ class Scan:
             before, after = before[: len(before) - len(ticks)], after[len(ticks) :]
         is_parted = kind in _MARKS and next_kind in _MARKS
         if region.is_fenced or (is_parted and not before.strip() and not after.strip()):
-            return Place.ALONE
+            return RegionPlace.ALONE
         line = before.rpartition("\n") if kind not in _MARKS else ("", "\n", before.rpartition("\n")[2])
         begins = (line[1] and not line[2].strip()) or _INTRODUCED.search(before)
         rest, is_ended, _ = after.partition("\n")
         ends = not rest.strip(" \t\r;") and (is_ended or next_kind in _MARKS)
-        return Place.LINE if begins and ends else Place.SENTENCE
+        return RegionPlace.LINE if begins and ends else RegionPlace.SENTENCE
 
     def soft_answer(self) -> Scan | None:
         """Return the last block of reasoning under a name that an answer may have, if it contains nothing but one object."""
@@ -370,7 +375,7 @@ class Scan:
             final = [region for region in self.regions if region.tag == "final"]
             self.regions = final or self.regions
 
-    def _add(self, start: int, end: int, kind: Kind) -> None:
+    def _add(self, start: int, end: int, kind: RegionKind) -> None:
         self._spans.append((start, end, kind))
 
     def _last_region_end(self) -> int:
@@ -402,14 +407,14 @@ class Scan:
         is_begun = len(self.regions) == 1 and self.text[:start].strip() in ("", "json")
         if not self._fences and (is_fenced or (is_begun and _FENCE_END.match(self.text, region.end))):
             if not is_fenced:
-                self._spans[:0] = [(0, start, Kind.FENCE)]
+                self._spans[:0] = [(0, start, RegionKind.FENCE)]
             self._fences.append((fence[1] if fence else "```", start))
         return region.end
 
     def _take(self, region: Region) -> None:
         region.tag = self._channel or (self._tag_name if self._tag_name in ANSWER_NAMES else "")
         self.regions.append(region)
-        self._add(region.start, region.end, Kind.REGION)
+        self._add(region.start, region.end, RegionKind.REGION)
         self._fence_is_end = False
 
     def _open_region(self, region: Region) -> int | None:
@@ -457,16 +462,16 @@ class Scan:
             self._fences.append(
                 (mark, found.start())
             )  # in the middle of a line it begins none, save at the very end
-        self._add(found.start(), end, Kind.FENCE)
+        self._add(found.start(), end, RegionKind.FENCE)
         return end
 
     def _reasoning(self, start: int, end: int, name: str) -> int | None:
         closing = CLOSING.search(self.text, end, self._end)
         if closing is None:
             self.is_thinking = True
-            self._add(start, self._end, Kind.REASONING)
+            self._add(start, self._end, RegionKind.REASONING)
             return None
-        self._add(start, closing.end(), Kind.REASONING)
+        self._add(start, closing.end(), RegionKind.REASONING)
         if name.lower() in SOFT_NAMES:
             self._soft.append((name.lower(), end, closing.start()))
         return closing.end()
@@ -480,7 +485,7 @@ class Scan:
         self._fences.clear()
         self._tag_name = ""
         self._abandoned = None
-        self._spans = [(self._start, end, Kind.REASONING)]
+        self._spans = [(self._start, end, RegionKind.REASONING)]
         return end
 
     def _begin_channel(self, found: re.Match[str]) -> int | None:
@@ -488,12 +493,12 @@ class Scan:
         name, is_call = found["channel_name"].lower(), bool(found["recipient"] or found["role_recipient"])
         if name == "final" or is_call:
             self._channel = "final" if name == "final" else "call"
-            self._add(found.start(), found.end(), Kind.TAG)
+            self._add(found.start(), found.end(), RegionKind.TAG)
             return found.end()
         self._channel = self._channel or "analysis"
         end = CHANNEL_END.search(self.text, found.end(), self._end)
         after = self._end if end is None else end.start()
-        self._add(found.start(), after, Kind.REASONING)
+        self._add(found.start(), after, RegionKind.REASONING)
         return after if end is not None else None
 
     def _hide(self, found: re.Match[str]) -> int | None:
@@ -501,14 +506,14 @@ class Scan:
         end = hidden_end(found).search(self.text, found.end(), self._end)
         if end is None:
             return found.end() if found["struck"] else None
-        self._add(found.start(), end.end(), Kind.HIDDEN)
+        self._add(found.start(), end.end(), RegionKind.HIDDEN)
         return end.end()
 
     def _tag(self, found: re.Match[str]) -> int:
         name = (found["tag"] or "").lower()
         if name and not found[0].endswith("/>"):
             self._tag_name, self._tag_from = "" if found["slash"] else name, len(self.regions)
-        self._add(found.start(), found.end(), Kind.TAG)
+        self._add(found.start(), found.end(), RegionKind.TAG)
         return found.end()
 
 

@@ -18,7 +18,7 @@ from crosswalk.schemas.json_schema import schema_of, strict_form
 from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Fault, Report
 from crosswalk.schemas.typescript import as_typescript
 from crosswalk.schemas.values import answer_converter, value_to_json as value_to_json
-from crosswalk.structured.reader import TOO_DEEP, Unread
+from crosswalk.structured.reader import TOO_DEEP, UnreadJSON
 from crosswalk.structured.result import (
     Candidate,
     MigrationError,
@@ -230,7 +230,7 @@ class Schema(Generic[T]):
 
     def read(self, data: Any) -> Candidate[T]:
         """Return the value of decoded JSON, or ``None`` and its violations. Never raises."""
-        if type(data) is Unread:
+        if type(data) is UnreadJSON:
             code = ReasonCode.LIMIT_EXCEEDED if data is TOO_DEEP else ReasonCode.EXTRACTION_FAILED
             return Candidate(None, (Violation(data.value, "$", code),))
         report, results = Report(), []
@@ -478,7 +478,7 @@ class SchemaVersions(Generic[T]):
 
     def read(self, data: Any) -> Candidate[Any]:
         """Return the value of decoded JSON in its own version, its violations, and the version that it names."""
-        if type(data) is Unread:
+        if type(data) is UnreadJSON:
             return self._steps[self.default].schema.read(data)
         named = data.get(self.key, self.default) if type(data) is dict else self.default
         if type(named) is not str:

@@ -39,7 +39,7 @@ class Head:
 
 
 @attrs.frozen
-class Chunk:
+class SentChunk:
     """Send bytes of the body: an event of a stream, or a whole body."""
 
     data: bytes = attrs.field(repr=False)
@@ -60,7 +60,7 @@ class Pause:
 
 
 @attrs.frozen
-class End:
+class SentEnd:
     """End the body as HTTP requires. The connection can be used again."""
 
 
@@ -79,7 +79,7 @@ class Close:
     """Close the connection, even if more was promised."""
 
 
-Step: TypeAlias = Head | Chunk | Raw | Pause | End | Hang | Abort | Close
+Step: TypeAlias = Head | SentChunk | Raw | Pause | SentEnd | Hang | Abort | Close
 """One action of a server while it answers: a closed set."""
 
 
@@ -129,10 +129,10 @@ class Slow:
         """Return *steps* with this fault in them."""
         slow: list[Step] = []
         for step in steps:
-            if isinstance(step, Chunk):
+            if isinstance(step, SentChunk):
                 size = self.chunk_bytes or max(len(step.data), 1)
                 for start in range(0, len(step.data), size):
-                    slow += [Pause(self.seconds), Chunk(step.data[start : start + size])]
+                    slow += [Pause(self.seconds), SentChunk(step.data[start : start + size])]
             else:
                 slow.append(step)
         return slow
@@ -165,14 +165,14 @@ class _Placed:
             return [], list(steps)
         before: list[Step] = []
         for number, step in enumerate(steps):
-            if isinstance(step, End):
+            if isinstance(step, SentEnd):
                 return before, list(steps[number:])
-            if isinstance(step, Chunk):
+            if isinstance(step, SentChunk):
                 if events == 0 or remaining == 0:
                     return before, list(steps[number:])
                 if remaining is not None and remaining < len(step.data):
-                    remainder = Chunk(step.data[remaining:])
-                    return [*before, Chunk(step.data[:remaining])], [remainder, *steps[number + 1 :]]
+                    remainder = SentChunk(step.data[remaining:])
+                    return [*before, SentChunk(step.data[:remaining])], [remainder, *steps[number + 1 :]]
                 events = None if events is None else events - 1
                 remaining = None if remaining is None else remaining - len(step.data)
             before.append(step)
@@ -218,8 +218,8 @@ class Cut(_Placed):
         before = self._split(steps)[0]
         if not self.clean:
             return [*before, Close()]
-        sent = sum(len(step.data) for step in before if isinstance(step, Chunk))
-        return [*(_with_length(step, sent) for step in before), End()]
+        sent = sum(len(step.data) for step in before if isinstance(step, SentChunk))
+        return [*(_with_length(step, sent) for step in before), SentEnd()]
 
 
 @attrs.frozen
@@ -242,7 +242,7 @@ class Garbage(_Placed):
             _with_length(step, (step.length or 0) + more) if isinstance(step, Head) else step
             for step in before
         )
-        return [*longer, Chunk(self.data), *after]
+        return [*longer, SentChunk(self.data), *after]
 
 
 def _with_length(step: Step, length: int) -> Step:
@@ -287,7 +287,7 @@ class ReplayError(CrosswalkError):
     """The replay server was used incorrectly, or the event that a test waited for did not happen."""
 
 
-class Outcome(StrEnum):
+class AnswerOutcome(StrEnum):
     """The outcome of an answer: a closed set."""
 
     ANSWERING = "answering"
@@ -318,7 +318,7 @@ class ReceivedRequest:
     body: bytes = attrs.field(repr=False)
     connection: int
     case: str | None = None
-    outcome: Outcome = Outcome.ANSWERING
+    outcome: AnswerOutcome = AnswerOutcome.ANSWERING
 
     @property
     def path(self) -> str:
@@ -469,7 +469,7 @@ class Answer:
     def steps(self) -> list[Step]:
         """Return the server's steps to send it without faults."""
         length = None if self.stream else sum(map(len, self.chunks))
-        return [Head(self.status, self.headers, length), *map(Chunk, self.chunks), End()]
+        return [Head(self.status, self.headers, length), *map(SentChunk, self.chunks), SentEnd()]
 
 
 # ---------------------------------------------------------------------------- model answer

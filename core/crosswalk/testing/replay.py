@@ -21,17 +21,17 @@ from crosswalk.testing.captures import Capture, load_captures
 from crosswalk.testing.exchange import (
     Abort,
     Answer as Answer,
-    Chunk,
+    AnswerOutcome as AnswerOutcome,
     Close,
-    End,
     Fault,
     Hang,
     Head,
-    Outcome as Outcome,
     Pause,
     Raw,
     ReceivedRequest as ReceivedRequest,
     ReplayError as ReplayError,
+    SentChunk,
+    SentEnd,
     Step,
 )
 from crosswalk.testing.strict.rules import Issued, StrictRules
@@ -44,7 +44,7 @@ class ClientLeftError(Exception):
     """The client closed the connection."""
 
 
-class BadRequestError(Exception):
+class NotHTTPError(Exception):
     """The received bytes are not an HTTP request."""
 
 
@@ -113,10 +113,10 @@ class Connection(asyncio.StreamReaderProtocol):
             body = await self._read_body(headers)
         except asyncio.IncompleteReadError as error:
             if error.partial:
-                raise BadRequestError from None
+                raise NotHTTPError from None
             return None
         except (asyncio.LimitOverrunError, ValueError):
-            raise BadRequestError from None
+            raise NotHTTPError from None
         return ReceivedRequest(method, target, MappingProxyType(headers), body, self.number)
 
     async def _read_body(self, headers: Mapping[str, str]) -> bytes:
@@ -140,7 +140,7 @@ class Connection(asyncio.StreamReaderProtocol):
                 case Head(status, headers, length):
                     self._is_chunked = length is None
                     await self._send(_head(status, headers, length))
-                case Chunk(data) if data:  # an empty HTTP chunk would be the end
+                case SentChunk(data) if data:  # an empty HTTP chunk would be the end
                     await self._send(b"%x\r\n%s\r\n" % (len(data), data) if self._is_chunked else data)
                 case Raw(data):
                     await self._send(data)
@@ -148,7 +148,7 @@ class Connection(asyncio.StreamReaderProtocol):
                     await self._wait(seconds)
                 case Hang():
                     await self._wait(None)
-                case End():
+                case SentEnd():
                     await self._send(b"0\r\n\r\n" if self._is_chunked else b"")
                 case Abort():
                     raw = self._tcp.get_extra_info("socket")
@@ -329,7 +329,7 @@ class ReplayServer:
     @property
     def disconnects(self) -> tuple[ReceivedRequest, ...]:
         """The requests whose client left before the end of the answer."""
-        return tuple(one for one in self.requests if one.outcome is Outcome.DISCONNECTED)
+        return tuple(one for one in self.requests if one.outcome is AnswerOutcome.DISCONNECTED)
 
     @property
     def refusals(self) -> tuple[ReceivedRequest, ...]:
@@ -448,15 +448,15 @@ class ReplayServer:
                     steps = fault.apply(steps)
                 try:
                     is_usable = await connection.play(steps)
-                    outcome = Outcome.ANSWERED
+                    outcome = AnswerOutcome.ANSWERED
                 except ClientLeftError:
-                    is_usable, outcome = False, Outcome.DISCONNECTED
+                    is_usable, outcome = False, AnswerOutcome.DISCONNECTED
                 with self._changed:
                     self._requests[position] = attrs.evolve(request, outcome=outcome)
                     self._changed.notify_all()
                 if not is_usable or request.headers.get("connection", "").lower() == "close":
                     break
-        except (BadRequestError, ConnectionError):
+        except (NotHTTPError, ConnectionError):
             pass  # the connection is of no further use, and a client that does not speak HTTP gets no answer
         except Exception as error:  # from the test's code: close() reports it
             self._failure = error

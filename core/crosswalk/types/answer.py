@@ -53,7 +53,7 @@ _TEXT: Final = SegmentType.TEXT  # an enum's members are slow to look up
 _ASSISTANT: Final = Role.ASSISTANT
 
 
-class Call:
+class CallDraft:
     """One tool call of one choice, as far as it has been received.
 
     Attributes:
@@ -100,7 +100,7 @@ class Built:
         self.logprobs = logprobs
 
 
-class Choice:
+class ChoiceDraft:
     """One of the answers to a request while its deltas come in. Parts are in order; texts are lists that are joined once.
 
     Attributes:
@@ -118,10 +118,10 @@ class Choice:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.parts: list[tuple[SegmentType, list[str]] | Segment | Call] = []
+        self.parts: list[tuple[SegmentType, list[str]] | Segment | CallDraft] = []
         self.open: SegmentType | None = None
         self.text: list[str] = []
-        self.calls: dict[int, Call] = {}
+        self.calls: dict[int, CallDraft] = {}
         self.logprobs: list[TokenLogprob] | None = None
         self.finish: FinishReason | None = None
         self.raw_finish: str | None = None
@@ -174,7 +174,7 @@ class Choice:
             self.start(kind)
         self.text.append(text)
 
-    def insert(self, part: Segment | Call) -> None:
+    def insert(self, part: Segment | CallDraft) -> None:
         """Add a whole part, or more fields of the one before."""
         if type(part) is Segment and self._completes(part):
             if part.metadata or part.annotations:
@@ -191,7 +191,7 @@ class Choice:
         """
         if segment.content or not self.parts or len(self.parts) - 1 in self._more:
             return False
-        if type(self.parts[-1]) is Call:
+        if type(self.parts[-1]) is CallDraft:
             of_its_own = segment.metadata.keys() & {"id", "name", "type"}
             return segment.type is SegmentType.TOOL_CALL and bool(segment.metadata) and not of_its_own
         return segment.type is self.open
@@ -201,7 +201,7 @@ class Choice:
         index = fragment.index
         call = self.calls.get(index)
         if call is None:
-            call = self.calls[index] = Call(index)
+            call = self.calls[index] = CallDraft(index)
         if index not in self._shown:
             self._shown.add(index)
             self.insert(call)
@@ -258,7 +258,7 @@ class Choice:
             message = unchecked(ChatMessage, role=_ASSISTANT, content=text)
             return Built(message, (unchecked(Segment, type=_TEXT, content=text),), None, logprobs)
         calls: list[ToolCall] = []
-        ids: dict[Call, str] = {}
+        ids: dict[CallDraft, str] = {}
         taken = {call.id for call in self.calls.values()}
         for index in sorted(self._shown):
             call = self.calls[index]
@@ -290,7 +290,7 @@ class Choice:
 
     @staticmethod
     def _segment(
-        part: tuple[SegmentType, list[str]] | Segment | Call, ids: dict[Call, str], *, partial: bool
+        part: tuple[SegmentType, list[str]] | Segment | CallDraft, ids: dict[CallDraft, str], *, partial: bool
     ) -> Segment:
         if isinstance(part, Segment):
             return part
@@ -360,7 +360,7 @@ _ERROR: Final = FinishReason.ERROR
 _WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
 
-class Answer:
+class AnswerDraft:
     """One answer while it comes in.
 
     Args:
@@ -398,18 +398,18 @@ class Answer:
         self.provider = provider
         self.provenance: dict[str, Provenance] = {}
         self.verdicts: dict[ContentFilterCategory, ContentFilterResult] = {}
-        self.choices: dict[int, Choice] = {}
+        self.choices: dict[int, ChoiceDraft] = {}
         self.raw_events: list[bytes] = []
         self.id_factory: Callable[[], str] = new_id
         self.clock: Callable[[], datetime] = now
         self._extensions: dict[str, Any] = {}
         self._arrays = Arrays()
 
-    def choice(self, number: int) -> Choice:
+    def choice(self, number: int) -> ChoiceDraft:
         """Return choice *number*, and begin it if it has not begun yet."""
         result = self.choices.get(number)
         if result is None:
-            result = self.choices[number] = Choice()
+            result = self.choices[number] = ChoiceDraft()
         return result
 
     @property
@@ -470,7 +470,7 @@ class Answer:
         # Sorted, so that it is the same however often each was noted and taken back.
         provenance = dict(sorted(self.provenance.items())) if self.provenance else {}
         failed = finish is _ERROR
-        primary = self.choices.get(0) or Choice()
+        primary = self.choices.get(0) or ChoiceDraft()
         built = primary.build("", 0, provenance, partial=finish not in _WHOLE)
         alternatives: tuple[Alternative, ...] = ()
         if len(self.choices) > 1:

@@ -13,7 +13,7 @@ import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, counted, short_repr
-from crosswalk.types.answer import Answer, Built, Choice
+from crosswalk.types.answer import AnswerDraft, Built, ChoiceDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import as_frozen_value
 from crosswalk.types.message import ChatMessage, ToolCall
@@ -330,10 +330,10 @@ class DeltaAccumulator:
         id_factory: Callable[[], str] = new_id,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        self.answer = answer = Answer(provider_id)
+        self.answer = answer = AnswerDraft(provider_id)
         answer.id, answer.model, answer.created = id, model, created
         answer.id_factory, answer.clock = id_factory, clock
-        self._primary: Choice = answer.choice(0)
+        self._primary: ChoiceDraft = answer.choice(0)
         self._lock = threading.Lock()
         self._early: dict[int, ResponseDelta] = {}
 

@@ -107,7 +107,7 @@ def write_web_search(value: Any, format: str) -> dict[str, Any] | None:
 # OpenRouter.
 
 
-class Grade(StrEnum):
+class OptionGrade(StrEnum):
     """The grade of an option's loss."""
 
     HARMLESS = "harmless"
@@ -164,7 +164,7 @@ class Option:
     """
 
     name: str
-    grade: Grade
+    grade: OptionGrade
     spellings: Mapping[str, tuple[str, ...]]
     values: Mapping[str, Mapping[Any, Any]] = {}
     neutral: Any = None
@@ -196,15 +196,15 @@ class Option:
             return value
         return next((name for name, written in values.items() if written == value), None)
 
-    def lost(self, value: Any, format: str | None) -> Grade:
+    def lost(self, value: Any, format: str | None) -> OptionGrade:
         """Return the grade of the loss if *value* does not reach a server of *format*."""
         is_neutral = value == self.neutral and type(value) is type(self.neutral)
-        return Grade.HARMLESS if is_neutral or format in self.harmless_in else self.grade
+        return OptionGrade.HARMLESS if is_neutral or format in self.harmless_in else self.grade
 
 
 def _option(
     name: str,
-    grade: Grade,
+    grade: OptionGrade,
     *,
     values: Mapping[str, Mapping[Any, Any]] | None = None,
     neutral: Any = None,
@@ -224,7 +224,7 @@ def _option(
     )
 
 
-_LOST, _CHANGED, _NOTHING = Grade.DANGEROUS, Grade.CHANGED, Grade.HARMLESS
+_LOST, _CHANGED, _NOTHING = OptionGrade.DANGEROUS, OptionGrade.CHANGED, OptionGrade.HARMLESS
 _LOGPROBS: Final = "include[]=message.output_text.logprobs"
 
 OPTIONS: Final[tuple[Option, ...]] = (

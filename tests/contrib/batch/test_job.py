@@ -25,9 +25,9 @@ from crosswalk_batch import Options, inputs, job as engines, job as jobs, job as
 from crosswalk_batch.inputs import find_inputs
 from crosswalk_batch.job import (
     Job,
-    Output,
+    JobOutput,
+    JobStoppedError,
     Pace,
-    StoppedError,
     Task,
     cores,
     in_order,
@@ -266,7 +266,7 @@ def test_json_lines_instead_of_parquet(run: Run, raw: list[str]) -> None:
     for kind in ("jsonl", "parquet"):
         folder = "out" if kind == "jsonl" else "columns"
         found = stored(
-            Output(folder, kind), read_manifest(Path(folder))[1][0], Options(include_raw=bool(raw))
+            JobOutput(folder, kind), read_manifest(Path(folder))[1][0], Options(include_raw=bool(raw))
         )  # type: ignore[arg-type]
         assert found.responses.num_rows == 1
         assert found.rejects["body"].to_pylist() == [b"{oops", None]
@@ -381,7 +381,7 @@ def test_results_come_in_order_and_few_at_once() -> None:
 
 
 def test_a_process_that_dies_stops_the_job() -> None:
-    with pytest.raises(StoppedError, match="a process died"), processes(double, 2) as each:
+    with pytest.raises(JobStoppedError, match="a process died"), processes(double, 2) as each:
         assert next(each([1, 2, 13])) in (2,)
         list(each([13]))
 

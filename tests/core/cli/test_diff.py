@@ -16,7 +16,7 @@ from crosswalk import (
     from_json,
 )
 from crosswalk.codec import ABSENT, Difference
-from crosswalk.testing.changes import Summary, shown
+from crosswalk.testing.changes import ChangeSummary, shown
 from upgrading import Wren
 
 from .conftest import ROOT, Done, line
@@ -493,7 +493,7 @@ def test_no_text_is_shown_as_a_whole() -> None:
 
 
 def test_the_summary_tells_kinds_apart_and_stays_small() -> None:
-    summary = Summary()
+    summary = ChangeSummary()
     for number in range(40):
         summary.add(
             [
@@ -521,14 +521,14 @@ def test_the_summary_tells_kinds_apart_and_stays_small() -> None:
 
 
 def test_a_field_has_a_short_name() -> None:
-    summary = Summary()
+    summary = ChangeSummary()
     summary.add([Difference(("metadata", "extensions", "k" * 9999, 3, "x y"), 1, 2)])
     (kind,) = summary.kinds()
     assert kind.path == f"metadata.extensions['{'k' * 39}…'][]['x y']"
 
 
 def test_of_too_many_fields_the_rest_is_only_counted() -> None:
-    summary = Summary()
+    summary = ChangeSummary()
     for number in range(1005):
         summary.add([Difference(("metadata", "extensions", f"k{number}"), 1, 2)])
     kinds = summary.kinds()
@@ -673,8 +673,8 @@ def test_the_changes_are_a_page(run: Run, captures: Captures, wren: Wren) -> Non
 
 
 def test_summaries_of_parts_add_up() -> None:
-    def part(*numbers: int) -> Summary:
-        summary = Summary()
+    def part(*numbers: int) -> ChangeSummary:
+        summary = ChangeSummary()
         for number in numbers:
             summary.add([Difference(("usage", "cached_tokens"), ABSENT, number)], "wren", f"log:{number}")
         return summary

@@ -742,11 +742,11 @@ def test_a_log_that_cannot_be_read_is_reported(
 
 
 def test_batches_are_full_or_the_last() -> None:
-    source = inputs.Source(Path("log.jsonl"), records=True)
-    every = [inputs.Item(source, crosswalk.records.Line(n, 1, b"{}")) for n in range(128)]
+    source = inputs.InputSource(Path("log.jsonl"), records=True)
+    every = [inputs.InputItem(source, crosswalk.records.Line(n, 1, b"{}")) for n in range(128)]
     assert [len(batch) for batch in many._batches(every)] == [64, 64]
     assert [len(batch) for batch in many._batches(every[:3])] == [3]
-    huge = [inputs.Item(source, crosswalk.records.Line(n, 1 << 20, None)) for n in range(2)]
+    huge = [inputs.InputItem(source, crosswalk.records.Line(n, 1 << 20, None)) for n in range(2)]
     assert [len(batch) for batch in many._batches(huge)] == [1, 1]
 
 

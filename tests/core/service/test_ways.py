@@ -27,7 +27,7 @@ from crosswalk.service import (
     Timeouts,
     http,
 )
-from crosswalk.service.http import ClientTransport, Wait
+from crosswalk.service.http import ClientTransport, TimedWait
 from crosswalk.service.setup import LogObserver, Setup
 from crosswalk.service.sync import ServiceThread
 from crosswalk.testing.exchange import Stall
@@ -346,7 +346,7 @@ def test_a_timer_that_rings_too_early_is_set_again() -> None:
     """One timer serves all waits of a call: set for an early limit, it has nothing to say about a later one."""
 
     async def main() -> float:
-        wait = Wait()
+        wait = TimedWait()
         wait.begin()
         begin = wait.now()
         await wait.within(begin + 0.01, asyncio.sleep(0))
@@ -367,7 +367,7 @@ def test_a_timer_that_rings_too_early_is_set_again() -> None:
 
 def test_a_task_that_is_cancelled_as_the_limit_passes_is_cancelled() -> None:
     async def main() -> None:
-        wait = Wait()
+        wait = TimedWait()
         wait.begin()
         task = asyncio.current_task()
         assert task is not None
@@ -388,7 +388,7 @@ def test_a_task_that_is_cancelled_as_the_limit_passes_is_cancelled() -> None:
 def test_a_service_is_closed_while_a_call_begins() -> None:
     pool = ClientTransport(None, {})
     with pytest.raises(CrosswalkError, match="closed"):
-        asyncio.run(pool.send("http://127.0.0.1:9", "POST", {}, b"", Timeouts(), Wait()))
+        asyncio.run(pool.send("http://127.0.0.1:9", "POST", {}, b"", Timeouts(), TimedWait()))
 
 
 def test_the_pool_of_another_process_is_left(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ import attrs
 
 from crosswalk.testing.exchange import Answer
 from crosswalk.testing.strict.rules import (
-    Refusal,
     ServerRule,
+    StrictRefusal,
     StrictRequest,
     StrictRules,
     objects,
@@ -37,96 +37,96 @@ def _ids(blocks: list[dict[str, Any]], key: str) -> list[str]:
     return [text_at(one[key], "toolUseId") for one in blocks if isinstance(one.get(key), dict)]
 
 
-def _starts_with_the_user(request: StrictRequest) -> Iterator[Refusal]:
+def _starts_with_the_user(request: StrictRequest) -> Iterator[StrictRefusal]:
     messages = _messages(request)
     if not messages or messages[0][0] != "user":
-        yield Refusal(
+        yield StrictRefusal(
             "A conversation must start with a user message. Try again with a conversation that starts with a "
             "user message."
         )
 
 
-def _roles_alternate(request: StrictRequest) -> Iterator[Refusal]:
+def _roles_alternate(request: StrictRequest) -> Iterator[StrictRefusal]:
     for (before, _), (role, _) in pairwise(_messages(request)):
         if role == before:
-            yield Refusal(
+            yield StrictRefusal(
                 "A conversation must alternate between user and assistant roles. Make sure the conversation "
                 "alternates between user and assistant roles and try again."
             )
 
 
-def _content_is_not_empty(request: StrictRequest) -> Iterator[Refusal]:
+def _content_is_not_empty(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, (_, blocks) in enumerate(_messages(request)):
         if not blocks:
-            yield Refusal(
+            yield StrictRefusal(
                 f"The content field in the Message object at messages.{number} is empty. Add a ContentBlock "
                 "object to the content field and try again."
             )
 
 
-def _texts_are_not_blank(request: StrictRequest) -> Iterator[Refusal]:
+def _texts_are_not_blank(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, (_, blocks) in enumerate(_messages(request)):
         for position, block in enumerate(blocks):
             if "text" in block and not text_at(block, "text").strip():
-                yield Refusal(
+                yield StrictRefusal(
                     f"The text field in the ContentBlock object at messages.{number}.content.{position} is blank. "
                     "Add text to the text field, and try again."
                 )
 
 
-def _calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
+def _calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
     messages = [*_messages(request), ("user", [])]
     for number, ((_, blocks), (_, after)) in enumerate(pairwise(messages)):
         results = _ids(after, "toolResult")
         missing = [id for id in _ids(blocks, "toolUse") if id not in results + _ids(blocks, "toolResult")]
         if missing:
-            yield Refusal(
+            yield StrictRefusal(
                 f"Expected toolResult blocks at messages.{number + 1}.content for the following Ids: "
                 f"{', '.join(missing)}"
             )
 
 
-def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
+def _results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     before: list[dict[str, Any]] = []
     for number, (_, blocks) in enumerate(_messages(request)):
         calls = _ids(before, "toolUse") + _ids(blocks, "toolUse")
         if any(id not in calls for id in _ids(blocks, "toolResult")):
-            yield Refusal(
+            yield StrictRefusal(
                 f"The number of toolResult blocks at messages.{number}.content exceeds the number of toolUse "
                 "blocks of previous turn."
             )
         before = blocks
 
 
-def _ids_are_unique(request: StrictRequest) -> Iterator[Refusal]:
+def _ids_are_unique(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, (_, blocks) in enumerate(_messages(request)):
         for key in ("toolUse", "toolResult"):
             ids = _ids(blocks, key)
             twice = dict.fromkeys(id for id in ids if ids.count(id) > 1)
             if twice:
-                yield Refusal(
+                yield StrictRefusal(
                     f"The {key} blocks at messages.{number}.content contain duplicate Ids: {', '.join(twice)}"
                 )
 
 
-def _ids_fit(request: StrictRequest) -> Iterator[Refusal]:
+def _ids_fit(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, (_, blocks) in enumerate(_messages(request)):
         for key in ("toolUse", "toolResult"):
             for id in _ids(blocks, key):
                 if not _ID.fullmatch(id):
-                    yield Refusal(
+                    yield StrictRefusal(
                         f"1 validation error detected: Value '{id}' at 'messages.{number}.content.{key}.toolUseId' "
                         "failed to satisfy constraint: Member must satisfy regular expression pattern: "
                         "[a-zA-Z0-9_.:-]+"
                     )
 
 
-def _calls_have_declared_tools(request: StrictRequest) -> Iterator[Refusal]:
+def _calls_have_declared_tools(request: StrictRequest) -> Iterator[StrictRefusal]:
     has_calls = any(
         "toolUse" in one or "toolResult" in one for _, blocks in _messages(request) for one in blocks
     )
     if has_calls and not request.body.get("toolConfig"):
-        yield Refusal(
+        yield StrictRefusal(
             "The toolConfig field must be defined when using toolUse and toolResult content blocks."
         )
 
@@ -139,25 +139,25 @@ def _reasoning(request: StrictRequest) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield f"messages.{number}.content.{position}", block["reasoningContent"]
 
 
-def _reasoning_of_claude_is_signed(request: StrictRequest) -> Iterator[Refusal]:
+def _reasoning_of_claude_is_signed(request: StrictRequest) -> Iterator[StrictRefusal]:
     for path, reasoning in _reasoning(request):
         text = reasoning.get("reasoningText")
         if "anthropic" in request.path and isinstance(text, dict) and "signature" not in text:
-            yield Refusal(f"{path}.thinking.signature: Field required")
+            yield StrictRefusal(f"{path}.thinking.signature: Field required")
 
 
-def _bedrock_signatures_are_its_own(request: StrictRequest) -> Iterator[Refusal]:
+def _bedrock_signatures_are_its_own(request: StrictRequest) -> Iterator[StrictRefusal]:
     for path, reasoning in _reasoning(request):
         text = reasoning.get("reasoningText")
         signature = text.get("signature") if isinstance(text, dict) else None
         if signature is not None and not request.issued.has(signature):
-            yield Refusal(f"{path}: Invalid `signature` in `thinking` block")
+            yield StrictRefusal(f"{path}: Invalid `signature` in `thinking` block")
         redacted = reasoning.get("redactedContent")
         if redacted is not None and not request.issued.has(redacted):
-            yield Refusal(f"{path}: Invalid `data` in `redacted_thinking` block")
+            yield StrictRefusal(f"{path}: Invalid `data` in `redacted_thinking` block")
 
 
-def _bedrock_error(refusal: Refusal) -> Answer:
+def _bedrock_error(refusal: StrictRefusal) -> Answer:
     answer = Answer.of_json({"message": refusal.message}, status=refusal.status)
     return attrs.evolve(answer, headers={**answer.headers, "x-amzn-ErrorType": "ValidationException"})
 
@@ -234,56 +234,56 @@ def _count(parts: list[dict[str, Any]], key: str) -> int:
     return sum(key in part for part in parts)
 
 
-def _roles(request: StrictRequest) -> Iterator[Refusal]:
+def _roles(request: StrictRequest) -> Iterator[StrictRefusal]:
     for role, _ in _contents(request):
         if role not in ("user", "model"):
-            yield Refusal("Please use a valid role: user, model.")
+            yield StrictRefusal("Please use a valid role: user, model.")
 
 
-def _parts_are_not_empty(request: StrictRequest) -> Iterator[Refusal]:
+def _parts_are_not_empty(request: StrictRequest) -> Iterator[StrictRefusal]:
     contents = _contents(request)
     if not contents:
-        yield Refusal("* GenerateContentRequest.contents: contents is not specified")
+        yield StrictRefusal("* GenerateContentRequest.contents: contents is not specified")
     for number, (_, parts) in enumerate(contents):
         if not parts:
-            yield Refusal(
+            yield StrictRefusal(
                 f"* GenerateContentRequest.contents[{number}].parts: contents.parts must not be empty."
             )
 
 
-def _calls_follow_the_user(request: StrictRequest) -> Iterator[Refusal]:
+def _calls_follow_the_user(request: StrictRequest) -> Iterator[StrictRefusal]:
     contents = _contents(request)
     for number, (_, parts) in enumerate(contents):
         if _count(parts, "functionCall") and (not number or contents[number - 1][0] != "user"):
-            yield Refusal(
+            yield StrictRefusal(
                 "Please ensure that function call turn comes immediately after a user turn or after a function "
                 "response turn."
             )
 
 
-def _responses_follow_calls(request: StrictRequest) -> Iterator[Refusal]:
+def _responses_follow_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     contents = _contents(request)
     for number, (_, parts) in enumerate(contents):
         before = contents[number - 1][1] if number else []
         if _count(parts, "functionResponse") and not _count(before, "functionCall"):
-            yield Refusal(
+            yield StrictRefusal(
                 "Please ensure that function response turn comes immediately after a function call turn."
             )
 
 
-def _as_many_responses(request: StrictRequest) -> Iterator[Refusal]:
+def _as_many_responses(request: StrictRequest) -> Iterator[StrictRefusal]:
     contents = _contents(request)
     for number, (_, parts) in enumerate(contents):
         calls = _count(parts, "functionCall")
         after = contents[number + 1][1] if number + 1 < len(contents) else []
         if calls and _count(after, "functionResponse") != calls:
-            yield Refusal(
+            yield StrictRefusal(
                 "Please ensure that the number of function response parts is equal to the number of function call "
                 "parts of the function call turn."
             )
 
 
-def _calls_of_this_turn_are_signed(request: StrictRequest) -> Iterator[Refusal]:
+def _calls_of_this_turn_are_signed(request: StrictRequest) -> Iterator[StrictRefusal]:
     model = _MODEL.search(request.path)
     if model is None or not needs_signatures(model[1]):
         return
@@ -298,7 +298,7 @@ def _calls_of_this_turn_are_signed(request: StrictRequest) -> Iterator[Refusal]:
         if calls and "thoughtSignature" not in calls[0]:
             call = calls[0]["functionCall"]
             name = call.get("name") if isinstance(call, dict) else None
-            yield Refusal(
+            yield StrictRefusal(
                 "Function call is missing a thought_signature in functionCall parts. This is required for tools "
                 "to work correctly, and missing thought_signature may lead to degraded model performance. "
                 f"Additional data, function call `default_api:{name}` , position {number + 1}. Please refer to "
@@ -306,7 +306,7 @@ def _calls_of_this_turn_are_signed(request: StrictRequest) -> Iterator[Refusal]:
             )
 
 
-def _gemini_signatures_are_its_own(request: StrictRequest) -> Iterator[Refusal]:
+def _gemini_signatures_are_its_own(request: StrictRequest) -> Iterator[StrictRefusal]:
     for _, parts in _contents(request):
         for part in parts:
             signature = part.get("thoughtSignature")
@@ -316,10 +316,10 @@ def _gemini_signatures_are_its_own(request: StrictRequest) -> Iterator[Refusal]:
                 or request.issued.has(signature)
             ):
                 continue
-            yield Refusal("Corrupted thought signature.")
+            yield StrictRefusal("Corrupted thought signature.")
 
 
-def _gemini_error(refusal: Refusal) -> Answer:
+def _gemini_error(refusal: StrictRefusal) -> Answer:
     error = {"code": refusal.status, "message": refusal.message, "status": "INVALID_ARGUMENT"}
     return Answer.of_json({"error": error}, status=refusal.status)
 
