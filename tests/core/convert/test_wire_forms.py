@@ -18,6 +18,7 @@ import pytest
 from openai.types.chat import ChatCompletion
 from openai.types.responses import ResponseError
 
+import crosswalk_openai as openai_dialect
 from converting import FORMS, accept_body, data_of, read_body
 from crosswalk import (
     ChatMessage,
@@ -45,7 +46,6 @@ from crosswalk.responses.content import Annotation
 from crosswalk.responses.records import classes_of, keys_of
 from crosswalk.wire import chat, messages, responses
 from crosswalk_anthropic.messages import AnthropicDialect, ContentBlocks
-from crosswalk_openai import dialect as openai_dialect
 from wires import NOW
 
 CHAT, RESPONSES, MESSAGES = FORMS
