@@ -17,7 +17,7 @@ from benchmarks.wire_bodies import TEXTS
 from crosswalk import ChatResponse, from_json, to_json
 from crosswalk_batch import Options, from_arrow, normalize_batch, to_arrow
 from crosswalk_batch.inputs import find_inputs
-from crosswalk_batch.parts import Output, Task, perform
+from crosswalk_batch.job import JobOutput, Task, perform
 from crosswalk_batch.pieces import pieces, records
 
 SIZES = (400, 2_000, 10_000)
@@ -45,7 +45,7 @@ def main(rounds: int) -> None:
             (piece,) = pieces(find_inputs([str(log)], Path(folder, "out")), size=10 * _BYTES)
             assert not isinstance(piece, Exception)
             batch = records(piece)
-            task = Task(piece, Options(), Output(str(Path(folder, "out"))))
+            task = Task(piece, Options(), JobOutput(str(Path(folder, "out"))))
             lines = log.read_bytes().splitlines()
             responses = from_arrow(normalize_batch(batch).responses)
             assert len(responses) == len(lines)

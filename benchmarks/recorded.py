@@ -27,8 +27,7 @@ def passes() -> dict[str, list[float]]:
     """Return the CPU seconds of each pass over the recorded bodies and streams."""
     from crosswalk import registry
     from crosswalk.errors import CrosswalkError
-    from crosswalk.mapping.options import ReaderOptions
-    from crosswalk.mapping.reader import Reader, drain
+    from crosswalk.mapping.reader import Reader, ReaderOptions, drain
     from crosswalk.testing import load_captures
 
     answers: dict[str, list[tuple[object, ReaderOptions, list[bytes]]]] = {"bodies": [], "streams": []}

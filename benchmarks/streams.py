@@ -14,9 +14,8 @@ from benchmarks.measure import Above, is_met, medians, print_table, verdict
 from benchmarks.payloads import chunks
 from benchmarks.wires import PIECES, STREAMS, Stream
 from crosswalk import registry
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.mapping.reader import Reader, drain
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+from crosswalk.plugin.registry import Mapper
 
 
 def ways_to_read(stream: Stream) -> dict[str, Callable[[], object]]:

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from crosswalk import ChatResponse, CrosswalkError, normalize, normalize_stream
 from crosswalk.convert import ConversionReport, Grade, WireForm, convert, convert_stream
-from crosswalk.convert.rules import RULES, UNNAMED
-from crosswalk.convert.source import form_of_body, source_form
+from crosswalk.convert.losses import RULES, UNNAMED
+from crosswalk.formats.writing import form_of_body, source_form
 from crosswalk.service import HTTPRequest, build_http_request, read_request
 from crosswalk.testing import load_captures
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from crosswalk.plugin.info import Access, ProviderInfo
+from crosswalk.plugin.hooks import Access, ProviderInfo
 from crosswalk.plugin.registry import registry
 
 ROOT = Path(__file__).parents[1]

@@ -18,7 +18,7 @@ import attrs
 
 from crosswalk import ChatResponse, CrosswalkError, from_json, normalize, normalize_stream, to_json
 from crosswalk.convert import WireForm, convert, convert_stream
-from crosswalk.convert.source import form_of_body, source_form
+from crosswalk.formats.writing import form_of_body, source_form
 from crosswalk.testing import Capture, load_captures
 from crosswalk.types import load_json
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from crosswalk.schemas.docstrings import documented_attributes
+from crosswalk.schemas.json_schema import documented_attributes
 from crosswalk.service import Secret
 from crosswalk_serve.config import Config, KeyHash
 

@@ -16,9 +16,8 @@ from starlette.applications import Starlette
 
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
-from crosswalk_serve.config import Config
+from crosswalk_serve.config import Config, read_config
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.reading import read_config
 from crosswalk_serve.server import server_config
 
 HI = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}]}

@@ -22,8 +22,8 @@ from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter, ValidationError
 
 from crosswalk import ChatResponse, FinishReason, Segment, SegmentType, UsageInfo, normalize
-from crosswalk.codec.compare import ABSENT, Difference, differences
-from crosswalk.codec.problems import step
+from crosswalk.codec.canonical import ABSENT, Difference, differences
+from crosswalk.codec.layout import step
 from crosswalk.convert import Conversion, ConversionReport, Loss, LossReason, WireForm
 from crosswalk.plugin.registry import registry
 from crosswalk.types import IncompleteReason

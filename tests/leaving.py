@@ -12,7 +12,7 @@ import pytest
 
 from crosswalk.config import Settings
 from crosswalk.service import Endpoint, LLMService
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
 __all__ = ["WAYS", "collect_garbage", "left_open"]

@@ -49,7 +49,7 @@ from crosswalk.types import (
     UsageDetails,
     UsageInfo,
 )
-from crosswalk.types.event import TERMINAL
+from crosswalk.types.stream import TERMINAL
 
 # ---------------------------------------------------------------------------------------------- leaves
 

@@ -10,7 +10,7 @@ import attrs
 
 from crosswalk.testing import StrictRules, strict_rules
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk.testing.strict.rules import Refusal, StrictRequest
+from crosswalk.testing.strict.rules import StrictRefusal, StrictRequest
 
 __all__ = ["MODELS", "answer_of", "every_api", "strict_server"]
 
@@ -30,8 +30,8 @@ def every_api() -> Iterator[ReplayServer]:
 
 
 def _at(
-    api: StrictRules, check: Callable[[StrictRequest], Iterator[Refusal]]
-) -> Callable[[StrictRequest], Iterator[Refusal]]:
+    api: StrictRules, check: Callable[[StrictRequest], Iterator[StrictRefusal]]
+) -> Callable[[StrictRequest], Iterator[StrictRefusal]]:
     return lambda request: check(request) if request.path.endswith(api.endpoint) else iter(())
 
 

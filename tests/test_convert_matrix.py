@@ -9,7 +9,7 @@ import pytest
 
 from crosswalk import normalize
 from crosswalk.convert import ConversionReport, Loss, LossReason, WireForm
-from crosswalk.convert.rules import RULES, UNNAMED, rule_of
+from crosswalk.convert.losses import RULES, UNNAMED, rule_of
 from wires import body
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))

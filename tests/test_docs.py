@@ -17,7 +17,7 @@ import pytest
 
 import crosswalk
 from crosswalk.cli.new_plugin import project_files
-from crosswalk.plugin.hookspecs import ProviderHooks
+from crosswalk.plugin.hooks import ProviderHooks
 from crosswalk_observe import uninstall
 from pages import ROOT, blocks, environment, pages, run, write_files
 

@@ -16,7 +16,7 @@ import pytest
 
 import crosswalk
 from crosswalk import ToolCall
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from pages import ROOT, environment
 from strict_answers import every_api

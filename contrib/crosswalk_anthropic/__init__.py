@@ -22,8 +22,7 @@ from crosswalk.plugins import (
     hookimpl,
     requests_of,
 )
-from crosswalk_anthropic.completions import CompletionsDialect
-from crosswalk_anthropic.messages import AnthropicDialect, anthropic_error
+from crosswalk_anthropic.messages import AnthropicDialect, CompletionsDialect, anthropic_error
 
 __all__ = ["Anthropic", "AnthropicDialect", "CompletionsDialect", "HostedMessages", "plugin"]
 

@@ -53,8 +53,6 @@ from crosswalk.plugins import (
     words_of,
 )
 
-__all__ = ["DEFAULT_MAX_TOKENS", "build_request"]
-
 DEFAULT_MAX_TOKENS = 4096
 """The ``max_tokens`` for requests without it. The API has no default, and every model allows as many."""
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosswalk.codec import FORMAT_VERSION
-from crosswalk.schemas.docstrings import documented_attributes
-from crosswalk_batch.arrow import columns
-from crosswalk_batch.columns import Column
-from crosswalk_batch.structs import Field, Struct
+from crosswalk.schemas.json_schema import documented_attributes
+from crosswalk_batch.columns import Column, ColumnField, Struct, columns
 
 _HEAD = f"""# The columns of responses
 
@@ -47,7 +45,7 @@ def _inner(column: Column, name: str) -> tuple[Column, str]:
     return (column, name) if item is None else _inner(item, f"{name}[]")
 
 
-def _said(field: Field) -> str:
+def _said(field: ColumnField) -> str:
     if field.key.computed:
         return "computed"
     text = documented_attributes(field.cls).get(field.attribute, "")

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from crosswalk_batch.job import Engine, Job
     from crosswalk_batch.manifest import Total
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``crosswalk batch``."""
@@ -173,12 +171,9 @@ def run(arguments: argparse.Namespace) -> int:
     from crosswalk import registry
 
     try:
-        from crosswalk_batch.engines import StoppedError
-        from crosswalk_batch.inputs import MIB, find_inputs
-        from crosswalk_batch.job import Job
-        from crosswalk_batch.options import Options, responses_schema
-        from crosswalk_batch.parts import Output
-        from crosswalk_batch.storage import absolute
+        from crosswalk_batch.batches import Options, responses_schema
+        from crosswalk_batch.inputs import MIB, absolute, find_inputs
+        from crosswalk_batch.job import Job, JobOutput as Output, JobStoppedError as StoppedError
     except ImportError as error:
         raise UsageError(f"{error}: install the extra batch: pip install 'crosswalk-llm[batch]'") from None
 
@@ -242,9 +237,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compact(location: str) -> int:
-    from crosswalk_batch.compaction import compact
-    from crosswalk_batch.engines import StoppedError
-    from crosswalk_batch.parts import Output
+    from crosswalk_batch.job import JobOutput as Output, JobStoppedError as StoppedError, compact
 
     try:
         before, after = compact(Output(location))
@@ -290,7 +283,7 @@ def _write_report(file: str, total: Total, job: Job) -> None:
 
 
 def _engine(arguments: argparse.Namespace, job: Job) -> Engine:
-    from crosswalk_batch.parts import perform
+    from crosswalk_batch.job import perform
 
     if arguments.ray is not None:
         try:
@@ -298,7 +291,7 @@ def _engine(arguments: argparse.Namespace, job: Job) -> Engine:
         except ImportError as error:
             raise UsageError(f"{error}: install the extra ray: pip install 'crosswalk-llm[ray]'") from None
         return tasks_on(arguments.ray, perform)
-    from crosswalk_batch.engines import cores, processes
+    from crosswalk_batch.job import cores, processes
 
     is_short = (
         all(each.kind in ("lines", "captures") for each in job.inputs) and job.weight <= job.piece_bytes

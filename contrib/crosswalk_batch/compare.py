@@ -15,13 +15,10 @@ from crosswalk.commands import Comparison, Failure, Progress, ReportRow, UsageEr
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from crosswalk_batch.job import Job
+    from crosswalk_batch.inputs import StoredFile
+    from crosswalk_batch.job import Job, JobOutput
     from crosswalk_batch.manifest import Part
-    from crosswalk_batch.parts import Output
-    from crosswalk_batch.pieces import Piece
-    from crosswalk_batch.storage import StoredFile
-
-__all__ = ["compare", "report_rows"]
+    from crosswalk_batch.pieces import InputPiece
 
 
 def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison) -> int:
@@ -30,9 +27,8 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     Raises:
         UsageError: the inputs differ from those that were mapped, or have changed.
     """
-    from crosswalk_batch.engines import cores, processes
     from crosswalk_batch.inputs import InputError, find_inputs
-    from crosswalk_batch.job import Job
+    from crosswalk_batch.job import Job, cores, processes
     from crosswalk_batch.manifest import MANIFEST, read_manifest
 
     described, parts = read_manifest(folder)
@@ -59,7 +55,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     failed = 0
 
     @cache
-    def is_undamaged(output: Output, file: StoredFile) -> bool:
+    def is_undamaged(output: JobOutput, file: StoredFile) -> bool:
         nonlocal failed
         for damage in output.damages([file], with_checksums=True):
             failed += 1
@@ -67,7 +63,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
             return False
         return True
 
-    def is_whole(output: Output, part: Part) -> bool:
+    def is_whole(output: JobOutput, part: Part) -> bool:
         return all(is_undamaged(output, file.on_disk) for file in part.files)
 
     def tasks() -> Iterator[_Task]:
@@ -111,7 +107,7 @@ class _Task:
 
     job: Job
     part: Part
-    piece: Piece | None
+    piece: InputPiece | None
     other: Job | None
     other_part: Part | None
     weight: int
@@ -119,7 +115,7 @@ class _Task:
 
 
 def _compare_part(task: _Task) -> tuple[int, Comparison]:
-    from crosswalk_batch.parts import mapped, stored
+    from crosswalk_batch.job import mapped, stored
 
     before = stored(task.job.output, task.part, task.job.options)
     if task.other is not None and task.other_part is not None:
@@ -142,7 +138,7 @@ def _compare_part(task: _Task) -> tuple[int, Comparison]:
 
 def _outcomes(found: Any) -> dict[tuple[Any, ...], Any]:
     """Return every outcome of a part by its origin."""
-    from crosswalk_batch.arrow import from_arrow
+    from crosswalk_batch.columns import from_arrow
 
     rejects = found.rejects.to_pylist()
     return {

@@ -1,11 +1,4 @@
-"""The manifest of a job: a line for the job, one for each finished part, in order, and one for the end.
-
-If inputs are added later, a line for them follows, their parts, and another end. A compaction adds a line for each file
-that it writes, and one when that file is in its place.
-
-A line counts when it is complete, so a job that is killed while writing one continues after the line before. The files of
-a part are on disk before its line is written. Object storage cannot append, so each line is an object there.
-"""
+"""The manifest of a job: a line for the job, one for each finished part, in order, one for the end, and its compactions."""
 
 from __future__ import annotations
 
@@ -24,21 +17,90 @@ import orjson
 
 from crosswalk.commands import UsageError
 from crosswalk.errors import ConfigurationError
-from crosswalk_batch.places import COMPACTED, RESTORED, SETTLED, Compacted, Places
-from crosswalk_batch.storage import RemoteStore, StoredFile, local_path
+from crosswalk_batch.inputs import RemoteStore, Rows, StoredFile, local_path
+
+# ---------------------------------------------------------------------------------- places
+# The lines of a manifest about compactions: the files that they wrote, and the rows of each part in them.
+
+
+COMPACTED: Final = "compacted"
+SETTLED: Final = "settled"
+RESTORED: Final = "restored"
+"""The keys of lines for a file that is written, that is in its place, and that is lost and whose parts are there again."""
+
+
+@attrs.frozen
+class Compacted:
+    """A file that a compaction wrote.
+
+    Attributes:
+        file: the file.
+        rows: the files of parts in it, in order, and their numbers of rows.
+        replaces: the files that it replaces on disk.
+    """
+
+    file: StoredFile
+    rows: tuple[tuple[str, int], ...]
+    replaces: tuple[str, ...]
+
+    @classmethod
+    def of_line(cls, line: dict[str, Any]) -> Compacted:
+        """Return the file that a line of the manifest names."""
+        made = line[COMPACTED]
+        rows = tuple((name, count) for name, count in made["rows"])
+        return cls(StoredFile(**made["file"]), rows, tuple(made["replaces"]))
+
+    def places(self) -> Iterator[tuple[str, Rows]]:
+        """Yield the rows of each file of a part."""
+        first = 0
+        for name, rows in self.rows:
+            yield name, Rows(self.file, first, rows)
+            first += rows
+
+
+class CompactedRows:
+    """The rows that replaced files of parts, by the file's name."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Rows] = {}
+
+    def take(self, line: dict[str, Any]) -> bool:
+        """Whether *line* is about a compaction. Notes what it says."""
+        if COMPACTED in line:
+            self._rows.update(Compacted.of_line(line).places())
+        elif RESTORED in line:
+            lost = line[RESTORED]
+            self._rows = {name: rows for name, rows in self._rows.items() if rows.file.name != lost}
+        else:
+            return SETTLED in line
+        return True
+
+    def on(self, parts: list[Part]) -> list[Part]:
+        """Return *parts* with the places of their files."""
+        if not self._rows:
+            return parts
+        return [
+            attrs.evolve(
+                part, files=[attrs.evolve(file, within=self._rows.get(file.name)) for file in part.files]
+            )
+            for part in parts
+        ]
+
+
+# -------------------------------------------------------------------------------- manifest
+# The manifest of a job: a line for the job, one for each finished part, in order, and one for the end.
+#
+# If inputs are added later, a line for them follows, their parts, and another end. A compaction adds a line for each
+# file
+# that it writes, and one when that file is in its place.
+#
+# A line counts when it is complete, so a job that is killed while writing one continues after the line before. The
+# files of
+# a part are on disk before its line is written. Object storage cannot append, so each line is an object there.
+
 
 fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 
-__all__ = [
-    "MANIFEST",
-    "Compacted",
-    "Manifest",
-    "Part",
-    "Total",
-    "is_finished",
-    "manifest_at",
-    "read_manifest",
-]
 
 MANIFEST: Final = "crosswalk-batch.jsonl"
 _PLACES: Final = "places"
@@ -120,7 +182,7 @@ class Total:
         self.faults += part.faults
 
 
-class Manifest(ABC):
+class JobManifest(ABC):
     """The manifest of a job, open for new lines. Use it as a context manager.
 
     Args:
@@ -146,7 +208,7 @@ class Manifest(ABC):
         self.total = Total()
         self.parts: list[Part] = []
         self.pending: Compacted | None = None
-        self._places = Places()
+        self._places = CompactedRows()
 
     @abstractmethod
     def __enter__(self) -> Self:
@@ -271,7 +333,7 @@ def _with_inputs(job: dict[str, Any], line: dict[str, Any], parts: int) -> dict[
     }
 
 
-class _LocalManifest(Manifest):
+class _LocalManifest(JobManifest):
     """A file of lines that one process at a time may open."""
 
     def __enter__(self) -> Self:
@@ -308,7 +370,7 @@ class _LocalManifest(Manifest):
         os.fsync(self._file)
 
 
-class _RemoteManifest(Manifest):
+class _RemoteManifest(JobManifest):
     """An object for each line. It is not locked against a second process."""
 
     def __enter__(self) -> Self:
@@ -328,8 +390,8 @@ def _object_lines(store: RemoteStore) -> Iterator[bytes]:
     return map(store.read, sorted(store.names(_OBJECTS)))
 
 
-def manifest_at(location: str, job: dict[str, Any], *, is_adding: bool = False) -> Manifest:
-    """Return the manifest of *job* at *location*, a path or a URL. See :class:`Manifest`."""
+def manifest_at(location: str, job: dict[str, Any], *, is_adding: bool = False) -> JobManifest:
+    """Return the manifest of *job* at *location*, a path or a URL. See :class:`JobManifest`."""
     path = local_path(location)
     if path is None:
         return _RemoteManifest(location, job, is_adding=is_adding)
@@ -350,7 +412,7 @@ def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
     try:
         job, *lines = _lines_of(folder)
         parts: list[Part] = []
-        places = Places()
+        places = CompactedRows()
         for line in lines:
             if "part" in line:
                 parts.append(Part(**line))

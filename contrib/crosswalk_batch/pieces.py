@@ -1,36 +1,170 @@
-"""Cutting of inputs into pieces, always the same ones, each small enough for memory.
-
-A piece stores the position of its records, and the process that maps it reads them, so little data passes between
-processes. That process reads a packed file, or some row groups of Parquet, block by block. A packed file that would keep
-one process busy for long is the exception. It is unpacked once, and its blocks are passed on.
-"""
+"""The inputs of a job, cut into pieces, always the same ones, each small enough for memory."""
 
 from __future__ import annotations
 
+import base64
+import io
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias
 
 import attrs
+import ijson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.records import is_session, layout_of_lines, record_lines
+from crosswalk.records import facts_of, is_session, layout_of_lines, layouts, record_lines
 from crosswalk.testing.captures import load_capture
 from crosswalk.types.json import dump_json
+from crosswalk_batch.batches import INPUT, Options
 from crosswalk_batch.columns import BYTES, TEXT
-from crosswalk_batch.decompression import cause_of, opened
-from crosswalk_batch.har import har_rows
-from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, too_long
-from crosswalk_batch.options import INPUT, Options
-from crosswalk_batch.storage import open_file
+from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, open_file, too_long
 
-__all__ = ["Piece", "blocks", "bytes_of", "pieces", "records"]
+# --------------------------------------------------------------------------- decompression
+# Decompression of gzip and zstd files. A damaged file yields everything before the damage.
+
+
+_Opened: TypeAlias = tuple[BinaryIO, Callable[[], int], Callable[[], str]]
+
+
+@contextmanager
+def opened(each: Input) -> Iterator[_Opened]:
+    """Open a file of lines. Yields the decompressed stream, a function for the position in the file, and one for its fault.
+
+    The fault is ``""`` for an intact file, and is known when the end is reached.
+    """
+    with open_file(each.path) as file:
+        if each.kind == "lines":
+            yield file, file.tell, str
+        else:
+            unpacked = _Unpacked(_unzipped(file) if each.kind == "gzip" else _unpacked(file))
+            # Arrow closes the file at its end.
+            position = lambda: each.size if file.closed else file.tell()  # noqa: E731
+            yield io.BufferedReader(unpacked, MIB), position, lambda: unpacked.fault
+
+
+class _Unpacked(io.RawIOBase):
+    """A stream of blocks. It ends at an error and stores the reason, so that earlier data is not lost."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._rest = memoryview(b"")
+        self.fault = ""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            while not self._rest:
+                self._rest = memoryview(next(self._blocks))
+        except StopIteration:
+            return 0
+        except (OSError, zlib.error) as error:
+            self.fault = f"the file is damaged: {cause_of(error)}"
+            return 0
+        taken = min(len(buffer), len(self._rest))
+        buffer[:taken], self._rest = self._rest[:taken], self._rest[taken:]
+        return taken
+
+
+def _unzipped(file: BinaryIO) -> Iterator[bytes]:
+    unpack = zlib.decompressobj(31)
+    is_begun = False
+    while remainder := file.read(MIB // 4):
+        while True:
+            if unpack.eof:  # perhaps another one after it; some tools fill up with zeros
+                remainder = remainder.lstrip(b"\0")
+                if not remainder:
+                    break
+                unpack = zlib.decompressobj(31)
+            is_begun = True
+            yield (out := unpack.decompress(remainder, MIB))
+            remainder = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
+            if not remainder and len(out) < MIB:
+                break
+    if is_begun and not unpack.eof:
+        raise OSError("it ends in the middle")
+
+
+def _unpacked(file: BinaryIO) -> Iterator[bytes]:
+    with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as stream:
+        while block := stream.read(MIB):
+            yield block
+
+
+def cause_of(error: Exception) -> str:
+    """Return the message of *error* on one line."""
+    return getattr(error, "strerror", None) or " ".join(str(error).split())
+
+
+# ------------------------------------------------------------------------------------- har
+# The answers in a HAR file, which browser tools write. The file is streamed.
+
+
+_BUFFER: Final = 4 * MIB
+"""Bytes to parse at once. A longer text is concatenated again in each step."""
+_TYPES: Final = ("json", "event-stream", "eventstream")
+"""Parts of the content types of a model's answer. Images and scripts of a page are not records."""
+
+
+def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
+    """Yield the answers in a HAR file as rows."""
+    begin, number = file.tell(), 0
+    try:
+        for number, entry in enumerate(ijson.items(file, "log.entries.item", buf_size=_BUFFER), 1):
+            try:
+                content = entry["response"]["content"]
+                if any(word in str(content.get("mimeType", "")) for word in _TYPES):
+                    yield {"source": path, "number": number, **_row(entry, content)}
+            except (KeyError, TypeError, AttributeError):
+                yield {"source": path, "number": number, "fault": "no answer: not an entry of a HAR file"}
+        file.seek(begin)
+        is_har = number > 0 or next(ijson.items(file, "log.entries"), None) == []
+    except ijson.JSONError:
+        is_har = False
+    if not is_har:
+        what = f"the file is damaged after entry {number}" if number else "not a HAR file"
+        raise InputError(f"{path}: {what}")
+
+
+def _row(entry: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of an entry, read by the layout ``har``."""
+    facts, text = facts_of(entry, layouts()["har"], {}), content.get("text")
+    row = {
+        "time": facts.created,
+        "latency_seconds": None if facts.latency is None else facts.latency.total_seconds(),
+        "requested_model": facts.model,
+        "status": facts.status,
+        "request": facts.request,
+    }
+    if type(text) is not str:
+        return row | {"fault": "no answer: the browser has not kept it"}
+    if len(text) > LONGEST:
+        return row | {"fault": too_long("answer")}
+    if content.get("encoding") != "base64":
+        return row | {"body": text.encode(errors="surrogatepass")}
+    try:
+        return row | {"body": base64.b64decode(text, validate=True)}
+    except ValueError:
+        return row | {"fault": "no answer: not base64"}
+
+
+# ---------------------------------------------------------------------------------- pieces
+# Cutting of inputs into pieces, always the same ones, each small enough for memory.
+#
+# A piece stores the position of its records, and the process that maps it reads them, so little data passes between
+# processes. That process reads a packed file, or some row groups of Parquet, block by block. A packed file that would
+# keep
+# one process busy for long is the exception. It is unpacked once, and its blocks are passed on.
+
 
 _MOST_FILES: Final = 5000
 MOST_PACKED: Final = 256 * MIB
@@ -43,7 +177,7 @@ _BESIDE: Final = tuple(name for name in INPUT.names if name not in ("body", "fau
 
 
 @attrs.frozen(eq=False)
-class Piece:
+class InputPiece:
     """A part of an input that is mapped at once.
 
     Attributes:
@@ -66,7 +200,7 @@ class Piece:
     weight: int
     layout: str | None = None
     data: bytes | pa.RecordBatch | None = None
-    others: tuple[Piece, ...] = ()
+    others: tuple[InputPiece, ...] = ()
 
 
 def pieces(
@@ -76,7 +210,7 @@ def pieces(
     column: str = "body",
     options: Options | None = None,
     number: int = 0,
-) -> Iterator[Piece | InputError]:
+) -> Iterator[InputPiece | InputError]:
     """Cut *inputs* into pieces of about *size* bytes, always the same ones. Small consecutive inputs share a piece.
 
     Yields the part of a damaged input before the damage, and then the error.
@@ -88,7 +222,7 @@ def pieces(
         options: how records will be mapped. The further columns of Parquet that they use are read.
         number: the number of the first piece.
     """
-    group: list[Piece] = []
+    group: list[InputPiece] = []
     for piece in _each_piece(inputs, size, column, _further(options or Options())):
         if group and (isinstance(piece, InputError) or not _fits(group, piece, size)):
             yield _shared(group, number)
@@ -101,19 +235,19 @@ def pieces(
         yield _shared(group, number)
 
 
-def _fits(group: list[Piece], piece: Piece, size: int) -> bool:
+def _fits(group: list[InputPiece], piece: InputPiece, size: int) -> bool:
     """Whether *piece* belongs to another input than *group*, and is small enough to share a part with it."""
     return piece.input is not group[-1].input and sum(map(bytes_of, (*group, piece))) <= size
 
 
 def _each_piece(
     inputs: Iterable[Input], size: int, column: str, further: tuple[str, ...]
-) -> Iterator[Piece | InputError]:
+) -> Iterator[InputPiece | InputError]:
     for each in inputs:
         yield from _until_damage(each, _CUTTERS[each.kind], size, column, further)
 
 
-def _until_damage(each: Input, cut: _Cutter, *how: Any) -> Iterator[Piece | InputError]:
+def _until_damage(each: Input, cut: _Cutter, *how: Any) -> Iterator[InputPiece | InputError]:
     try:
         yield from cut(each, *how)
         each.check()
@@ -123,7 +257,9 @@ def _until_damage(each: Input, cut: _Cutter, *how: Any) -> Iterator[Piece | Inpu
         yield InputError(f"{each.name}: {cause_of(error)}")
 
 
-def blocks(piece: Piece, *, size: int, column: str, options: Options) -> Iterator[Piece | InputError]:
+def blocks(
+    piece: InputPiece, *, size: int, column: str, options: Options
+) -> Iterator[InputPiece | InputError]:
     """Yield the blocks of *piece*, for :func:`records`. See :func:`pieces`.
 
     Raises:
@@ -139,13 +275,13 @@ def blocks(piece: Piece, *, size: int, column: str, options: Options) -> Iterato
         yield piece
 
 
-def bytes_of(piece: Piece) -> int:
+def bytes_of(piece: InputPiece) -> int:
     """Return about how much memory a piece takes."""
     data = piece.data
     return max(piece.weight, 0 if data is None else len(data) if isinstance(data, bytes) else data.nbytes)
 
 
-def _shared(group: list[Piece], number: int) -> Piece:
+def _shared(group: list[InputPiece], number: int) -> InputPiece:
     """Return the pieces of *group* as one."""
     first, *others = group
     weight = sum(piece.weight for piece in group)
@@ -160,7 +296,7 @@ def _further(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path[0] for path in [*paths, *options.keep.values()]))
 
 
-def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     head = list(_first_lines(each))
     if is_session(head):
         yield from _session(each, size)
@@ -177,7 +313,7 @@ def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Ite
                 if length <= most:
                     blocks.append(block)
             data = None if each.kind == "lines" else b"".join(blocks)
-            yield Piece(0, each, first, start, min(length, most), position() - before, layout, data)
+            yield InputPiece(0, each, first, start, min(length, most), position() - before, layout, data)
             first, start, before = first + rows, start + length, position()
         if fault():
             raise InputError(f"{each.name}: line {first}: {fault()}")
@@ -194,7 +330,7 @@ def _first_lines(each: Input) -> Iterator[bytes]:
                 yield line.removeprefix(BOM) if number == 0 else line
 
 
-def _session(each: Input, size: int) -> Iterator[Piece]:
+def _session(each: Input, size: int) -> Iterator[InputPiece]:
     """Yield the pieces of a session file, whose lines are joined to one for each answer."""
     rows: list[dict[str, Any]] = []
     first, length, before = 1, 0, 0
@@ -213,13 +349,13 @@ def _session(each: Input, size: int) -> Iterator[Piece]:
             raise InputError(f"{each.name}: {fault()}")
 
 
-def _captures(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _captures(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     folder = _folder(each)
     start, weight = 0, 0
     for index, name in enumerate(each.files):
         weight += os.path.getsize(folder / name)
         if weight >= size or index + 1 - start >= _MOST_FILES or index + 1 == len(each.files):
-            yield Piece(0, each, start + 1, start, index + 1 - start, weight)
+            yield InputPiece(0, each, start + 1, start, index + 1 - start, weight)
             start, weight = index + 1, 0
 
 
@@ -228,14 +364,14 @@ def _folder(each: Input) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _packed(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _packed(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     if each.size > MOST_PACKED:
         yield from _lines(each, size, column, further)
     else:
-        yield Piece(0, each, 1, 0, each.size, each.size)
+        yield InputPiece(0, each, 1, 0, each.size, each.size)
 
 
-def _row_groups(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _row_groups(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     """Yield a piece for each row group, or for several small ones."""
     with open_file(each.path) as opened_file, pq.ParquetFile(opened_file) as file:
         _columns_of(each, file, column, further)
@@ -245,7 +381,7 @@ def _row_groups(each: Input, size: int, column: str, further: tuple[str, ...]) -
         for number, group in enumerate(groups, 1):
             rows, length = rows + group.num_rows, length + group.total_byte_size
             if length >= size or number == len(groups):
-                yield Piece(0, each, first, start, number - start, round(share * rows))
+                yield InputPiece(0, each, first, start, number - start, round(share * rows))
                 first, start, rows, length = first + rows, number, 0, 0
 
 
@@ -266,7 +402,7 @@ def _columns_of(
     return column, [name for name in extra if name in known.names and name != column]
 
 
-def _rows(piece: Piece, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _rows(piece: InputPiece, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     """Yield the rows in the row groups of *piece*."""
     each = piece.input
     with open_file(each.path) as opened_file, pq.ParquetFile(opened_file) as file:
@@ -287,7 +423,7 @@ def _rows(piece: Piece, size: int, column: str, further: tuple[str, ...]) -> Ite
                 ],
                 ["body", "fault", *extra],
             )
-            yield Piece(0, each, first, 0, batch.num_rows, 0, None, result)
+            yield InputPiece(0, each, first, 0, batch.num_rows, 0, None, result)
             first += batch.num_rows
 
 
@@ -300,7 +436,7 @@ _BYTES_LIKE: Final = (
 )
 
 
-def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
     rows: list[dict[str, Any]] = []
     first, weight, before = 1, 0, 0
     fault = None
@@ -321,11 +457,11 @@ def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Itera
         raise fault
 
 
-def _of_rows(each: Input, rows: list[dict[str, Any]], first: int, weight: int) -> Piece:
-    return Piece(0, each, first, 0, len(rows), weight, None, pa.RecordBatch.from_pylist(rows, INPUT))
+def _of_rows(each: Input, rows: list[dict[str, Any]], first: int, weight: int) -> InputPiece:
+    return InputPiece(0, each, first, 0, len(rows), weight, None, pa.RecordBatch.from_pylist(rows, INPUT))
 
 
-_Cutter: TypeAlias = Callable[[Input, int, str, tuple[str, ...]], Iterator[Piece]]
+_Cutter: TypeAlias = Callable[[Input, int, str, tuple[str, ...]], Iterator[InputPiece]]
 _CUTTERS: Final[dict[str, _Cutter]] = {
     "lines": _lines,
     "gzip": _packed,
@@ -339,7 +475,7 @@ _CUTTERS: Final[dict[str, _Cutter]] = {
 # -------------------------------------------------------------------------------------------- reading
 
 
-def records(piece: Piece, options: Options | None = None) -> pa.RecordBatch:
+def records(piece: InputPiece, options: Options | None = None) -> pa.RecordBatch:
     """Read the records of *piece*, one of :func:`blocks`, for :func:`crosswalk_batch.normalize_batch` with *options*.
 
     Raises:
@@ -395,7 +531,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else value
 
 
-def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
+def _split(piece: InputPiece, data: bytes) -> pa.RecordBatch:
     lines = data.split(b"\n")
     if piece.start == 0:
         lines[0] = lines[0].removeprefix(BOM)
@@ -415,7 +551,7 @@ def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
     )
 
 
-def _loaded(piece: Piece) -> pa.RecordBatch:
+def _loaded(piece: InputPiece) -> pa.RecordBatch:
     folder = _folder(piece.input)
     rows = []
     for index in range(piece.start, piece.start + piece.size):

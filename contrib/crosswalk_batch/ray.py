@@ -14,11 +14,8 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from crosswalk.commands import UsageError
-from crosswalk_batch.batches import combined, normalize_batch
-from crosswalk_batch.engines import GOES_ON, StoppedError, in_order
-from crosswalk_batch.options import Options
-
-__all__ = ["Normalizer", "normalize_dataset", "tasks_on"]
+from crosswalk_batch.batches import Options, combined, normalize_batch
+from crosswalk_batch.job import GOES_ON, JobStoppedError, in_order
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -84,7 +81,7 @@ def _taken(reference: Any) -> Any:
     except RayTaskError as error:
         raise error.cause from None  # the message of RayTaskError is a remote traceback
     except RayError as error:
-        raise StoppedError(f"Ray: {_line(error)}; {GOES_ON}") from None
+        raise JobStoppedError(f"Ray: {_line(error)}; {GOES_ON}") from None
 
 
 def _line(error: Exception) -> str:

@@ -12,10 +12,8 @@ import pyarrow.dataset as ds
 
 from crosswalk.commands import ReportRow, UsageError
 from crosswalk.types import ToolCall
+from crosswalk_batch.job import REJECTS_FOLDER, RESPONSES_FOLDER
 from crosswalk_batch.manifest import read_manifest
-from crosswalk_batch.parts import REJECTS_FOLDER, RESPONSES_FOLDER
-
-__all__ = ["report_rows"]
 
 _LABELS: Final = ("session", "user", "tags")
 _SHARED: Final = (

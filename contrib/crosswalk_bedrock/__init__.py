@@ -43,8 +43,7 @@ from crosswalk.plugins import (
     take_objects,
     take_same,
 )
-from crosswalk_bedrock.blocks import ContentBlocks
-from crosswalk_bedrock.events import MARKS, Event, at_home, bedrock_error
+from crosswalk_bedrock.events import MARKS, ContentBlocks, Event, at_home, bedrock_error
 from crosswalk_bedrock.eventstream import EventStreamError, framing
 
 if TYPE_CHECKING:
@@ -68,13 +67,13 @@ _FINISH_REASONS = {
 
 
 def _locate() -> str:
-    from crosswalk_bedrock.signing import base_url  # botocore is an extra, and takes long to import
+    from crosswalk_bedrock.eventstream import base_url  # botocore is an extra, and takes long to import
 
     return base_url()
 
 
 def _signer(address: str) -> Sign:
-    from crosswalk_bedrock.signing import signer
+    from crosswalk_bedrock.eventstream import signer
 
     return signer(address)
 

@@ -45,9 +45,7 @@ from crosswalk.plugins import (
     word_of,
     words_of,
 )
-from crosswalk_bedrock.blocks import DOCUMENTS
-
-__all__ = ["build_request"]
+from crosswalk_bedrock.events import DOCUMENTS
 
 _FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
 _NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")

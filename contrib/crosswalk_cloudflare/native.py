@@ -29,8 +29,6 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-__all__ = ["Envelope", "NativeDialect", "cloudflare_error", "is_failure"]
-
 _DAILY_LIMIT = 3036
 _ERRORS: Mapping[Any, ErrorKind] = {
     **dict.fromkeys((3007, 3008), ErrorKind.TIMEOUT),

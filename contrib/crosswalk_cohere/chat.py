@@ -42,8 +42,6 @@ from crosswalk_cohere.shared import (
     usage_info,
 )
 
-__all__ = ["PIECES", "ChatDialect", "stretch_logprobs"]
-
 PIECES = (
     "message.citations",
     "message.content[].deltas",

@@ -39,8 +39,6 @@ from crosswalk_cohere.shared import (
     usage_info,
 )
 
-__all__ = ["GenerateDialect", "LegacyChatDialect"]
-
 _EVENTS = (
     "stream-start",
     "search-queries-generation",

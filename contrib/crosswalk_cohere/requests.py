@@ -37,8 +37,6 @@ from crosswalk.plugins import (
     words_of,
 )
 
-__all__ = ["build_request"]
-
 
 def build_request(request: ChatRequest) -> HTTPRequest:
     """*request* for Chat v2.

@@ -27,8 +27,6 @@ from crosswalk.plugins import (
     refined,
 )
 
-__all__ = ["FinishWords", "citation_segment", "cohere_error", "end_delta", "is_error", "usage_info"]
-
 _LARGEST = 2**53  # from there on a float no longer tells neighbours apart
 _FINISH_REASONS = {
     "COMPLETE": FinishReason.STOP,

@@ -32,8 +32,6 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-__all__ = ["NativeDialect"]
-
 _ERROR = {"code", "message", "request_id"}
 _KEYS = {"output", "usage", "request_id", "code", "message", "status_code"}
 """The keys of an answer. The last three are those of DashScope's SDK."""

@@ -18,8 +18,6 @@ from crosswalk.plugins import (
     TrailingContentError,
 )
 
-__all__ = ["ArrayDecoder", "framing"]
-
 _MARK: Final = re.compile(rb"[^ \t\r\n]")
 # The remainder of a string, and its quote if it is there. Possessive: no byte is read twice.
 _STRING: Final = re.compile(rb'(?:[^"\\]++|\\.)*+("?)', re.DOTALL)

@@ -31,8 +31,6 @@ from crosswalk.plugins import (
 )
 from crosswalk_gemini.parts import accept_modalities, details_of
 
-__all__ = ["STATUSES", "Progress", "interaction_deltas", "interaction_usage", "is_interaction"]
-
 STATUSES = {
     "completed": FinishReason.STOP,
     "requires_action": FinishReason.TOOL_CALLS,

@@ -40,8 +40,6 @@ from crosswalk.plugins import (
     words_of,
 )
 
-__all__ = ["build_request"]
-
 
 def build_request(request: ChatRequest) -> HTTPRequest:
     """*request* for the Gemini API.

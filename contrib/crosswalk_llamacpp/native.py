@@ -32,8 +32,6 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-__all__ = ["NativeDialect", "cached_tokens", "note_duration", "timings_of"]
-
 _TIMES = ("prompt_ms", "predicted_ms")
 _LONGEST = 1e15  # milliseconds: what a timedelta still holds
 

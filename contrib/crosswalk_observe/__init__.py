@@ -8,22 +8,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosswalk.lazy import lazy
+from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk_observe.aiohttp_sessions import *
-    from crosswalk_observe.context import *
-    from crosswalk_observe.exchange import *
-    from crosswalk_observe.log import *
-    from crosswalk_observe.otel import *
-    from crosswalk_observe.parquet import *
-    from crosswalk_observe.patches import *
-    from crosswalk_observe.record import *
-    from crosswalk_observe.sinks import *
-    from crosswalk_observe.urllib3_pools import *
-    from crosswalk_observe.watcher import *
+    from crosswalk_observe.exchange import (
+        Exchange as Exchange,
+        Labels as Labels,
+        ObservedExchange as ObservedExchange,
+        ObservedRequest as ObservedRequest,
+        watching as watching,
+    )
+    from crosswalk_observe.log import (
+        CaptureFolder as CaptureFolder,
+        JSONLinesLog as JSONLinesLog,
+        ParquetLog as ParquetLog,
+        Sink as Sink,
+    )
+    from crosswalk_observe.otel import (
+        OpenTelemetrySink as OpenTelemetrySink,
+    )
+    from crosswalk_observe.patches import (
+        aiohttp_middleware as aiohttp_middleware,
+        install as install,
+        requests_adapter as requests_adapter,
+        uninstall as uninstall,
+        watch_bedrock as watch_bedrock,
+    )
+    from crosswalk_observe.watcher import (
+        Watcher as Watcher,
+    )
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__ = face(
         __name__,
-        "aiohttp_sessions context exchange log otel parquet patches record sinks urllib3_pools watcher",
+        {
+            "crosswalk_observe.exchange": "Exchange Labels ObservedExchange ObservedRequest watching",
+            "crosswalk_observe.log": "CaptureFolder JSONLinesLog ParquetLog Sink",
+            "crosswalk_observe.otel": "OpenTelemetrySink",
+            "crosswalk_observe.patches": (
+                "aiohttp_middleware install requests_adapter uninstall watch_bedrock"
+            ),
+            "crosswalk_observe.watcher": "Watcher",
+        },
     )

@@ -1,22 +1,329 @@
-"""An exchange in progress: HTTP layers report to it, at almost no cost."""
+"""An exchange in progress, to which HTTP layers report, the call of an SDK that it belongs to, and its record."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from contextvars import copy_context
-from datetime import UTC, datetime
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar, copy_context
+from datetime import UTC, datetime, timedelta
 from functools import wraps
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
+import attrs
+
+from crosswalk.errors import CrosswalkError
+from crosswalk.types import ChatResponse, Cost
 from crosswalk.types.json import load_json
-from crosswalk_observe.calls import Call, attempt_number, header
-from crosswalk_observe.context import current_labels, current_trace, suppress_observation
 from crosswalk_observe.hosts import Site
 
-__all__ = ["Exchange"]
+# --------------------------------------------------------------------------------- context
+# The context of a request: labels of the program, the current trace, and whether observation is suppressed.
+
+
+@attrs.frozen
+class Labels:
+    """Labels that a program puts on its requests.
+
+    Attributes:
+        session: the id of a session or conversation, or ``None``.
+        user: the id of a user, or ``None``.
+        tags: any words, those of outer blocks first.
+    """
+
+    session: str | None = None
+    user: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+_labels: Final[ContextVar[Labels]] = ContextVar("crosswalk.observe.labels", default=Labels())  # noqa: B039
+
+
+@contextmanager
+def watching(
+    *, session: str | None = None, user: str | None = None, tags: Iterable[str] = ()
+) -> Iterator[None]:
+    """Label the records and spans of the requests that this thread or task makes in the block.
+
+    In a nested block, omitted labels keep their values, and *tags* are added.
+    """
+    outer = _labels.get()
+    before = _labels.set(
+        Labels(
+            outer.session if session is None else session,
+            outer.user if user is None else user,
+            (*outer.tags, *(tag for tag in dict.fromkeys(tags) if tag not in outer.tags)),
+        )
+    )
+    try:
+        yield
+    finally:
+        _labels.reset(before)
+
+
+def current_labels() -> Labels:
+    """Return the labels of requests made now."""
+    return _labels.get()
+
+
+def current_trace() -> tuple[str, str] | None:
+    """Return the ids of OpenTelemetry's current trace and span in hex, or ``None``."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None:  # OpenTelemetry is not in use
+        return None
+    context = trace.get_current_span().get_span_context()
+    return (f"{context.trace_id:032x}", f"{context.span_id:016x}") if context.is_valid else None
+
+
+_suppressed: Final[ContextVar[bool]] = ContextVar("crosswalk.observe.passed", default=False)
+
+
+@contextmanager
+def suppress_observation() -> Iterator[None]:
+    """Observe nothing in the block, because an outer layer observes the request already, or a sink makes it."""
+    before = _suppressed.set(True)
+    try:
+        yield
+    finally:
+        _suppressed.reset(before)
+
+
+def is_suppressed() -> bool:
+    """Whether observation is suppressed in this context."""
+    return _suppressed.get()
+
+
+# ---------------------------------------------------------------------------------- record
+# The canonical record of an exchange, as sinks receive it.
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ObservedRequest:
+    """A request, without credentials.
+
+    Attributes:
+        model: the requested model, or ``None`` if the request names none.
+        options: the known options of the JSON body, with the provider's names, such as ``temperature`` or ``max_tokens``.
+            They contain no content and no user.
+        headers: the headers by lower-case name. The values of credentials are ``<secret>``.
+        body: the JSON body as it was sent, or ``None`` if it was not JSON, was sent as a stream, or exceeded the limit.
+    """
+
+    model: str | None = None
+    options: Mapping[str, Any] = attrs.field(
+        factory=dict, repr=lambda options: f"{{{', '.join(sorted(options))}}}"
+    )
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    body: bytes | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ObservedExchange:
+    """An exchange with a model's server, complete or as far as it got.
+
+    Attributes:
+        id: a generated id. The response has it too if the provider sends none.
+        provider: the provider id.
+        method: the HTTP method.
+        url: the URL, without user, password, fragment and the secrets of its query.
+        host: the name of the server.
+        port: the port of the server.
+        request: the request.
+        status: the HTTP status, or ``None`` if no answer began.
+        headers: the headers of the answer by lower-case name, without credentials.
+        body: the bytes of the answer, decompressed.
+        is_cut: whether the answer was longer than the limit, so that the rest is missing.
+        is_complete: whether the body reached its end, by HTTP or by the provider's end marker, and is stored completely.
+        response: the canonical response, with the measured times and one attempt. It is an error response if the server or
+            the connection failed, and ``cancelled`` if the application stopped reading, each with the partial answer.
+            ``None`` if a plugin failed.
+        error: why the answer could not be read to its end, or ``None``. An answer that reports an error has ``None`` too.
+        is_stream: whether a stream was requested or received.
+        is_cancelled: whether the application stopped reading before the end of the answer.
+        resend_count: the number of earlier attempts at the same request, as the SDK reports it.
+        operation: the requested operation, such as ``chat``, ``text_completion`` or ``embeddings``.
+        gives_answer: whether the operation returns a chat answer. Embeddings, images, rerank and the like have a status, a
+            model, tokens and errors, but neither bodies nor a response, unless it is an error.
+        tokens: the ``input`` and ``output`` tokens of such an operation.
+        cost: the provider's own cost, or an estimate by list prices, which is ``derived``, or ``None``. See
+            :class:`~crosswalk_observe.Watcher`.
+        labels: the labels of the request, set with :func:`~crosswalk_observe.watching`.
+        trace_id: the OpenTelemetry trace of the request in hex, or ``None``.
+        span_id: the span that was current while the request was sent, in hex. With an ``OpenTelemetrySink`` it is its span.
+        began: when the request was sent, in UTC.
+        duration: the time from then to the end of the answer.
+        time_to_first_chunk: the time from then to the first bytes of the body, or ``None`` if none arrived.
+        chunk_times: the seconds from then to each piece of the body, as it arrived.
+    """
+
+    id: str
+    provider: str
+    method: str
+    url: str
+    host: str
+    port: int
+    request: ObservedRequest
+    status: int | None
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    body: bytes = attrs.field(repr=False)
+    is_cut: bool = False
+    is_complete: bool = True
+    response: ChatResponse | None = None
+    error: CrosswalkError | None = attrs.field(
+        default=None, repr=lambda error: error and type(error).__name__
+    )
+    is_stream: bool = False
+    is_cancelled: bool = False
+    resend_count: int = 0
+    operation: str = "chat"
+    gives_answer: bool = True
+    tokens: Mapping[str, int] = attrs.field(factory=dict)
+    cost: Cost | None = None
+    labels: Labels = attrs.field(factory=Labels)
+    trace_id: str | None = None
+    span_id: str | None = None
+    began: datetime
+    duration: timedelta
+    time_to_first_chunk: timedelta | None = None
+    chunk_times: tuple[float, ...] = attrs.field(default=(), repr=False)
+
+
+# ----------------------------------------------------------------------------------- calls
+# Calls of an SDK. A call has one span, and one attempt or several at its request.
+
+
+_COUNT: Final = "x-stainless-retry-count"
+"""The header in which the SDKs of OpenAI, Anthropic and others number the attempts of a call, from 0."""
+_LONGEST_WAIT: Final = 10.0
+"""The maximum wait of these SDKs before the next attempt in seconds, plus a margin, if the server does not set it."""
+_LONGEST_ASKED: Final = 60.0
+"""The maximum ``retry-after`` in seconds that these SDKs obey."""
+
+
+_numbers: Final = count()  # orders calls that end at the same time
+
+
+class Operation(Protocol):
+    """The operation that a sink has begun for a call. See :class:`crosswalk_observe.watcher.Watcher`."""
+
+    def current(self) -> AbstractContextManager[object]:
+        """Return a block that is entered in the thread or task of the request while it is sent."""
+
+    def end(self, record: ObservedExchange | None) -> object:
+        """End the call with *record*, of its last attempt, or ``None`` if that was not recorded."""
+
+
+class SDKCall:
+    """The attempts at one request, and the operations that sinks have begun for it.
+
+    Attributes:
+        operations: the active operations, by the position of their sinks.
+        sinks: the positions of the sinks that have begun an operation.
+        attempts: the number of attempts before the last.
+        deadline: when the call ends unless another attempt begins, or ``None`` during an attempt.
+        record: the record of the last attempt.
+    """
+
+    def __init__(self, url: str, attempts: int) -> None:
+        self.operations: dict[int, Operation] = {}
+        self.sinks: set[int] = set()
+        self.attempts = attempts
+        self.url = url
+        self.is_over = False
+        self.deadline: float | None = None
+        self.record: ObservedExchange | None = None
+
+
+_current: Final[ContextVar[SDKCall | None]] = ContextVar("crosswalk.observe.call", default=None)
+
+
+def call_of(exchange: Exchange) -> tuple[SDKCall, bool]:
+    """Return the call that *exchange* is an attempt of, and whether it has begun before.
+
+    An SDK that numbers its attempts makes them one after the other, in one thread or task.
+    """
+    count = exchange.attempt
+    before = _current.get()
+    if (
+        before is not None
+        and not before.is_over
+        and count == before.attempts + 1
+        and exchange.url == before.url
+    ):
+        before.attempts, before.deadline = count, None
+        return before, True
+    call = SDKCall(exchange.url, count or 0)
+    if count is not None:
+        _current.set(call)
+    return call, False
+
+
+class OpenCalls:
+    """The calls after their last attempt, until it is certain that no other attempt follows. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, SDKCall]] = []
+
+    def end_later(self, exchange: Exchange, record: ObservedExchange | None, wait: float) -> bool:
+        """Let the call of *exchange* end in *wait* seconds, unless another attempt begins.
+
+        Returns whether the call was added: it has operations, and *exchange* is its last attempt.
+        """
+        call = exchange.call
+        if call is None or not call.operations or (exchange.attempt or 0) < call.attempts:
+            return False
+        call.record, call.deadline = record, time.monotonic() + wait
+        heappush(self._heap, (call.deadline, next(_numbers), call))
+        return True
+
+    def take_ended(self, *, all_of_them: bool = False) -> list[SDKCall]:
+        """Remove and return the calls that have waited long enough, or all calls."""
+        now, ended = time.monotonic(), []
+        while self._heap and (all_of_them or self._heap[0][0] <= now):
+            deadline, _, call = heappop(self._heap)
+            if call.deadline == deadline and not call.is_over:  # otherwise another attempt has begun
+                call.is_over = True
+                ended.append(call)
+        return ended
+
+    def seconds_to_next(self) -> float | None:
+        """Return the seconds until the next call ends, or ``None``."""
+        return max(0.0, self._heap[0][0] - time.monotonic()) if self._heap else None
+
+
+def attempt_number(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> int | None:
+    """Return the number of the attempt, from 0, in the *headers* of a request, or ``None`` if they have none."""
+    value = header(headers, _COUNT)
+    return int(value) if value.isascii() and value.isdigit() else None
+
+
+def longest_wait(exchange: Exchange) -> float | None:
+    """Return the maximum seconds until the SDK retries *exchange*, which has ended, or ``None`` if it does not retry."""
+    if exchange.attempt is None or (exchange.was_abandoned and exchange.status is None):
+        return None
+    should, status = header(exchange.headers, "x-should-retry"), exchange.status
+    if should != "true" and (
+        should == "false" or not (status is None or status in (408, 409, 429) or status >= 500)
+    ):
+        return None
+    requested = header(exchange.headers, "retry-after")
+    seconds = float(requested) if requested.isascii() and requested.isdigit() else 0.0
+    return _LONGEST_WAIT + (seconds if seconds <= _LONGEST_ASKED else 0.0)
+
+
+def header(headers: Mapping[str, str] | Iterable[tuple[str, str]], name: str) -> str:
+    """Return the header with the lower-case *name*, or an empty string."""
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return next((value for key, value in pairs if key.lower() == name), "")
+
+
+# -------------------------------------------------------------------------------- exchange
+# An exchange in progress: HTTP layers report to it, at almost no cost.
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -90,7 +397,7 @@ class Exchange:
         self.options = options_of(body)
         self.is_json = bool(body)
         self.attempt = attempt_number(headers)
-        self.call: Call | None = None
+        self.call: SDKCall | None = None
         self.labels = current_labels()
         self.trace = current_trace()
         self.status: int | None = None

@@ -8,8 +8,6 @@ from crosswalk_observe.otel import OpenTelemetrySink
 from crosswalk_observe.patches import install, uninstall
 from crosswalk_observe.watcher import Watcher
 
-__all__ = ["Instrumentor"]
-
 
 class Instrumentor:
     """Installs a watcher with an :class:`OpenTelemetrySink`, with the methods that OpenTelemetry calls.

@@ -1,19 +1,100 @@
-"""Sinks that write files: a log in JSON Lines, and captures for the conformance kit."""
+"""Sinks that write files: a log in JSON Lines, captures for the conformance kit, and Parquet."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
+from uuid import uuid4
 
-from crosswalk import CrosswalkError
+from crosswalk import ChatResponse, CrosswalkError
+from crosswalk.commands import written
 from crosswalk.records import append_line, record_line
 from crosswalk.types import Cost, Provenance
-from crosswalk.types.json import load_json
-from crosswalk_observe.record import ObservedExchange
-from crosswalk_observe.secrets import PLACEHOLDER
+from crosswalk.types.json import dump_json, load_json
+from crosswalk_observe.exchange import ObservedExchange
+from crosswalk_observe.reading import PLACEHOLDER
 
-__all__ = ["CaptureFolder", "JSONLinesLog"]
+if TYPE_CHECKING:
+    from crosswalk_observe.exchange import Exchange, SDKCall
+
+
+# ----------------------------------------------------------------------------------- sinks
+# The sinks of a watcher: called in turn, and never able to harm the watcher or the program.
+
+
+Sink: TypeAlias = Callable[[ObservedExchange], object]
+"""A consumer of records. :meth:`Watcher.close` calls its ``close()`` if it has one.
+
+It may also have ``started(exchange)``, called in the thread of the request when a call begins. It returns an
+:class:`~crosswalk_observe.exchange.Operation`, which gets the record of the call's last attempt instead of the sink.
+"""
+
+
+class Sinks:
+    """Calls sinks, and reports their errors.
+
+    Args:
+        sinks: the sinks, in the order in which they are called.
+        report: logs an error, with a description of the work that failed.
+    """
+
+    def __init__(self, sinks: tuple[Sink, ...], report: Callable[[str, BaseException], None]) -> None:
+        self._sinks = sinks
+        self._report = report
+
+    def begin(self, call: SDKCall, exchange: Exchange) -> None:
+        """Begin the operations of *call* with its first *exchange*."""
+        for position, sink in enumerate(self._sinks):
+            started = getattr(sink, "started", None)
+            if started is not None:
+                try:
+                    call.operations[position] = started(exchange)
+                    call.sinks.add(position)
+                except Exception as error:
+                    self._report(_name(sink), error)
+
+    def end(self, call: SDKCall) -> None:
+        """End the operations of *call* with the record of its last attempt."""
+        for position, operation in call.operations.items():
+            try:
+                operation.end(call.record)
+            except (Exception, SystemExit) as error:
+                self._report(_name(self._sinks[position]), error)
+        call.record = None
+        call.operations.clear()  # the context of a later request may hold the call
+
+    def take(self, record: ObservedExchange, call: SDKCall | None) -> None:
+        """Pass *record* to the sinks that have not begun an operation for *call*."""
+        for position, sink in enumerate(self._sinks):
+            if call is not None and position in call.sinks:
+                continue
+            try:
+                sink(record)
+            except (Exception, SystemExit) as error:
+                self._report(_name(sink), error)
+
+    def close(self) -> None:
+        """Close the sinks that can be closed."""
+        for sink in self._sinks:
+            close = getattr(sink, "close", None)
+            if close is not None:
+                try:
+                    close()
+                except Exception as error:
+                    self._report(f"closing {_name(sink)}", error)
+
+
+def _name(sink: Sink) -> str:
+    return getattr(sink, "__qualname__", type(sink).__qualname__)
+
+
+# ------------------------------------------------------------------------------------- log
+# Sinks that write files: a log in JSON Lines, and captures for the conformance kit.
 
 
 class JSONLinesLog:
@@ -130,3 +211,172 @@ class CaptureFolder:
             raise CrosswalkError("it holds what looks like a key, and is not recorded")
         case = f"{record.provider}_{record.id[:12]}" + "_stream" * record.is_stream
         store_capture(self._folder, case, recording, provider=record.provider)
+
+
+# --------------------------------------------------------------------------------- parquet
+# A log of exchanges in Parquet: the bytes of answers for ``crosswalk batch``, and columns to query.
+
+
+_MIB: Final = 2**20
+
+
+class ParquetLog:
+    """A sink that collects exchanges and writes them as Parquet files, each completely or not at all.
+
+    The columns ``record_id``, ``provider``, ``status``, ``body``, ``time``, ``latency_seconds``, ``requested_model``,
+    ``cost``, ``cost_source``, ``tags`` (JSON text), ``session``, ``user`` and ``trace_id`` are the input of ``crosswalk
+    batch``. The others are ``span_id``, ``method``, ``url``, ``options`` (JSON text), ``time_to_first_chunk_seconds``,
+    ``resend_count``, ``is_stream``, ``is_complete``, ``is_cancelled``, and ``response``, with the columns of
+    ``crosswalk_batch.schema()``, or null if the answer could not be read. This needs the extra ``batch``.
+
+    Args:
+        folder: the folder of the files, created if it does not exist.
+        part_records: the number of exchanges in a file.
+        part_bytes: the bytes of answers in a file.
+        part_seconds: the maximum age of a file in seconds, checked when the next exchange arrives and at the end.
+        include_request: add a column ``request`` with the body of the request as JSON text.
+        clock: returns monotonic seconds.
+
+    Raises:
+        CrosswalkError: pyarrow is not installed.
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        *,
+        part_records: int = 10_000,
+        part_bytes: int = 32 * _MIB,
+        part_seconds: float = 300.0,
+        include_request: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        try:
+            import crosswalk_batch.columns
+        except ImportError:
+            raise CrosswalkError("this needs pyarrow: pip install 'crosswalk-llm[batch]'") from None
+        self._arrow = crosswalk_batch.columns
+        self._amount = crosswalk_batch.columns.amount
+        self._folder = Path(folder)
+        self._part_records = part_records
+        self._part_bytes = part_bytes
+        self._part_seconds = part_seconds
+        self._include_request = include_request
+        self._clock = clock
+        self._renew()
+
+    def _renew(self) -> None:
+        self._process = os.getpid()
+        self._rows: list[dict[str, Any]] = []
+        self._responses: list[ChatResponse | None] = []
+        self._pending_bytes = 0
+        self._began = self._clock()
+
+    def __call__(self, record: ObservedExchange) -> None:
+        """Add *record*, and write a file if one is due.
+
+        Raises:
+            OSError: the file cannot be written. Its records are retried later, until they reach twice the limits of a file.
+        """
+        if not record.gives_answer:
+            return
+        if self._process != os.getpid():
+            self._renew()  # the parent process writes its own records
+        row = self._row(record)
+        self._rows.append(row)
+        self._responses.append(record.response)
+        self._pending_bytes += len(record.body) + len(row.get("request") or "")
+        is_old = self._clock() - self._began >= self._part_seconds
+        if is_old or len(self._rows) >= self._part_records or self._pending_bytes >= self._part_bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the collected records to a file.
+
+        Raises:
+            OSError: the file cannot be written, as above.
+        """
+        if not self._rows or self._process != os.getpid():
+            return
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:12]}.parquet"
+        try:
+            with written(self._folder / name, replace=False) as out:
+                out.write(self._part())
+        except OSError:
+            if len(self._rows) >= 2 * self._part_records or self._pending_bytes >= 2 * self._part_bytes:
+                self._renew()
+            raise
+        self._renew()
+
+    def close(self) -> None:
+        """Call :meth:`flush`, at the end."""
+        self.flush()
+
+    def _row(self, record: ObservedExchange) -> dict[str, Any]:
+        described = describe_record(record)
+        row = {
+            **described,
+            "record_id": record.id,
+            "provider": record.provider,
+            "status": record.status,
+            "body": record.body,
+            "options": dump_json(described["options"]).decode(),
+            "time": record.began,
+            "latency_seconds": described["duration_seconds"],
+            "requested_model": record.request.model,
+            "tags": dump_json(described["tags"]).decode() if record.labels.tags else None,
+            "cost": None if record.cost is None else self._amount(record.cost.amount),
+        }
+        request = record.request.body
+        if self._include_request and request is not None:
+            row["request"] = request.decode()
+        return row
+
+    def _part(self) -> Any:
+        """Return the rows as a Parquet file."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_pylist(self._rows, _columns(self._include_request))
+        table = table.append_column("response", self._structs())
+        sink = pa.BufferOutputStream()
+        pq.write_table(table.replace_schema_metadata(self._arrow.schema().metadata), sink, compression="zstd")
+        return sink.getvalue()
+
+    def _structs(self) -> Any:
+        """Return the responses, one for each row, or null."""
+        import pyarrow as pa
+
+        results = [response for response in self._responses if response is not None]
+        columns = self._arrow.to_arrow(results)
+        arrays = [
+            pa.concat_arrays(column.chunks or [pa.array([], column.type)]) for column in columns.columns
+        ]
+        structs = pa.StructArray.from_arrays(arrays, fields=list(columns.schema))
+        rows = iter(range(len(results)))
+        return structs.take(
+            pa.array([None if one is None else next(rows) for one in self._responses], pa.int64())
+        )
+
+
+def _columns(include_request: bool) -> Any:
+    import pyarrow as pa
+
+    from crosswalk_batch.batches import INPUT
+
+    left_out = {"line", "fault", "server", "source", "number", "vendor"}
+    if not include_request:
+        left_out.add("request")
+    flag = pa.bool_()
+    own = [
+        ("span_id", pa.string()),
+        ("method", pa.string()),
+        ("url", pa.string()),
+        ("options", pa.string()),
+        ("time_to_first_chunk_seconds", pa.float64()),
+        ("resend_count", pa.int64()),
+        ("is_stream", flag),
+        ("is_complete", flag),
+        ("is_cancelled", flag),
+    ]
+    return pa.schema([*(field for field in INPUT if field.name not in left_out), *own])

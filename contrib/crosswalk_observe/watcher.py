@@ -2,26 +2,134 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
+import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeVar
+from contextlib import suppress
+from typing import Any, Final, Protocol, TypeVar
 
 from crosswalk import ConfigurationError, Registry, registry as installed
+from crosswalk.errors import CrosswalkError
 from crosswalk.prices import check_prices
-from crosswalk_observe.calls import OpenCalls, call_of, longest_wait
-from crosswalk_observe.context import is_suppressed, suppress_observation
-from crosswalk_observe.diagnostics import Diagnostics
-from crosswalk_observe.exchange import Exchange, json_object
+from crosswalk_observe.exchange import (
+    Exchange,
+    ObservedExchange,
+    OpenCalls,
+    call_of,
+    is_suppressed,
+    json_object,
+    longest_wait,
+    suppress_observation,
+)
 from crosswalk_observe.hosts import Hosts, Site
-from crosswalk_observe.lifecycle import close_before_others, register
+from crosswalk_observe.log import Sink, Sinks
 from crosswalk_observe.reading import DialectCache, record_of
-from crosswalk_observe.record import ObservedExchange
-from crosswalk_observe.sinks import Sink, Sinks
 from crosswalk_observe.transports import watched
 
-__all__ = ["Watcher"]
+# ----------------------------------------------------------------------------- diagnostics
+# The log messages of a watcher, each written once.
+
+
+_log = logging.getLogger("crosswalk.observe")
+_DROPPED_INTERVAL: Final = 60.0
+"""Seconds between two messages about dropped exchanges."""
+
+
+class Diagnostics:
+    """Logs the errors and notes of a watcher as warnings of the logger ``crosswalk.observe``."""
+
+    def __init__(self) -> None:
+        self._logged: set[object] = set()
+        self._logged_dropped = 0
+        self._logged_at = -_DROPPED_INTERVAL
+
+    def report(self, doing: str, error: BaseException) -> None:
+        """Log *error*, which the program does not see, once for each kind.
+
+        The text of an error of another library is left out, because it may quote content.
+        """
+        text = type(error).__name__
+        if isinstance(error, CrosswalkError):
+            text += f": {error}"
+        elif isinstance(error, OSError) and error.strerror:
+            text += f": {error.strerror}"
+        self.note(f"{doing} failed with {text} (logged once)", (doing, type(error)))
+
+    def note(self, message: str, kind: object = None) -> None:
+        """Log *message*, once for each *kind*, which is the message itself by default."""
+        kind = message if kind is None else kind
+        if kind not in self._logged:
+            self._logged.add(kind)
+            _log.warning("%s", message)
+
+    def note_dropped(self, count: int) -> None:
+        """Log that *count* exchanges were dropped so far, if that has changed, at most once a minute."""
+        now = time.monotonic()
+        if count != self._logged_dropped and now - self._logged_at >= _DROPPED_INTERVAL:
+            self._logged_at, self._logged_dropped = now, count
+            _log.warning("no room: %d exchanges were not recorded so far", count)
+
+    def restart_count(self) -> None:
+        """Count dropped exchanges from 0, in a new process."""
+        self._logged_dropped = 0
+
+
+# ------------------------------------------------------------------------------- lifecycle
+# Closes watchers at the end of the program, and renews them in a forked process.
+
+
+_AT_EXIT: Final = 5.0
+"""Seconds that the end of the program waits for pending exchanges."""
+
+
+class Closeable(Protocol):
+    """A watcher."""
+
+    def close(self, timeout: float | None = ...) -> None:
+        """Stop watching within *timeout* seconds."""
+
+    def renew(self) -> None:
+        """Start with an empty queue, without the exchanges of the parent process."""
+
+
+_all: weakref.WeakSet[Closeable] = weakref.WeakSet()
+
+
+def register(watcher: Closeable) -> None:
+    """Close *watcher* at exit, and renew it after a fork."""
+    _all.add(watcher)
+    close_before_others()
+
+
+def close_before_others() -> None:
+    """Close the watchers at exit before everything registered so far, such as OpenTelemetry's providers."""
+    atexit.unregister(_close_all)
+    atexit.register(_close_all)
+
+
+def _close_all() -> None:
+    for watcher in list(_all):
+        watcher.close(_AT_EXIT)
+
+
+def renew_all() -> None:
+    """Renew the watchers, in a forked process."""
+    for watcher in list(_all):
+        watcher.renew()
+
+
+with suppress(AttributeError):  # Windows has no forks
+    os.register_at_fork(after_in_child=renew_all)
+
+
+# --------------------------------------------------------------------------------- watcher
+# The watcher: receives exchanges from HTTP layers, maps them in its own thread, and passes records to sinks.
+
 
 T = TypeVar("T")
 

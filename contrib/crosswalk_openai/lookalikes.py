@@ -37,7 +37,7 @@ from crosswalk.plugins import (
     take_same,
     take_string,
 )
-from crosswalk_openai.dialect import NO_REASONING, ChatDialect, take_sources
+from crosswalk_openai import NO_REASONING, ChatDialect, take_sources
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest

@@ -29,12 +29,11 @@ from crosswalk.plugins import (
     take_error,
     take_same,
 )
-from crosswalk_openai.dialect import ChatDialect
+from crosswalk_openai import ChatDialect
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["MiniMax", "plugin"]
 
 _ERRORS: Mapping[int, ErrorKind] = {
     1000: ErrorKind.SERVER,

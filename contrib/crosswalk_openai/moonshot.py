@@ -17,12 +17,11 @@ from crosswalk.plugins import (
     error_info,
     refined,
 )
-from crosswalk_openai.dialect import NO_REASONING, ChatDialect
+from crosswalk_openai import NO_REASONING, ChatDialect
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["Moonshot", "plugin"]
 
 _QUOTA = "exceeded_current_quota_error"
 _ERRORS: Mapping[str | None, ErrorKind] = {

@@ -26,17 +26,6 @@ from crosswalk.plugins import (
     own_items,
 )
 
-__all__ = [
-    "add_chunks",
-    "add_details",
-    "continue_last_answer",
-    "in_mistrals_order",
-    "in_perplexitys_order",
-    "refused_beside_functions",
-    "with_one_system_message",
-]
-
-
 _REFUSE_FUNCTIONS = re.compile(r"gpt-(5\.4|5\.6|6)([.-].*)?")
 """OpenAI's models that refuse functions beside an effort on Chat Completions. Its Responses API takes both."""
 

@@ -19,12 +19,11 @@ from crosswalk.plugins import (
     error_info,
     refined,
 )
-from crosswalk_openai.dialect import ChatDialect
+from crosswalk_openai import ChatDialect
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["ZAI", "plugin"]
 
 _WORDS: Mapping[str, FinishReason] = {
     "sensitive": FinishReason.CONTENT_FILTER,

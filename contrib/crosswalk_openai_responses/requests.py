@@ -44,8 +44,6 @@ from crosswalk.plugins import (
     without_silence,
 )
 
-__all__ = ["build_request"]
-
 _ENCRYPTED = "reasoning.encrypted_content"
 
 

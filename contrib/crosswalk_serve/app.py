@@ -22,18 +22,13 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind
 from crosswalk.wire.fields import FieldError
 from crosswalk_serve.asking import Ask
-from crosswalk_serve.auxiliary_requests import TokenCounts, fetch, read, supervised
 from crosswalk_serve.config import Config
-from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import BadRequestError, Refusal, form_of, handle_error
-from crosswalk_serve.keys import Caller
-from crosswalk_serve.passthrough import Passthrough
+from crosswalk_serve.gateway import Gateway, StoredResponses
+from crosswalk_serve.http import BadRequestError, Refusal, form_of, handle_error
+from crosswalk_serve.passthrough import Passthrough, TokenCounts, fetch, read, supervised
 from crosswalk_serve.requests import check_head, load_body, read_body
-from crosswalk_serve.routing import Route as ModelRoute
-from crosswalk_serve.stored_responses import StoredResponses
+from crosswalk_serve.routing import Caller, ModelRoute as ModelRoute
 from crosswalk_serve.websocket import ResponsesSocket
-
-__all__ = ["create_app"]
 
 _ASKED: Final = {
     "/v1/chat/completions": WireForm.OPENAI_CHAT,
@@ -53,7 +48,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
     """Return the application that *config* describes. Its gateway is ``app.state.gateway``.
 
     Args:
-        config: the result of :func:`~crosswalk_serve.reading.load_config`.
+        config: the result of :func:`~crosswalk_serve.config.load_config`.
         clock: returns seconds since 1970. The limits of keys are counted by it.
         service_options: further arguments for each :class:`~crosswalk.service.LLMService`, such as ``registry``.
 

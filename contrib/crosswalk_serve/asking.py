@@ -15,22 +15,41 @@ from starlette.types import Receive, Scope, Send
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
-from crosswalk.service.failures import is_unstarted
+from crosswalk.service.policy import is_unstarted
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
-from crosswalk_serve.answers import native_body, whole
-from crosswalk_serve.auxiliary_requests import load
-from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, for_client, info_of, retry_headers
-from crosswalk_serve.http_reply import Interruptible, Reply, dropped, dropped_fields
-from crosswalk_serve.keys import Caller, Reservation
-from crosswalk_serve.logs import record_request, request_id
-from crosswalk_serve.owners import Seals
-from crosswalk_serve.requests import Incoming, check_head, read_body, read_request
-from crosswalk_serve.routing import Route, by_length
-from crosswalk_serve.stored_responses import Conversation, Conversations, StoreError
-from crosswalk_serve.streams import Relay, StreamWriter, error_frame, is_native, relayed, written
-
-__all__ = ["Ask"]
+from crosswalk_serve.answers import (
+    Relay,
+    StreamWriter,
+    error_frame,
+    is_native,
+    native_body,
+    relayed,
+    whole,
+    written,
+)
+from crosswalk_serve.gateway import (
+    Conversations,
+    Gateway,
+    StoredConversation,
+    StoreError,
+    record_request,
+    request_id,
+)
+from crosswalk_serve.http import (
+    BadRequestError,
+    Interruptible,
+    Refusal,
+    Reply,
+    dropped,
+    dropped_fields,
+    failed,
+    for_client,
+    info_of,
+    retry_headers,
+)
+from crosswalk_serve.passthrough import load
+from crosswalk_serve.requests import Incoming, Seals, check_head, read_body, read_request
+from crosswalk_serve.routing import Caller, ModelRoute, Reservation, by_length
 
 _log = logging.getLogger("crosswalk.serve")
 _UNREADABLE: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
@@ -52,7 +71,7 @@ class Ask:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        exchange = Exchange(self._gateway, self._form, self._conversations, scope, receive, send)
+        exchange = GatewayExchange(self._gateway, self._form, self._conversations, scope, receive, send)
         try:
             with self._gateway.slot():
                 await exchange.run()
@@ -69,7 +88,7 @@ class Ask:
             await exchange.end()
 
 
-class Exchange:
+class GatewayExchange:
     """A request and its answer.
 
     Args:
@@ -100,7 +119,7 @@ class Exchange:
         self._receive = receive
         self._began = perf_counter()
         self._caller = Caller(None, None)
-        self._route: Route | None = None
+        self._route: ModelRoute | None = None
         self._incoming: Incoming
         self._seals: Seals
         self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
@@ -170,14 +189,14 @@ class Exchange:
             target = {"model": model, "stream": is_stream}
         return read_request(self._form, body, headers=self._request.headers.raw, target=target)
 
-    def _own_fields(self, route: Route) -> tuple[str, ...]:
+    def _own_fields(self, route: ModelRoute) -> tuple[str, ...]:
         """Return the fields of Responses that the gateway handles. A server that stores answers also gets ``store``."""
         if self._form is not WireForm.OPENAI_RESPONSES:
             return ()
         is_told = any(target.provider == self._form.provider for target in route.model.endpoints)
         return ("previous_response_id",) if is_told else ("previous_response_id", "store")
 
-    async def _load(self, route: Route, block: Interruptible) -> None:
+    async def _load(self, route: ModelRoute, block: Interruptible) -> None:
         body: bytes | None = None
         async with block:
             body = await load(route, self._incoming, self._incoming.request.model or "")
@@ -357,7 +376,7 @@ class Exchange:
         id = answer.get("id")
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
-                conversation = Conversation((*self._asked, response), body)
+                conversation = StoredConversation((*self._asked, response), body)
                 await self._conversations.keep(caller.name, id, conversation, self._incoming.wants.store)
                 if self._incoming.wants.store is not False:
                     await gateway.kept_state.keep_items(caller.name, answer)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from crosswalk_serve.config import Config
 
-__all__ = ["add_arguments", "run"]
 
 EXAMPLE: Final = """\
 models:
@@ -73,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         return OK
     try:
         import crosswalk_serve.app
-        import crosswalk_serve.reading  # noqa: F401  # whether it is there
+        import crosswalk_serve.config  # noqa: F401  # whether it is there
     except ImportError as error:
         raise UsageError(f"{error}: install the extra serve: pip install 'crosswalk-llm[serve]'") from None
     if arguments.new_key or arguments.hash_key:
@@ -119,7 +118,7 @@ def _load(path: str, options: Mapping[str, Any]) -> Config:
     Raises:
         ConfigurationError: the file is wrong, or one of its models is impossible. The error names the line.
     """
-    from crosswalk_serve.reading import load_config, located
+    from crosswalk_serve.config import load_config, located
     from crosswalk_serve.routing import Router
 
     config = load_config(path)
@@ -133,7 +132,7 @@ def _load(path: str, options: Mapping[str, Any]) -> Config:
 def _created(path: str, config: Config) -> Starlette:
     """Return the application for *config*, the file at *path*. Errors name the line."""
     from crosswalk_serve.app import create_app
-    from crosswalk_serve.reading import located
+    from crosswalk_serve.config import located
 
     try:
         return create_app(config)
@@ -168,7 +167,7 @@ def _hashed(*, new: bool) -> str:
         UsageError: the key is too short for a hash that is quick to try.
     """
     from crosswalk_serve.config import KeyHash
-    from crosswalk_serve.keys import SHORTEST, new_key
+    from crosswalk_serve.routing import SHORTEST, new_key
 
     key = new_key() if new else sys.stdin.readline().strip()
     if len(key) < SHORTEST:

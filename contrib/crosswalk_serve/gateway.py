@@ -1,34 +1,674 @@
-"""The state that all requests of a gateway share."""
+"""The state that all requests of a gateway share: its settings, its stored answers, and its logs."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterator
+import os
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from pathlib import Path
 from time import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
-from starlette.requests import HTTPConnection
+import orjson
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
 
-from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk.service import Observer
+from crosswalk import from_json, to_json
+from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.records import append_line, record_line
+from crosswalk.service import Call, ChatRequest, Observation, Observer, build_http_request
+from crosswalk.service.endpoint import Route as EndpointRoute, where
 from crosswalk.text import clean_message
-from crosswalk_serve.config import Config
-from crosswalk_serve.http_errors import Refusal
-from crosswalk_serve.http_reply import Interruptible
-from crosswalk_serve.kept_state import KeptState
-from crosswalk_serve.keys import Caller, Counters, Keyring, MemoryCounters, Quotas, RedisCounters, connect
-from crosswalk_serve.logs import AttemptLog, ExchangeLog
-from crosswalk_serve.routing import Route, Router
-from crosswalk_serve.stored_responses import Conversations, Documents, MemoryDocuments, RedisDocuments
+from crosswalk.types import (
+    AttemptOutcome,
+    ChatMessage,
+    ChatResponse,
+    FinishReason,
+    Provenance,
+    SegmentType,
+)
+from crosswalk_serve.config import Config, Store
+from crosswalk_serve.http import BadRequestError, Interruptible, Refusal, header_of
+from crosswalk_serve.requests import Incoming
+from crosswalk_serve.routing import (
+    Caller,
+    Counters,
+    Keyring,
+    MemoryCounters,
+    ModelRoute,
+    Quotas,
+    RedisCounters,
+    Router,
+    connect,
+)
 from crosswalk_serve.telemetry import Metrics
 
-__all__ = ["Gateway"]
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from crosswalk.types import ProviderAttempt
+
+
+# ------------------------------------------------------------------------------------ logs
+# The logs: a line for each request, failed attempt and cool-down, and the file of exchanges.
+
 
 _log = logging.getLogger("crosswalk.serve")
+
+
+def record_request(
+    gateway: Gateway,
+    id: str,
+    form: str,
+    model: str,
+    key: str | None,
+    status: int,
+    seconds: float,
+    dropped: Sequence[str] = (),
+) -> None:
+    """Count a request, and log how it ended.
+
+    Args:
+        gateway: the state that all requests share.
+        id: the id of the request.
+        form: the client's form, or the path of another request.
+        model: the name of the model in the file, or empty.
+        key: the name of the key in the file, or ``None``.
+        status: the HTTP status.
+        seconds: the time that it took.
+        dropped: the fields that did not reach the server or the client.
+    """
+    key = key or ""
+    if gateway.metrics is not None:
+        gateway.metrics.requests.labels(form, model, key, str(status)).inc()
+        gateway.metrics.seconds.labels(form, model).observe(seconds)
+        if dropped:
+            gateway.metrics.dropped.labels(form, model).inc()
+    omitted = header_of(dropped)
+    extra = {
+        "crosswalk.request.id": id,
+        "crosswalk.form": form,
+        "crosswalk.key": key,
+        "crosswalk.dropped": omitted,
+        "gen_ai.request.model": model,
+        "http.response.status_code": status,
+    }
+    text = f"{form} {model or '-'} {key or '-'} {status} {seconds:.3f}s{omitted and f' dropped: {omitted}'}"
+    _log.info("%s %s", id, text, extra=extra)
+
+
+_LONGEST: Final = 300
+
+request_id: ContextVar[str] = ContextVar("request_id", default="-")
+"""The id of the request that the current task answers."""
+
+
+class AttemptLog:
+    """An :class:`~crosswalk.service.Observer` that logs failed attempts and cool-downs."""
+
+    def started(self, _: Call) -> Observation:
+        """Do nothing when a call begins."""
+        return self
+
+    def attempted(self, attempt: ProviderAttempt, route: EndpointRoute) -> None:
+        """Log *attempt* if it failed: the server, the kind of error, the HTTP status and the message without secrets.
+
+        If it began or ended a cool-down, another line reports that.
+        """
+        address = where(route.host)
+        if attempt.outcome is AttemptOutcome.ERROR:
+            status = attempt.extra.get("status")
+            info = ErrorInfo(
+                ErrorKind(attempt.extra.get("kind", "unknown")),
+                attempt.error or "",
+                status=status if isinstance(status, int) else None,
+            )
+            log_failure(attempt.provider_name, address, attempt.model, info)
+        seconds = attempt.extra.get("cool_down")
+        if isinstance(seconds, int | float):
+            _log_cool_down(attempt.provider_name, address, seconds)
+
+    def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        """Do nothing when the call has ended."""
+
+
+def _log_cool_down(provider: str, address: str, seconds: float) -> None:
+    text = (
+        f"is tried last for {seconds:g}s: it cools down" if seconds else "has answered: its cool-down is over"
+    )
+    extra = {
+        "crosswalk.request.id": request_id.get(),
+        "crosswalk.cool_down": seconds,
+        "gen_ai.provider.name": provider,
+        "server.address": address,
+    }
+    _log.warning("%s %s %s %s", request_id.get(), provider, address, text, extra=extra)
+
+
+def log_failure(provider: str, address: str, model: str, error: ErrorInfo) -> None:
+    """Log that an attempt at the server of *provider* at *address* failed with *error*, a message without secrets."""
+    kind, status = error.kind.value, error.status
+    extra = {
+        "crosswalk.request.id": request_id.get(),
+        "crosswalk.outcome": AttemptOutcome.ERROR.value,
+        "gen_ai.provider.name": provider,
+        "gen_ai.request.model": model,
+        "server.address": address,
+        "error.type": kind,
+        "http.response.status_code": status,
+    }
+    text = f"{provider} {address} {clean_message(model, 60) or '-'}: {kind} {status or '-'}"
+    message = clean_message(error.message, _LONGEST)
+    _log.warning("%s attempt failed: %s: %s", request_id.get(), text, message, extra=extra)
+
+
+_MODE: Final = 0o600
+"""The file mode. The file holds people's questions and answers."""
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
+
+
+class ExchangeLog:
+    """A file that lines are appended to. Several processes may share it.
+
+    Args:
+        path: the file, created if it does not exist.
+
+    Raises:
+        ConfigurationError: it cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE))
+        except OSError as error:
+            raise ConfigurationError(
+                f"log.exchanges: {path}: {error.strerror}", key="log.exchanges"
+            ) from None
+        self._path = path
+        self._has_failed = False
+
+    def add(self, response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str]) -> None:
+        """Write a line for *response*, see :func:`exchange_line`. A full disk is logged once, and stops no answer."""
+        try:
+            append_line(self._path, exchange_line(response, about, redact), mode=_MODE)
+            self._has_failed = False
+        except OSError as error:
+            if not self._has_failed:
+                _log.error("the log of exchanges cannot be written: %s", error.strerror)
+            self._has_failed = True
+
+
+def exchange_line(
+    response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str] | None = None
+) -> bytes:
+    """Return *response* as :func:`crosswalk.records.read_record` reads it: the provider's data.
+
+    Args:
+        response: the answer. The provider's bytes are its ``raw_events``.
+        about: more for the line.
+        redact: removes credentials from an error, because servers may repeat them, or ``None`` for no removal.
+    """
+    sent = _sent(response)
+    if redact is not None and response.error_info is not None:
+        sent = redact(sent.decode("latin-1")).encode("latin-1")  # in any encoding, credentials are ASCII
+    return record_line(
+        sent,
+        status=_status(response),
+        provider=response.metadata.provider_id,
+        id=response.id,
+        more={"time": datetime.now(UTC).isoformat().replace("+00:00", "Z"), **about},
+    )
+
+
+def _status(response: ChatResponse) -> int:
+    """Return the HTTP status with which the answer began. An error in the middle of it may have another one."""
+    raw = response.attempts[-1].extra.get("status") if response.attempts else None
+    if isinstance(raw, int):
+        return raw
+    error = response.error_info if len(response.raw_events) < 2 else None
+    return 200 if error is None or error.status is None else error.status
+
+
+def _sent(response: ChatResponse) -> bytes:
+    """Return the provider's data. The events of a stream become server-sent ones, whatever their framing was.
+
+    The mark of a stream's end, which is not an event, is written if the stream is complete. If it ended in the middle
+    of an event, the piece of the event stays open.
+    """
+    frames = response.raw_events.frames
+    if len(frames) < 2:
+        return b"".join(frames)
+    is_cut = (
+        response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
+        or response.metadata.provenance.get("usage") is Provenance.CUT
+    )
+    sent = b"\n\n".join(b"data: " + _LINE_END.sub(b"\ndata: ", frame) for frame in frames)
+    if not is_cut:
+        return sent + b"\n\ndata: [DONE]\n\n"
+    return sent if isinstance(response.raw_events[-1], str) else sent + b"\n\n"
+
+
+# ------------------------------------------------------------------------ stored responses
+# Stored answers of the Responses API: what is kept of each, and the pages ``/v1/responses/{id}`` and below.
+
+
+Turns = tuple[ChatMessage | ChatResponse, ...]
+
+
+class StoreError(CrosswalkError):
+    """What was kept cannot be had now: Redis is away."""
+
+
+@attrs.frozen(repr=False)
+class StoredConversation:
+    """An answer and what led to it.
+
+    Attributes:
+        turns: the whole conversation, the answer last.
+        body: the answer as the client got it.
+    """
+
+    turns: Turns
+    body: bytes
+
+    def to_bytes(self) -> bytes:
+        """It as it is kept."""
+        turns = [
+            {"response" if isinstance(turn, ChatResponse) else "message": orjson.Fragment(to_json(turn))}
+            for turn in self.turns
+        ]
+        return orjson.dumps({"turns": turns, "body": base64.b64encode(self.body).decode()})
+
+    @classmethod
+    def of_bytes(cls, kept: bytes) -> StoredConversation:
+        """What :meth:`to_bytes` gave."""
+        read: dict[str, Any] = orjson.loads(kept)
+        turns = tuple(
+            from_json(orjson.dumps(turn["response"]), ChatResponse)
+            if "response" in turn
+            else from_json(orjson.dumps(turn["message"]), ChatMessage)
+            for turn in read["turns"]
+        )
+        return cls(turns, base64.b64decode(read["body"]))
+
+
+class Documents(Protocol):
+    """Bytes by name, each for some time."""
+
+    async def put(self, name: str, data: bytes) -> None:
+        """Keep *data*."""
+
+    async def get(self, name: str) -> bytes | None:
+        """What is kept as *name*, or ``None`` where nothing is."""
+
+    async def remove(self, name: str) -> bool:
+        """Keep nothing as *name*; whether something was."""
+
+
+class MemoryDocuments:
+    """:class:`Documents` of this process, within the bounds of *store*; the oldest go first.
+
+    Args:
+        store: the bounds.
+        clock: seconds, that only ever grow.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time) -> None:
+        self._store = store
+        self._clock = clock
+        self._kept: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+        self._size = 0
+
+    async def put(self, name: str, data: bytes) -> None:
+        """See :class:`Documents`; what is larger than all that may be kept is not."""
+        await self.remove(name)
+        store, now = self._store, self._clock()
+        if len(data) > store.bytes or not store.entries:
+            return
+        self._kept[name] = data, now + store.seconds
+        self._size += len(data)
+        while len(self._kept) > store.entries or self._size > store.bytes:
+            self._drop(next(iter(self._kept)))
+
+    async def get(self, name: str) -> bytes | None:
+        """See :class:`Documents`."""
+        data, end = self._kept.get(name, (None, 0.0))
+        if data is not None and end <= self._clock():
+            self._drop(name)
+            return None
+        return data
+
+    async def remove(self, name: str) -> bool:
+        """See :class:`Documents`."""
+        is_kept = await self.get(name) is not None
+        if is_kept:
+            self._drop(name)
+        return is_kept
+
+    def _drop(self, name: str) -> None:
+        data, _ = self._kept.pop(name)
+        self._size -= len(data)
+
+
+class RedisDocuments:
+    """:class:`Documents` in Redis.
+
+    Args:
+        client: of redis-py, asynchronous; it is not closed.
+        prefix: what all keys start with.
+        store: how long they are kept.
+    """
+
+    def __init__(self, client: Redis, prefix: str, store: Store) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._store = store
+
+    async def put(self, name: str, data: bytes) -> None:
+        """See :class:`Documents`. Raises :class:`StoreError`."""
+        if self._store.entries:
+            await self._asked(self._client.set(self._key(name), data, px=round(self._store.seconds * 1000)))
+
+    async def get(self, name: str) -> bytes | None:
+        """See :class:`Documents`. Raises :class:`StoreError`."""
+        stored: bytes | None = await self._asked(self._client.get(self._key(name)))
+        return stored
+
+    async def remove(self, name: str) -> bool:
+        """See :class:`Documents`. Raises :class:`StoreError`."""
+        return bool(await self._asked(self._client.delete(self._key(name))))
+
+    def _key(self, name: str) -> str:
+        return f"{self._prefix}:response:{name}"
+
+    @staticmethod
+    async def _asked(work: Any) -> Any:
+        from redis import RedisError
+
+        try:
+            return await work
+        except (RedisError, OSError) as error:
+            raise StoreError(f"Redis: {type(error).__name__}") from None
+
+
+class Conversations:
+    """The conversations that clients may go on with, each for the key that began it.
+
+    Args:
+        documents: where they are kept.
+    """
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    def keeps(self, store: bool | None) -> bool:
+        """Return whether an answer is kept if its request has this *store*."""
+        return store is not False
+
+    async def keep(
+        self, owner: str | None, id: str, conversation: StoredConversation, store: bool | None
+    ) -> None:
+        """Keep *conversation*, whose answer is called *id*, if :meth:`keeps` says so for *store*.
+
+        Raises:
+            StoreError: it cannot be kept now.
+        """
+        if self.keeps(store):
+            await self._documents.put(name_of(owner, id), conversation.to_bytes())
+
+    async def turns_before(self, owner: str | None, previous: str | None) -> Turns:
+        """Return the conversation that a request continues by the id of its *previous* answer.
+
+        Raises:
+            Refusal: there is no such answer, or nobody can tell now.
+        """
+        if previous is None:
+            return ()
+        try:
+            earlier = await self.find(owner, previous)
+        except StoreError:
+            raise store_is_away() from None
+        if earlier is None:
+            raise Refusal(
+                ErrorKind.INVALID_REQUEST,
+                "there is no answer of this previous_response_id, or no longer",
+                status=400,
+                code="previous_response_not_found",
+            )
+        return earlier.turns
+
+    async def find(self, owner: str | None, id: str) -> StoredConversation | None:
+        """The one called *id* of *owner*, or ``None`` where it has none.
+
+        Raises:
+            StoreError: nobody can tell now.
+        """
+        stored = await self._documents.get(name_of(owner, id))
+        return None if stored is None else StoredConversation.of_bytes(stored)
+
+    async def forget(self, owner: str | None, id: str) -> bool:
+        """Keep it no longer; whether it was.
+
+        Raises:
+            StoreError: nobody can tell now.
+        """
+        return await self._documents.remove(name_of(owner, id))
+
+
+def name_of(owner: str | None, id: str) -> str:
+    """A name that no other owner's id makes."""
+    return f"{len(owner or '')}:{owner or ''}:{id}"
+
+
+def store_is_away() -> Refusal:
+    """Return the error while the store cannot be reached."""
+    message = "stored responses are temporarily unavailable"
+    return Refusal(ErrorKind.SERVER, message, status=503, retry_after=5)
+
+
+class StoredResponses:
+    """The pages of a gateway for its stored responses. Each key sees its own.
+
+    Args:
+        gateway: the state that all requests share.
+    """
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def response(self, request: Request) -> Response:
+        """Answer ``GET /v1/responses/{id}``."""
+        conversation = await self._find(request)
+        return Response(conversation.body, media_type="application/json")
+
+    async def delete(self, request: Request) -> Response:
+        """Answer ``DELETE /v1/responses/{id}``."""
+        caller, id = self._gateway.caller(request), request.path_params["id"]
+        try:
+            if not await self._gateway.conversations.forget(caller.name, id):
+                raise _unknown()
+        except StoreError:
+            raise store_is_away() from None
+        return _json({"id": id, "object": "response", "deleted": True})
+
+    async def cancel(self, request: Request) -> Response:
+        """Refuse ``POST /v1/responses/{id}/cancel``: no response runs in the background."""
+        await self._find(request)
+        message = "this response did not run in the background, so it cannot be cancelled"
+        raise Refusal(ErrorKind.INVALID_REQUEST, message, status=400)
+
+    async def input_items(self, request: Request) -> Response:
+        """Answer ``GET /v1/responses/{id}/input_items``, the whole conversation before the response."""
+        conversation = await self._find(request)
+        query = request.query_params
+        limit, after = query.get("limit", "20"), query.get("after")
+        if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:4]) <= 100):
+            raise Refusal(ErrorKind.INVALID_REQUEST, "limit must be from 1 to 100", status=400)
+        items = _items(conversation, request.path_params["id"])
+        if query.get("order", "desc") == "desc":
+            items.reverse()
+        ids = [item["id"] for item in items]
+        if after is not None and after not in ids:
+            raise Refusal(ErrorKind.INVALID_REQUEST, "after names no item of this response", status=400)
+        begin = 0 if after is None else ids.index(after) + 1
+        page = items[begin : begin + int(limit)]
+        ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
+        has_more = begin + len(page) < len(items)
+        return _json({"object": "list", "data": page, **ends, "has_more": has_more})
+
+    async def _find(self, request: Request) -> StoredConversation:
+        caller, id = self._gateway.caller(request), request.path_params["id"]
+        try:
+            result = await self._gateway.conversations.find(caller.name, id)
+        except StoreError:
+            raise store_is_away() from None
+        if result is None:
+            raise _unknown()
+        return result
+
+
+def _items(conversation: StoredConversation, id: str) -> list[dict[str, Any]]:
+    """Return the conversation before the response as items of Responses, each with an id."""
+    requested = ChatRequest(conversation.turns[:-1], model="-")
+    raw = build_http_request(requested, "openai_responses", on_unsupported="drop").body["input"]
+    items = [{"role": "user", "content": raw}] if isinstance(raw, str) else raw
+    return [
+        {"id": f"item_{number}_{id}", "type": "message", **{key: _parts(item, key) for key in item}}
+        for number, item in enumerate(items)
+    ]
+
+
+def _parts(item: dict[str, Any], key: str) -> Any:
+    """Return the value of *key* of *item*. The text of a message becomes a list of parts, as stored items have it."""
+    value = item[key]
+    if key != "content" or not isinstance(value, str):
+        return value
+    kind = "output_text" if item.get("role") == "assistant" else "input_text"
+    return [{"type": kind, "text": value, **({"annotations": []} if kind == "output_text" else {})}]
+
+
+def _unknown() -> Refusal:
+    return Refusal(ErrorKind.INVALID_REQUEST, "there is no such response, or no longer", status=404)
+
+
+def _json(value: Any) -> Response:
+    return Response(orjson.dumps(value), media_type="application/json")
+
+
+# ------------------------------------------------------------------------------ kept state
+# What is kept for clients: the ids that a server gave to a key, and the items of the answers that the gateway stores.
+
+
+_REFERENCE: Final = b'"item_reference"'
+_IDS: Final = ("id", "previous_message_id")
+"""The fields with an id in what a request names."""
+_UNKNOWN: Final = "this key has not received it from the server of this model, or that is long ago"
+
+
+class KeptState:
+    """What each key has received, so that no key can go on with what another one, or another server, keeps.
+
+    Args:
+        documents: where it is noted.
+    """
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    async def note(self, owner: str | None, server: str, incoming: Incoming, response: ChatResponse) -> None:
+        """Note that *owner* has received from *server* the ids of what it keeps of *response* to *incoming*.
+
+        Raises:
+            StoreError: it cannot be noted now.
+        """
+        thread = {response.id} if "thread" in incoming.state else set()
+        for id in {*thread, *_ids_of(response)}:
+            await self._documents.put(name_of(owner, f"{server}:{id}"), b"1")
+
+    async def check(self, owner: str | None, server: str | None, incoming: Incoming) -> None:
+        """Check that *owner* has received from *server* whatever *incoming* names. *server* is ``None`` if it is unclear.
+
+        Raises:
+            BadRequestError: it has not.
+            Refusal: nobody can tell now.
+        """
+        for path, value in incoming.state.items():
+            for id in _ids_in(value):
+                name = name_of(owner, f"{server}:{id}")
+                if server is None or await self._get(name) is None:
+                    raise BadRequestError(_UNKNOWN, path)
+
+    async def keep_items(self, owner: str | None, answer: Mapping[str, Any]) -> None:
+        """Keep the items of *answer*, a response of the Responses API, for the references of later requests.
+
+        Raises:
+            StoreError: they cannot be kept now.
+        """
+        items = answer.get("output")
+        for item in items if isinstance(items, list) else ():  # as the server sent it
+            if isinstance(item, dict) and isinstance(item.get("id"), str):
+                await self._documents.put(name_of(owner, f"item:{item['id']}"), orjson.dumps(item))
+
+    async def with_items(self, owner: str | None, body: bytes) -> bytes:
+        """Return *body*, a request of the Responses API, with the kept items in place of references to them.
+
+        Raises:
+            Refusal: nobody can tell now.
+        """
+        if _REFERENCE not in body:
+            return body
+        try:
+            request = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            return body  # the reader says what is wrong
+        items = request.get("input") if isinstance(request, dict) else None
+        if not isinstance(items, list):
+            return body
+        found = False
+        for number, item in enumerate(items):
+            if isinstance(item, dict) and item.get("type") == "item_reference":
+                kept = await self._get(name_of(owner, f"item:{item.get('id')}"))
+                if kept is not None:
+                    items[number], found = orjson.Fragment(kept), True
+        return orjson.dumps(request) if found else body
+
+    async def _get(self, name: str) -> bytes | None:
+        try:
+            return await self._documents.get(name)
+        except StoreError:
+            raise store_is_away() from None
+
+
+def _ids_in(value: Any) -> Iterator[str]:
+    """Return the ids that *value* consists of, or has."""
+    if isinstance(value, str):
+        yield value
+    for name in _IDS if isinstance(value, Mapping) else ():
+        if isinstance(id := value.get(name), str):
+            yield id
+
+
+def _ids_of(response: ChatResponse) -> Iterator[str]:
+    """Return the ids of what the server of *response* keeps with it."""
+    for name in ("container", "conversation"):
+        yield from _ids_in(response.metadata.extensions.get(name))
+    for segment in response.segments:
+        if segment.type is SegmentType.MEDIA:
+            yield from _ids_in(segment.metadata)
+
+
+# --------------------------------------------------------------------------------- gateway
+# The state that all requests of a gateway share.
+
+
 _ENDS = ErrorInfo(
     ErrorKind.SERVER, "the gateway is being shut down", retryable=True, status=503, code="shutting_down"
 )
@@ -156,7 +796,7 @@ class Gateway:
             if self.metrics is not None:
                 self.metrics.running.dec()
 
-    def route(self, caller: Caller, model: str | None) -> Route:
+    def route(self, caller: Caller, model: str | None) -> ModelRoute:
         """Return the route for requests of *caller* for *model*.
 
         Raises:

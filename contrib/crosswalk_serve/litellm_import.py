@@ -13,9 +13,7 @@ import yaml
 
 from crosswalk.errors import ConfigurationError
 from crosswalk_serve.config import KeyHash
-from crosswalk_serve.keys import SHORTEST
-
-__all__ = ["Imported", "import_litellm"]
+from crosswalk_serve.routing import SHORTEST
 
 _SAME: Final = (
     *("openai", "anthropic", "gemini", "bedrock", "cohere", "ollama", "vllm", "groq", "mistral", "xai"),

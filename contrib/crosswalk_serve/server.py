@@ -1,4 +1,4 @@
-"""Runs the gateway in uvicorn: its processes, their log, their signals and their end."""
+"""Runs the gateway in uvicorn: its processes, their log, their signals, their end, and the limits of connections."""
 
 from __future__ import annotations
 
@@ -12,20 +12,257 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
+from uuid import uuid4
 
 import attrs
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.supervisors import Multiprocess
 
-from crosswalk.errors import CrosswalkError
+from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.guard import ServerConfig
+from crosswalk_serve.http import failed, form_at, id_headers
 from crosswalk_serve.telemetry import forget
 
-__all__ = ["AppOf", "ends_gently", "reload", "serve", "server_config"]
+# ----------------------------------------------------------------------------------- guard
+# Connections of uvicorn with further limits: slow and long heads, clients that do not read, a gentle end.
+
+
+_HEAD_BYTES: Final = 65536
+_BEHIND: Final = "this offers another protocol behind a request"
+_NO_REQUEST: Final = "this is no request in HTTP/1.1 that can be served"
+_LONG: Final = f"the head of the request is longer than {_HEAD_BYTES} bytes"
+
+
+class ServerConfig(uvicorn.Config):
+    """Return uvicorn's settings, and the further ones of :class:`GuardedProtocol`.
+
+    Args:
+        app: the application, or its factory.
+        head_seconds: until the head of a request is complete.
+        send_seconds: until a client with a full buffer accepts more.
+        options: uvicorn's own.
+    """
+
+    def __init__(self, app: Any, *, head_seconds: float, send_seconds: float, **options: Any) -> None:
+        super().__init__(app, http=GuardedProtocol, ws=GuardedSocket, ws_per_message_deflate=False, **options)
+        self.head_seconds = head_seconds
+        self.send_seconds = send_seconds
+
+
+class _BadHeadError(Exception):
+    """A gateway should not serve a request with such a head."""
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """A connection of HTTP/1.1 by llhttp, which is strict about the ends of messages. Further checks are made here."""
+
+    config: ServerConfig
+    _head_timer: asyncio.TimerHandle | None = None
+    _send_timer: asyncio.TimerHandle | None = None
+    url = b""  # of the last request that has begun
+    _head_bytes = 0
+    _is_in_head = False
+    _is_broken = False
+    _is_told_again = False
+    _data = b""
+    _running: Any = None  # the request that is answered, while others may wait behind it
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin the connection of a client. Its first request has to come soon."""
+        super().connection_made(transport)
+        # asyncio does this only for sockets marked as TCP, which those of a listener need not be. Without it the
+        # client's system, which acknowledges late, delays the body after the head.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._head_timer = self.loop.call_later(self.config.head_seconds, self._abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Take data. The rest of a head that has begun has to come soon, and must not be long."""
+        if self._is_broken:
+            return
+        self._data = data
+        super().data_received(data)
+        if self._is_in_head or not self._is_answering:
+            self._head_bytes += len(data)
+            if self._head_bytes > _HEAD_BYTES and not self._is_broken:
+                self._refuse(431, _LONG)
+        if self._is_answering or self._is_broken:
+            _stop(self._head_timer)
+            self._head_timer = None
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.config.head_seconds, self._abort)
+
+    @property
+    def _is_answering(self) -> bool:
+        return self._running is not None and not self._running.response_complete
+
+    def on_message_begin(self) -> None:
+        """Begin the head of a request."""
+        if not self._is_told_again:
+            super().on_message_begin()
+            self._is_in_head = True
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the request's URL."""
+        if self._is_in_head:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header. A trailer after the body is ignored."""
+        if self._is_in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Check the complete head: it must state the request's end and its host once, and in the usual way."""
+        if not self._is_in_head:
+            return
+        self._is_in_head = False
+        self._head_bytes = 0
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > _HEAD_BYTES:
+            self._refuse(431, _LONG)  # it came in one packet with its end
+            raise _BadHeadError
+        names = [name for name, _ in self.headers]
+        is_new, hosts = self.parser.get_http_version() == "1.1", names.count(b"host")
+        if not is_new and (self.parser.get_http_version() != "1.0" or b"transfer-encoding" in names):
+            raise _BadHeadError
+        if hosts != 1 and (is_new or hosts):
+            raise _BadHeadError
+        if b"transfer-encoding" in names:
+            codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+            if codings != [b"chunked"]:
+                raise _BadHeadError
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse input that is not a request."""
+        if not self._is_broken:
+            self._refuse(400, _NO_REQUEST)
+
+    def on_message_complete(self) -> None:
+        """End the request. If it offers another protocol, the parser reports the end after the head alone."""
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection to the protocol of WebSockets. Nothing more is read here."""
+        if self._is_answering or self.pipeline:
+            return self._refuse(400, _BEHIND)
+        self._is_broken = True
+        super().handle_websocket_upgrade()
+        socket = self.transport.get_protocol()
+        if isinstance(socket, GuardedSocket) and not socket.handshake_initiated:  # it waits for another head
+            self._refuse(400, _NO_REQUEST)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Ignore the offer of another protocol, as Java's client makes it: the body comes in this one.
+
+        For the parser that protocol has begun after the head. So it gets another head, with only the end of the body.
+        """
+        offered = sys.exception()
+        assert offered is not None, "it is told where it is caught"
+        if self.pipeline:
+            return self._refuse(400, _BEHIND)
+        framing = (b"content-length", b"transfer-encoding")
+        lines = [b"%s: %s\r\n" % header for header in self.headers if header[0] in framing]
+        self._is_told_again = True
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(lines))
+        self._is_told_again = False
+        super().data_received(self._data[offered.args[0] :])
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Read nothing more. Send the reason, unless an answer is on its way, which is then the last one."""
+        self._is_broken = True
+        running = self._running
+        if self._is_answering and not (running is self.cycle and running.more_body):
+            running.keep_alive = False
+            return
+        names = {name.decode("latin-1") for name, _ in self.headers or ()}
+        error = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=status)
+        form, id = form_at(self.url.decode("latin-1"), names), str(uuid4())
+        body, _ = failed(form, error, id)
+        head = "".join(f"{name}: {value}\r\n" for name, value in id_headers(form, id).items()).encode()
+        head += b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[status] + head % len(body) + body)
+        self.transport.close()
+
+    def pause_writing(self) -> None:
+        """Note that the client takes less than it is sent."""
+        super().pause_writing()
+        self._send_timer = self.loop.call_later(self.config.send_seconds, self._abort)
+
+    def resume_writing(self) -> None:
+        """Note that the client has taken most of it."""
+        super().resume_writing()
+        _stop(self._send_timer)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the connection after the timeout, at once if the client does not take its data."""
+        super().timeout_keep_alive_handler()
+        _stop(self._send_timer)
+        self._send_timer = self.loop.call_later(self.config.send_seconds, self._abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that the connection is lost."""
+        _stop(self._head_timer)
+        super().connection_lost(exc)
+        if self._running is not None and self._running is not self.cycle:
+            self._running.disconnected = True
+            self._running.message_event.set()
+        _stop(self._send_timer)
+
+    def shutdown(self) -> None:
+        """Shut down: the answers of the server end in a while, too."""
+        super().shutdown()
+        self.app_state["gateway"].drain()
+
+    def _abort(self) -> None:
+        self.transport.abort()
+
+
+class GuardedSocket(WebSocketsSansIOProtocol):
+    """A WebSocket whose client has to take what it is sent."""
+
+    config: ServerConfig
+    _send_timer: asyncio.TimerHandle | None = None
+
+    async def send(self, message: Any) -> None:
+        """Take a message of the application. A handshake that it refuses is complete, too."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            self.handshake_complete = True
+
+    def pause_writing(self) -> None:
+        """Note that the client takes less than it is sent."""
+        super().pause_writing()
+        self._send_timer = self.loop.call_later(self.config.send_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Note that the client has taken most of it."""
+        super().resume_writing()
+        _stop(self._send_timer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that the connection is lost."""
+        super().connection_lost(exc)
+        _stop(self._send_timer)
+
+
+def _stop(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+# ---------------------------------------------------------------------------------- server
+# Runs the gateway in uvicorn: its processes, their log, their signals and their end.
+
 
 _log = logging.getLogger("crosswalk.serve")
 _KEEP_ALIVE = 75

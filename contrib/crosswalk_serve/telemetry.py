@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from crosswalk.service import Observer
     from crosswalk.types import ChatResponse, ProviderAttempt, UsageInfo
 
-__all__ = ["Metrics", "Traced", "forget", "shared"]
 
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The variable for the folder in which processes add up their counts. prometheus-client reads it once, on import."""

@@ -31,13 +31,10 @@ from crosswalk.types import (
     dump_json,
 )
 from crosswalk_serve.asking import Ask
-from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, id_headers, info_of
-from crosswalk_serve.keys import Caller
+from crosswalk_serve.gateway import Conversations, Gateway, StoredConversation
+from crosswalk_serve.http import BadRequestError, Refusal, failed, id_headers, info_of
 from crosswalk_serve.requests import load_body, read_request
-from crosswalk_serve.stored_responses import Conversation, Conversations
-
-__all__ = ["ResponsesSocket"]
+from crosswalk_serve.routing import Caller
 
 _FORM: Final = WireForm.OPENAI_RESPONSES
 _OF_CONNECTION: Final = (
@@ -85,16 +82,18 @@ class _LastAnswer(Conversations):
 
     def __init__(self, stored: Conversations) -> None:
         self._stored = stored
-        self._last: tuple[str, Conversation] | None = None
+        self._last: tuple[str, StoredConversation] | None = None
 
     def keeps(self, store: bool | None) -> bool:
         return True
 
-    async def keep(self, owner: str | None, id: str, conversation: Conversation, store: bool | None) -> None:
+    async def keep(
+        self, owner: str | None, id: str, conversation: StoredConversation, store: bool | None
+    ) -> None:
         self._last = id, conversation
         await self._stored.keep(owner, id, conversation, store)
 
-    async def find(self, owner: str | None, id: str) -> Conversation | None:
+    async def find(self, owner: str | None, id: str) -> StoredConversation | None:
         if self._last is not None and self._last[0] == id:
             return self._last[1]
         return await self._stored.find(owner, id)
@@ -159,7 +158,7 @@ class _Connection:
         self._gateway.route(self._caller, model)
         earlier = await self._conversations.turns_before(owner, incoming.wants.previous_response_id)
         id, turns = f"resp_{uuid4().hex}", (*earlier, *incoming.request.messages)
-        await self._conversations.keep(owner, id, Conversation(turns, b""), store=False)
+        await self._conversations.keep(owner, id, StoredConversation(turns, b""), store=False)
         empty = ChatResponse(
             id=id,
             message=ChatMessage(Role.ASSISTANT, ""),

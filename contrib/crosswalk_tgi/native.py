@@ -39,8 +39,6 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-__all__ = ["NativeDialect", "tgi_error", "token_logprobs"]
-
 
 class NativeDialect:
     """The mapping hooks for the native endpoints.

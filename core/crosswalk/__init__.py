@@ -7,231 +7,187 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosswalk.lazy import imported_when_used
+from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.codec import (
-        from_json as from_json,
+    from crosswalk.codec.canonical import (
         to_json as to_json,
         to_jsonable as to_jsonable,
     )
+    from crosswalk.codec.converters import (
+        from_json as from_json,
+    )
     from crosswalk.errors import (
-        AuthenticationError as AuthenticationError,
-        CanonicalJSONError as CanonicalJSONError,
-        ConfigurationError as ConfigurationError,
-        ContentFilterError as ContentFilterError,
-        ContextOverflowError as ContextOverflowError,
-        CrosswalkError as CrosswalkError,
-        DetectionError as DetectionError,
-        ErrorInfo as ErrorInfo,
-        ErrorKind as ErrorKind,
         FramingError as FramingError,
         IncompleteStreamError as IncompleteStreamError,
         InvalidJSONError as InvalidJSONError,
-        InvalidRequestError as InvalidRequestError,
         LimitError as LimitError,
         LineTooLongError as LineTooLongError,
         MappingError as MappingError,
-        ModelUnavailableError as ModelUnavailableError,
         NestingTooDeepError as NestingTooDeepError,
-        PermissionDeniedError as PermissionDeniedError,
-        PluginError as PluginError,
-        ProviderError as ProviderError,
-        ProviderTimeoutError as ProviderTimeoutError,
-        RateLimitError as RateLimitError,
-        ResponseValidationError as ResponseValidationError,
-        ServerError as ServerError,
         StreamTooLargeError as StreamTooLargeError,
-        ToolCallArgumentsError as ToolCallArgumentsError,
-        ToolCallValidationError as ToolCallValidationError,
         TooManyEventsError as TooManyEventsError,
         TrailingContentError as TrailingContentError,
         UnknownEventError as UnknownEventError,
         UnknownFinishReasonError as UnknownFinishReasonError,
-        UnknownProviderError as UnknownProviderError,
         WireTypeError as WireTypeError,
     )
-    from crosswalk.mapping.detect import detect as detect
+    from crosswalk.mapping.detect import (
+        detect as detect,
+    )
     from crosswalk.mapping.normalize import (
         DeltaStream as DeltaStream,
         anormalize_stream as anormalize_stream,
         normalize as normalize,
         normalize_stream as normalize_stream,
     )
-    from crosswalk.otel import otel_attributes as otel_attributes
-    from crosswalk.plugin.hookspecs import hookimpl as hookimpl, hookspec as hookspec
-    from crosswalk.plugin.registry import Registry as Registry, providers as providers, registry as registry
-    from crosswalk.prices import cost_of as cost_of
-    from crosswalk.schemas.json_schema import json_schema as json_schema
-    from crosswalk.stream.replay import (
+    from crosswalk.otel import (
+        otel_attributes as otel_attributes,
+    )
+    from crosswalk.plain_errors import (
+        CanonicalJSONError as CanonicalJSONError,
+        ConfigurationError as ConfigurationError,
+        CrosswalkError as CrosswalkError,
+        DetectionError as DetectionError,
+        PluginError as PluginError,
+        ResponseValidationError as ResponseValidationError,
+        ToolCallArgumentsError as ToolCallArgumentsError,
+        UnknownProviderError as UnknownProviderError,
+    )
+    from crosswalk.plugin.hooks import (
+        hookimpl as hookimpl,
+        hookspec as hookspec,
+    )
+    from crosswalk.plugin.registry import (
+        Registry as Registry,
+        providers as providers,
+        registry as registry,
+    )
+    from crosswalk.prices import (
+        cost_of as cost_of,
+    )
+    from crosswalk.schemas.json_schema import (
+        json_schema as json_schema,
+    )
+    from crosswalk.stream import (
         StreamingChatResponse as StreamingChatResponse,
         StreamState as StreamState,
     )
-    from crosswalk.tables import to_pandas as to_pandas
-    from crosswalk.types.accumulator import DeltaAccumulator as DeltaAccumulator
-    from crosswalk.types.builder import ResponseBuilder as ResponseBuilder
-    from crosswalk.types.delta import ResponseDelta as ResponseDelta
-    from crosswalk.types.event import StreamEvent as StreamEvent, StreamEventType as StreamEventType
-    from crosswalk.types.filter import (
-        ContentFilterCategory as ContentFilterCategory,
-        ContentFilterResult as ContentFilterResult,
-        ContentFilterSeverity as ContentFilterSeverity,
+    from crosswalk.tables import (
+        to_pandas as to_pandas,
     )
-    from crosswalk.types.finish import FinishReason as FinishReason
-    from crosswalk.types.json import FrozenObject as FrozenObject
-    from crosswalk.types.logprob import TokenLogprob as TokenLogprob
+    from crosswalk.types.delta import (
+        ResponseDelta as ResponseDelta,
+    )
+    from crosswalk.types.json import (
+        FrozenObject as FrozenObject,
+    )
     from crosswalk.types.message import (
         AudioPart as AudioPart,
+        CallKind as CallKind,
         ChatMessage as ChatMessage,
         ContentPart as ContentPart,
         FilePart as FilePart,
         ImagePart as ImagePart,
         Role as Role,
         TextPart as TextPart,
-    )
-    from crosswalk.types.metadata import (
-        AttemptOutcome as AttemptOutcome,
-        Provenance as Provenance,
-        ProviderAttempt as ProviderAttempt,
-        ResponseMetadata as ResponseMetadata,
-    )
-    from crosswalk.types.response import Alternative as Alternative, ChatResponse as ChatResponse
-    from crosswalk.types.segment import (
-        Annotation as Annotation,
-        CitationRef as CitationRef,
-        SafetyAnnotation as SafetyAnnotation,
-        Segment as Segment,
-        SegmentType as SegmentType,
-    )
-    from crosswalk.types.tools import (
-        CallKind as CallKind,
         ToolCall as ToolCall,
         ToolCallDelta as ToolCallDelta,
     )
-    from crosswalk.types.usage import Cost as Cost, UsageInfo as UsageInfo
-    from crosswalk.version import __version__ as __version__
-    from crosswalk.wire.limits import Limits as Limits
-else:
-    __getattr__, __dir__ = imported_when_used(
-        __name__, lambda name: _MODULE_OF.get(name) or _MARKS.get(name), lambda: {*_MODULE_OF, *_MARKS}
+    from crosswalk.types.response import (
+        Alternative as Alternative,
+        AuthenticationError as AuthenticationError,
+        ChatResponse as ChatResponse,
+        ContentFilterError as ContentFilterError,
+        ContextOverflowError as ContextOverflowError,
+        InvalidRequestError as InvalidRequestError,
+        ModelUnavailableError as ModelUnavailableError,
+        PermissionDeniedError as PermissionDeniedError,
+        ProviderError as ProviderError,
+        ProviderTimeoutError as ProviderTimeoutError,
+        RateLimitError as RateLimitError,
+        ServerError as ServerError,
+        ToolCallValidationError as ToolCallValidationError,
     )
-
-_HOME = {
-    "crosswalk.version": ("__version__",),
-    "crosswalk.errors": (
-        "AuthenticationError",
-        "CanonicalJSONError",
-        "ConfigurationError",
-        "ContentFilterError",
-        "ContextOverflowError",
-        "CrosswalkError",
-        "DetectionError",
-        "ErrorInfo",
-        "ErrorKind",
-        "FramingError",
-        "IncompleteStreamError",
-        "InvalidJSONError",
-        "InvalidRequestError",
-        "LimitError",
-        "LineTooLongError",
-        "MappingError",
-        "ModelUnavailableError",
-        "NestingTooDeepError",
-        "PermissionDeniedError",
-        "PluginError",
-        "ProviderError",
-        "ProviderTimeoutError",
-        "RateLimitError",
-        "ResponseValidationError",
-        "ServerError",
-        "StreamTooLargeError",
-        "TooManyEventsError",
-        "ToolCallArgumentsError",
-        "ToolCallValidationError",
-        "TrailingContentError",
-        "UnknownEventError",
-        "UnknownFinishReasonError",
-        "UnknownProviderError",
-        "WireTypeError",
-    ),
-    "crosswalk.types.builder": ("ResponseBuilder",),
-    "crosswalk.types.delta": ("ResponseDelta",),
-    "crosswalk.types.event": (
-        "StreamEvent",
-        "StreamEventType",
-    ),
-    "crosswalk.types.filter": (
-        "ContentFilterCategory",
-        "ContentFilterResult",
-        "ContentFilterSeverity",
-    ),
-    "crosswalk.types.finish": ("FinishReason",),
-    "crosswalk.types.json": ("FrozenObject",),
-    "crosswalk.types.logprob": ("TokenLogprob",),
-    "crosswalk.types.message": (
-        "AudioPart",
-        "ChatMessage",
-        "ContentPart",
-        "FilePart",
-        "ImagePart",
-        "Role",
-        "TextPart",
-    ),
-    "crosswalk.types.metadata": (
-        "AttemptOutcome",
-        "Provenance",
-        "ProviderAttempt",
-        "ResponseMetadata",
-    ),
-    "crosswalk.types.response": (
-        "Alternative",
-        "ChatResponse",
-    ),
-    "crosswalk.types.segment": (
-        "Annotation",
-        "CitationRef",
-        "SafetyAnnotation",
-        "Segment",
-        "SegmentType",
-    ),
-    "crosswalk.types.tools": (
-        "CallKind",
-        "ToolCall",
-        "ToolCallDelta",
-    ),
-    "crosswalk.types.usage": (
-        "Cost",
-        "UsageInfo",
-    ),
-    "crosswalk.prices": ("cost_of",),
-    "crosswalk.tables": ("to_pandas",),
-    "crosswalk.codec": (
-        "from_json",
-        "to_json",
-        "to_jsonable",
-    ),
-    "crosswalk.otel": ("otel_attributes",),
-    "crosswalk.schemas.json_schema": ("json_schema",),
-    "crosswalk.wire.limits": ("Limits",),
-    "crosswalk.plugin.registry": (
-        "Registry",
-        "providers",
-        "registry",
-    ),
-    "crosswalk.stream.replay": ("StreamState", "StreamingChatResponse"),
-    "crosswalk.types.accumulator": ("DeltaAccumulator",),
-    "crosswalk.mapping.detect": ("detect",),
-    "crosswalk.mapping.normalize": (
-        "DeltaStream",
-        "anormalize_stream",
-        "normalize",
-        "normalize_stream",
-    ),
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-
-_MARKS = dict.fromkeys(("hookimpl", "hookspec"), "crosswalk.plugin.hookspecs")
-"""The marker for hook implementations. Plugins import it from ``crosswalk.plugins``."""
-
-if not TYPE_CHECKING:  # which takes the names above
-    __all__ = sorted(_MODULE_OF)
+    from crosswalk.types.stream import (
+        DeltaAccumulator as DeltaAccumulator,
+        ResponseBuilder as ResponseBuilder,
+        StreamEvent as StreamEvent,
+        StreamEventType as StreamEventType,
+    )
+    from crosswalk.types.usage import (
+        AttemptOutcome as AttemptOutcome,
+        Cost as Cost,
+        Provenance as Provenance,
+        ProviderAttempt as ProviderAttempt,
+        ResponseMetadata as ResponseMetadata,
+        UsageInfo as UsageInfo,
+    )
+    from crosswalk.types.values import (
+        Annotation as Annotation,
+        CitationRef as CitationRef,
+        ContentFilterCategory as ContentFilterCategory,
+        ContentFilterResult as ContentFilterResult,
+        ContentFilterSeverity as ContentFilterSeverity,
+        ErrorInfo as ErrorInfo,
+        ErrorKind as ErrorKind,
+        FinishReason as FinishReason,
+        SafetyAnnotation as SafetyAnnotation,
+        Segment as Segment,
+        SegmentType as SegmentType,
+        TokenLogprob as TokenLogprob,
+    )
+    from crosswalk.version import (
+        __version__ as __version__,
+    )
+    from crosswalk.wire.framing import (
+        Limits as Limits,
+    )
+else:
+    __getattr__, __dir__ = face(
+        __name__,
+        {
+            "crosswalk.codec.canonical": "to_json to_jsonable",
+            "crosswalk.codec.converters": "from_json",
+            "crosswalk.errors": (
+                "FramingError IncompleteStreamError InvalidJSONError LimitError LineTooLongError "
+                "MappingError NestingTooDeepError StreamTooLargeError TooManyEventsError "
+                "TrailingContentError UnknownEventError UnknownFinishReasonError WireTypeError"
+            ),
+            "crosswalk.mapping.detect": "detect",
+            "crosswalk.mapping.normalize": "DeltaStream anormalize_stream normalize normalize_stream",
+            "crosswalk.otel": "otel_attributes",
+            "crosswalk.plain_errors": (
+                "CanonicalJSONError ConfigurationError CrosswalkError DetectionError PluginError "
+                "ResponseValidationError ToolCallArgumentsError UnknownProviderError"
+            ),
+            "crosswalk.plugin.hooks": "hookimpl hookspec",
+            "crosswalk.plugin.registry": "Registry providers registry",
+            "crosswalk.prices": "cost_of",
+            "crosswalk.schemas.json_schema": "json_schema",
+            "crosswalk.stream": "StreamState StreamingChatResponse",
+            "crosswalk.tables": "to_pandas",
+            "crosswalk.types.delta": "ResponseDelta",
+            "crosswalk.types.json": "FrozenObject",
+            "crosswalk.types.message": (
+                "AudioPart CallKind ChatMessage ContentPart FilePart ImagePart Role TextPart ToolCall "
+                "ToolCallDelta"
+            ),
+            "crosswalk.types.response": (
+                "Alternative AuthenticationError ChatResponse ContentFilterError ContextOverflowError "
+                "InvalidRequestError ModelUnavailableError PermissionDeniedError ProviderError "
+                "ProviderTimeoutError RateLimitError ServerError ToolCallValidationError"
+            ),
+            "crosswalk.types.stream": "DeltaAccumulator ResponseBuilder StreamEvent StreamEventType",
+            "crosswalk.types.usage": (
+                "AttemptOutcome Cost Provenance ProviderAttempt ResponseMetadata UsageInfo"
+            ),
+            "crosswalk.types.values": (
+                "Annotation CitationRef ContentFilterCategory ContentFilterResult ContentFilterSeverity "
+                "ErrorInfo ErrorKind FinishReason SafetyAnnotation Segment SegmentType TokenLogprob"
+            ),
+            "crosswalk.version": "__version__",
+            "crosswalk.wire.framing": "Limits",
+        },
+        hidden="hookimpl hookspec",
+    )

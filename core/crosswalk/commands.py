@@ -22,25 +22,17 @@ from __future__ import annotations
 import argparse
 from typing import Protocol
 
-from crosswalk.cli.arguments.values import (
+from crosswalk.cli.answers import Provider as Provider, guessed as guessed, provider_of as provider_of
+from crosswalk.cli.arguments import (
+    add_layout_arguments as add_layout_arguments,
     http_status as http_status,
+    layout_from as layout_from,
     whole_number as whole_number,
     zoned_time as zoned_time,
 )
-from crosswalk.cli.logs.comparing import Comparison as Comparison
-from crosswalk.cli.logs.keepers import Keeper as Keeper
-from crosswalk.cli.logs.layouts import (
-    add_layout_arguments as add_layout_arguments,
-    layout_from as layout_from,
-)
-from crosswalk.cli.logs.many import guessed as guessed
-from crosswalk.cli.logs.reading import (
-    Provider as Provider,
-    provider_of as provider_of,
-)
-from crosswalk.cli.logs.report_rows import ReportRow as ReportRow
-from crosswalk.cli.logs.storing import Failure as Failure
 from crosswalk.cli.progress import Progress as Progress
+from crosswalk.cli.report_rows import ReportRow as ReportRow
+from crosswalk.cli.stored import Comparison as Comparison, Failure as Failure, Keeper as Keeper
 from crosswalk.cli.terminal import (
     FAILED as FAILED,
     OK as OK,

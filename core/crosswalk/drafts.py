@@ -15,7 +15,6 @@ from typing import BinaryIO
 
 fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 
-__all__ = ["made", "written"]
 
 _PREFIX, _SUFFIX = ".crosswalk-", ".part"
 

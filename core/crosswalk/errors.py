@@ -46,9 +46,9 @@ from crosswalk.plain_errors import (
     UnknownProviderError,
 )
 from crosswalk.text import clean_message, json_type_name
-from crosswalk.types.error_info import ErrorInfo, ErrorKind
-from crosswalk.types.provider_error import (
+from crosswalk.types.response import (
     AuthenticationError,
+    ChatResponse,
     ContentFilterError,
     ContextOverflowError,
     InvalidRequestError,
@@ -60,7 +60,7 @@ from crosswalk.types.provider_error import (
     ServerError,
     ToolCallValidationError,
 )
-from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import ErrorInfo, ErrorKind
 
 __all__ = [
     "AuthenticationError",

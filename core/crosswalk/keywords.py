@@ -10,8 +10,6 @@ from typing import Any, Final, TypeVar
 from crosswalk.plain_errors import ConfigurationError
 from crosswalk.text import meant, nearest
 
-__all__ = ["checks_keywords"]
-
 C = TypeVar("C", bound=Callable[..., Any])
 
 _SYNONYMS: Final = {

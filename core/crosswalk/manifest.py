@@ -11,8 +11,6 @@ import orjson
 
 from crosswalk.errors import ConfigurationError
 
-__all__ = ["MANIFEST", "STATEMENT", "Manifest", "manifest_of", "read_recorded"]
-
 MANIFEST: Final = "MANIFEST.jsonl"
 STATEMENT: Final = ".says.json"
 """The end of the name of a file with statements about a capture."""

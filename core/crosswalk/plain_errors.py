@@ -5,17 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = [
-    "CanonicalJSONError",
-    "ConfigurationError",
-    "CrosswalkError",
-    "DetectionError",
-    "PluginError",
-    "ResponseValidationError",
-    "ToolCallArgumentsError",
-    "UnknownProviderError",
-]
-
 
 class CrosswalkError(Exception):
     """The root of every error that Crosswalk raises on purpose."""

@@ -8,9 +8,8 @@ from importlib.util import find_spec
 from typing import Final
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.usage import Cost
+from crosswalk.types.usage import Cost, Provenance
 
 __all__ = ["check_prices", "cost_of"]
 

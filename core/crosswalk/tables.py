@@ -10,8 +10,6 @@ from crosswalk.types.response import ChatResponse
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["to_pandas"]
-
 
 def to_pandas(responses: Iterable[ChatResponse]) -> pandas.DataFrame:
     """A table with a row for each response: provider, model, text, finish reason, tokens, cost and time.

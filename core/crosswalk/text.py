@@ -9,27 +9,6 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from crosswalk.lazy import pattern
 
-__all__ = [
-    "DEFAULT_CONTENT_LIMIT",
-    "HARMFUL_IN_JSON",
-    "Redact",
-    "brief",
-    "clean_message",
-    "counted",
-    "escaped",
-    "harmless",
-    "holds_key",
-    "json_type_name",
-    "may_log_content",
-    "meant",
-    "nearest",
-    "set_content_limit",
-    "set_log_content",
-    "short_repr",
-    "shortened",
-    "summary",
-]
-
 T = TypeVar("T")
 
 Redact: TypeAlias = Callable[[str], str]

@@ -4,7 +4,5 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-__all__ = ["__version__"]
-
 __version__ = version("crosswalk-llm")
 """The version of the installed distribution, ``crosswalk-llm``."""

@@ -41,8 +41,6 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-__all__ = ["NativeDialect", "ollama_error", "take_logprobs"]
-
 _CANCELLED = 499
 
 

@@ -33,8 +33,6 @@ from crosswalk.plugins import (
     word_of,
 )
 
-__all__ = ["build_request"]
-
 
 def build_request(request: ChatRequest) -> HTTPRequest:
     """*request* for the native chat endpoint.

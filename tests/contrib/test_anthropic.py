@@ -25,8 +25,7 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.mapping.reader import Reader
+from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import registry
 from crosswalk.plugins import DialectFamily, MappingState, Recognition, UsageDetails
 from crosswalk.testing import ProviderConformance

@@ -37,8 +37,8 @@ from crosswalk.plugins import Limits, MappingState, Recognition
 from crosswalk.service import ChatRequest, build_http_request
 from crosswalk.testing import ProviderConformance
 from crosswalk_gemini import Gemini, plugin
-from crosswalk_gemini.arguments import ArgumentsWriter
 from crosswalk_gemini.arrays import ArrayDecoder
+from crosswalk_gemini.parts import ArgumentsWriter
 from tries import tries
 
 

@@ -209,7 +209,7 @@ class Odd(BaseModel):
 
 
 def test_what_json_does_not_have_is_written_as_servers_do_or_refused() -> None:
-    from crosswalk.types.dumped import dumped
+    from crosswalk.types.json import dumped
 
     kind = google.FinishReason.STOP
     said = dumped(Odd(when=[datetime(2026, 1, 1, tzinfo=UTC), date(2026, 1, 2), kind, b"\xff", (1, None)]))

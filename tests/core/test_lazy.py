@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
@@ -17,61 +18,90 @@ from typing import Any
 import pytest
 
 import crosswalk
-from crosswalk.lazy import imported_when_used, lazy, pattern
+from crosswalk.lazy import face, pattern
 from loading import loaded_by
 
-PACKAGES = (
-    "crosswalk.agent",
-    "crosswalk.convert",
-    "crosswalk.mapping",
-    "crosswalk.responses",
-    "crosswalk.responses.accumulator",
-    "crosswalk.responses.cited",
-    "crosswalk.responses.display",
-    "crosswalk.responses.events",
-    "crosswalk.responses.pipeline",
-    "crosswalk.responses.toolkit",
-    "crosswalk.service",
-    "crosswalk.stream",
-    "crosswalk.structured",
-    "crosswalk.types",
-    "crosswalk.wire",
+ROOT = Path(__file__).parents[2]
+SOURCES = {
+    ".".join(file.relative_to(top).with_suffix("").parts).removesuffix(".__init__"): file
+    for top in (ROOT / "core", ROOT / "plugins", ROOT / "contrib")
+    for file in sorted(top.rglob("*.py"))
+}
+"""Every shipped module."""
+FACES = sorted(
+    name for name, file in SOURCES.items() if "face(" in file.read_text() and name != "crosswalk.lazy"
 )
+PACKAGES = [name for name in FACES if name not in ("crosswalk", "crosswalk.plugins", "crosswalk.testing")]
+"""Those that load nothing but themselves."""
 
 
-def stars(package: ModuleType) -> list[str]:
-    """The modules whose names *package* has for type checkers."""
-    tree = ast.parse(Path(str(package.__file__)).read_text())
-    found = [
-        node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
-    ]
-    return [str(node.module) for node in found]
+def typed(name: str) -> dict[str, str]:
+    """The module of each name that type checkers and editors see."""
+    found: dict[str, str] = {}
+    for node in ast.parse(SOURCES[name].read_text()).body:
+        if isinstance(node, ast.If) and node.orelse:
+            for statement in node.body:
+                assert isinstance(statement, ast.ImportFrom)
+                for alias in statement.names:
+                    assert alias.asname == alias.name, f"{alias.name} is not exported: import it as itself"
+                    found[alias.name] = str(statement.module)
+    return found
+
+
+def table(name: str) -> dict[str, str]:
+    """The module of each name that the interpreter is told."""
+    (call,) = (
+        node
+        for node in ast.walk(ast.parse(SOURCES[name].read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "face"
+    )
+    listed = {
+        each: module for module, names in ast.literal_eval(call.args[1]).items() for each in names.split()
+    }
+    for keyword in call.keywords:
+        if keyword.arg == "modules":
+            modules = ast.literal_eval(keyword.value)
+            listed |= {each: path.rpartition(".")[0] for each, path in modules.items()}
+    return listed
+
+
+@pytest.mark.parametrize("name", FACES)
+def test_a_type_checker_sees_what_is_there(name: str) -> None:
+    """The imports for type checkers and the table are the same, and each name is that of its module."""
+    assert typed(name) == table(name)
+    package = import_module(name)
+    for each, home in table(name).items():
+        if home != "crosswalk.testing.conformance" or find_spec("syrupy"):
+            there = getattr(import_module(home), each, None) or import_module(f"{home}.{each}")
+            assert getattr(package, each) is there
+    assert package.__all__ == sorted(set(package.__all__))
+    assert set(package.__all__) | table(name).keys() <= set(dir(package))
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_a_package_has_the_names_of_its_modules_and_each_once(name: str) -> None:
-    """For type checkers and for the interpreter alike, and none hides a module of the package."""
-    package = import_module(name)
-    given = [(module, each) for module in stars(package) for each in import_module(module).__all__]
-    names = [each for _, each in given]
-    said = [each for each in package.__all__ if not isinstance(getattr(package, each), ModuleType)]
-    assert sorted(set(names)) == sorted(names) == said
-    for module, each in given:
-        assert getattr(package, each) is getattr(import_module(module), each)
-    folder = Path(str(package.__file__)).parent
-    modules = {path.stem for path in folder.glob("*.py")} | {
-        path.parent.name for path in folder.glob("*/__init__.py")
+def test_no_name_hides_a_module_of_its_package(name: str) -> None:
+    own = {module.rpartition(".")[2] for module in SOURCES if module.rpartition(".")[0] == name}
+    modules = {each for each in table(name) if isinstance(getattr(import_module(name), each), ModuleType)}
+    assert own & table(name).keys() <= modules
+
+
+def test_only_faces_list_their_names() -> None:
+    """The others say by their ``class`` and ``def`` lines what they have. A star brings what a list says."""
+    lists = {
+        name for name, file in SOURCES.items() if re.search("^__all__ = ", file.read_text(), re.MULTILINE)
     }
-    assert not modules & set(names)
-    assert set(names) <= set(dir(package))
-    for module in stars(package):
-        parent, _, own = module.rpartition(".")
-        if parent == name:
-            assert getattr(package, own) is import_module(module)
+    public = {"crosswalk.cli", "crosswalk.commands", "crosswalk.config", "crosswalk.errors", "crosswalk.otel"}
+    public |= {"crosswalk.prices", "crosswalk.stream"}
+    public |= {f"crosswalk.wire.{form}" for form in ("chat", "gemini", "messages", "ollama", "responses")}
+    assert {name for name in lists if "." in name} == public
+    for name in {*lists, *FACES}:
+        given: dict[str, Any] = {}
+        exec(f"from {name} import *", given)
+        assert set(import_module(name).__all__) == given.keys() - {"__builtins__"}
 
 
 def test_a_module_of_a_package_is_its_attribute_before_anybody_has_imported_it() -> None:
-    get, _ = lazy("crosswalk.agent", "chat tools")
+    get, _ = face("crosswalk.agent", {"crosswalk.agent.chat": "ChatAgent"})
     assert get("chat") is import_module("crosswalk.agent.chat")
 
 
@@ -124,7 +154,7 @@ FIRST_USES = (
     "import crosswalk; crosswalk.json_schema(crosswalk.ChatResponse)",
     "import crosswalk.convert; crosswalk.convert.convert",
     "import crosswalk.plugins; crosswalk.plugins.ProviderInfo",
-    "import crosswalk.plugin.mapper",
+    "import crosswalk.plugin.registry",
     "import crosswalk_openai",
     "from crosswalk import hookimpl",
     "from crosswalk import *",
@@ -166,15 +196,8 @@ def test_many_threads_may_be_the_first_at_once(_: int) -> None:
 
 def test_using_a_name_loads_what_it_needs() -> None:
     loaded = loaded_by("from crosswalk.responses import make_id")
-    assert "crosswalk.responses.ids" in loaded
-    assert not {"crosswalk.responses.accumulator.accumulating", "crosswalk.responses.items"} & loaded
-
-
-@pytest.mark.parametrize("name", ["crosswalk.responses", "crosswalk.agent"])
-def test_a_star_gives_all_names(name: str) -> None:
-    given: dict[str, Any] = {}
-    exec(f"from {name} import *", given)
-    assert set(import_module(name).__all__) == given.keys() - {"__builtins__"}
+    assert "crosswalk.responses.vocabulary" in loaded
+    assert not {"crosswalk.responses.accumulator", "crosswalk.responses.items"} & loaded
 
 
 @pytest.mark.sweep
@@ -187,7 +210,7 @@ def test_everything_is_registered_by_whoever_reads() -> None:
         "from crosswalk.responses import tool_registry\n"
         "assert tool_registry.get('web_search_call').__name__ == 'WebSearchToolCall'"
     )
-    assert "crosswalk.responses.search_calls" in loaded_by(program)
+    assert "crosswalk.responses.server_calls" in loaded_by(program)
 
 
 # ------------------------------------------------------------------------------------------- any package
@@ -200,30 +223,25 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "lazy_example"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from crosswalk.lazy import lazy\n__getattr__, __dir__ = lazy(__name__, 'one two')\n"
+        "from crosswalk.lazy import face\n"
+        "names = {'lazy_example.one': 'first second', 'lazy_example.two': 'third'}\n"
+        "__getattr__, __dir__ = face(__name__, names)\n"
     )
-    (folder / "one.py").write_text('__all__ = [\n    "first",\n    "second",\n]\nfirst, second = 1, 2\n')
-    (folder / "two.py").write_text('__all__ = ["third"]\nthird = 3\n')
+    (folder / "one.py").write_text("first, second = 1, 2\n")
+    (folder / "two.py").write_text("third = 3\n")
     yield folder
     for name in [name for name in sys.modules if name.startswith("lazy_example")]:
         del sys.modules[name]
 
 
-def test_names_are_read_without_running_modules(package: Path) -> None:
-    (package / "two.py").write_text('__all__ = ["third"]\nraise RuntimeError("it ran")\n')
+def test_names_are_told_without_running_modules(package: Path) -> None:
+    (package / "two.py").write_text('raise RuntimeError("it ran")\n')
     example = import_module("lazy_example")
     assert example.__all__ == ["first", "second", "third"]
     assert not {"lazy_example.one", "lazy_example.two"} & set(sys.modules)
     assert example.second == 2
     with pytest.raises(RuntimeError, match="it ran"):
         _ = example.third
-
-
-@pytest.mark.parametrize("computed", ["'th' 'ird',", "*('third',),"])
-def test_a_module_whose_names_stand_in_no_list_is_imported(package: Path, computed: str) -> None:
-    (package / "two.py").write_text(f"__all__ = ({computed})\nthird = 3\n")
-    assert import_module("lazy_example").__all__ == ["first", "second", "third"]
-    assert "lazy_example.two" in sys.modules
 
 
 def test_a_package_without_source_has_its_names_too(package: Path) -> None:
@@ -261,18 +279,18 @@ def test_threads_may_use_it_for_the_first_time_at_once(package: Path) -> None:
 
 
 def test_a_name_is_looked_up_once(package: Path) -> None:
+    example = import_module("lazy_example")
+    found, _ = face("lazy_example", {"lazy_example.one": "first"}, beside=["own"], hidden="first")
+    assert found("__all__") == ["own"]
     asked: list[str] = []
 
-    def home_of(name: str) -> str:
+    def noting(name: str) -> object:
         asked.append(name)
-        return "lazy_example.one"
+        return found(name)
 
-    example = import_module("lazy_example")
-    found = imported_when_used("lazy_example", home_of, lambda: ["first"])
-    example.__getattr__, example.__dir__ = found  # type: ignore[method-assign]
+    example.__getattr__ = noting  # type: ignore[method-assign]
     assert (example.first, example.first, asked) == (1, 1, ["first"])
     assert "first" in dir(example)
-    assert lazy("lazy_example", "one")[0]("second") == 2
 
 
 def test_a_pattern_is_compiled_when_it_is_first_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1046,7 +1046,7 @@ def test_bedrock_is_where_the_environment_says(aws: pytest.MonkeyPatch) -> None:
 
 
 def test_the_region_of_an_address_is_the_one_that_is_signed_for(aws: pytest.MonkeyPatch) -> None:
-    from crosswalk_bedrock.signing import signer
+    from crosswalk_bedrock.eventstream import signer
 
     url = "https://bedrock-runtime.us-west-2.amazonaws.com/model/m/converse"
     signed = signer(url)("POST", url, {"Content-Type": "application/json", "User-Agent": "x"}, b"{}")

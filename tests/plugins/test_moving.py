@@ -29,7 +29,7 @@ from crosswalk import (
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.plugins import CallIds
 from crosswalk.service import ChatRequest, UnsupportedRequestError, build_http_request
-from crosswalk.service.way_back.history import with_fitting_ids
+from crosswalk.service.way_back import with_fitting_ids
 from crosswalk.testing import Capture, load_captures
 from wires import CLOCK, body
 

@@ -22,7 +22,7 @@ from crosswalk import (
     normalize,
     to_json,
 )
-from crosswalk.agent.calls import with_calls
+from crosswalk.agent.results import with_calls
 from crosswalk.convert import convert
 from crosswalk.service import (
     ChatRequest,

@@ -13,9 +13,8 @@ import orjson
 import pytest
 
 from crosswalk import CrosswalkError, ResponseDelta, registry, to_jsonable
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.mapping.reader import Reader
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.registry import Mapper
 from crosswalk.testing import Capture, load_captures
 from wires import CLOCK, chunk, sse
 

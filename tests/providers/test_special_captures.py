@@ -7,8 +7,7 @@ import pytest
 
 from beside import captures_in, needs_captures
 from crosswalk import normalize
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.mapping.reader import Reader
+from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import registry
 
 pytestmark = [needs_captures, pytest.mark.sweep]

@@ -32,8 +32,7 @@ from crosswalk import (
     registry,
     to_json,
 )
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import ProviderEntry
+from crosswalk.plugin.registry import Mapper, ProviderEntry
 from crosswalk.plugins import (
     MappingState,
     ProviderHooks,
@@ -43,8 +42,8 @@ from crosswalk.plugins import (
     take_object,
     take_string,
 )
-from crosswalk.types.accumulator import PartialResponse
-from crosswalk.types.raw import RawEvents
+from crosswalk.types.stream import PartialResponse
+from crosswalk.types.values import RawEvents
 
 
 def bodies(data: bytes, text: str, event: dict[str, Any]) -> None:

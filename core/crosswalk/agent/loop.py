@@ -1,37 +1,347 @@
-"""The loop of an agent run: ask the model, run the tools that it calls, and ask again."""
+"""The loop of an agent run, with its options: ask the model, run the tools that it calls, and ask again."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 import attrs
 
-from crosswalk.agent.calls import calls_of, cut_reason, open_calls, with_calls, with_unique_ids
-from crosswalk.agent.plan import AgentPlan, RunUsage
-from crosswalk.agent.results import ToolExecutionResult, not_run, result_of
-from crosswalk.agent.tool_phase import ToolPhase, ToolStep, is_final_result
-from crosswalk.agent.trimming import trim_refused_request, trimmed_request
+from crosswalk.agent.chat import ChatConfig
+from crosswalk.agent.results import (
+    ToolExecutionResult,
+    ToolExecutionStart,
+    calls_of,
+    cut_reason,
+    not_run,
+    open_calls,
+    result_of,
+    stopped,
+    with_calls,
+    with_unique_ids,
+)
+from crosswalk.agent.runner import Approve, ToolRunner
+from crosswalk.agent.session import Trimming, estimated_tokens, trim_refused_request, trimmed_request
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of, outcome_of
-from crosswalk.errors import CrosswalkError, MappingError, ProviderError
-from crosswalk.service.given import Turn
-from crosswalk.service.request import ChatRequest
-from crosswalk.service.tools import ToolChoice
-from crosswalk.types.event import StreamEvent
-from crosswalk.types.message import ChatMessage
-from crosswalk.types.metadata import ProviderAttempt
+from crosswalk.errors import ConfigurationError, CrosswalkError, MappingError, ProviderError
+from crosswalk.keywords import checks_keywords
+from crosswalk.request import ChatRequest, ToolChoice, Turn
+from crosswalk.service.json_answer import with_schema
+from crosswalk.service.turns import message_of
+from crosswalk.structured import Prose, Schema, StructuredParser
+from crosswalk.types.message import ChatMessage, Role, ToolCall
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.stream import StreamEvent
+from crosswalk.types.usage import ProviderAttempt, UsageInfo
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
     from crosswalk.agent.runner import ToolTracer
     from crosswalk.agent.session import ChatSession
+    from crosswalk.agent.tools import ToolRegistry
+    from crosswalk.service import LLMService
 
-__all__ = ["AgentLoop", "Step"]
+
+# ------------------------------------------------------------------------------------ plan
+# The options that an agent run works with: usage limits, the output type and everything else that is fixed.
+
+
+def _check_limit(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    if value is not None and (type(value) is not int or value < 1):
+        name = attribute.name
+        raise ConfigurationError(f"{name} must be a whole number of at least 1, or None", key=name)
+
+
+@checks_keywords()
+@attrs.frozen(kw_only=True)
+class UsageLimits:
+    """Limits of an agent run, checked after each answer, before its tools run and the model is asked again.
+
+    If a provider does not report tokens, they are estimated at four characters a token.
+
+    Attributes:
+        input_tokens: the run ends when all requests together reach this many tokens, or ``None`` for no limit, here and
+            below.
+        output_tokens: the same for all answers.
+        total_tokens: the same for both.
+        tool_calls: how many calls the run may execute. An answer that would exceed it gets none of its calls run.
+
+    Raises:
+        ConfigurationError: a limit is not a whole number of at least 1.
+    """
+
+    input_tokens: int | None = attrs.field(default=None, validator=_check_limit)
+    output_tokens: int | None = attrs.field(default=None, validator=_check_limit)
+    total_tokens: int | None = attrs.field(default=None, validator=_check_limit)
+    tool_calls: int | None = attrs.field(default=None, validator=_check_limit)
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether there is a limit on tokens."""
+        return any(limit is not None for limit in (self.input_tokens, self.output_tokens, self.total_tokens))
+
+    def reached(self, usage: UsageInfo, tool_calls: int) -> str | None:
+        """Return the name of a limit that *usage* reaches or *tool_calls* exceeds, or ``None``."""
+        for name in ("input_tokens", "output_tokens", "total_tokens"):
+            limit = getattr(self, name)
+            if limit is not None and getattr(usage, name) >= limit:
+                return name
+        return "tool_calls" if self.tool_calls is not None and tool_calls > self.tool_calls else None
+
+
+class RunUsage:
+    """The tokens of a run, compared with its limits.
+
+    Attributes:
+        is_estimated: whether the tokens of the last answer count for a limit although the provider did not report them.
+    """
+
+    def __init__(self, limits: UsageLimits) -> None:
+        self._limits = limits
+        self._usage = UsageInfo.EMPTY
+        self.is_estimated = False
+
+    def add(self, request: ChatRequest, answer: ChatResponse) -> None:
+        """Add the tokens of *answer* to *request*, estimated if the provider did not report them."""
+        is_reported = bool(answer.usage.total_tokens)
+        self._usage += (
+            answer.usage
+            if is_reported
+            else UsageInfo(estimated_tokens(request.messages), estimated_tokens([answer]))
+        )
+        self.is_estimated = not is_reported and self._limits.counts_tokens
+
+    def limit_reached(self, tool_calls: int) -> str | None:
+        """Return the limit that the tokens have reached, or that *tool_calls* calls would exceed."""
+        return self._limits.reached(self._usage, tool_calls)
+
+
+@attrs.frozen
+class Output:
+    """The type of an agent's answer.
+
+    Attributes:
+        parser: reads the value from an answer.
+        instructions: describe the required form to the model.
+    """
+
+    parser: StructuredParser[Any]
+    instructions: str
+
+    @classmethod
+    def of(cls, kind: Any, prose: Any = Prose.ALLOW) -> Output:
+        """Return the output type for *kind*: a type, a schema, or a parser of one schema.
+
+        Raises:
+            SchemaDefinitionError: *kind* cannot be the type of an answer.
+            ConfigurationError: *kind* is a parser of several versions.
+        """
+        parser = kind if isinstance(kind, StructuredParser) else StructuredParser(kind, prose=prose)
+        if not isinstance(parser.schema, Schema):
+            raise ConfigurationError("output_type needs one schema, not several versions", key="output_type")
+        instructions = parser.schema.instructions()
+        if parser.schema.server_schema()[1]:
+            parser = parser.with_null_as_default()
+        return cls(parser, instructions)
+
+    def read(self, answer: ChatResponse) -> tuple[Any, str]:
+        """Return the value in *answer* and ``""``, or ``None`` and what is wrong."""
+        result = self.parser.parse(answer)
+        return (result.value, "") if result.ok else (None, "; ".join(result.errors) or result.reason.value)
+
+
+@attrs.frozen(kw_only=True)
+class AgentPlan:
+    """The options of an agent, described in :class:`~crosswalk.agent.Agent`."""
+
+    service: LLMService
+    runner: ToolRunner
+    config: ChatConfig
+    max_turns: int
+    instructions: str | None
+    output: Output | None
+    limits: UsageLimits
+    approve: Approve | None
+    trim: Trimming | None
+    name: str | None
+    telemetry: AgentTelemetry | None
+
+    def request(self, turns: Sequence[Turn]) -> ChatRequest:
+        """Return the request that sends *turns*, with the instructions and the runner's tools of this moment."""
+        config = attrs.evolve(self.config, tools=self.runner.tools.values())
+        request = config.request(_with_instructions(turns, self.instructions))
+        if self.output is None or request.tools:  # many servers accept a schema or tools, not both
+            return request
+        return with_schema(request, self.output.parser, instruct=False)
+
+
+def _with_instructions(turns: Sequence[Turn], instructions: str | None) -> Sequence[Turn]:
+    """Return *turns* with *instructions* in one leading system message, because many chat templates read only the first."""
+    if instructions is None or not turns:
+        return turns
+    first = message_of(turns[0])
+    if first.role is Role.SYSTEM and isinstance(first.content, str):
+        return (ChatMessage.system(f"{instructions}\n\n{first.content}"), *turns[1:])
+    return (ChatMessage.system(instructions), *turns)
+
+
+# ------------------------------------------------------------------------------ tool phase
+# The tool calls of one answer: run, approved and recorded in the session as they happen.
+
+
+ToolStep: TypeAlias = ToolExecutionStart | ToolExecutionResult
+
+
+def is_final_call(tools: ToolRegistry, call: ToolCall) -> bool:
+    """Whether *call* calls a tool that gives the final answer."""
+    tool = tools.get(call.name)
+    return tool is not None and tool.is_final
+
+
+def is_final_result(tools: ToolRegistry, result: ToolExecutionResult) -> bool:
+    """Whether *result* is a final answer."""
+    return result.error is None and is_final_call(tools, result.call)
+
+
+class ToolPhase:
+    """Runs the tool calls of one answer.
+
+    Args:
+        calls: the calls, in the order of the answer.
+        runner: runs them.
+        approve: asked before a tool runs that needs approval, or ``None``.
+        approved: decisions made before the run, by call id. They replace *approve* for these calls.
+        trace_tool: returns the span of a tool, or ``None`` without telemetry.
+        current_span: returns a block in which the span of the run is current.
+        add_message: adds a message to the session.
+        deps: given to each tool that takes a ``ToolContext``.
+
+    Attributes:
+        calls: the calls.
+        results: the results so far, by call id.
+    """
+
+    def __init__(
+        self,
+        calls: tuple[ToolCall, ...],
+        *,
+        runner: ToolRunner,
+        approve: Approve | None,
+        approved: Mapping[str, bool | str],
+        trace_tool: ToolTracer | None,
+        current_span: Callable[[], AbstractContextManager[object]],
+        add_message: Callable[[ChatMessage], None],
+        deps: object,
+    ) -> None:
+        self.calls = calls
+        self.results: dict[str, ToolExecutionResult] = {}
+        self._started: set[str] = set()
+        self._runner = runner
+        self._approve = approve
+        self._approved = approved
+        self._trace_tool = trace_tool
+        self._current_span = current_span
+        self._add_message = add_message
+        self._deps = deps
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call waits for an approval or a result."""
+        return any(result.is_waiting for result in self.results.values())
+
+    def record(self, step: ToolStep) -> None:
+        """Record that a tool started, or its result.
+
+        A started tool is added to the session as cancelled. If the program ends now, the session already says so.
+        """
+        if isinstance(step, ToolExecutionStart):
+            self._started.add(step.call.id)
+            step = stopped(step.call)
+        else:
+            self.results[step.call.id] = step
+            if step.is_waiting:
+                return  # the call stays open in the session
+        self._add_message(step.message)
+
+    def all_results(self) -> tuple[ToolExecutionResult, ...]:
+        """Return a result for each call. Calls without one were stopped."""
+        return tuple(self.results.get(call.id) or self._unfinished(call) for call in self.calls)
+
+    def _unfinished(self, call: ToolCall) -> ToolExecutionResult:
+        return stopped(call) if call.id in self._started else not_run(call, "the run was stopped")
+
+    async def run(self) -> AsyncGenerator[ToolStep, None]:
+        """Run the calls that have no result yet.
+
+        Final tools run last, one after the other, and only until one succeeds: a run has one final answer.
+        """
+        pending = [call for call in self.calls if call.id not in self.results]
+        finals = [call for call in pending if is_final_call(self._runner.tools, call)]
+        others = [call for call in pending if call not in finals]
+        for calls, is_final in ((others, False), *(([call], True) for call in finals)):
+            if is_final and self.is_waiting:
+                reason = "another call waits"
+            elif any(is_final_result(self._runner.tools, result) for result in self.results.values()):
+                reason = "the final answer had been given"
+            else:
+                async with aclosing(self._run_together(calls)) as steps:
+                    async for step in steps:
+                        yield step
+                continue
+            for call in calls:
+                self.record(not_run(call, reason))
+
+    async def _run_together(self, calls: list[ToolCall]) -> AsyncGenerator[ToolStep, None]:
+        queue: asyncio.Queue[ToolStep | Exception | None] = asyncio.Queue()
+
+        def report(step: ToolStep) -> None:
+            try:
+                self.record(step)
+            except Exception as error:  # raised here too, so that the tool does not run
+                queue.put_nowait(error)
+                raise
+            queue.put_nowait(step)
+
+        run = self._runner.run(
+            calls,
+            report=report,
+            approve=self._approve_function(),
+            trace_tool=self._trace_tool,
+            deps=self._deps,
+        )
+        with self._current_span():
+            task = asyncio.create_task(run)
+        task.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (step := await queue.get()) is not None:
+                if isinstance(step, Exception):
+                    raise step
+                yield step
+            task.result()  # raises an error of a span
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def _approve_function(self) -> Approve | None:
+        """Return a function that looks up earlier decisions before it asks the agent's own function."""
+        approved, approve = self._approved, self._approve
+        if not approved:
+            return approve
+
+        def decide(call: ToolCall) -> Any:
+            if call.id in approved:
+                return approved[call.id]
+            return None if approve is None else approve(call)
+
+        return decide
+
+
+# ------------------------------------------------------------------------------------ loop
+# The loop of an agent run: ask the model, run the tools that it calls, and ask again.
+
 
 Step: TypeAlias = StreamEvent | ToolStep | AgentTurn
 

@@ -17,8 +17,6 @@ from crosswalk.text import clean_message
 from crosswalk.types.json import as_frozen_object, dump_json
 from crosswalk.types.message import AudioPart, ContentPart, FilePart, ImagePart
 
-__all__ = ["mcp_tools"]
-
 
 @asynccontextmanager
 @checks_keywords()

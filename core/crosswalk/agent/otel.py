@@ -11,13 +11,11 @@ from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentTurn
 from crosswalk.errors import CrosswalkError
 from crosswalk.text import clean_message
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.message import ToolCall
 from crosswalk.types.usage import UsageInfo
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
-
-__all__ = ["AgentTelemetry"]
 
 
 class AgentTelemetry:

@@ -1,28 +1,321 @@
-"""A conversation that can be saved, resumed, edited and trimmed."""
+"""A conversation that can be saved, resumed, edited and trimmed, and its JSON."""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
+from typing import Any, Final, TypeAlias
 
-from crosswalk.agent.calls import calls_of, cut_reason, open_calls
-from crosswalk.agent.results import not_run
-from crosswalk.agent.session_json import read_document, write_file, write_session
-from crosswalk.agent.trimming import Group, Trimming, groups_of, trim_turns
-from crosswalk.codec.problems import cannot
-from crosswalk.errors import ProviderError, ResponseValidationError
+import attrs
+import orjson
+
+from crosswalk.agent.results import calls_of, cut_reason, not_run, open_calls
+from crosswalk.codec import to_jsonable
+from crosswalk.codec.converters import shared_converter, transform_error
+from crosswalk.codec.layout import cannot
+from crosswalk.errors import ConfigurationError, ErrorKind, ProviderError, ResponseValidationError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.given import Messages, Turn, turns_of
+from crosswalk.request import ChatRequest, Messages, Turn, turns_of
 from crosswalk.service.turns import message_of
-from crosswalk.types._value import as_text
-from crosswalk.types.message import ChatMessage, Role
+from crosswalk.text import json_type_name
+from crosswalk.types.json import dump_json, load_json
+from crosswalk.types.message import ChatMessage, Role, ToolCall
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import as_text
 
-__all__ = ["ChatSession"]
+# -------------------------------------------------------------------------------- trimming
+# Trimming of conversations that are too long. No call loses its result, and the user speaks first.
+
+
+Group: TypeAlias = tuple[Turn, ...]
+"""Turns that stay together: a message, or an answer with the results of its calls."""
+
+Trimming: TypeAlias = Callable[[Sequence[Group]], Iterable[Group]]
+"""A policy. It takes a conversation without its leading system messages and returns the groups to keep, or replacements
+such as a summary.
+"""
+
+
+def keep_turns(number: int) -> Trimming:
+    """Keep the last *number* user turns, and the turns that follow each.
+
+    Raises:
+        ConfigurationError: *number* is not a whole number of at least 1.
+    """
+    _check_number(number)
+
+    def trim(groups: Sequence[Group]) -> Sequence[Group]:
+        starts = [start for start, group in enumerate(groups) if _role(group) is Role.USER]
+        return groups[starts[-number] :] if len(starts) > number else groups
+
+    return trim
+
+
+def keep_tokens(number: int) -> Trimming:
+    """Keep the turns that fit into *number* tokens, by the counts that providers report with their answers.
+
+    The count of an answer covers the conversation up to it, so the cost of a turn is the difference from the answer before.
+    Messages after the last answer are not counted, and system messages count with the first turn, so leave room for both.
+    The last turn is always kept. If no provider reports counts, four characters count as a token.
+
+    Raises:
+        ConfigurationError: *number* is not a whole number of at least 1.
+    """
+    _check_number(number)
+
+    def trim(groups: Sequence[Group]) -> Sequence[Group]:
+        counts = [_usage(group) for group in groups]
+        reported = [count for count in counts if count is not None]
+        if not reported:
+            return _last_fitting(groups, [estimated_tokens(group) for group in groups], number)
+        if reported[-1].total_tokens <= number:
+            return groups
+        costs, before = [], 0
+        for count in counts:
+            cost = 0
+            if count is not None:
+                whole = count.total_tokens
+                # A conversation that was longer before has been trimmed since, so only the answer's own tokens are certain.
+                is_longer = before <= whole and (before or whole <= reported[-1].total_tokens)
+                cost, before = whole - before if is_longer else count.completion_tokens, whole
+            costs.append(cost)
+        return _last_fitting(groups, costs, number)
+
+    return trim
+
+
+def _last_fitting(groups: Sequence[Group], costs: Sequence[int], room: int) -> Sequence[Group]:
+    """Return the last of *groups* whose *costs* fit into *room*, but at least one if there are any."""
+    start = len(groups)
+    while start and (room := room - costs[start - 1]) >= 0:
+        start -= 1
+    return groups[min(start, max(len(groups) - 1, 0)) :]
+
+
+def estimated_tokens(turns: Iterable[Turn]) -> int:
+    """Estimate the tokens of texts and calls, at four characters a token."""
+    count = 0
+    for message in map(message_of, turns):
+        calls = message.tool_calls or ()
+        count += len(message.text) + sum(len(call.name) + len(call.arguments) for call in calls)
+    return -(-count // 4)
+
+
+def groups_of(turns: Iterable[Turn]) -> list[Group]:
+    """Group *turns*. The result of a call belongs to the group before it."""
+    groups: list[Group] = []
+    for turn in turns:
+        if groups and message_of(turn).role is Role.TOOL:
+            groups[-1] = (*groups[-1], turn)
+        else:
+            groups.append((turn,))
+    return groups
+
+
+def trim_turns(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
+    """Return the turns that *policy* keeps.
+
+    Leading system messages stay. If an answer would come first, which servers refuse, the user message before it stays too.
+
+    Raises:
+        ResponseValidationError: *policy* returns something other than groups of turns.
+    """
+    system = tuple(takewhile(lambda turn: message_of(turn).role is Role.SYSTEM, turns))
+    groups = groups_of(turns[len(system) :])
+    stored = [group for group in _as_groups(policy(tuple(groups))) if group]
+    if stored and _role(stored[0]) is Role.ASSISTANT:
+        start = next((index for index, group in enumerate(groups) if group is stored[0]), 0)
+        stored[:0] = [group for group in groups[:start] if _role(group) is Role.USER][-1:]
+    return (*system, *(turn for group in stored for turn in group))
+
+
+def trim_refused_request(
+    request: ChatRequest, answer: ChatResponse, policy: Trimming | None
+) -> ChatRequest | None:
+    """Return *request* trimmed by *policy*, if *answer* is an error that says the conversation is too long for the model.
+
+    Returns ``None`` otherwise, and if the policy would remove nothing or everything.
+    """
+    info = answer.error_info
+    if policy is None or info is None or info.kind is not ErrorKind.CONTEXT_OVERFLOW:
+        return None
+    return trimmed_request(request, policy)
+
+
+def trimmed_request(request: ChatRequest, policy: Trimming) -> ChatRequest | None:
+    """Return *request* trimmed by *policy*, or ``None`` if that would remove nothing or everything.
+
+    Cache marks on removed messages are removed too.
+    """
+    turns = trim_turns(request.messages, policy)
+    count = len(turns)
+    if not 0 < count < len(request.messages):
+        return None
+    marks = [m for m in request.cache_marks if isinstance(m.after, str) or -count <= m.after < count]
+    return attrs.evolve(request, messages=turns, cache_marks=marks)
+
+
+def _as_groups(result: object) -> list[Group]:
+    groups: list[Any] = list(result) if isinstance(result, Iterable) else [result]
+    if not all(isinstance(group, list | tuple) and all(map(_is_turn, group)) for group in groups):
+        raise ResponseValidationError("a trimming policy must return groups of turns, like those it receives")
+    return groups
+
+
+def _is_turn(one: object) -> bool:
+    return isinstance(one, ChatMessage | ChatResponse)
+
+
+def _role(group: Group) -> Role:
+    return message_of(group[0]).role
+
+
+def _usage(group: Group) -> UsageInfo | None:
+    """Return the usage that came with the answer in *group*, or ``None``."""
+    answer = group[0]
+    return answer.usage if isinstance(answer, ChatResponse) and answer.usage.total_tokens else None
+
+
+def _check_number(number: int) -> None:
+    if type(number) is not int or number < 1:
+        raise ConfigurationError("how much to keep must be a whole number of at least 1", key="number")
+
+
+# ---------------------------------------------------------------------------- session json
+# The JSON of a session: written, read, and saved to a file.
+
+
+SESSION_FORMAT_VERSION: Final = "1.0"
+"""The version of a session's JSON, as ``major.minor``. A reader of a major version reads all its minor versions."""
+
+_READABLE_VERSION: Final = re.compile(r"1\.(?:0|[1-9][0-9]{0,8})")
+
+
+@attrs.frozen
+class TurnDocument:
+    """A turn in JSON. Exactly one of the two fields is set."""
+
+    message: ChatMessage | None = None
+    response: ChatResponse | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.message is None) == (self.response is None):
+            raise ResponseValidationError("a turn is either a message or a response")
+
+    @property
+    def turn(self) -> Turn:
+        """The message or the response."""
+        turn = self.message if self.response is None else self.response
+        assert turn is not None
+        return turn
+
+
+@attrs.frozen
+class SessionDocument:
+    """A session in JSON."""
+
+    id: str = attrs.field(validator=attrs.validators.min_len(1))
+    created: datetime
+    turns: list[TurnDocument]
+    refused_lengths: dict[str, int] = attrs.field(factory=dict)
+
+
+def write_session(session: Any, turns: Iterable[Turn], *, indent: bool = False) -> bytes:
+    """Return *session*, a ``ChatSession``, with *turns* as JSON, indented by two spaces a level if *indent*.
+
+    Raises:
+        CanonicalJSONError: a turn holds a value that JSON cannot represent, or is nested too deeply.
+    """
+    document = {
+        "format_version": SESSION_FORMAT_VERSION,
+        "id": session.id,
+        "created": session.created,
+        "turns": list(map(_turn_fields, turns)),
+        **({"refused_lengths": session.refused_lengths} if session.refused_lengths else {}),
+    }
+    session_id: object = session.id  # callers may set it to anything
+    if not isinstance(session_id, str):
+        raise cannot("write", type(session), ["the id is not a string @ $"])
+    return _dumped(document, type(session), orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
+
+
+def write_turn(turn: Turn) -> bytes:
+    """Return one turn of a session as JSON.
+
+    Raises:
+        CanonicalJSONError: it holds a value that JSON cannot represent, or is nested too deeply.
+    """
+    return _dumped(_turn_fields(turn), type(turn), orjson.OPT_UTC_Z)
+
+
+def _turn_fields(turn: Turn) -> dict[str, Any]:
+    return {"response" if isinstance(turn, ChatResponse) else "message": to_jsonable(turn)}
+
+
+def _dumped(document: object, cls: type, option: int) -> bytes:
+    try:
+        return dump_json(document, option=option)
+    except TypeError as error:
+        # A turn at the depth limit is too deep inside a session. An id may contain an unpaired surrogate.
+        raise cannot("write", cls, [f"{error} @ $"]) from None
+
+
+def read_document(data: bytes | str, cls: type, turns: Iterable[bytes] | None = None) -> SessionDocument:
+    """Read the JSON of a session. Unknown keys are ignored.
+
+    Args:
+        data: the JSON.
+        cls: the class that errors name.
+        turns: the JSON of each turn, if they are not in *data*.
+
+    Raises:
+        CanonicalJSONError: *data* is not JSON, has another format version, or is not a session.
+    """
+    try:
+        payload = load_json(data)
+        if turns is not None and isinstance(payload, dict):
+            payload["turns"] = list(map(load_json, turns))
+    except orjson.JSONDecodeError as error:
+        raise cannot("read", cls, [f"not JSON ({error.msg} at character {error.pos}) @ $"]) from None
+    version = payload.get("format_version", "1.0") if isinstance(payload, dict) else "1.0"
+    if not isinstance(version, str):
+        raise cannot("read", cls, [f"expected string, got {json_type_name(version)} @ $.format_version"])
+    if not _READABLE_VERSION.fullmatch(version):
+        problem = f"unknown format version {version[:40]!r} (readable: 1.x)"
+        raise cannot("read", cls, [f"{problem} @ $.format_version"])
+    try:
+        return shared_converter().structure(payload, SessionDocument)
+    except Exception as error:
+        problems = transform_error(error)
+    # Raised outside the handler, so that the error has no context, which would quote content.
+    raise cannot("read", cls, problems)
+
+
+def write_file(file: Path, data: bytes) -> None:
+    """Write *data* to *file*, which afterwards is complete or, if writing fails, unchanged."""
+    file = Path(os.path.realpath(file))
+    handle, name = tempfile.mkstemp(prefix=f".{file.name[:100]}.", dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(data)
+        if file.exists():
+            shutil.copymode(file, name)
+        os.replace(name, file)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+# --------------------------------------------------------------------------------- session
+# A conversation that can be saved, resumed, edited and trimmed.
 
 
 class ChatSession:

@@ -16,15 +16,11 @@ from weakref import WeakKeyDictionary
 import attrs
 import orjson
 
-from crosswalk.agent.session import ChatSession
-from crosswalk.agent.session_json import write_file, write_session, write_turn
+from crosswalk.agent.session import ChatSession, write_file, write_session, write_turn
 from crosswalk.errors import ConfigurationError, CrosswalkError, ResponseValidationError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.given import Turn
+from crosswalk.request import Turn
 from crosswalk.types.json import load_json
-
-__all__ = ["DirectoryStore", "SQLiteStore", "SessionConflictError", "SessionStore"]
-
 
 _MAX_NAME_LENGTH = 200
 """So many characters of an id, as it is written there, the name of a file has at most."""

@@ -8,24 +8,21 @@ from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
 
-from crosswalk.agent.agent import Agent, AgentOptions, Tools
+from crosswalk.agent.agent import Agent, AgentOptions, AgentRun, Tools
+from crosswalk.agent.chat import SyncServiceOwner
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
-from crosswalk.agent.run import AgentRun
-from crosswalk.agent.services import SyncServiceOwner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import CrosswalkError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.given import Messages, Turn
-from crosswalk.service.request import ChatRequest
-from crosswalk.types.event import StreamEvent
+from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.stream import StreamEvent
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncEventStream, SyncLLMService
     from crosswalk.service.json_answer import AnswerType
 
-__all__ = ["SyncAgent", "SyncAgentRun"]
 
 _T = TypeVar("_T")
 

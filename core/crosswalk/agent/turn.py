@@ -9,19 +9,15 @@ from typing import Any, Generic
 import attrs
 from typing_extensions import TypeVar
 
-from crosswalk.agent.calls import with_calls
-from crosswalk.agent.results import ToolExecutionResult
+from crosswalk.agent.results import ToolExecutionResult, with_calls
 from crosswalk.errors import CrosswalkError, ResponseValidationError
-from crosswalk.service.given import Turn
+from crosswalk.request import Turn
 from crosswalk.text import brief, counted, short_repr
-from crosswalk.types.finish import FinishReason, IncompleteReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
-from crosswalk.types.message import ChatMessage
+from crosswalk.types.message import ChatMessage, ToolCall
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
-
-__all__ = ["AgentError", "AgentOutcome", "AgentResponse", "AgentTurn"]
+from crosswalk.types.values import FinishReason, IncompleteReason
 
 
 class AgentOutcome(StrEnum):

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from crosswalk.cli.arguments.parser import parse as parse_arguments  # crosswalk.cli.parse is a command
+from crosswalk.cli.parser import parse as parse_arguments  # crosswalk.cli.parse is a command
 from crosswalk.cli.terminal import (
     FAILED,
     INTERRUPTED,

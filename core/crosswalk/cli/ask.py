@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from crosswalk.cli.live.asking import Asked, ask, request_of, service_of, turns_of
-from crosswalk.cli.live.screen import Screen, show_panel
+from crosswalk.cli.asking import Asked, Screen, ask, request_of, service_of, show_panel, turns_of
 from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, say, write_json
 from crosswalk.codec import to_json
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError
-
-__all__ = ["report", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,15 +11,12 @@ from typing import Final
 
 from crosswalk.agent import ChatSession
 from crosswalk.cli.ask import report
-from crosswalk.cli.live.asking import ask, request_of, service_of, typed_message
-from crosswalk.cli.live.screen import Screen
+from crosswalk.cli.asking import Screen, ask, request_of, service_of, typed_message
 from crosswalk.cli.terminal import FAILED, OK, UsageError, say
 from crosswalk.errors import CanonicalJSONError, ProviderError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError
 from crosswalk.text import counted
 from crosswalk.types.message import ChatMessage, Role
-
-__all__ = ["run"]
 
 _COMMANDS: Final = "commands: /system [TEXT], /retry, /save [FILE], /quit; // begins a message with /"
 

@@ -14,25 +14,21 @@ from typing import Any, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.logs.many import pool
-from crosswalk.cli.logs.sources import find_captures, read_capture
-from crosswalk.cli.matrix.sections import endpoint_of
+from crosswalk.cli.answers import pool
+from crosswalk.cli.crosswalks import endpoint_of
+from crosswalk.cli.inputs import find_captures, read_capture
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_text
 from crosswalk.config import Settings
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.captures import Capture, pairs
 from crosswalk.testing.case import Tally
-from crosswalk.testing.checks import CHECKS, check_capture, load_exceptions
+from crosswalk.testing.checks import CHECKS, check_capture, load_exceptions, unproven
 from crosswalk.testing.corpus import Corpus, compare_answer
 from crosswalk.testing.pairing import check_pair, normalized
-from crosswalk.testing.problems import KnownException, Problem, by_cause, read_exceptions
-from crosswalk.testing.unproven import unproven
+from crosswalk.testing.perturbation import KnownException, Problem, by_cause, read_exceptions
 from crosswalk.text import counted
-
-__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:

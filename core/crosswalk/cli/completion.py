@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from crosswalk.cli.arguments.parser import whole_parser
+from crosswalk.cli.parser import whole_parser
 from crosswalk.cli.terminal import OK, write_text
 from crosswalk.plugin.registry import registry
-
-__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,16 +12,13 @@ from typing import BinaryIO
 import attrs
 import orjson
 
-from crosswalk.cli.logs.many import Failed, Tally, failed, total_size, worked
-from crosswalk.cli.logs.reading import deltas_of
-from crosswalk.cli.logs.sources import Answer, Fault, Item, find_sources, records_of
+from crosswalk.cli.answers import Failed, MappingTally, deltas_of, failed, total_size, worked
+from crosswalk.cli.inputs import InputFault, InputItem, RecordedAnswer, find_sources, records_of
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import OutputError, UsageError, write_json
 from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.registry import registry
-
-__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         file = _open(arguments.report, stack)
         progress = stack.enter_context(Progress("converting", total_size(sources)))
-        tally = Tally(progress, "converted")
+        tally = MappingTally(progress, "converted")
         for fault in faults:
             tally.report(failed(fault))
         for item, result in worked(sources, arguments, work):
@@ -85,10 +82,10 @@ class _Reported:
 
 
 def _converted(
-    arguments: argparse.Namespace, form: WireForm, _: Item, answer: Answer | Fault
+    arguments: argparse.Namespace, form: WireForm, _: InputItem, answer: RecordedAnswer | InputFault
 ) -> Iterator[bytes | _Reported | Failed]:
     """*answer* in the other format, piece by piece, and its losses; or the reason why it cannot be converted."""
-    if isinstance(answer, Fault):
+    if isinstance(answer, InputFault):
         yield failed(answer)
         return
     carry, losses = arguments.carry, arguments.losses

@@ -13,21 +13,17 @@ from pathlib import Path
 from typing import Final
 
 from crosswalk.cli.ask import report
-from crosswalk.cli.layout import write_table
-from crosswalk.cli.live.asking import Asked, ask
-from crosswalk.cli.live.screen import Screen
-from crosswalk.cli.matrix.tracing import Trace, Tracer
-from crosswalk.cli.terminal import FAILED, OK, say
+from crosswalk.cli.asking import Asked, Screen, ask
+from crosswalk.cli.terminal import FAILED, OK, say, write_table
+from crosswalk.cli.tracing import Trace, Tracer
 from crosswalk.errors import IncompleteStreamError
 from crosswalk.mapping.normalize import normalize
 from crosswalk.plugin.registry import registry
 from crosswalk.service import ChatRequest, Endpoint, SyncLLMService
 from crosswalk.testing.captures import Capture, load_captures
-from crosswalk.testing.faults import Slow
+from crosswalk.testing.exchange import Slow
 from crosswalk.testing.perturbation import show_path
 from crosswalk.testing.replay import ReplayServer
-
-__all__ = ["run"]
 
 _RECORDINGS: Final = Path(__file__).parent / "recordings"
 _MODELS: Final = {"ollama": "tiny-go", "vllm": "tiny"}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import html
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,22 +13,116 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.cli.html.diff_page import write_page
-from crosswalk.cli.logs.comparing import Comparison, between, provider_of_both, read_accepted, write_accepted
-from crosswalk.cli.logs.keepers import keeper_of
-from crosswalk.cli.logs.many import Failed, Tally, failed, total_size, worked
-from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
-from crosswalk.cli.logs.storing import Failure, Outcome, outcome_of, read_stored, stored_path
+from crosswalk.cli.answers import Failed, MappingTally, failed, total_size, worked
+from crosswalk.cli.inputs import (
+    InputFault,
+    InputItem,
+    InputSource,
+    RecordedAnswer,
+    find_sources,
+    records_of,
+)
 from crosswalk.cli.progress import Progress
+from crosswalk.cli.stored import (
+    Comparison,
+    Failure,
+    Outcome,
+    between,
+    keeper_of,
+    outcome_of,
+    provider_of_both,
+    read_accepted,
+    read_stored,
+    stored_path,
+    write_accepted,
+)
 from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, write_json, write_text
 from crosswalk.codec import Difference
+from crosswalk.drafts import written
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.changes import shown
+from crosswalk.testing.changes import ChangeKind, shown
 from crosswalk.text import counted
 from crosswalk.types.json import load_json
 
-__all__ = ["run"]
+# ------------------------------------------------------------------------------- diff page
+# The findings of ``crosswalk diff`` as an HTML page that is complete in itself.
+
+
+_STYLE: Final = """
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem; max-width: 80rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #8884; }
+th { position: sticky; top: 0; background: Canvas; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; }
+code { font: 13px ui-monospace, monospace; overflow-wrap: anywhere; }
+del { color: #b3261e; text-decoration: none; } ins { color: #1b7f3b; text-decoration: none; }
+tr.accepted { opacity: .55; }
+small { display: block; }
+@media (prefers-color-scheme: dark) { del { color: #ff8a80; } ins { color: #7fdc9b; } }
+@media (max-width: 40rem) { thead { display: none; } td { display: block; border: 0; } }
+"""
+
+
+def write_page(path: str, counts: Mapping[str, int], kinds: Sequence[ChangeKind]) -> None:
+    """Write the page to the file *path*, replacing an earlier one.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    try:
+        with written(Path(path), replace=True) as out:
+            out.write(diff_page(counts, kinds).encode())
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None
+
+
+def diff_page(counts: Mapping[str, int], kinds: Sequence[ChangeKind]) -> str:
+    """The page.
+
+    Args:
+        counts: the number of answers compared, and of each result by its name.
+        kinds: every kind of change, in the order in which they are shown.
+    """
+    raw = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items())
+    heads = "".join(f"<th>{head}</th>" for head in ("answers", "provider", "field", "change", "for example"))
+    rows = "\n".join(map(_row, kinds)) or '<tr><td colspan="5">Nothing differs.</td></tr>'
+    return f"""<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>What changed</title>
+<style>{_STYLE}</style></head>
+<body>
+<h1>What changed</h1>
+<p>Answers: {_text(raw)}.</p>
+<table><thead><tr>{heads}</tr></thead><tbody>
+{rows}
+</tbody></table>
+</body>
+</html>
+"""
+
+
+def _row(kind: ChangeKind) -> str:
+    another = "another " if kind.before == kind.after else ""
+    change = f"<del>{_text(kind.before)}</del> → <ins>{_text(another + kind.after)}</ins>"
+    accepted = "<small>accepted</small>" if kind.is_accepted else ""
+    examples = "".join(f"<small><code>{_text(example)}</code></small>" for example in kind.examples)
+    return (
+        f'<tr class="{"accepted" if kind.is_accepted else "new"}"><td class="n">{kind.captures}</td>'
+        f"<td>{_text(kind.provider)}</td><td><code>{_text(kind.path)}</code></td>"
+        f"<td>{change}{accepted}</td><td>{examples}</td></tr>"
+    )
+
+
+def _text(text: str) -> str:
+    return html.escape(harmless(text))
+
+
+# ------------------------------------------------------------------------------------ diff
+# ``crosswalk diff``: maps stored answers again, and shows the differences.
+
 
 _MOST_LINES: Final = 20
 """The most differences of one capture that are shown; all of them are counted."""
@@ -74,7 +169,7 @@ def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison:
     sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=stored)
     sources = [_with_stored(source, stored) for source in sources]
     with Progress("comparing", total_size(sources)) as progress:
-        tally = Tally(progress, "compared")
+        tally = MappingTally(progress, "compared")
         for fault in faults:
             tally.report(failed(fault))
         for item, result in worked(sources, arguments, partial(_compared, arguments, stored)):
@@ -90,10 +185,10 @@ def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison:
     return tally.failed
 
 
-def _with_stored(source: Source, stored: Path | None) -> Source:
+def _with_stored(source: InputSource, stored: Path | None) -> InputSource:
     """*source*, or the log that was made of it and has the stored answers."""
     if stored is not None and source.records and (file := stored / stored_path(source)).is_file():
-        return Source(str(file), source.records)
+        return InputSource(str(file), source.records)
     return source
 
 
@@ -102,10 +197,10 @@ class _Unstored(Exception):
 
 
 def _compared(
-    arguments: argparse.Namespace, stored: Path | None, item: Item, answer: Answer | Fault
+    arguments: argparse.Namespace, stored: Path | None, item: InputItem, answer: RecordedAnswer | InputFault
 ) -> Iterator[tuple[str, str, list[Difference]] | Failed]:
     """The place of *answer*, its provider and its differences from the stored form; or why it cannot be compared."""
-    if isinstance(answer, Fault):
+    if isinstance(answer, InputFault):
         yield failed(answer)
         return
     location = f"{answer.place} ({answer.id})" if answer.id else answer.place
@@ -164,7 +259,7 @@ def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_co
     )
 
 
-def _before(answer: Answer, file: Path | None) -> Outcome:
+def _before(answer: RecordedAnswer, file: Path | None) -> Outcome:
     """The stored form of *answer*: in its record, or in *file*.
 
     Raises:

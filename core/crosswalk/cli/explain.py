@@ -10,22 +10,18 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.cli.layout import write_table
-from crosswalk.cli.logs.reading import provider_of
-from crosswalk.cli.logs.sources import read_capture
-from crosswalk.cli.matrix.effects import Effect, How
-from crosswalk.cli.matrix.tracing import Trace, Tracer
+from crosswalk.cli.answers import provider_of
+from crosswalk.cli.inputs import read_capture
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_json
+from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_json, write_table
+from crosswalk.cli.tracing import Effect, How, Trace, Tracer
 from crosswalk.errors import DetectionError
 from crosswalk.mapping.detect import fault_of
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.perturbation import show_path
 from crosswalk.text import counted
 from crosswalk.types.json import dump_json
-from crosswalk.wire.limits import DEFAULT
-
-__all__ = ["run"]
+from crosswalk.wire.framing import DEFAULT
 
 _LONGEST_VALUE: Final = 40
 _HEADINGS: Final = ("event", "wire", "value", "where", "how")

@@ -18,15 +18,11 @@ from crosswalk.cli.terminal import OK, UsageError, harmless, write_text
 from crosswalk.drafts import made
 from crosswalk.errors import ConfigurationError
 from crosswalk.manifest import MANIFEST, STATEMENT
-from crosswalk.plugin.info import API
-from crosswalk.plugin.registry import registry
-from crosswalk.plugin.resolution import OURS
-from crosswalk.testing.captures import capture_files, load_capture
-from crosswalk.testing.drafting import draft_statement
-from crosswalk.testing.statements import statement_file
+from crosswalk.plugin.hooks import API
+from crosswalk.plugin.registry import OURS, registry
+from crosswalk.testing.captures import capture_files, load_capture, statement_file
+from crosswalk.testing.recorded import draft_statement
 from crosswalk.version import __version__
-
-__all__ = ["project_files", "run"]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 _LONGEST_NAME: Final = 60

@@ -7,16 +7,30 @@ import os
 from collections.abc import Iterator
 from functools import partial
 
-from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
-from crosswalk.cli.logs.reading import deltas_of, response_of
-from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
+from crosswalk.cli.answers import (
+    Failed,
+    Guess,
+    MappingTally,
+    deltas_of,
+    failed,
+    guesses,
+    response_of,
+    total_size,
+    worked,
+)
+from crosswalk.cli.inputs import (
+    InputFault,
+    InputItem,
+    InputSource,
+    RecordedAnswer,
+    find_sources,
+    records_of,
+)
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import UsageError, write_json
-from crosswalk.codec.writing import to_json
+from crosswalk.codec.canonical import to_json
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.plugin.registry import registry
-
-__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     writer = _writer(arguments, sources)
     work = partial(_mapped, arguments, writer.pretty)
     with Progress("normalizing", total_size(sources)) as progress, writer:
-        tally = Tally(progress, "mapped")
+        tally = MappingTally(progress, "mapped")
         for fault in faults:
             tally.report(failed(fault))
         for item, result in worked(sources, arguments, work):
@@ -51,10 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _mapped(
-    arguments: argparse.Namespace, pretty: bool, _: Item, answer: Answer | Fault
+    arguments: argparse.Namespace, pretty: bool, _: InputItem, answer: RecordedAnswer | InputFault
 ) -> Iterator[bytes | Failed | Guess]:
     """The canonical JSON of *answer*, piece by piece, or the reason why there is none."""
-    if isinstance(answer, Fault):
+    if isinstance(answer, InputFault):
         yield failed(answer)
         return
     raw = arguments.raw
@@ -74,12 +88,12 @@ def _mapped(
 def _store(arguments: argparse.Namespace) -> int:
     if arguments.stream or arguments.partial or arguments.format or arguments.indent is not None:
         raise UsageError("--output writes files: without --stream, --partial, --format and --indent")
-    from crosswalk.cli.logs.storing import store_all
+    from crosswalk.cli.stored import store_all
 
     return store_all(arguments)
 
 
-def _writer(arguments: argparse.Namespace, sources: list[Source]) -> _Writer:
+def _writer(arguments: argparse.Namespace, sources: list[InputSource]) -> _Writer:
     # A folder counts as many answers, even if it holds one today.
     has_folder = any(os.path.isdir(path) for path in arguments.paths)
     is_one = len(sources) == 1 and not sources[0].records and not has_folder

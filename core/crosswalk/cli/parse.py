@@ -19,8 +19,6 @@ from crosswalk.structured import ParseResult, Partial, ResponseParser, Structure
 from crosswalk.text import clean_message
 from crosswalk.types.json import dump_json, load_json
 
-__all__ = ["run"]
-
 _SHIPPED: Final[dict[str, Callable[[], StructuredParser[Any]]]] = {
     "StructuredResponse": ResponseParser,
     "StructuredResponseV1_1": lambda: StructuredParser(structured.RESPONSE_VERSIONS, version="1.1"),

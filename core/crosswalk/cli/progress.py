@@ -13,7 +13,6 @@ from crosswalk.cli.terminal import harmless, say
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar, TaskID
 
-__all__ = ["Progress"]
 
 _LONG: Final = 1.0
 """The seconds of work after which the bar appears."""

@@ -7,12 +7,9 @@ from typing import Any
 
 import orjson
 
-from crosswalk.cli.layout import write_table
-from crosswalk.cli.terminal import OK, write_json
+from crosswalk.cli.terminal import OK, write_json, write_table
 from crosswalk.errors import PluginError
 from crosswalk.plugin.registry import ProviderEntry, registry
-
-__all__ = ["run"]
 
 _HEADINGS = ("provider", "title", "state")
 _LONG_HEADINGS = (*_HEADINGS, "distribution", "endpoints", "speaks too", "asks")

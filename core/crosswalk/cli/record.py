@@ -4,30 +4,135 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 from collections.abc import Sequence
-from typing import Final
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Final, Self
 
 import attrs
 import httpx2
+import orjson
 from anyio.from_thread import start_blocking_portal
 
-from crosswalk.cli.live.asking import endpoint_of, request_of, turns_of
-from crosswalk.cli.live.captured import Exchange, Folder
-from crosswalk.cli.live.screen import tokens_line
+from crosswalk.cli.asking import endpoint_of, request_of, tokens_line, turns_of
 from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, harmless, say, write_text
+from crosswalk.drafts import written
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.mapping.normalize import normalize_stream
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.service import DISCOVERED, ChatRequest, Turn, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.service.endpoint import Route, join_url, resolve
-from crosswalk.service.failures import failure_of
+from crosswalk.service.policy import failure_of
+from crosswalk.testing.captures import capture_files, statement_file
+from crosswalk.testing.recorded import Recording, draft_statement, store_capture
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.framing import DEFAULT
 
-__all__ = ["run"]
+# -------------------------------------------------------------------------------- captured
+# Captures in the making: the bytes of an exchange, and the folder that it goes into.
+
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+@attrs.define(kw_only=True)
+class LiveExchange(Recording):
+    """An exchange that a user waits for.
+
+    Attributes:
+        is_interrupted: whether the user ended it.
+    """
+
+    is_interrupted: bool = False
+
+    def rescued(self) -> Path:
+        """Write the body that could not be stored to a file in the system's temporary folder, and return its path.
+
+        Raises:
+            UsageError: that file cannot be written either.
+        """
+        try:
+            with NamedTemporaryFile("wb", prefix="crosswalk-", suffix=self.suffix, delete=False) as out:
+                out.write(self.body)
+                return Path(out.name)
+        except OSError as error:
+            raise UsageError(f"the answer is lost: {error.strerror or type(error).__name__}") from None
+
+
+@attrs.frozen
+class Folder:
+    """The folder for captures of one name.
+
+    Attributes:
+        path: the folder.
+        name: the case, without the suffix of a stream.
+    """
+
+    path: Path
+    name: str
+
+    @classmethod
+    def opened(cls, path: str, name: str, forms: Sequence[bool]) -> Self:
+        """The folder, created if it is missing, without a capture of that name.
+
+        Args:
+            path: the folder.
+            name: the case.
+            forms: the captures to store there, streams (``True``) or whole answers.
+
+        Raises:
+            UsageError: the name is not allowed or taken, or the folder cannot be created.
+            ConfigurationError: the folder's manifest cannot be read.
+        """
+        if not _NAME.fullmatch(name):
+            raise UsageError("--name: letters, digits, and - or _ between them, 100 at most")
+        folder = cls(Path(path), name.removesuffix("_stream"))
+        try:
+            folder.path.mkdir(parents=True, exist_ok=True)
+            taken = {file.name.partition(".")[0] for file in folder.path.iterdir()}
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None
+        for case in map(folder.case_of, forms):
+            if case in taken:
+                raise UsageError(f"{path}: there is a capture {case} already")
+        list(capture_files(folder.path))  # reads the manifest
+        return folder
+
+    def case_of(self, is_stream: bool) -> str:
+        """The case's name for a stream or a whole answer."""
+        return f"{self.name}_stream" if is_stream else self.name
+
+    def store(self, exchange: LiveExchange, *, provider: str, is_pair: bool) -> Path:
+        """Write *exchange* and a draft of the statement about it; return the file with the answer.
+
+        Args:
+            exchange: the exchange; its answer has begun.
+            provider: the provider id.
+            is_pair: whether it is one of two forms of the same answer.
+
+        Raises:
+            OSError: it cannot be written. No part of it is left then, and the name is free.
+        """
+        case = self.case_of(exchange.is_stream)
+        pair = self.name if is_pair else None
+        file = store_capture(self.path, case, exchange, provider=provider, pair=pair)
+        draft = draft_statement(
+            bytes(exchange.body),
+            request=exchange.request,
+            status=exchange.status or 200,
+            complete=exchange.is_complete,
+        )
+        with written(statement_file(file, case), replace=False) as out:
+            out.write(orjson.dumps(draft, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        return file
+
+
+# ---------------------------------------------------------------------------------- record
+# ``crosswalk record``: a live exchange as a capture, byte for byte.
+
 
 _MOST_BYTES: Final = DEFAULT.total_bytes
 
@@ -48,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("which provider? say --provider: a capture belongs to one")
     route = resolve(endpoint, registry.mapper(endpoint.provider))
     turns = turns_of(arguments)
-    exchanges: list[Exchange] = []
+    exchanges: list[LiveExchange] = []
     status = OK
     for stream in arguments.forms:
         exchange = _ask(arguments, route, turns, stream=stream)
@@ -82,7 +187,7 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, stream: bool) -> Exchange:
+def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, stream: bool) -> LiveExchange:
     """One exchange, as far as it arrives."""
     request = request_of(arguments, turns, stream=stream)
     exchange = _built(request, route, arguments)
@@ -98,7 +203,7 @@ def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, 
     return exchange
 
 
-def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) -> Exchange:
+def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) -> LiveExchange:
     requested = attrs.evolve(request, model=route.endpoint.model)
     try:
         built, content = build(requested, route.mapper, arguments.unsupported)
@@ -106,12 +211,12 @@ def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) ->
         raise UsageError(str(error)) from None
     for dropped in built.dropped:
         say(f"left out: {dropped.option} ({dropped.reason})")
-    return Exchange(
+    return LiveExchange(
         is_stream=request.stream, method=built.method, path=built.path, headers=built.headers, request=content
     )
 
 
-async def _receive(exchange: Exchange, route: Route, seconds: float) -> None:
+async def _receive(exchange: LiveExchange, route: Route, seconds: float) -> None:
     """Send the request and keep the answer. A failure is reported, and the exchange is then incomplete.
 
     *seconds* limit the whole exchange, so that a server that drips headers or asks to wait gets no more time.
@@ -159,13 +264,13 @@ def _client() -> httpx2.AsyncClient:
         ) from None
 
 
-def _status_of(exchange: Exchange) -> int:
+def _status_of(exchange: LiveExchange) -> int:
     if exchange.is_interrupted:
         return INTERRUPTED
     return OK if exchange.is_complete else FAILED
 
 
-def _mapped(exchange: Exchange, mapper: Mapper, unknown: str) -> ChatResponse | CrosswalkError:
+def _mapped(exchange: LiveExchange, mapper: Mapper, unknown: str) -> ChatResponse | CrosswalkError:
     """The result of mapping the capture, or the reason why it cannot be mapped. It is recorded in either case."""
     status = exchange.status or 200
     deltas = normalize_stream(

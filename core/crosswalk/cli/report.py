@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import html
 import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -14,15 +15,29 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.cli.layout import write_table
-from crosswalk.cli.logs.keepers import keeper_of
-from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
-from crosswalk.cli.logs.reading import response_of
-from crosswalk.cli.logs.report_rows import Group, ReportRow, groups_of, row_of
-from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
+from crosswalk.cli.answers import (
+    Failed,
+    Guess,
+    MappingTally,
+    failed,
+    guesses,
+    response_of,
+    total_size,
+    worked,
+)
+from crosswalk.cli.inputs import (
+    InputFault,
+    InputItem,
+    InputSource,
+    RecordedAnswer,
+    find_sources,
+    records_of,
+)
 from crosswalk.cli.progress import Progress
+from crosswalk.cli.report_rows import Group, ReportRow, groups_of, row_of
 from crosswalk.cli.samples import SAMPLE_LOG
-from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_text
+from crosswalk.cli.stored import keeper_of
+from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_table, write_text
 from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import check_prices, cost_of
@@ -30,7 +45,9 @@ from crosswalk.records import Exchange, with_facts
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["HEADINGS", "by_count", "figures_of", "notes_of", "run"]
+# ---------------------------------------------------------------------------------- report
+# ``crosswalk report``: tokens, cost, errors and latencies of a log, grouped by model, day and more.
+
 
 _REPEATING: Final = {"claude_code"}
 """The layouts of logs that copy earlier answers into another file, with their ids."""
@@ -69,8 +86,6 @@ def run(arguments: argparse.Namespace) -> int:
     status, rows = _rows(arguments)
     groups, total = groups_of(rows, arguments.by)
     if arguments.html:
-        from crosswalk.cli.html.report_page import report_page
-
         write_text(report_page(arguments.by, groups, total, arguments.prices))
     elif arguments.csv:
         write_text(_csv(arguments.by, groups))
@@ -99,7 +114,7 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
     sources, faults = find_sources(raw, records=True if records is None and not raw else records)
     sources = _logs_of(sources)
     with Progress("reading", total_size(sources)) as progress:
-        tally = Tally(progress, "mapped")
+        tally = MappingTally(progress, "mapped")
         for fault in faults:
             tally.report(failed(fault))
         for item, result in worked(sources, arguments, partial(_counted, arguments)):
@@ -124,7 +139,7 @@ def _once(rows: list[ReportRow]) -> list[ReportRow]:
     return results
 
 
-def _logs_of(sources: list[Source]) -> list[Source]:
+def _logs_of(sources: list[InputSource]) -> list[InputSource]:
     """*sources* without the other files of a folder with logs, such as the outputs of tools beside session files."""
     folders = {source.root for source in sources if source.records}
     logs = [
@@ -136,10 +151,10 @@ def _logs_of(sources: list[Source]) -> list[Source]:
 
 
 def _counted(
-    arguments: argparse.Namespace, _: Item, answer: Answer | Fault
+    arguments: argparse.Namespace, _: InputItem, answer: RecordedAnswer | InputFault
 ) -> Iterator[ReportRow | Failed | Guess]:
     """The row of one answer. If it cannot be read, the row has the known facts and the error."""
-    if isinstance(answer, Fault):
+    if isinstance(answer, InputFault):
         facts = answer.exchange
         known = {} if facts is None else _known(facts)
         yield attrs.evolve(_stated(facts, known), error="unreadable", is_unread=True)
@@ -301,3 +316,82 @@ def _csv(by: list[str], groups: list[Group]) -> str:
             ]
         )  # fmt: skip
     return out.getvalue()
+
+
+# ----------------------------------------------------------------------------- report page
+# The figures of ``crosswalk report`` as an HTML page that is complete in itself.
+
+
+_STYLE: Final = """
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem; max-width: 80rem; }
+table { border-collapse: collapse; width: 100%; margin: 0 0 2rem; }
+th, td { text-align: right; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #8884; }
+td { font-variant-numeric: tabular-nums; }
+th.k, td.k { text-align: left; }
+tr.all { font-weight: 600; }
+.bar { background: #3b7dd8; display: block; height: .5rem; border-radius: .25rem; }
+div.scroll { overflow-x: auto; }
+"""
+
+
+def report_page(by: Sequence[str], groups: Sequence[Group], total: Group, with_prices: bool) -> str:
+    """The page.
+
+    Args:
+        by: the names of the groupings.
+        groups: the groups, in this order.
+        total: all of them as one group.
+        with_prices: whether missing costs were estimated.
+    """
+    heads = "".join(f'<th class="k">{_text(name)}</th>' for name in by)
+    heads += "".join(f"<th>{name}</th>" for name in HEADINGS)
+    rows = "\n".join(_row(group, group.values) for group in groups)
+    last = _row(total, ("all", *[""] * (len(by) - 1)), "all")
+    notes = "".join(f"<p>{_text(note)}</p>" for note in notes_of(total, with_prices))
+    calls = ""
+    if total.tool_calls:
+        broken = f"{total.broken_calls:,} of them with arguments that are not a JSON object"
+        calls = f"<h2>Tool calls</h2><p>{total.tool_calls:,}, {broken}.</p>"
+    return f"""<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Report on {counted(total.exchanges, "exchange")}</title>
+<style>{_STYLE}</style></head>
+<body>
+<h1>{counted(total.exchanges, "exchange")}</h1>
+<div class="scroll"><table>
+<thead><tr>{heads}</tr></thead>
+<tbody>
+{rows}
+{last}
+</tbody></table></div>
+{_count_table("Errors", total.errors)}
+{_count_table("Finish reasons", total.finishes)}
+{calls}
+{notes}
+</body>
+</html>
+"""
+
+
+def _row(group: Group, values: Sequence[str], kind: str = "") -> str:
+    cells = "".join(f'<td class="k">{_text(value)}</td>' for value in values)
+    cells += "".join(f"<td>{_text(figure)}</td>" for figure in figures_of(group))
+    return f'<tr class="{kind}">{cells}</tr>' if kind else f"<tr>{cells}</tr>"
+
+
+def _count_table(title: str, counts: dict[str, int]) -> str:
+    if not counts:
+        return ""
+    most = max(counts.values())
+    rows = "".join(
+        f'<tr><td class="k">{_text(word)}</td><td>{count:,}</td>'
+        f'<td style="width:60%"><span class="bar" style="width:{100 * count / most:.1f}%"></span></td></tr>'
+        for word, count in by_count(counts)
+    )
+    return f"<h2>{title}</h2><table>{rows}</table>"
+
+
+def _text(value: str) -> str:
+    return html.escape(harmless(value))

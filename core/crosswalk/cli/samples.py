@@ -9,8 +9,6 @@ from typing import Final
 from crosswalk.cli.terminal import OK, UsageError, say
 from crosswalk.drafts import written
 
-__all__ = ["SAMPLE_LOG", "run"]
-
 SAMPLE_LOG: Final = Path(__file__).parent / "sample_log.jsonl"
 """Answers of several providers in the log of a gateway. Times, models, tenants and latencies are made up."""
 

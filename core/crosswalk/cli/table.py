@@ -8,22 +8,15 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from crosswalk.cli.html.crosswalk_page import html_page
-from crosswalk.cli.layout import write_table
-from crosswalk.cli.logs.sources import find_captures, read_capture
-from crosswalk.cli.matrix.pages import markdown_page
-from crosswalk.cli.matrix.rows import Crosswalk
-from crosswalk.cli.matrix.sections import endpoint_of, sections
-from crosswalk.cli.matrix.wording import headings, pieces
+from crosswalk.cli.crosswalk_page import html_page
+from crosswalk.cli.crosswalks import Crosswalk, endpoint_of, headings, markdown_page, pieces, sections
+from crosswalk.cli.inputs import find_captures, read_capture
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_text
+from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_table, write_text
 from crosswalk.errors import ConfigurationError, PluginError
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.corpus import Corpus
-
-__all__ = ["run"]
 
 _OWN = Path("tests/captures")
 

@@ -1,34 +1,21 @@
-"""Standard output, standard error and exit statuses. A terminal may be shown a model's text.
-
-A model's text never reaches a terminal raw: escape sequences, other control characters and bidirectional marks are shown
-as ``\\uXXXX``.
-"""
+"""Standard output, standard error, tables, a progress bar, and exit statuses."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from crosswalk.text import HARMFUL_IN_JSON, escaped, harmless
+from crosswalk.text import HARMFUL_IN_JSON, escaped, harmless as harmless
 
-__all__ = [
-    "EXIT_STATUS",
-    "FAILED",
-    "INTERRUPTED",
-    "OK",
-    "PIPE_CLOSED",
-    "USAGE",
-    "OutputError",
-    "UsageError",
-    "WorkerError",
-    "close_quietly",
-    "harmless",
-    "say",
-    "write_json",
-    "write_text",
-]
+# -------------------------------------------------------------------------------- terminal
+# Standard output, standard error and exit statuses. A terminal may be shown a model's text.
+#
+# A model's text never reaches a terminal raw: escape sequences, other control characters and bidirectional marks are
+# shown
+# as ``\uXXXX``.
 
 
 OK: Final = 0
@@ -94,3 +81,115 @@ def close_quietly() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+# ---------------------------------------------------------------------------------- layout
+# Tables of text: aligned columns for a file or a pipe, columns that fit the window for a terminal.
+#
+# A terminal's cell is folded between words and after the dots of a path, never within a name. If the columns still do
+# not
+# fit, each row becomes a block of lines.
+
+
+_WIDEST: Final = 120
+"""The widest cell, in characters, that widens its column in a file or a pipe. A heading is never wider."""
+_GAP: Final = 3
+"""Characters between two columns that are drawn."""
+
+
+def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Write *rows* below *headings* to standard output, with control characters escaped."""
+    safe = [[harmless(cell) for cell in row] for row in (headings, *rows)]
+    if sys.stdout.isatty():
+        write_text(_drawn(safe))
+    else:
+        write_text(_aligned(safe))
+
+
+def _aligned(rows: list[list[str]]) -> str:
+    # A cell that is much longer than the others moves the rest of its own row, and no other row.
+    widths = [
+        max(width for cell in column if (width := len(cell)) <= _WIDEST) for column in zip(*rows, strict=True)
+    ]
+    widths[-1] = 0  # nothing follows it
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _drawn(rows: list[list[str]]) -> str:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    columns = [[_pieces(cell) for cell in column] for column in zip(*rows, strict=True)]
+    widths = _widths(columns, console.width)
+    if widths is None:
+        return _row_by_row(rows, console.width)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for heading, width in zip(rows[0], widths, strict=True):
+        table.add_column(Text(heading), min_width=width)
+    folded = zip(
+        *(
+            [_folded(cell, width) for cell in column[1:]]
+            for column, width in zip(columns, widths, strict=True)
+        ),
+        strict=True,
+    )
+    for row in folded:
+        table.add_row(*(Text("\n".join(lines)) for lines in row))
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def _widths(columns: list[list[list[str]]], room: int) -> list[int] | None:
+    """The width of each column: its longest cell if there is *room*, or ``None`` if no columns fit."""
+    least = [max(len(piece.rstrip()) for cell in column for piece in cell) for column in columns]
+    wanted = [max(len("".join(cell)) for cell in column) for column in columns]
+    spare = room - _GAP * (len(columns) - 1) - sum(least)
+    if spare < 0:
+        return None
+    widths = list(least)
+    # The columns that want little more get it first.
+    for remaining, index in zip(
+        range(len(columns), 0, -1),
+        sorted(range(len(columns)), key=lambda at: wanted[at] - least[at]),
+        strict=True,
+    ):
+        more = min(wanted[index] - least[index], spare // remaining)
+        widths[index] += more
+        spare -= more
+    return widths
+
+
+def _pieces(cell: str) -> list[str]:
+    """*cell* in pieces that stay whole: it may be folded after a space, dot, slash or hyphen, and before a bracket."""
+    return re.split(r"(?<=[ ./-])|(?=\[)", cell)
+
+
+def _folded(pieces: list[str], width: int) -> list[str]:
+    """The lines of a cell. Only a line of one piece can be wider than *width*."""
+    lines = [""]
+    for piece in pieces:
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines[-1] = lines[-1].rstrip()
+            lines.append("")
+        lines[-1] += piece
+    return lines
+
+
+def _row_by_row(rows: list[list[str]], width: int) -> str:
+    """Each row as a block of lines, with the heading before each cell. Empty cells are left out."""
+    headings = rows[0]
+    indent = max(map(len, headings)) + 2
+    blocks = []
+    for row in rows[1:]:
+        lines = []
+        for heading, cell in zip(headings, row, strict=True):
+            if cell:
+                first, *more = _folded(_pieces(cell), width - indent)
+                lines += [f"{heading:<{indent}}{first}", *(" " * indent + line for line in more)]
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)

@@ -1,26 +1,628 @@
-"""The converter behind canonical JSON, cattrs' orjson preset made strict, and the values that it reads."""
+"""The converter behind canonical JSON: cattrs' orjson preset, made strict."""
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import functools
+import operator
 import typing
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
 from types import NoneType, SimpleNamespace
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeVar
+from uuid import UUID
 
+import attrs
 import orjson
 from cattrs import BaseConverter
+from cattrs.cols import list_structure_factory, mapping_structure_factory
+from cattrs.disambiguators import create_default_dis_func
+from cattrs.errors import (
+    AttributeValidationNote,
+    BaseValidationError,
+    ForbiddenExtraKeysError,
+    IterableValidationNote,
+)
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.preconf.orjson import OrjsonConverter, configure_converter as configure_for_orjson
 
-from crosswalk.codec.layout import union_members
-from crosswalk.codec.leaves import add_collections, add_leaves
-from crosswalk.codec.located import problems_in
-from crosswalk.codec.objects import add_classes, is_canonical
-from crosswalk.codec.problems import cannot
-from crosswalk.codec.unions import add_unions
-from crosswalk.types.json import dump_json, load_json
+from crosswalk.codec.layout import (
+    CANONICAL,
+    FORMAT_VERSION,
+    RAW,
+    TAGS,
+    DocumentProblem,
+    LayoutKey,
+    MissingKey,
+    Refused,
+    TooDeep,
+    cannot,
+    check_version,
+    is_canonical_enum,
+    key_of,
+    layout,
+    shortened,
+    step,
+    union_members,
+    without_none,
+)
+from crosswalk.errors import CanonicalJSONError
+from crosswalk.text import json_type_name
+from crosswalk.types.json import FrozenObject, dump_json, load_json, plain_view
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.stream import StreamEvent
+from crosswalk.types.usage import OPENAI_COUNTS, OPENAI_DETAILS, UsageInfo
+from crosswalk.types.values import RawEvents
 
-__all__ = ["CanonicalConverter", "configure_converter", "converter", "from_json", "transform_error"]
+# ---------------------------------------------------------------------------------- leaves
+# Strict hooks for cattrs: texts, numbers, times, words, arrays and mappings.
+
+
+Read: TypeAlias = Callable[[Any, Any], Any]
+"""A hook of cattrs that makes a value of decoded JSON and of its type."""
+
+
+def has_fields(kind: Any) -> bool:
+    """Whether *kind* is an attrs class or a dataclass, generic or not."""
+    return attrs.has(origin_of(kind)) or dataclasses.is_dataclass(origin_of(kind))
+
+
+def origin_of(kind: Any) -> Any:
+    """``list`` of ``list[int]``; a type without arguments is its own."""
+    return typing.get_origin(kind) or kind
+
+
+# ---------------------------------------------------------------------------------------------- leaves
+
+
+def _exact(kind: type, name: str) -> Read:
+    """A hook for values of the type *kind* alone, which JSON calls *name*."""
+
+    def read(value: Any, cls: Any) -> Any:
+        if type(value) is kind and cls is kind:
+            return value
+        if cls is not kind and issubclass(cls, Enum):  # cattrs takes an enum of texts for a text
+            return _word(value, cls)
+        raise DocumentProblem.wrong_type(name, value)
+
+    return read
+
+
+def _number(value: Any, _: Any) -> float:
+    if type(value) is not float and type(value) is not int:
+        raise DocumentProblem.wrong_type("number", value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise DocumentProblem("expected a number, got one of more than 308 digits") from None
+
+
+def _duration(value: Any, _: Any) -> timedelta:
+    try:
+        return timedelta(seconds=_number(value, float))
+    except OverflowError:
+        raise DocumentProblem("expected seconds, got more than a billion days") from None
+
+
+def _text_of(make: Callable[[str], Any], expected: str) -> Read:
+    """A hook for a value that JSON writes as text. *make* raises ValueError for an invalid text."""
+
+    def read(value: Any, _: Any) -> Any:
+        if isinstance(value, datetime):  # as some other decoders give it
+            value = value.isoformat()
+        if type(value) is str:
+            try:
+                return make(value)
+            except (ValueError, OverflowError):
+                pass
+            raise DocumentProblem(f"expected {expected}, got {shortened(value)!r}")
+        raise DocumentProblem.wrong_type("string", value)
+
+    return read
+
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        raise ValueError
+    return time.astimezone(UTC)
+
+
+def _time_text(time: datetime) -> str:
+    text = time.isoformat()
+    return f"{text[:-6]}Z" if text.endswith("+00:00") else text
+
+
+def _decimal(text: str) -> Decimal:
+    whole, point, fraction = text.partition(".")
+    for digits in (whole, fraction) if point else (whole,):
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= 40):
+            raise ValueError
+    return Decimal(text)
+
+
+def made_of(json_type: type, name: str, make: Callable[[Any], Any], other_type: type | None = None) -> Read:
+    """A hook for values of *json_type*, which JSON calls *name*, or of *other_type*, which unstructuring makes of them."""
+
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not json_type and type(value) is not other_type:
+            raise DocumentProblem.wrong_type(name, value)
+        return make(value)
+
+    return read
+
+
+def _raw_events(items: list[Any]) -> RawEvents:
+    return RawEvents([_raw_event(item, f"[{index}]") for index, item in enumerate(items)])
+
+
+def _raw_event(value: Any, at: str) -> bytes:
+    if type(value) is str:
+        return value.encode()
+    encoded = value.get("base64") if type(value) is dict else None
+    if type(encoded) is not str:
+        raise DocumentProblem.wrong_type("string or base64 object", value, at=at)
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except ValueError:
+        raise DocumentProblem("expected base64", at=f"{at}.base64") from None
+
+
+def _plain_raw_event(frame: bytes) -> str | dict[str, str]:
+    try:
+        return frame.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(frame).decode()}
+
+
+def add_leaves(converter: BaseConverter) -> None:
+    """Register hooks for values that are one JSON string, number, boolean, null or object of any content."""
+    reads: dict[Any, Read] = {
+        str: _exact(str, "string"),
+        int: _exact(int, "integer"),
+        bool: _exact(bool, "boolean"),
+        float: _number,
+        NoneType: made_of(NoneType, "null", lambda value: value),
+        datetime: _text_of(_time, "an ISO 8601 time with its zone"),
+        date: _text_of(date.fromisoformat, "an ISO 8601 date"),
+        timedelta: _duration,
+        Decimal: _text_of(_decimal, "a decimal number"),
+        UUID: _text_of(UUID, "a UUID"),
+        Enum: _word,
+        FrozenObject: made_of(dict, "object", FrozenObject.adopt),
+        RawEvents: made_of(list, "array", _raw_events),
+    }
+    for kind, read in reads.items():
+        converter.register_structure_hook(kind, read)
+    converter.register_structure_hook_factory(
+        lambda kind: origin_of(kind) is Literal, lambda kind: _one_of(typing.get_args(kind))
+    )
+    writes: dict[Any, Callable[[Any], Any]] = {
+        datetime: _time_text,
+        timedelta: timedelta.total_seconds,
+        Decimal: lambda value: format(value, "f"),
+        UUID: str,
+        FrozenObject: operator.attrgetter("_data"),
+        RawEvents: lambda events: [_plain_raw_event(frame) for frame in events.frames],
+    }
+    for kind, write in writes.items():
+        converter.register_unstructure_hook(kind, write)
+    converter.register_unstructure_hook_func(
+        lambda kind: kind is Any,
+        lambda value: plain_view(value) if isinstance(value, FrozenObject) else converter.unstructure(value),
+    )
+
+
+# ----------------------------------------------------------------------------------------------- words
+
+
+def _word(value: Any, words: Any) -> Any:
+    return _reader_of(words)(value, words)
+
+
+@functools.lru_cache
+def _reader_of(words: Any) -> Read:
+    return _canonical_word(words) if is_canonical_enum(words) else _one_of(list(words))
+
+
+def _canonical_word(words: Any) -> Read:
+    by_word = {word.value: word for word in words}
+
+    def read(value: Any, _: Any) -> Enum:
+        if not isinstance(value, str):
+            raise DocumentProblem.wrong_type("string", value)
+        try:
+            result: Enum = by_word.get(value) or words(value)  # a finish reason in any case
+            return result
+        except ValueError:
+            raise DocumentProblem.unknown("word", value, by_word) from None
+
+    return read
+
+
+def json_word(word: Any) -> Any:
+    """The JSON value of *word*, a member of an enum or a ``Literal``."""
+    return word.value if isinstance(word, Enum) else word
+
+
+def either(words: Iterable[Any]) -> str:
+    """*words* as an error message lists them."""
+    return " or ".join(shortened(repr(json_word(word))) for word in words)
+
+
+def _one_of(words: Sequence[Any]) -> Read:
+    # By type too: Python takes 1, 1.0 and True for the same.
+    by_word = {(type(json_word(word)), json_word(word)): word for word in words}
+    expected, kinds = either(words), {kind for kind, _ in by_word}
+
+    def read(value: Any, _: Any) -> Any:
+        if not isinstance(value, list | dict) and (type(value), value) in by_word:
+            return by_word[type(value), value]
+        another = "another " if type(value) in kinds else ""
+        raise DocumentProblem(f"expected {expected}, got {another}{json_type_name(value)}")
+
+    return read
+
+
+# ----------------------------------------------------------------------------------------- collections
+
+LISTS: Final[dict[Any, Callable[[Any], Any]]] = {
+    list: list, Sequence: list, Collection: list, Iterable: list, tuple: tuple, set: set, frozenset: frozenset, Set: set,
+}  # fmt: skip
+
+
+_list: Any = list
+_dict: Any = dict  # with items that only the run knows
+
+
+def add_collections(converter: BaseConverter) -> None:
+    """Register hooks for arrays and mappings."""
+    converter.register_structure_hook_factory(lambda kind: origin_of(kind) in LISTS, _array_factory)
+    converter.register_structure_hook_factory(
+        lambda kind: origin_of(kind) in (dict, Mapping), _mapping_factory
+    )
+
+
+def _array_factory(kind: Any, converter: BaseConverter) -> Read:
+    items, make = typing.get_args(kind), LISTS[origin_of(kind)]
+    if make is tuple and items and items[1:] != (...,):
+        read_pair = converter.gen_structure_hetero_tuple(kind)
+
+        def make_pair(value: list[Any]) -> Any:
+            if len(value) != len(items):
+                raise DocumentProblem(f"expected an array of length {len(items)}, got one of {len(value)}")
+            return tuple(read_pair(value, kind))
+
+        return made_of(list, "array", make_pair, tuple)
+    read = list_structure_factory(_list[items[0] if items else Any], converter)
+    return made_of(list, "array", lambda value: make(read(value, kind)))
+
+
+def _mapping_factory(kind: Any, converter: BaseConverter) -> Read:
+    read = mapping_structure_factory(_dict[typing.get_args(kind) or (Any, Any)], converter, structure_to=dict)
+    return made_of(dict, "object", lambda value: read(value, kind))
+
+
+# --------------------------------------------------------------------------------- objects
+# Hooks for classes: canonical types and attrs classes of a program.
+
+
+_Object: TypeAlias = dict[str, Any]
+_Write: TypeAlias = Callable[[Any], Any]
+
+
+def is_canonical(kind: Any) -> bool:
+    """Whether *kind* is a canonical type, or a class that brings hooks of its own."""
+    return isinstance(kind, type) and (kind in CANONICAL or hasattr(kind, "__structure_hook__"))
+
+
+def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
+    """Register hooks for canonical types, for classes that bring hooks along, and for other attrs classes."""
+    converter.register_structure_hook_factory(has_fields, _class_factory)
+    converter.register_structure_hook_factory(lambda kind: kind in CANONICAL, _class_reader)
+    converter.register_unstructure_hook_factory(
+        lambda kind: kind in CANONICAL, functools.partial(_write_document, include_raw=include_raw)
+    )
+    converter.register_structure_hook_factory(
+        lambda kind: hasattr(kind, "__structure_hook__"), lambda kind: kind.__structure_hook__(converter)
+    )
+    converter.register_unstructure_hook_factory(
+        lambda kind: hasattr(kind, "__unstructure_hook__"), lambda kind: kind.__unstructure_hook__(converter)
+    )
+
+
+def _class_factory(cls: Any, converter: BaseConverter) -> Read:
+    read = make_dict_structure_fn(cls, converter, _cattrs_use_alias=True)
+    return made_of(dict, "object", lambda value: read(value, cls))
+
+
+# --------------------------------------------------------------------------------------- canonical types
+
+
+def _class_reader(cls: Any, converter: BaseConverter) -> Read:
+    overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
+    overrides |= {key.attribute: override(rename=key.name) for key in layout(cls) if not key.computed}
+    read = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=False, **overrides)  # type: ignore[arg-type]
+    prepare = functools.partial(_check_tag, TAGS[cls]) if cls in TAGS else _PREPARE.get(cls)
+    if prepare is None:
+        return made_of(dict, "object", lambda value: read(value, cls))
+    return made_of(dict, "object", lambda value: read(prepare(value), cls))
+
+
+def _check_tag(tag: str, value: _Object) -> _Object:
+    if value.get("type") != tag:
+        raise DocumentProblem.unknown("type", value.get("type"), [tag], at=".type")
+    return value
+
+
+def _check_format(value: _Object) -> _Object:
+    if "format_version" in value:
+        check_version(value["format_version"])
+    return value
+
+
+_NESTED: Final = {path: name for name, path in {**OPENAI_COUNTS, **OPENAI_DETAILS}.items() if "." in path}
+
+
+def _flattened(value: _Object) -> _Object:
+    """Usage in the flat form, with the counts of OpenAI's details moved up where they are not flat already."""
+    counts: _Object = {}
+    for path, name in _NESTED.items():
+        group, _, key = path.partition(".")
+        nested = value.get(group)
+        if nested is None:
+            continue
+        if type(nested) is not dict:
+            raise DocumentProblem.wrong_type("object", nested, at=f".{group}")
+        count = nested.get(key)
+        if type(count) is int:
+            counts[name] = count
+        elif count is not None and value.get(name) is None:
+            raise DocumentProblem.wrong_type("integer", count, at=f".{path}")
+    if not counts:
+        return value
+    details = {name: counts.pop(name) for name in OPENAI_DETAILS if name in counts}
+    nested_counts = {**counts, "details": details} if details else counts
+    return {**value, **{name: count for name, count in nested_counts.items() if value.get(name) is None}}
+
+
+_PREPARE: Final[dict[type, Callable[[_Object], _Object]]] = {
+    ChatResponse: _check_format,
+    UsageInfo: _flattened,
+}
+
+
+def _write_document(cls: Any, converter: BaseConverter, *, include_raw: bool) -> _Write:
+    write = _class_writer(cls, converter, include_raw)
+    if cls is not ChatResponse:
+        return write
+    return lambda response: {**write(response), "format_version": FORMAT_VERSION}
+
+
+def _class_writer(cls: Any, converter: BaseConverter, include_raw: bool) -> _Write:
+    keys = [key for key in layout(cls) if include_raw or key.name not in RAW]
+    overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
+    for key in keys:
+        if not key.computed:
+            overrides[key.attribute] = override(
+                rename=key.name,
+                omit_if_default=key.omit_default,
+                unstruct_hook=_hook_of(cls, key, converter, include_raw),
+            )
+    write = make_dict_unstructure_fn(cls, converter, **overrides)  # type: ignore[arg-type]
+    tag = {"type": TAGS[cls]} if cls in TAGS else {}
+    computed = [key.attribute for key in keys if key.computed]
+    # cattrs writes those fields first that are never left out.
+    fields = [key for name in overrides for key in keys if key.attribute == name]
+    if sorted(fields, key=lambda key: key.omit_default) == keys:
+        return (lambda value: {**tag, **write(value)}) if tag else write
+    names = [*tag, *(key.name for key in keys)]
+
+    def write_in_order(value: Any) -> _Object:
+        plain = {**tag, **write(value)}
+        for name in computed:
+            if (result := getattr(value, name)) is not None:
+                plain[name] = result
+        return {name: plain[name] for name in names if name in plain}
+
+    return write_in_order
+
+
+def _hook_of(cls: type, key: LayoutKey, converter: BaseConverter, include_raw: bool) -> _Write | None:
+    if key.type is ChatResponse and cls is StreamEvent:  # the version stands where a document begins
+        return _class_writer(ChatResponse, converter, include_raw)
+    if key.type is cls or cls in typing.get_args(key.type):  # it holds itself
+        return None
+    return converter.get_unstructure_hook(key.type)
+
+
+# ---------------------------------------------------------------------------------- unions
+# Unions: told apart by ``type``, by the kind of JSON value, or as cattrs tells classes apart.
+
+
+def add_unions(converter: BaseConverter) -> None:
+    """Teach *converter* to read and write unions."""
+    converter.register_structure_hook_factory(lambda kind: bool(union_members(kind)), _union_reader)
+    converter.register_unstructure_hook_factory(lambda kind: bool(union_members(kind)), _union_writer)
+
+
+def _union_writer(kind: Any, converter: BaseConverter) -> Callable[[Any], Any]:
+    members = [member for member in union_members(kind) if member is not NoneType]
+    if len(members) == 1:
+        write = converter.get_unstructure_hook(members[0])
+        return lambda value: None if value is None else write(value)
+    if all(member in TAGS for member in members):
+        by_type = {member: converter.get_unstructure_hook(member) for member in (*members, NoneType)}
+        return lambda value: by_type[type(value)](value)
+    # A tuple is written by the types of its items.
+    arrays = [converter.get_unstructure_hook(member) for member in members if origin_of(member) is tuple]
+    return lambda value: arrays[0](value) if arrays and type(value) is tuple else converter.unstructure(value)
+
+
+def _union_reader(kind: Any, converter: BaseConverter) -> Read:
+    members = [member for member in union_members(kind) if member is not NoneType]
+    if len(members) < len(union_members(kind)):
+        return _optional(without_none(kind), converter)
+    if all(member in TAGS for member in members):
+        return _tagged_factory(members, converter)
+    if all(hasattr(member, "__union_hook__") for member in members):
+        read: Read = members[0].__union_hook__(functools.reduce(operator.or_, members))
+        return read
+    return _untagged_factory(members, converter)
+
+
+def _optional(member: Any, converter: BaseConverter) -> Read:
+    """A hook for null and what *member* stands for."""
+    try:
+        read = converter.get_structure_hook(member)
+    except RecursionError:  # it holds itself
+        read = converter.structure
+
+    def read_optional(value: Any, _: Any) -> Any:
+        return None if value is None else read(value, member)
+
+    return read_optional
+
+
+def _tagged_factory(members: list[Any], converter: BaseConverter) -> Read:
+    by_tag = {TAGS[member]: (converter.get_structure_hook(member), member) for member in members}
+
+    def read_tagged(value: Any, _: Any) -> Any:
+        if type(value) is not dict:
+            raise DocumentProblem.wrong_type("object", value)
+        tag = value.get("type")
+        if type(tag) is not str or tag not in by_tag:
+            raise DocumentProblem.unknown("type", tag, by_tag, at=".type")
+        read, member = by_tag[tag]
+        return read(value, member)
+
+    return read_tagged
+
+
+def _untagged_factory(members: list[Any], converter: BaseConverter) -> Read:
+    """A hook that takes the member for the JSON type of the value. Several texts or numbers are tried in their order."""
+    by_type: dict[type, list[Any]] = {}
+    for member in members:
+        for json_type in dict.fromkeys(json_types(member)):
+            by_type.setdefault(json_type, []).append(member)
+    expected = " or ".join(map(_name, members))
+    objects = by_type.get(dict, [])
+    for several in ([] if all(map(has_fields, objects)) else objects, by_type.get(list, [])):
+        if len(several) > 1:
+            raise TypeError(f"JSON does not tell {' from '.join(map(str, several))}")
+    choose = _chooser(objects, converter) if len(objects) > 1 else None
+
+    def read_union(value: Any, _: Any) -> Any:
+        candidates = by_type.get(type(value), [])
+        if choose is not None and type(value) is dict:
+            try:
+                candidates = [choose(value)]
+            except (KeyError, TypeError, ValueError):
+                raise DocumentProblem(f"expected {expected}, got another object") from None
+        if len(candidates) == 1:
+            return converter.structure(value, candidates[0])
+        for member in candidates:
+            try:
+                return converter.structure(value, member)
+            except DocumentProblem:
+                continue
+        raise DocumentProblem(
+            f"expected {expected}, got {'another ' if candidates else ''}{json_type_name(value)}"
+        )
+
+    return read_union
+
+
+def _chooser(classes: list[Any], converter: BaseConverter) -> Callable[[Any], Any]:
+    """cattrs' function that finds the class of an object by its literals or its keys."""
+    fields = [
+        field
+        for cls in map(origin_of, classes)
+        if attrs.has(cls)
+        for field in attrs.fields(attrs.resolve_types(cls))
+        if field.alias != field.name
+    ]
+    return create_default_dis_func(
+        converter,
+        *classes,
+        use_literals=all(typing.get_origin(field.type) is not Literal for field in fields),
+        overrides={field.name: override(rename=field.alias) for field in fields},
+    )
+
+
+_JSON_TYPES: Final[dict[Any, tuple[type, ...]]] = {
+    str: (str,), int: (int,), bool: (bool,), float: (float, int), timedelta: (float, int), date: (str,), datetime: (str,),
+    Decimal: (str,), UUID: (str,), Any: (str, int, float, bool, list, dict), **dict.fromkeys(LISTS, (list,)),
+}  # fmt: skip
+
+
+def json_types(kind: Any) -> tuple[type, ...]:
+    """The types of decoded JSON that can be read as *kind*."""
+    origin = origin_of(kind)
+    if origin is Literal or (isinstance(origin, type) and issubclass(origin, Enum)):
+        return tuple(type(json_word(word)) for word in typing.get_args(kind) or kind)
+    return _JSON_TYPES.get(origin, (dict,))
+
+
+_NAMES: Final = {
+    str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", Mapping: "object",
+    **dict.fromkeys(LISTS, "array"),
+}  # fmt: skip
+
+
+def _name(kind: Any) -> str:
+    if typing.get_origin(kind) is Literal:
+        return either(typing.get_args(kind))
+    return _NAMES.get(origin_of(kind)) or str(origin_of(kind).__name__)
+
+
+# --------------------------------------------------------------------------------- located
+# The problems of a document, out of the errors that cattrs raises.
+
+
+def problems_in(error: Exception) -> list[DocumentProblem]:
+    """Return every problem that cattrs found, in the order of the fields, with its path from the root of the document."""
+    problems: list[DocumentProblem] = []
+    # A loop and no recursion: a document may be nested as deep as Python's stack.
+    remaining: list[tuple[Exception, type, str, str]] = [(error, object, "", "")]
+    while remaining:
+        result, cls, at, last = remaining.pop()
+        at += last
+        if isinstance(result, BaseValidationError):
+            remaining += [(e, result.cl, at, _step_to(e, result.cl)) for e in reversed(result.exceptions)]
+        elif isinstance(result, ForbiddenExtraKeysError):
+            problems += [
+                DocumentProblem("unknown key", at=at + step(key)) for key in sorted(result.extra_fields)
+            ]
+        elif isinstance(result, RecursionError):
+            return [TooDeep()]
+        elif isinstance(result, CanonicalJSONError):  # of a converter that was taught canonical types
+            inner = (text.rpartition(" @ $") for text in result.problems)
+            problems += [DocumentProblem(text, at=at + path) for text, _, path in inner]
+        elif isinstance(result, DocumentProblem):
+            problems.append(result.under(at))
+        elif isinstance(result, KeyError) and last:
+            problems.append(MissingKey("a required key is missing", at=at))
+        else:
+            problems.append(Refused(cls, result, at))
+    return problems
+
+
+def _step_to(error: BaseException, cls: Any) -> str:
+    """The step to the field or item that cattrs noted when it caught *error*, or empty where it noted none."""
+    for note in getattr(error, "__notes__", ()):
+        if isinstance(note, AttributeValidationNote):
+            return step(key_of(cls, note.name))
+        if isinstance(note, IterableValidationNote):
+            return step(note.index)
+    return ""
+
+
+# ------------------------------------------------------------------------------ converters
+# The converter behind canonical JSON, cattrs' orjson preset made strict, and the values that it reads.
 
 
 T = TypeVar("T")

@@ -1,47 +1,142 @@
-"""The keys of the JSON object of a canonical type, and their order.
-
-Writing, reading and the schema all follow this one table. It is worked out from the types' own fields. Metadata of a
-field declares differences in JSON:
-
-- ``json_key``: its key, or ``None`` if it is not written.
-- ``json_omit``: its default is left out, although it is neither ``None`` nor an empty collection.
-- ``json_next``: the field, or the computed property, of the key that follows.
-"""
+"""The layout of canonical JSON: its keys and their order, its versions, and the problems of a document."""
 
 from __future__ import annotations
 
 import functools
 import operator
 import typing
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Final
 
 import attrs
 
+from crosswalk.errors import CanonicalJSONError
+from crosswalk.lazy import pattern
+from crosswalk.text import json_type_name
 from crosswalk.types.delta import Correction, ResponseDelta
-from crosswalk.types.event import StreamEvent
-from crosswalk.types.filter import ContentFilterResult
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, TextPart
-from crosswalk.types.metadata import ProviderAttempt, ResponseMetadata
+from crosswalk.types.message import (
+    AudioPart,
+    ChatMessage,
+    FilePart,
+    ImagePart,
+    TextPart,
+    ToolCall,
+    ToolCallDelta,
+)
 from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.segment import CitationRef, SafetyAnnotation, Segment
-from crosswalk.types.tools import ToolCall, ToolCallDelta
-from crosswalk.types.usage import Cost, UsageDetails, UsageInfo
+from crosswalk.types.stream import StreamEvent
+from crosswalk.types.usage import Cost, ProviderAttempt, ResponseMetadata, UsageDetails, UsageInfo
+from crosswalk.types.values import (
+    CitationRef,
+    ContentFilterResult,
+    SafetyAnnotation,
+    Segment,
+    TokenLogprob,
+)
 
-__all__ = [
-    "CANONICAL",
-    "RAW",
-    "TAGS",
-    "Key",
-    "is_canonical_enum",
-    "key_of",
-    "layout",
-    "union_members",
-    "without_none",
-]
+# -------------------------------------------------------------------------------- problems
+# The problems of a document, as ``problem @ $.path``.
+
+
+_LONGEST_QUOTE = 40
+
+
+class DocumentProblem(ValueError):
+    """One problem of a value.
+
+    Attributes:
+        at: the path from that value to the problem: ``.format_version``, or ``""`` for the value itself.
+    """
+
+    def __init__(self, text: str, *, at: str = "") -> None:
+        super().__init__(text)
+        self.at = at
+
+    @classmethod
+    def wrong_type(cls, expected: str, value: object, *, at: str = "") -> DocumentProblem:
+        """The type of *value* is not the *expected* one."""
+        return cls(f"expected {expected}, got {json_type_name(value)}", at=at)
+
+    @classmethod
+    def unknown(cls, what: str, got: object, known: Iterable[str], *, at: str = "") -> DocumentProblem:
+        """Return the problem that *got* is not one of the *known* words."""
+        if type(got) is not str:
+            return cls.wrong_type("string", got, at=at)
+        return cls(f"unknown {what} {shortened(got)!r}, expected {' or '.join(known)}", at=at)
+
+    def under(self, place: str) -> DocumentProblem:
+        """The same, seen from outside: *place* leads to the value."""
+        self.at = place + self.at
+        return self
+
+
+class MissingKey(DocumentProblem):
+    """A required key is missing."""
+
+
+class TooDeep(DocumentProblem):
+    """The document is nested deeper than Python's stack."""
+
+    def __init__(self) -> None:
+        super().__init__("nested too deeply")
+
+
+class Refused(DocumentProblem):
+    """A class refused its fields: a validator, a converter or its ``__attrs_post_init__`` raised.
+
+    Attributes:
+        cls: the class.
+        cause: what it raised.
+    """
+
+    def __init__(self, cls: type, cause: Exception, at: str) -> None:
+        field = next((each for each in cause.args if isinstance(each, attrs.Attribute)), None)
+        super().__init__("refused", at=at if field is None else at + step(field.alias or field.name))
+        self.cls = cls
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return str(self.cause)
+
+
+def shortened(text: str) -> str:
+    """Return the part of *text* that a message may quote."""
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
+
+
+def step(key: object) -> str:
+    """The part of a path that leads to *key*: ``.name``, ``[3]``, or ``['any other key']``."""
+    if isinstance(key, int):
+        return f"[{key}]"
+    text = str(key)
+    if text.isidentifier() and len(text) <= _LONGEST_QUOTE:
+        return f".{text}"
+    return f"[{shortened(text)!r}]"
+
+
+def cannot(do: str, what: Any, problems: Sequence[str]) -> CanonicalJSONError:
+    """Return the error that names why *what* cannot be read or written: the first problem, and the number of others."""
+    item = typing.get_args(what)
+    if typing.get_origin(what) in (typing.Union, UnionType):
+        name = "a union"
+    else:
+        name = f"{what.__name__}[{item[0].__name__}]" if item else what.__name__
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return CanonicalJSONError(f"cannot {do} {name}: {problems[0]}{more}", problems=problems)
+
+
+# ---------------------------------------------------------------------------------- layout
+# The keys of the JSON object of a canonical type, and their order.
+#
+# Writing, reading and the schema all follow this one table. It is worked out from the types' own fields. Metadata of a
+# field declares differences in JSON:
+#
+# - ``json_key``: its key, or ``None`` if it is not written.
+# - ``json_omit``: its default is left out, although it is neither ``None`` nor an empty collection.
+# - ``json_next``: the field, or the computed property, of the key that follows.
+
 
 TAGS: Final[dict[type, str]] = {
     TextPart: "text",
@@ -86,7 +181,7 @@ RAW: Final = frozenset({"raw_events", "raw_event"})
 
 
 @attrs.frozen
-class Key:
+class LayoutKey:
     """One key of a JSON object.
 
     Attributes:
@@ -110,7 +205,7 @@ class Key:
 
 
 @functools.cache
-def layout(cls: type) -> tuple[Key, ...]:
+def layout(cls: type) -> tuple[LayoutKey, ...]:
     """The keys of the canonical type *cls* in the order in which they are written."""
     fields = attrs.fields_dict(attrs.resolve_types(cls))
     names = [name for field in fields.values() for name in (field.name, field.metadata.get("json_next"))]
@@ -127,11 +222,11 @@ def key_of(cls: Any, attribute: str) -> str:
     return attribute if field is None else field.metadata.get("json_key") or field.alias or attribute
 
 
-def _field_key(field: attrs.Attribute[Any]) -> Key:
+def _field_key(field: attrs.Attribute[Any]) -> LayoutKey:
     hint, default = field.type, field.default
     is_nullable = default is None or NoneType in union_members(hint)
     is_empty = isinstance(default, Collection) and not isinstance(default, str)
-    return Key(
+    return LayoutKey(
         name=field.metadata.get("json_key", field.name),
         attribute=field.name,
         type=without_none(hint),
@@ -141,9 +236,9 @@ def _field_key(field: attrs.Attribute[Any]) -> Key:
     )
 
 
-def _computed_key(cls: type, name: str) -> Key:
+def _computed_key(cls: type, name: str) -> LayoutKey:
     hint = typing.get_type_hints(getattr(cls, name).fget)["return"]
-    return Key(name, name, without_none(hint), nullable=NoneType in union_members(hint), computed=True)
+    return LayoutKey(name, name, without_none(hint), nullable=NoneType in union_members(hint), computed=True)
 
 
 def union_members(hint: Any) -> tuple[Any, ...]:
@@ -155,3 +250,40 @@ def without_none(hint: Any) -> Any:
     """*hint* less ``None``, where it is a union that allows it."""
     members = [member for member in union_members(hint) if member is not NoneType]
     return functools.reduce(operator.or_, members) if members else hint
+
+
+# --------------------------------------------------------------------------------- version
+# The version of the canonical JSON that is written, and the versions that can be read.
+
+
+FORMAT_VERSION: Final = "1.0"
+"""The version of the canonical JSON that is written, as ``major.minor``.
+
+A new optional key raises the minor number, and every reader of the same major number reads it.
+Anything else raises the major number. A response without a version is a ``1.0`` one.
+"""
+
+READABLE_MAJORS: Final = ("1",)
+_VERSION = pattern(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
+
+
+def check_version(version: Any) -> None:
+    """Refuse a *version* whose documents this codec cannot read.
+
+    Raises:
+        Problem: it is malformed or its major number is unknown.
+    """
+    if version == FORMAT_VERSION:
+        return
+    readable = " or ".join(f"{major}.x" for major in READABLE_MAJORS)
+    if type(version) is not str:
+        raise DocumentProblem(
+            f"expected a format version as a string (readable: {readable}), got {json_type_name(version)}",
+            at=".format_version",
+        )
+    result = _VERSION.fullmatch(version)
+    if result is None or result[1] not in READABLE_MAJORS:
+        kind = "malformed" if result is None else "unknown"
+        raise DocumentProblem(
+            f"{kind} format version {shortened(version)!r} (readable: {readable})", at=".format_version"
+        )

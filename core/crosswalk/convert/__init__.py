@@ -4,15 +4,53 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosswalk.lazy import lazy
+from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.convert.conversion import *
-    from crosswalk.convert.errors import *
-    from crosswalk.convert.folding import *
-    from crosswalk.convert.form import *
-    from crosswalk.convert.report import *
-    from crosswalk.convert.streams import *
-    from crosswalk.convert.typed import *
+    from crosswalk.convert.conversion import (
+        Conversion as Conversion,
+        ConvertedStream as ConvertedStream,
+        LossPolicy as LossPolicy,
+        StreamConverter as StreamConverter,
+        convert as convert,
+        convert_stream as convert_stream,
+        error_body as error_body,
+        from_events as from_events,
+        from_response as from_response,
+        to_chat_completion as to_chat_completion,
+        to_events as to_events,
+        to_response as to_response,
+    )
+    from crosswalk.convert.folding import (
+        FoldedMessage as FoldedMessage,
+        fold as fold,
+        unfold as unfold,
+    )
+    from crosswalk.convert.losses import (
+        ConversionReport as ConversionReport,
+        DangerousLossError as DangerousLossError,
+        Grade as Grade,
+        Loss as Loss,
+        LossReason as LossReason,
+        LossRule as LossRule,
+    )
+    from crosswalk.formats.writing import (
+        ConversionError as ConversionError,
+        FoldingError as FoldingError,
+        WireForm as WireForm,
+    )
 else:
-    __getattr__, __dir__ = lazy(__name__, "conversion errors folding form report streams typed")
+    __getattr__, __dir__ = face(
+        __name__,
+        {
+            "crosswalk.convert.conversion": (
+                "Conversion ConvertedStream LossPolicy StreamConverter convert convert_stream error_body "
+                "from_events from_response to_chat_completion to_events to_response"
+            ),
+            "crosswalk.convert.folding": "FoldedMessage fold unfold",
+            "crosswalk.convert.losses": (
+                "ConversionReport DangerousLossError Grade Loss LossReason LossRule"
+            ),
+            "crosswalk.formats.writing": "ConversionError FoldingError WireForm",
+        },
+    )

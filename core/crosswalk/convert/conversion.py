@@ -1,44 +1,249 @@
-"""Conversion of whole answers between wire forms, each with a report of the fields that the form cannot express.
-
-The written answer is read back, as any client of Crosswalk would, and compared with the original. The report lists the
-differences between the two readings. So every loss is reported, whatever an answer holds.
-"""
+"""Conversion of answers between formats, whole, streamed, or as typed values of the Responses API, with a report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import attrs
+import orjson
 
-from crosswalk.convert.anthropic import MessagesWriter
-from crosswalk.convert.carried import MEMBER, carried, member_of, reader_of
-from crosswalk.convert.errors import ConversionError
-from crosswalk.convert.failure import error_status
-from crosswalk.convert.form import WireForm
-from crosswalk.convert.gemini import GeminiWriter
-from crosswalk.convert.losses import losses as find_losses, losses_beside
-from crosswalk.convert.ollama import OllamaChatWriter, OllamaGenerateWriter
-from crosswalk.convert.openai_chat import ChatWriter
-from crosswalk.convert.openai_completions import CompletionsWriter
-from crosswalk.convert.openai_responses import ResponsesWriter
-from crosswalk.convert.parts import pieces_of
-from crosswalk.convert.report import ConversionReport, DangerousLossError
-from crosswalk.convert.source import form_of_body, source_form
-from crosswalk.convert.writer import Event, Heading, Writer, json_of
+from crosswalk.codec.canonical import to_jsonable
+from crosswalk.codec.converters import from_json
+from crosswalk.convert.losses import (
+    ConversionReport,
+    DangerousLossError,
+    losses as find_losses,
+    losses_beside,
+)
 from crosswalk.errors import CrosswalkError, ErrorInfo, LimitError, MappingError, PluginError
-from crosswalk.mapping.normalize import normalize
-from crosswalk.mapping.reader import drain
+from crosswalk.formats.chat import ChatWriter, CompletionsWriter
+from crosswalk.formats.gemini import GeminiWriter
+from crosswalk.formats.messages import MessagesWriter
+from crosswalk.formats.ollama import OllamaChatWriter, OllamaGenerateWriter
+from crosswalk.formats.responses import ResponsesWriter, is_item
+from crosswalk.formats.writing import (
+    ConversionError,
+    Event,
+    Heading,
+    Parts,
+    WireForm,
+    Writer,
+    error_status,
+    form_of_body,
+    json_of,
+    named_frame,
+    pieces_of,
+    source_form,
+)
+from crosswalk.mapping.event import Unknown
+from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
+from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
-from crosswalk.types._value import altered
-from crosswalk.types.metadata import Provenance
-from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.wire.limits import Limits
+from crosswalk.responses.reading import parse, parse_event, parse_response, to_dict, to_json
+from crosswalk.responses.response import Response
+from crosswalk.responses.vocabulary import ResponsesParseError
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import EMPTY_OBJECT, copy_json, dump_json, same_json
+from crosswalk.types.response import Alternative, ChatResponse, new_id, now
+from crosswalk.types.stream import DeltaAccumulator
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import RawEvents, Segment, SegmentType, altered
+from crosswalk.wire.framing import Limits
 
-__all__ = ["Conversion", "LossPolicy", "convert", "error_body"]
+if TYPE_CHECKING:
+    from crosswalk.responses.events import ResponseStreamEvent
+
+
+# --------------------------------------------------------------------------------- carried
+# Carries data that a format cannot hold through it: ``convert(…, carry=True)`` and the way back.
+#
+# A converted answer gets one more member, ``crosswalk``. It holds the difference between the answer as a reader of that
+# format
+# sees it and the answer that was converted, and so no text twice. A later conversion reads the answer, applies the
+# difference,
+# and starts from the original. The member also has a digest of the reader's view. If the answer was changed on its way,
+# the
+# digest differs, the member is not applied, and the report names it.
+
+
+MEMBER: Final = "crosswalk"
+"""The name of the member, at the top of a body."""
+_VERSION: Final = 1
+
+BodyOf: TypeAlias = Callable[[ChatResponse, WireForm], dict[str, Any]]
+"""Writes an answer, without regard to its bytes, in a format."""
+
+
+def member_of(original: ChatResponse, read: ChatResponse, body_of: BodyOf) -> dict[str, Any]:
+    """Return the member for an answer that is *original* and that a reader of the format sees as *read*.
+
+    Args:
+        original: the answer that was converted. If it has the bytes of one body, they come back as the same JSON value.
+        read: the written answer, read back.
+        body_of: see :data:`BodyOf`.
+    """
+    seen = _seen(read)
+    member = {
+        "version": _VERSION,
+        "reader": read.metadata.provider_id,
+        "digest": _digest(seen),
+        "response": _difference(seen, to_jsonable(original)),
+    }
+    body = original.raw_events[0] if len(original.raw_events) == 1 else None
+    form = form_of_body(body)
+    if form is not None:
+        member |= {"form": form.value, "body": _difference(body_of(original, form), body)}
+    return member
+
+
+def reader_of(response: ChatResponse) -> str | None:
+    """Return the provider of the reader for the member of *response*, or ``None`` if it carries no answer."""
+    reader = _member(response).get("reader")
+    return reader if isinstance(reader, str) else None
+
+
+def without_member(response: ChatResponse) -> ChatResponse:
+    """Return *response* as if it carried no answer."""
+    extensions = {name: value for name, value in response.metadata.extensions.items() if name != MEMBER}
+    return attrs.evolve(
+        response,
+        metadata=attrs.evolve(response.metadata, extensions=extensions),
+        segments=tuple(map(_without_member, response.segments)),
+        raw_events=(),
+    )
+
+
+def _without_member(segment: Segment) -> Segment:
+    """Return *segment*, of an error, without the carried data in the error's payload."""
+    payload = segment.metadata.get("raw") if segment.type is SegmentType.ERROR else None
+    if not isinstance(payload, Mapping) or MEMBER not in payload:
+        return segment
+    raw = {name: value for name, value in payload.items() if name != MEMBER}
+    return attrs.evolve(segment, metadata={**segment.metadata, "raw": raw})
+
+
+def _member(response: ChatResponse) -> Mapping[str, Any]:
+    """Return the member of *response*, which for an error is in its payload, or empty if there is none."""
+    error = response.error_info
+    holders = [response.metadata.extensions.thawed(), None if error is None else error.raw]
+    for holder in holders:
+        member = holder.get(MEMBER) if isinstance(holder, Mapping) else None
+        if isinstance(member, Mapping):
+            return member
+    return {}
+
+
+def carried(response: ChatResponse, body_of: BodyOf) -> ChatResponse | None:
+    """Return the answer that *response* carries, or ``None`` if it carries none, or was changed since.
+
+    Args:
+        response: an answer that was read.
+        body_of: as for :func:`member_of`.
+    """
+    member = _member(response)
+    if member.get("version") != _VERSION:
+        return None
+    seen = _seen(without_member(response))
+    if member.get("digest") != _digest(seen):
+        return None
+    try:
+        original = from_json(dump_json(_patched(seen, member["response"])), ChatResponse)
+        if "body" in member:
+            body = _patched(body_of(original, WireForm.of(member["form"])), member["body"])
+            original = attrs.evolve(original, raw_events=RawEvents([dump_json(body)]))
+    except (AttributeError, CrosswalkError, LookupError, TypeError, ValueError):
+        return None  # the member was not written by Crosswalk
+    return original
+
+
+_MEASURED: Final = ("request_duration_seconds", "time_to_first_token_seconds", "provider_id")
+"""Metadata that differ between two readings of the same bytes."""
+
+
+def _seen(response: ChatResponse) -> dict[str, Any]:
+    """Return *response* as plain JSON, without values that differ between two readings of the same bytes."""
+    value: dict[str, Any] = to_jsonable(response)
+    metadata = value["metadata"]
+    marks = metadata.get("provenance", {})
+    for name in ("id", "created"):
+        if marks.get(name) == Provenance.SYNTHETIC:
+            value.pop(name, None)
+    value.pop("attempts", None)
+    for name in _MEASURED:
+        metadata.pop(name, None)
+    for name in ("metadata.request_duration", "metadata.time_to_first_token"):
+        marks.pop(name, None)
+    return value
+
+
+def _digest(value: Any) -> str:
+    return sha256(dump_json(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+# A difference is ``{"value": V}`` for another value, ``{}`` for the same one, ``{"members": …, "removed": …}`` for objects
+# and ``{"items": […]}`` for lists. An item is the position of an equal item before, or a difference with the position
+# ``at`` of its former item.
+
+
+def _difference(before: Any, after: Any) -> dict[str, Any]:
+    """Return the difference that turns *before* into *after*."""
+    if same_json(before, after):
+        return {}
+    if type(before) is dict and type(after) is dict:
+        members = {
+            name: _difference(before[name], value) if name in before else {"value": value}
+            for name, value in after.items()
+            if name not in before or not same_json(before[name], value)
+        }
+        removed = [name for name in before if name not in after]
+        return {"members": members, **({"removed": removed} if removed else {})}
+    if type(before) is list and type(after) is list:
+        places = {dump_json(item): position for position, item in reversed([*enumerate(before)])}
+        return {"items": [_item(before, places, position, value) for position, value in enumerate(after)]}
+    return {"value": after}
+
+
+def _item(before: list[Any], places: dict[bytes, int], place: int, value: Any) -> int | dict[str, Any]:
+    """Return the difference that makes *value* from an equal item of *before*, else from the one at its *place*."""
+    equal = places.get(dump_json(value))
+    if equal is not None:
+        return equal
+    return {"at": place, **_difference(before[place], value)} if place < len(before) else {"value": value}
+
+
+def _patched(before: Any, difference: dict[str, Any]) -> Any:
+    """Apply *difference* to *before*."""
+    if "value" in difference:
+        return difference["value"]
+    if "items" in difference:
+        return [
+            copy_json(before[item])
+            if type(item) is int
+            else _patched(before[item["at"]] if "at" in item else None, item)
+            for item in difference["items"]
+        ]
+    if "members" in difference:
+        removed = difference.get("removed", ())
+        patched = {name: value for name, value in before.items() if name not in removed}
+        for name, inner in difference["members"].items():
+            patched[name] = _patched(before.get(name), inner)
+        return patched
+    return copy_json(before)
+
+
+# ------------------------------------------------------------------------------ conversion
+# Conversion of whole answers between wire forms, each with a report of the fields that the form cannot express.
+#
+# The written answer is read back, as any client of Crosswalk would, and compared with the original. The report lists
+# the
+# differences between the two readings. So every loss is reported, whatever an answer holds.
+
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Writer)
@@ -260,4 +465,347 @@ def heading_of(
 
 
 def known_registry(registry: Registry | None) -> Registry:
+    """*registry*, or the one of this process for ``None``."""
     return default_registry if registry is None else registry
+
+
+# --------------------------------------------------------------------------------- streams
+# Streams in another wire format, with each event as soon as its delta arrives.
+
+
+class StreamConverter:
+    """Turns deltas into the events of another form, one by one, for programs that drive their stream themselves.
+
+    Args:
+        writer: the writer of the form, still empty.
+        registry: as for :func:`convert`.
+        carry: as for :func:`convert`. The last event has the member.
+        losses: as for :func:`convert`. A dangerous loss ends the stream before its last events.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        *,
+        registry: Registry | None = None,
+        carry: bool = False,
+        losses: LossPolicy = "refuse",
+    ) -> None:
+        self._writer = writer
+        self._registry = registry
+        self._carries = carry
+        self._policy = losses
+        self._reader = Reader(
+            known_registry(registry).mapper(writer.form.provider), ReaderOptions(**GENEROUS, limits=UNLIMITED)
+        )
+        self._parts = Parts()
+        self._report: ConversionReport | None = None
+
+    @classmethod
+    def of(
+        cls,
+        to: WireForm | str,
+        partial: Callable[[], ChatResponse],
+        *,
+        request: Mapping[str, Any] | None = None,
+        registry: Registry | None = None,
+        carry: bool = False,
+        losses: LossPolicy = "refuse",
+    ) -> StreamConverter:
+        """Return a converter to the form *to*.
+
+        Args:
+            to: as for :func:`convert`.
+            partial: returns the answer so far, such as ``lambda: stream.partial``. It is called once, with the first event.
+            request: as for :func:`convert`.
+            registry: as for :func:`convert`.
+            carry: as for the class.
+            losses: as for the class.
+
+        Raises:
+            ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
+        """
+        writer = _writer(WRITERS[WireForm.of(to)], partial, registry, request)
+        return cls(writer, registry=registry, carry=carry, losses=losses)
+
+    def feed(self, delta: ResponseDelta) -> Iterator[Event]:
+        """Return the events for *delta*."""
+        writer = self._writer
+        if delta.extensions is not EMPTY_OBJECT:
+            writer.learn(delta.extensions)
+        if delta.usage is not None:
+            writer.usage = delta.usage
+        if delta.logprobs:
+            writer.tokens(delta.logprobs, delta.choice)
+        for piece in self._parts.of(delta):
+            if piece.type is not SegmentType.ERROR:
+                yield from self._told(writer.piece(piece))
+        if delta.finish_reason is not None:
+            writer.end(delta.finish_reason, delta.raw_finish_reason, delta.choice)
+
+    def finish(self, response: ChatResponse) -> Iterator[Event]:
+        """Return the last events. *response* is the sum of the deltas, with which the report compares.
+
+        Raises:
+            DangerousLossError: the form cannot express a fact that matters for acting on the answer.
+        """
+        writer = self._writer
+        last = list(self._told(ending(writer, response)))
+        drain(self._reader.finish())
+        read = self._reader.response()
+        report = ConversionReport.of(writer.form, find_losses(response, read), is_carried=self._carries)
+        check_losses(report, self._policy)
+        if self._carries:
+            original = original_of(response, self._registry)
+            member = member_of(original, read, functools.partial(body_in, self._registry))
+            writer.top_of(next(event for event in reversed(last) if event))[MEMBER] = member
+        self._report = report
+        yield from last
+
+    def fail(self, info: ErrorInfo) -> Iterator[Event]:
+        """Return the last events of a stream that *info* ends here, without a report."""
+        yield from self._writer.fail(info)
+        yield from self._writer.close()
+
+    def frame(self, event: Event) -> bytes:
+        """Return *event* as it is sent in a stream of the form."""
+        return self._writer.frame(event)
+
+    @property
+    def report(self) -> ConversionReport:
+        """The fields that the form cannot express, once the stream is finished.
+
+        Raises:
+            ConversionError: it is not finished.
+        """
+        if self._report is None:
+            raise ConversionError("the stream has not been converted to its end")
+        return self._report
+
+    def _told(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            drain(self._reader.read(self._writer.frame(event)))
+            yield self._writer.spelled(event)
+
+
+class Deltas:
+    """Deltas of any source, and their sum, with the interface of a ``DeltaStream``.
+
+    Args:
+        deltas: the deltas.
+        id: the answer's id, or ``None`` to make one.
+        model: the model, or ``None`` if unknown.
+        created: the time of creation, or ``None`` for the present.
+    """
+
+    def __init__(
+        self, deltas: Iterable[ResponseDelta], id: str | None, model: str | None, created: datetime | None
+    ) -> None:
+        made_up, present = new_id(), now()  # the same at each access
+        self._deltas = deltas
+        self._sum = DeltaAccumulator(
+            id=id, model=model, created=created, id_factory=lambda: made_up, clock=lambda: present
+        )
+
+    def __iter__(self) -> Iterator[ResponseDelta]:
+        for delta in self._deltas:
+            self._sum.append(delta)
+            yield delta
+
+    @property
+    def response(self) -> ChatResponse:
+        """The complete response, once the deltas are exhausted."""
+        return self._sum.build()
+
+    @property
+    def partial(self) -> ChatResponse:
+        """The answer so far."""
+        return self._sum.build_partial("")
+
+
+class ConvertedStream(Iterator[T]):
+    """A stream in another form, with each event as soon as its delta arrives, and then the report.
+
+    Made by :func:`convert_stream` and :func:`crosswalk.convert.to_events`. An error of the source ends it unchanged, after
+    the events before it.
+    """
+
+    def __init__(
+        self,
+        deltas: DeltaStream | Deltas,
+        kind: type[Writer],
+        given: Callable[[StreamConverter, Event], T],
+        registry: Registry | None,
+        **options: Any,
+    ) -> None:
+        writer = _writer(kind, lambda: deltas.partial, registry)
+        self._converter = StreamConverter(writer, registry=registry, **options)
+        self._events = self._read(deltas, given)
+
+    def _read(
+        self, deltas: DeltaStream | Deltas, given: Callable[[StreamConverter, Event], T]
+    ) -> Iterator[T]:
+        for delta in deltas:
+            for event in self._converter.feed(delta):
+                yield given(self._converter, event)
+        for event in self._converter.finish(deltas.response):
+            yield given(self._converter, event)
+
+    def __iter__(self) -> Iterator[T]:
+        return self._events
+
+    def __next__(self) -> T:
+        return next(self._events)
+
+    @property
+    def report(self) -> ConversionReport:
+        """The fields that the form cannot express, once the stream is exhausted.
+
+        Raises:
+            ConversionError: it is not exhausted.
+        """
+        return self._converter.report
+
+
+def convert_stream(
+    deltas: Iterable[ResponseDelta],
+    to: WireForm | str,
+    *,
+    id: str | None = None,
+    model: str | None = None,
+    created: datetime | None = None,
+    registry: Registry | None = None,
+    carry: bool = False,
+    losses: LossPolicy = "refuse",
+) -> ConvertedStream[bytes]:
+    """Convert *deltas* to the server-sent events of another wire form.
+
+    Args:
+        deltas: those of :func:`crosswalk.normalize_stream`, which have the provider, or of any other source.
+        to: as for :func:`convert`.
+        id: the answer's id, for deltas of another source, or ``None`` to make one.
+        model: the model, for deltas of another source, or ``None`` if unknown.
+        created: the time of creation, for deltas of another source, or ``None`` for the present.
+        registry: as for :func:`convert`.
+        carry: as for :class:`StreamConverter`.
+        losses: as for :class:`StreamConverter`.
+
+    Raises:
+        ConversionError: there is no such form. While iterating, a delta holds text that is not valid JSON.
+        PluginError: the form's provider is not installed, or broken.
+        CrosswalkError: while iterating, the errors that *deltas* raise.
+    """
+    source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
+    kind = WRITERS[WireForm.of(to)]
+    return ConvertedStream(source, kind, StreamConverter.frame, registry, carry=carry, losses=losses)
+
+
+def _writer(
+    kind: type[W],
+    partial: Callable[[], ChatResponse],
+    registry: Registry | None,
+    request: Mapping[str, Any] | None = None,
+) -> W:
+    """Return a writer of a stream. *partial* returns the answer so far."""
+    return kind(lambda: heading_of(partial(), kind.form, registry, request))
+
+
+# ----------------------------------------------------------------------------------- typed
+# Canonical answers as typed values of the Responses API, and back, whole and streamed.
+
+
+_FORM = WireForm.OPENAI_RESPONSES
+
+
+class _TypedWriter(ResponsesWriter):
+    """Writes only what the types of the API can hold. Stored data of other types is left out and reported."""
+
+    def _is_item(self, value: Event) -> bool:
+        return super()._is_item(value) and is_item(value, "keep")
+
+    def _is_kept(self, name: str, value: Any) -> bool:
+        if not super()._is_kept(name, value):
+            return False
+        try:
+            parse(Response, {name: value}, unknown="keep")
+        except ResponsesParseError:
+            return False
+        return True
+
+
+def to_response(response: ChatResponse, *, registry: Registry | None = None) -> Conversion[Response]:
+    """Return *response* as a :class:`crosswalk.responses.Response`. An error response becomes a failed one.
+
+    Args:
+        response: the answer of any provider.
+        registry: the registry with the provider ``openai_responses``, to read it back, or ``None`` for the installed ones.
+
+    Raises:
+        ConversionError: *response* holds text that is not valid JSON.
+        PluginError: the provider is not installed, or broken.
+    """
+    received = as_received(response, _FORM, registry)
+    if received is not None:
+        try:
+            return Conversion(parse_response(received.value, unknown="keep"), received.report)
+        except ResponsesParseError:
+            pass  # its writer writes as much as it can
+    writer = written(response, _TypedWriter, registry)
+    body = writer.response()
+    losses = find_losses(response, read_back(writer, json_of(body), 200, registry))
+    return Conversion(parse_response(body, unknown="keep"), ConversionReport.of(_FORM, losses))
+
+
+def from_response(
+    response: Response, *, unknown: Unknown = "raise", registry: Registry | None = None
+) -> ChatResponse:
+    """Return *response* as a canonical answer.
+
+    Args:
+        response: an answer of the Responses API.
+        unknown: ``"raise"`` for a status that no mapping knows, or ``"keep"`` it.
+        registry: as for :func:`to_response`.
+
+    Raises:
+        MappingError: it is not a complete answer: it is queued or in progress.
+        PluginError: the provider ``openai_responses`` is not installed, or broken.
+    """
+    return normalize(to_json(response), _FORM.provider, unknown=unknown, registry=registry)
+
+
+def to_events(
+    deltas: Iterable[ResponseDelta],
+    *,
+    id: str | None = None,
+    model: str | None = None,
+    created: datetime | None = None,
+    registry: Registry | None = None,
+) -> ConvertedStream[ResponseStreamEvent]:
+    """Return *deltas* as typed events of the Responses API. Arguments and errors are those of :func:`convert_stream`."""
+    source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
+    return ConvertedStream(
+        source, _TypedWriter, lambda _, event: parse_event(event, unknown="keep"), registry
+    )
+
+
+def from_events(
+    events: Iterable[ResponseStreamEvent], *, unknown: Unknown = "raise", registry: Registry | None = None
+) -> DeltaStream:
+    """Return the canonical deltas of *events*, with ``response`` at the end. Arguments as for :func:`from_response`.
+
+    Raises:
+        PluginError: the provider ``openai_responses`` is not installed, or broken.
+        MappingError: while iterating, the events are not a stream of an answer, or end too early.
+    """
+    frames = (named_frame(to_dict(event)) for event in events)
+    return normalize_stream(frames, _FORM.provider, unknown=unknown, registry=registry)
+
+
+def to_chat_completion(response: Response, *, registry: Registry | None = None) -> Conversion[bytes]:
+    """Return *response* as the body of a chat completion, with a report of the fields that it cannot express.
+
+    Raises:
+        MappingError: it is not a complete answer: it is queued or in progress.
+        PluginError: a provider that reads either form is not installed, or broken.
+    """
+    return convert(from_response(response, registry=registry), WireForm.OPENAI_CHAT, registry=registry)

@@ -19,35 +19,38 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.convert.errors import FoldingError
-from crosswalk.responses.containers import ContainerReference
+from crosswalk.formats.writing import FoldingError
 from crosswalk.responses.content import (
     ResponseInputText,
     ResponseOutputRefusal,
     ResponseOutputText,
 )
-from crosswalk.responses.function_calls import (
-    ResponseCustomToolCall,
-    ResponseCustomToolCallOutputItem,
-    ResponseFunctionToolCall,
-    ResponseFunctionToolCallOutputItem,
-)
 from crosswalk.responses.items import ResponseInputItem, ResponseOutputItem
 from crosswalk.responses.messages import (
     EasyInputMessage,
     InputMessage,
+    ResponseCustomToolCall,
+    ResponseCustomToolCallOutputItem,
+    ResponseFunctionToolCall,
+    ResponseFunctionToolCallOutputItem,
     ResponseOutputMessage,
     ResponseReasoningItem,
 )
 from crosswalk.responses.reading import parse, parse_input_item, parse_item, to_dict
+from crosswalk.responses.tools import ContainerReference
 from crosswalk.responses.vocabulary import MessageRole
-from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role
-from crosswalk.types.tools import CallKind, ToolCall
+from crosswalk.types.message import (
+    AudioPart,
+    CallKind,
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Role,
+    ToolCall,
+)
 from crosswalk.wire.fields import FieldError, Fields
-from crosswalk.wire.responses import ITEMS, ItemRole
-from crosswalk.wire.responses_request import call_item, input_part, read_part
-
-__all__ = ["FoldedMessage", "fold", "unfold"]
+from crosswalk.wire.responses import ITEMS, ItemRole, call_item, input_part, read_part
 
 ConversationItem: TypeAlias = ResponseInputItem | ResponseOutputItem
 

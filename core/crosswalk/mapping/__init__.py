@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosswalk.lazy import lazy
+from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.mapping.options import *
-    from crosswalk.mapping.reader import *
+    from crosswalk.mapping.reader import (
+        Reader as Reader,
+        ReaderOptions as ReaderOptions,
+    )
 else:
-    __getattr__, __dir__ = lazy(__name__, "options reader")
+    __getattr__, __dir__ = face(
+        __name__,
+        {
+            "crosswalk.mapping.reader": "Reader ReaderOptions",
+        },
+    )

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from crosswalk.codec.writing import to_json
+from crosswalk.codec.canonical import to_json
 from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.detect import ask
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import Registry
-from crosswalk.types._value import altered
-from crosswalk.types.metadata import Provenance
+from crosswalk.plugin.registry import Mapper, Registry
 from crosswalk.types.response import ChatResponse
-
-__all__ = ["agreed", "as_guessed"]
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import altered
 
 
 def agreed(

@@ -1,24 +1,318 @@
-"""Answers made of content blocks: separating their texts, and finding the block of an event.
-
-An empty segment is joined to the preceding text of its type, as for a signature that follows streamed reasoning. An
-empty segment without metadata ends that text, so that two blocks of the same type stay separate.
-"""
+"""Building blocks for the plugins of any dialect: dialects, blocks, log probabilities, times, costs and totals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from collections.abc import Hashable, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 import attrs
 
-from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import take_count, take_object, take_string
+from crosswalk.errors import UnknownEventError
+from crosswalk.lazy import later
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.plugin.hooks import Recognition, hookimpl
+from crosswalk.plugin.state import (
+    MappingState,
+    accept_array,
+    is_number,
+    leave_mistyped,
+    look_at,
+    take_count,
+    take_object,
+    take_string,
+)
 from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.json import dump_json
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.usage import Cost, Provenance, UsageInfo, exact
+from crosswalk.types.values import FinishReason, Segment, SegmentType, TokenLogprob, token_logprob
 
-__all__ = ["Block", "Blocks", "Texts"]
+# -------------------------------------------------------------------------------- dialects
+# Providers with several dialects, such as a server that also answers in OpenAI's form.
+
+
+class Dialect(Protocol):
+    """A family of wire formats: the mapping hooks as methods, which need no ``@hookimpl``.
+
+    A dialect may also have a method ``extensions`` for the residue of an event, like the hook. If all its streams end
+    with ``[DONE]``, its attribute ``sentinel`` is true (see ``ProviderInfo``).
+    """
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Return how well *event* fits, see the hook ``recognizes``."""
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """Return the deltas of *event*, see the hook ``map_delta``."""
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """Return the meaning of a finish word, see the hook ``map_finish_reason``."""
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """Take the token counts of *event*, ``None`` without any, see the hook ``map_usage``."""
+
+
+class DialectFamily:
+    """A provider that speaks several dialects: the first event decides which one reads the stream.
+
+    Args:
+        dialects: in order of preference, where two recognize an event equally.
+    """
+
+    def __init__(self, *dialects: Dialect) -> None:
+        self.dialects = dialects
+
+    def dialect(self, event: Any, state: MappingState) -> Dialect:
+        """Return the dialect of this stream. A subclass may override it.
+
+        Raises:
+            UnknownEventError: none of them recognizes its first event.
+        """
+        chosen: Dialect | None = state.dialect
+        if chosen is None:
+            results = [dialect.recognizes(event) for dialect in self.dialects]
+            best = max(results)
+            if best is Recognition.NO:
+                raise unknown_event(event, "an event of an unknown dialect")
+            state.dialect = chosen = self.dialects[results.index(best)]
+        return chosen
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """See the hook ``map_delta``."""
+        chosen: Dialect = state.dialect or self.dialect(event, state)
+        return chosen.map_delta(event, state)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """See the hook ``map_finish_reason``."""
+        chosen: Dialect = state.dialect or self.dialects[0]
+        return chosen.map_finish_reason(reason, state)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """See the hook ``map_usage``. ``null``, with which llama.cpp announces one more answer, has no counts."""
+        chosen: Dialect | None = state.dialect
+        return None if chosen is None or event is None else chosen.map_usage(event, state)
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """See the hook ``extensions``."""
+        remaining = getattr(state.dialect, "extensions", None)
+        results: dict[str, Any] = event if remaining is None or event is None else remaining(event, state)
+        return results
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``."""
+        return max(dialect.recognizes(event) for dialect in self.dialects)
+
+
+def event_type(event: Any) -> str | None:
+    """Return the type of *event*, shortened, or ``None`` if it has none."""
+    if isinstance(event, dict):
+        for key in ("type", "object", "event_type"):
+            word = event.get(key)
+            if isinstance(word, str):
+                return word[:60]
+    return None
+
+
+def unknown_event(event: Any, cause: str = "an event of an unknown type") -> UnknownEventError:
+    """Return the error to raise for the unknown *event*, with its type."""
+    word = event_type(event)
+    return UnknownEventError(f"{cause} ({word or 'no type'})", event_type=word)
+
+
+# -------------------------------------------------------------------------------- logprobs
+# Token log probabilities in the shapes that servers send them: a side of the answer, so what is amiss stays where it
+# is.
+
+
+def accept_logprobs(
+    container: dict[str, Any],
+    key: str,
+    *,
+    token: str = "token",
+    logprob: str = "logprob",
+    top: str = "top_logprobs",
+) -> tuple[TokenLogprob, ...] | None:
+    """Take the entries ``{token, logprob, bytes?, top_logprobs?}`` under *key*, as OpenAI's chat and Ollama send them.
+
+    A list with an entry without token, or with a log probability that is not a number, stays complete and is noted as
+    ``mistyped``. Bytes or alternatives of a wrong type stay in their entry, like its extra fields.
+
+    Args:
+        container: the object that has the list.
+        key: its key.
+        token: the key of an entry's token, likewise *logprob*, and *top* for the likeliest tokens at its position.
+
+    Returns:
+        The tokens, or ``None`` without a list, for an empty one, and for one that stays.
+    """
+    items = container.get(key)
+    if type(items) is not list or not items:
+        accept_array(container, key)
+        return None
+    for item in items:
+        number = item.get(logprob) if type(item) is dict else ""
+        if not (number is None or is_number(number)) or type(item.get(token)) is not str:
+            leave_mistyped(container, key)
+            return None
+    results = []
+    has_more = False
+    for item in items:
+        sent = item.pop("bytes", None)
+        if sent is not None:
+            data = _as_bytes(sent)
+            if data is None:
+                item["bytes"] = sent
+                leave_mistyped(item, "bytes")
+            sent = data
+        others = None
+        if top in item:
+            others = accept_logprobs(item, top, token=token, logprob=logprob, top=top)
+        results.append(token_logprob(item.pop(token), item.pop(logprob, None), sent, others or ()))
+        has_more = has_more or bool(item)
+    if not has_more:
+        del container[
+            key
+        ]  # there may be tens of thousands, so entries without extra fields are removed together
+    return tuple(results)
+
+
+def _is_token(token: Any, logprob: Any) -> bool:
+    return type(token) is str and (logprob is None or is_number(logprob))
+
+
+def _as_bytes(value: Any) -> tuple[int, ...] | None:
+    """Return *value* as bytes, or ``None`` if it is not a list of integers from 0 to 255."""
+    if type(value) is not list or not _INTEGERS.issuperset(map(type, value)):
+        return None
+    try:
+        return tuple(bytes(value))
+    except ValueError:
+        return None
+
+
+_INTEGERS: Final = frozenset({int})
+
+
+_LISTS: Final = ("tokens", "token_logprobs", "top_logprobs")
+
+
+def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
+    """Take the parallel lists ``{tokens, token_logprobs, top_logprobs?}`` of OpenAI's completions.
+
+    Lists of different lengths, or with other values, stay unchanged and are noted as ``mistyped``.
+
+    Returns:
+        The tokens, or ``None`` without any, or if they stay.
+    """
+    tokens, values, tops = (logprobs.get(name) for name in _LISTS)
+    if not (
+        type(tokens) is list
+        and type(values) is list
+        and (tops is None or type(tops) is list)
+        and len(tokens) == len(values) == len(tops or tokens)
+        and all(map(_is_token, tokens, values))
+        and all(map(_is_table, tops or ()))
+    ):
+        leave_mistyped(logprobs, "tokens")
+        return None
+    for name in _LISTS:
+        logprobs.pop(name, None)
+    results = [
+        TokenLogprob(token, value, None, tuple([TokenLogprob(*other) for other in (table or {}).items()]))
+        for token, value, table in zip(tokens, values, tops or [None] * len(tokens), strict=True)
+    ]
+    return tuple(results) or None
+
+
+def _is_table(value: Any) -> bool:
+    return value is None or (type(value) is dict and all(map(_is_token, value, value.values())))
+
+
+def logprob_of(token: TokenLogprob) -> dict[str, Any]:
+    """*token* as such an entry: the reverse of :func:`accept_logprobs`."""
+    return {**_entry_of(token), "top_logprobs": [_entry_of(top) for top in token.top]}
+
+
+def _entry_of(token: TokenLogprob) -> dict[str, Any]:
+    sent = None if token.bytes is None else list(token.bytes)
+    return {"token": token.token, "logprob": token.logprob, "bytes": sent}
+
+
+# ------------------------------------------------------------------------- times and costs
+# When an answer began and what it cost, in the forms in which services send times and amounts.
+
+
+if TYPE_CHECKING:
+    import decimal
+else:
+    decimal = later("decimal")
+
+
+_TICK: Final = -10  # as a power of ten
+_MOST: Final = 10**22  # a million million dollars in ticks
+
+
+def look_at_cost(usage: dict[str, Any], currency: str | None = None) -> Cost | None:
+    """Return the cost of the request in the object of its counts, or ``None`` without any.
+
+    Three servers count in US dollars. xAI sends ``cost_in_usd_ticks``. OpenRouter sends a number ``cost`` next to
+    ``cost_details`` or ``is_byok``, also through other services. Perplexity sends an object ``cost`` with its parts and
+    their ``total_cost``. All of it stays, the parts with their sum.
+
+    Args:
+        usage: the object.
+        currency: the currency of a plain number ``cost`` of this provider, as a code of ISO 4217, or ``None`` if unknown.
+            Such a number is then not a cost.
+    """
+    if "cost_in_usd_ticks" in usage:
+        return _money(usage, "cost_in_usd_ticks", _TICK)
+    if "cost_details" in usage or "is_byok" in usage:
+        return _money(usage, "cost")
+    parts = usage.get("cost")
+    if type(parts) is dict:
+        return _money(parts, "total_cost")
+    return _money(usage, "cost", currency=currency) if currency else None
+
+
+def _money(holder: dict[str, Any], key: str, power: int = 0, *, currency: str = "USD") -> Cost | None:
+    amount = holder.get(key)
+    if amount is None:
+        return None
+    if (type(amount) is int or type(amount) is float) and 0 <= amount <= _MOST:
+        try:
+            # By its shortest text, which is what the provider wrote: 0.1, not what binary makes of it.
+            money = decimal.Decimal(repr(amount)).scaleb(power, exact())
+            return Cost(money.normalize(exact()), currency)
+        except ResponseValidationError:
+            pass
+    leave_mistyped(holder, key)
+    return None
+
+
+def look_at_time(container: dict[str, Any], key: str) -> datetime | None:
+    """Return the RFC 3339 time under *key*, which stays there. ``None`` if missing, invalid or, noted, not a string."""
+    text = look_at(container, key, str)
+    return time_of(text) if text else None
+
+
+def time_of(text: str) -> datetime | None:
+    """Return the time in *text*, in UTC, or ``None`` if it is invalid or has no zone."""
+    try:
+        time = datetime.fromisoformat(text)
+        return time if time.tzinfo is UTC else None if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter at the ends of the calendar
+        return None
+
+
+# ---------------------------------------------------------------------------------- blocks
+# Answers made of content blocks: separating their texts, and finding the block of an event.
+#
+# An empty segment is joined to the preceding text of its type, as for a signature that follows streamed reasoning. An
+# empty segment without metadata ends that text, so that two blocks of the same type stay separate.
 
 
 class Texts:
@@ -195,3 +489,82 @@ class Blocks(Texts):
             return ()
         self.end()
         return (said(None, None, state.tool_call(index=block.index, arguments=piece)),)
+
+
+# ---------------------------------------------------------------------------------- totals
+# The usage of a response with separate counts for each of its answers.
+
+
+@attrs.define(eq=False, repr=False)
+class _Prompt:
+    """A prompt: the number of its answers, and its counts in the last report."""
+
+    answers: int = 0
+    tokens: int = 0
+    cached: int | None = None
+
+
+@attrs.define(eq=False, repr=False)
+class Totals:
+    """The counts of all answers so far (``state.own(Totals)``); a report changes them without reading all the others."""
+
+    # For each answer its prompt, and its generated tokens.
+    _reports: dict[int, tuple[Hashable, int]] = attrs.Factory(dict)
+    _prompts: dict[Hashable, _Prompt] = attrs.Factory(dict)
+    _tokens: int = 0
+    _cached: int | None = None
+    _completion: int = 0
+
+    def add(self, choice: int, prompt: Hashable, counts: UsageInfo, state: MappingState) -> UsageInfo:
+        """Return *counts*, the latest of answer *choice*, plus those of the other answers, or *counts* without any.
+
+        Generated tokens are added. A prompt with several answers was read once. Counts missing from a report keep their
+        previous value.
+
+        Args:
+            choice: the answer.
+            prompt: identifies its prompt among those of other answers, or ``None`` if this report does not.
+            counts: its counts so far. *state* has noted the absent ones.
+            state: the state of the response.
+        """
+        said_tokens, said_completion = (
+            None if state.provenance.get(f"usage.{name}") is Provenance.ABSENT else getattr(counts, name)
+            for name in ("prompt_tokens", "completion_tokens")
+        )
+        former, generated = self._reports.get(choice, (None, 0))
+        if prompt is None:
+            prompt = choice if former is None else former
+        completion = generated if said_completion is None else said_completion
+        self._reports[choice] = prompt, completion
+        self._completion += completion - generated
+        known = self._prompts.setdefault(prompt, _Prompt())
+        tokens = known.tokens if said_tokens is None else said_tokens
+        cached = counts.cached_tokens
+        if prompt != former:
+            known.answers += 1
+            remaining = self._prompts.get(former)
+            if remaining is not None:
+                if said_tokens is None:
+                    tokens = tokens or remaining.tokens
+                if cached is None and known.cached is None:
+                    cached = remaining.cached
+                self._leave(former, remaining)
+        self._tokens += tokens - known.tokens
+        known.tokens = tokens
+        # Cached tokens of an uncounted prompt would be added only to those of the others.
+        if cached is not None and tokens:
+            self._cached = (self._cached or 0) + cached - (known.cached or 0)
+            known.cached = cached
+        if len(self._reports) == 1:
+            return counts
+        state.note("usage.prompt_tokens", Provenance.DERIVED)
+        state.note("usage.completion_tokens", Provenance.DERIVED)
+        return UsageInfo(self._tokens, self._completion, self._cached)
+
+    def _leave(self, prompt: Hashable, left: _Prompt) -> None:
+        left.answers -= 1
+        if not left.answers:
+            del self._prompts[prompt]
+            self._tokens -= left.tokens
+            if left.cached is not None:
+                self._cached = (self._cached or 0) - left.cached

@@ -8,17 +8,11 @@ from itertools import islice
 from typing import Any, Final
 
 from crosswalk.errors import DetectionError, FramingError, PluginError
-from crosswalk.plugin.info import Recognition
-from crosswalk.plugin.mapper import Mapper, is_cancellation
-from crosswalk.plugin.registry import Registry
-from crosswalk.types.json import load_json
-from crosswalk.types.merge import copy_json
+from crosswalk.plugin.hooks import Recognition
+from crosswalk.plugin.registry import Mapper, Registry, is_cancellation
+from crosswalk.types.json import copy_json, load_json
 from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import is_done
-from crosswalk.wire.limits import DEFAULT, Limits
-from crosswalk.wire.sniff import SniffingDecoder
-
-__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect", "envelope_of", "fault_of", "nameable"]
+from crosswalk.wire.framing import DEFAULT, Limits, SniffingDecoder, is_done
 
 LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""

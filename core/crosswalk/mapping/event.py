@@ -1,34 +1,419 @@
-"""One event: the plugin's hooks take it apart, and the rules that are the same for every provider hold them to account."""
+"""One event: the hooks take it apart, the rules for every provider hold them to account, and deltas come out, in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Iterator
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+import attrs
+import orjson
+
 from crosswalk.errors import (
+    ErrorInfo,
+    ErrorKind,
     MappingError,
     PluginError,
     TrailingContentError,
     UnknownEventError,
+    UnknownFinishReasonError,
     WireTypeError,
 )
-from crosswalk.mapping.delivery import has_only_its_end, has_output
-from crosswalk.mapping.ending import note_end
-from crosswalk.plugin.mapper import Mapper, is_cancellation
-from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, path_to, prune
-from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import dump_json
-from crosswalk.types.merge import MergeRules, adds_up, copy_json, merge_rules
-from crosswalk.types.metadata import Provenance
-from crosswalk.types.usage import UsageInfo
+from crosswalk.mapping.failures import classify, refined
+from crosswalk.plugin.registry import Mapper, is_cancellation
+from crosswalk.plugin.state import (
+    NOTED,
+    End,
+    MappingState,
+    empty_containers,
+    mistyped,
+    note_again,
+    path_to,
+    prune,
+    take_string,
+)
+from crosswalk.types.delta import (
+    UNNUMBERED,
+    ResponseDelta,
+    ended,
+    last_delta,
+    number_delta,
+    with_changes,
+)
+from crosswalk.types.json import (
+    EMPTY_OBJECT,
+    PIECES,
+    Arrays,
+    FrozenObject,
+    MergeRules,
+    adds_up,
+    adopted,
+    copy_json,
+    dump_json,
+    may_repeat_keys,
+    merge,
+    merge_rules,
+    thaw,
+)
+from crosswalk.types.usage import Provenance, UsageInfo
+from crosswalk.types.values import FinishReason, Segment, SegmentType, error_segment
 from crosswalk.wire.events import load_event
 
 if TYPE_CHECKING:
     from pathlib import PurePath
 
-__all__ = ["EventMapper", "Unknown", "may_hold_empty"]
+
+# -------------------------------------------------------------------------------- delivery
+# The deltas of an answer as consumers get them: numbered, each fact once, and the end held back to the last one.
+#
+# Servers repeat finish words, correct their counts, and send fields after the finish word. A consumer gets one final
+# delta for
+# each choice, after everything else.
+
+
+_TEXT = SegmentType.TEXT
+
+
+class Delivery:
+    """Adds deltas to the state of an answer and hands out those that may be shown before its end.
+
+    Args:
+        state: the state of the answer.
+    """
+
+    def __init__(self, state: MappingState) -> None:
+        self._state = state
+        self._delivered_usage: UsageInfo | None = None
+        self._late_extensions: dict[
+            str, Any
+        ] = {}  # extensions that arrived after the end, for the final delta
+
+    def deliver(
+        self, deltas: list[ResponseDelta], usage: UsageInfo | None, changes: dict[str, Any]
+    ) -> list[ResponseDelta]:
+        """Deliver the deltas of one event, numbered and without their end.
+
+        Args:
+            deltas: the deltas that the plugin made of the event.
+            usage: the event's token counts, or ``None`` without any.
+            changes: the event's changes to the extensions, which contain them already.
+        """
+        state = self._state
+        is_undelivered = usage is not None and state.usage is not self._delivered_usage
+        if len(deltas) == 1 and not is_undelivered and _is_bare(delta := deltas[0]):  # most events
+            if usage is not None:
+                state.report(usage)
+                self._delivered_usage = state.usage
+                extensions = adopted(changes) if changes else EMPTY_OBJECT
+                delta = with_changes(delta, UNNUMBERED, extensions, state.usage)
+                deltas = [delta]
+            elif changes:
+                delta = with_changes(delta, UNNUMBERED, adopted(changes), None)
+                deltas = [delta]
+            number_delta(delta, state.delta_count)
+            state.delta_count += 1
+            (state.choices.get(delta.choice) or state.choice(delta.choice)).add(delta)
+            return deltas
+        delivered: list[ResponseDelta] = []
+        if usage is not None:
+            if is_undelivered and state.usage not in (None, self._delivered_usage, usage):
+                # Counts that are about to be replaced before anyone received them get a delta of their own.
+                self._delivered_usage = state.usage
+                self._add(ResponseDelta(usage=state.usage), delivered)
+            state.report(usage)
+        remaining = [part for delta in deltas if (part := self._without_end(delta)) is not None]
+        if not remaining:
+            if changes:
+                self._deliver_changes(changes, delivered)
+            return delivered
+        last = len(remaining) - 1
+        for number, delta in enumerate(remaining):
+            extensions, counts = delta.extensions, delta.usage
+            if extensions is not EMPTY_OBJECT:
+                state.extend(extensions._data, PIECES)
+            if changes:
+                extensions, changes = _joined(extensions, changes), {}
+            if counts is not None:
+                state.report(counts)
+                self._delivered_usage = state.usage
+            elif number == last and usage is not None:
+                counts = self._delivered_usage = state.usage
+            if extensions is not EMPTY_OBJECT or counts is not None or not _is_bare(delta):
+                delta = with_changes(delta, UNNUMBERED, extensions, counts)
+            self._add(delta, delivered)
+        return delivered
+
+    def final(self, choice: int, end: End, segment: Segment | None = None) -> ResponseDelta:
+        """Deliver the last delta of *choice*. The one of the first choice carries usage and late extensions."""
+        state = self._state
+        late: dict[str, Any] = {}
+        if choice == 0:
+            late = self._late_extensions
+            if state.error is not None and state.error.extensions:
+                late = {**state.error.extensions.thawed(), **late}
+        delta = last_delta(
+            state.delta_count,
+            choice,
+            end.reason,
+            end.raw,
+            state.usage if choice == 0 else None,
+            segment,
+            adopted(late) if late else EMPTY_OBJECT,
+        )
+        state.delta_count += 1
+        state.choice(choice).add(delta)
+        return delta
+
+    def _deliver_changes(self, changes: dict[str, Any], delivered: list[ResponseDelta]) -> None:
+        """Deliver extensions without a delta. Those that arrive after the end wait for the final delta."""
+        if not self._state.has_begun_to_end:
+            self._add(ResponseDelta(extensions=adopted(changes)), delivered)
+            return
+        if _overwrites(changes, self._late_extensions):
+            self._add(ResponseDelta(extensions=adopted(self._late_extensions)), delivered)
+            self._late_extensions = {}
+        merge(self._late_extensions, changes, Arrays(), PIECES)
+
+    def _add(self, delta: ResponseDelta, delivered: list[ResponseDelta]) -> None:
+        state = self._state
+        number_delta(delta, state.delta_count)
+        state.delta_count += 1
+        state.choice(delta.choice).add(delta)
+        delivered.append(delta)
+
+    def _without_end(self, delta: ResponseDelta) -> ResponseDelta | None:
+        """Return *delta* if it has more than the end of its choice. An error waits, and delivers the previous one."""
+        if delta.raw_finish_reason is None and delta.finish_reason is None:
+            return delta
+        state = self._state
+        if delta.segment is not None and delta.finish_reason is FinishReason.ERROR:
+            earlier, state.error = state.error, delta
+            for name, value in delta.extensions.items():
+                state.extensions.setdefault(name, thaw(value))
+            return earlier
+        if delta.usage is not None:
+            state.report(delta.usage)
+        state.choice(delta.choice)
+        return None if has_only_its_end(delta) else delta
+
+
+def has_output(delta: ResponseDelta) -> bool:
+    """Whether *delta* carries visible content: text, reasoning or a tool call."""
+    return (
+        delta.content_delta is not None
+        or delta.reasoning_delta is not None
+        or delta.tool_call_delta is not None
+    )
+
+
+def texts_of(delta: ResponseDelta) -> list[str]:
+    """The texts of *delta*: text, reasoning, refusal, arguments, or the content of a segment."""
+    call, segment = delta.tool_call_delta, delta.segment
+    texts = (
+        delta.content_delta,
+        delta.reasoning_delta,
+        delta.refusal_delta,
+        call and call.arguments_delta,
+        segment and segment.content,
+    )
+    return [text for text in texts if text]
+
+
+def _is_bare(delta: ResponseDelta) -> bool:
+    """Return whether *delta* may be delivered unchanged, once it is numbered."""
+    return (
+        delta.index == UNNUMBERED
+        and delta.raw_finish_reason is None
+        and delta.finish_reason is None
+        and delta.usage is None
+        and delta.extensions is EMPTY_OBJECT
+    )
+
+
+def has_only_its_end(delta: ResponseDelta) -> bool:
+    """Return whether *delta*, apart from counts, only has the end of its choice."""
+    return not (
+        has_output(delta)
+        or delta.refusal_delta is not None
+        or delta.segment is not None
+        or delta.correction is not None
+        or delta.logprobs
+        or (delta.extensions is not EMPTY_OBJECT and delta.extensions)
+    )
+
+
+def _joined(own: FrozenObject, changes: dict[str, Any]) -> FrozenObject:
+    if not own:
+        return adopted(changes)
+    both = own.thawed()
+    merge(both, changes, Arrays(), PIECES)
+    return adopted(both)
+
+
+def _overwrites(changes: dict[str, Any], extensions: dict[str, Any]) -> bool:
+    """Whether merging *changes* into *extensions* would replace a value."""
+    return any(
+        name in extensions
+        and not (
+            isinstance(value, dict)
+            and isinstance(extensions[name], dict)
+            and not _overwrites(value, extensions[name])
+        )
+        for name, value in changes.items()
+    )
+
+
+# ---------------------------------------------------------------------------------- ending
+# The end of an answer: the finish words of its choices, resolved at the end by one precedence for all providers.
+
+
+_STOP: Final = FinishReason.STOP  # an enum's members are slow to look up
+_TOOL_CALLS: Final = FinishReason.TOOL_CALLS
+# Of two ends of one choice, the later in this list counts: the one further from a whole answer.
+_SEVERITY = (
+    FinishReason.STOP,
+    FinishReason.TOOL_CALLS,
+    FinishReason.LENGTH,
+    FinishReason.CONTENT_FILTER,
+    FinishReason.CANCELLED,
+    FinishReason.ERROR,
+)
+
+
+def take_end(
+    part: dict[str, Any], key: str, state: MappingState, *, default: str | None = None
+) -> Iterable[ResponseDelta]:
+    """Return the delta of the finish word under *key* of *part*. The first word counts, and a different one stays.
+
+    Args:
+        part: the object with the word.
+        key: the key of the word.
+        state: the state of this answer.
+        default: the word if it has none, or ``None`` if the answer has not ended then.
+
+    Raises:
+        WireTypeError: it is not a string.
+    """
+    word, end = take_string(part, key), state.ends.get(0)
+    if word is None:
+        word = default
+    if word is None:
+        return ()
+    if end is None or end.raw is None:
+        return (ended(word),)
+    if word not in (end.raw, default):
+        part[key] = word
+    return ()
+
+
+def note_end(state: MappingState, mapper: Mapper, delta: ResponseDelta) -> str | None:
+    """Note the end in *delta*, which ends its choice. Return the finish word if no mapping knows it.
+
+    Raises:
+        PluginError: ``map_finish_reason`` returned something other than a finish reason.
+    """
+    raw, reason, unknown = delta.raw_finish_reason, delta.finish_reason, None
+    if reason is None:
+        assert raw is not None, "a delta that ends says how"
+        reason, unknown = _meaning(state, mapper, raw)
+    before = state.ends.get(delta.choice)
+    if raw is None and before is not None:
+        raw = before.raw
+    if before is None or _SEVERITY.index(reason) >= _SEVERITY.index(before.reason):
+        state.ends[delta.choice] = End(reason, raw, unmapped=unknown is not None)
+    elif before.raw is None:
+        state.ends[delta.choice] = End(
+            before.reason, raw, unmapped=before.unmapped
+        )  # the first word there is
+    return unknown
+
+
+def _meaning(state: MappingState, mapper: Mapper, raw: str) -> tuple[FinishReason, str | None]:
+    """Return the meaning of the provider's word, and the word itself if it is unknown."""
+    try:
+        reason = mapper.map_finish_reason(raw, state)
+        if reason is None:
+            raise UnknownFinishReasonError(raw)
+    except UnknownFinishReasonError as error:
+        try:
+            return FinishReason(raw), None  # canonical words keep their meaning
+        except ValueError:
+            if state.unknown_finish is None:
+                state.unknown_finish = error
+            return FinishReason.STOP, raw
+    if type(reason) is FinishReason:
+        return reason, None
+    try:
+        return FinishReason(reason), None  # a plugin's word for it will do
+    except ValueError:
+        raise mapper.broken(f"map_finish_reason gave {type(reason).__name__}, not a FinishReason") from None
+
+
+def missing(state: MappingState, mapper: Mapper) -> str | None:
+    """Return why the answer is incomplete although the input has ended, or ``None`` if it is complete."""
+    if state.error is not None or not mapper.has_terminal:
+        return None
+    if (
+        0 in state.ends
+        and len(state.choices) <= len(state.ends)
+        and state.choices.keys() <= state.ends.keys()
+    ):
+        return None
+    open_choices = sorted((state.choices.keys() | {0}) - state.ends.keys())
+    which = "" if open_choices == [0] else f" of choice {open_choices[0]}"
+    return f"the input ended without the provider's terminal signal{which}"
+
+
+def final_deltas(state: MappingState, delivery: Delivery) -> Iterator[ResponseDelta]:
+    """Deliver the last delta of each choice. The one of the first choice comes last and completes the answer."""
+    for position, choice in enumerate(state.others if len(state.choices) > 1 else ()):
+        yield delivery.final(choice, _settle(state, choice, f"alternatives[{position}].finish_reason"))
+    end = _settle(state, 0, "finish_reason")
+    yield delivery.final(0, end, _segment(state, end))
+
+
+def _settle(state: MappingState, choice: int, path: str) -> End:
+    """Return the end of *choice* after the precedence, and note derived values.
+
+    An error ends every choice. Tool calls make ``tool_calls`` of a ``stop``; nothing else is overridden. A word for tool
+    calls without a call stays, marked as derived.
+    """
+    end = state.ends.get(choice)
+    if state.error is not None:
+        raw = end.raw if end is not None else state.error.raw_finish_reason
+        return End(FinishReason.ERROR, raw)
+    reason = _STOP if end is None else end.reason
+    is_without_call = False
+    if reason is _STOP or reason is _TOOL_CALLS:
+        has_calls = state.choice(choice).has_calls  # given ones, not those that a plugin asked the state for
+        is_without_call = reason is _TOOL_CALLS and not has_calls
+        if has_calls:
+            reason = _TOOL_CALLS
+        if end is not None and end.reason is reason and end.raw and not end.unmapped and not is_without_call:
+            return end
+    raw = None if end is None else end.raw
+    if end is not None and end.unmapped:
+        state.note(path, Provenance.UNMAPPED)
+    elif end is None or reason is not end.reason or is_without_call or raw == "":
+        state.note(path, Provenance.DERIVED)
+    return End(reason, raw)
+
+
+def _segment(state: MappingState, end: End) -> Segment | None:
+    """Return the error segment of an answer that ended with an error, or ``None``."""
+    if state.error is not None:
+        return state.error.segment
+    if end.reason is not FinishReason.ERROR:
+        return None
+    raw = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
+    info = ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {raw}", code=end.raw or None)
+    return error_segment(refined(info, classify(None, "", [end.raw or ""])))
+
+
+# ----------------------------------------------------------------------------------- event
+# One event: the plugin's hooks take it apart, and the rules that are the same for every provider hold them to account.
+
 
 Unknown: TypeAlias = Literal["raise", "keep"]
 Mapped: TypeAlias = tuple[UsageInfo | None, dict[str, Any]]
@@ -143,8 +528,6 @@ class EventMapper:
         if had_ended and state.has_other_ids and not had_other_id:
             raise TrailingContentError(_ANOTHER_ID)
         if has_parts and is_wire:
-            from crosswalk.mapping.repeated import keep_repeated_keys  # most answers call no tool
-
             keep_repeated_keys(deltas, source)
         usage = mapper.map_usage(event, state)
         if usage is not None and type(usage) is not UsageInfo:
@@ -279,3 +662,106 @@ def _line_of(error: Exception) -> str:
 
 def _is_in(here: PurePath, file: PurePath) -> bool:
     return here in file.parents or file.name.startswith("<attrs generated")
+
+
+# -------------------------------------------------------------------------------- repeated
+# Keys that an object of arguments repeats: its text keeps them, as the text in the pieces of a stream does.
+
+
+_FEW_CALLS: Final = 8
+"""Up to so many arguments are looked for one by one in the event's bytes, which is faster than to parse it once more."""
+_MOST_MISSES: Final = 16
+"""The number of arguments without an object in the event after which the search ends, to bound its time."""
+
+
+def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
+    """Give arguments in *deltas* that *source* sends as an object with a repeated key the text that it has there.
+
+    The parser keeps the last value of such a key, and who reads the arguments could not know that there was another.
+    """
+    written = {number: text for number, delta in enumerate(deltas) if (text := _whole_arguments(delta))}
+    if len(written) <= _FEW_CALLS:
+        written = {number: text for number, text in written.items() if source.find(orjson.dumps(text)) < 0}
+    if not written or not may_repeat_keys(source):
+        return
+    try:
+        exact = _Objects(source)
+        for number, text in written.items():
+            deltas[number] = _with_arguments(deltas[number], exact.text_of(text))
+    except (RecursionError, TypeError):  # nested deeper than Python's own parser, or orjson's writer, goes
+        return
+
+
+def _whole_arguments(delta: ResponseDelta) -> str | None:
+    """Return the arguments of *delta* if they are a whole object, or ``None``."""
+    call, segment = delta.tool_call_delta, delta.segment
+    text = call.arguments_delta if call is not None else None
+    if segment is not None and segment.type is SegmentType.TOOL_CALL:
+        text = segment.content
+    if text and text[0] == "{" and text[-1] == "}" and len(text) > 2:
+        return text
+    return None
+
+
+def _with_arguments(delta: ResponseDelta, text: str) -> ResponseDelta:
+    call, segment = delta.tool_call_delta, delta.segment
+    if call is not None:
+        return attrs.evolve(delta, tool_call_delta=attrs.evolve(call, arguments_delta=text))
+    assert segment is not None
+    return attrs.evolve(delta, segment=attrs.evolve(segment, content=text))
+
+
+class _Objects:
+    """The objects of a JSON text in order, and the original text of those with a repeated key.
+
+    Args:
+        source: the JSON.
+
+    Raises:
+        RecursionError: it is nested deeper than Python's parser goes.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        self._all: list[dict[str, Any]] = []
+        self._strings: set[str] = set()
+        self._repeating: dict[int, list[tuple[str, Any]]] = {}
+        json.loads(source, object_pairs_hook=self._note)
+        self._next = self._misses = 0
+
+    def _note(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        self._all.append(value)
+        self._strings.update(item for _, item in pairs if type(item) is str)
+        if len(value) < len(pairs):
+            self._repeating[id(value)] = pairs
+        return value
+
+    def text_of(self, written: str) -> str:
+        """Return the original text of the next object that was *written* with the last value of each key, or *written*.
+
+        Arguments that were sent as a string are what was *written*.
+
+        Raises:
+            TypeError: the first value of a repeated key is nested too deeply to be written.
+        """
+        if not self._repeating or self._misses > _MOST_MISSES or written in self._strings:
+            return written
+        wanted = json.loads(written)
+        for position in range(self._next, len(self._all)):
+            result = self._all[position]
+            if result == wanted and dump_json(result).decode() == written:
+                self._next = position + 1
+                return dump_json(self._as_it_stands(result)).decode()
+        self._misses += 1
+        return written
+
+    def _as_it_stands(self, value: Any) -> Any:
+        if type(value) is list:
+            return [self._as_it_stands(item) for item in value]
+        if type(value) is not dict:
+            return value
+        pairs = self._repeating.get(id(value))
+        if pairs is None:
+            return {key: self._as_it_stands(item) for key, item in value.items()}
+        raw = (orjson.dumps(key) + b":" + dump_json(self._as_it_stands(item)) for key, item in pairs)
+        return orjson.Fragment(b"{" + b",".join(raw) + b"}")

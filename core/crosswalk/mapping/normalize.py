@@ -28,26 +28,16 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
 from crosswalk.mapping.event import Unknown
-from crosswalk.mapping.log import log_response, quietly
-from crosswalk.mapping.options import USUAL, ReaderOptions, Timer
-from crosswalk.mapping.reader import Reader, drain
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import Registry, registry as default_registry
+from crosswalk.mapping.reader import USUAL, Reader, ReaderOptions, Timer, drain, log_response, quietly
+from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.dumped import Dumpable, dumped, is_dumpable
-from crosswalk.types.json import FrozenObject, dump_json, plain_view
+from crosswalk.types.json import Dumpable, FrozenObject, dump_json, dumped, is_dumpable, plain_view
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.framing import DEFAULT, Limits
 
 if TYPE_CHECKING:
-    from crosswalk.stream.replay import StreamingChatResponse
+    from crosswalk.stream import StreamingChatResponse
 
-__all__ = [
-    "DeltaStream",
-    "anormalize_stream",
-    "normalize",
-    "normalize_stream",
-]
 
 Chunk = bytes | bytearray | memoryview | Mapping[str, Any] | Dumpable
 Body = Chunk | str | list[Any] | tuple[Any, ...]
@@ -160,7 +150,7 @@ def guessed(
     if not data.strip():
         raise DetectionError("no provider recognizes an empty payload")
     if not ambiguous.candidates and not events:
-        from crosswalk.wire.looks import looks_like  # to read JSON needs none
+        from crosswalk.wire.events import looks_like  # to read JSON needs none
 
         likeness = looks_like(data)
         if likeness:
@@ -361,9 +351,7 @@ def anormalize_stream(
         content_type=content_type.partition(";")[0].strip().lower(),
     )
     reader = Reader(known.mapper(provider), options)
-    from crosswalk.stream.replay import (
-        StreamingChatResponse,
-    )  # it loads asyncio, which nothing else here needs
+    from crosswalk.stream import StreamingChatResponse  # it loads asyncio, which nothing else here needs
 
     return StreamingChatResponse(_AsyncDeltas(chunks, reader), reader.response, replay=replay)
 

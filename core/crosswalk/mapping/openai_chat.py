@@ -1,44 +1,30 @@
-"""OpenAI's Chat Completions and Completions dialect: the building block for every server that speaks it.
-
-Facts: provider document "OpenAI Chat Completions". A provider with this API subclasses
-:class:`OpenAIChatDialect` and overrides what differs.
-"""
+"""OpenAI's Chat Completions and Completions dialect: the building block for every server that speaks it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import suppress
+from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import attrs
 
-from crosswalk.errors import (
-    ErrorInfo,
-    PluginError,
-    TrailingContentError,
-    WireTypeError,
+from crosswalk.errors import ErrorInfo, PluginError, TrailingContentError, WireTypeError
+from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs, look_at_cost, unknown_event
+from crosswalk.mapping.failures import error_delta, error_info, take_error
+from crosswalk.plugin.hooks import (
+    Access,
+    CallIds,
+    LogprobReader,
+    ProviderInfo,
+    Recognition,
+    WayBack,
+    hookimpl,
 )
-from crosswalk.lazy import later
-from crosswalk.mapping.chat_leaves import (
-    SEVERAL_PATHS,
-    accept_count_at,
-    accept_details,
-    has_mark,
-    is_error,
-    spell,
-    take_arguments,
-    take_text,
-)
-from crosswalk.mapping.choices import Choices, Echo, speaking_part, take_beside
-from crosswalk.mapping.dialects import unknown_event
-from crosswalk.mapping.failures import error_info, take_error
-from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
-from crosswalk.mapping.native_finish import NATIVE, native_end
-from crosswalk.mapping.times_and_costs import look_at_cost
-from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition, WayBack
-from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import (
+from crosswalk.plugin.registry import registry
+from crosswalk.plugin.state import (
+    MappingState,
     accept_count,
     accept_object,
     look_at_count,
@@ -50,19 +36,365 @@ from crosswalk.plugin.take import (
     take_string,
 )
 from crosswalk.types.delta import ResponseDelta, ended, said
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import Segment
-from crosswalk.types.tools import CallKind, ToolCallDelta
-from crosswalk.types.usage import UsageInfo
+from crosswalk.types.json import dump_json, same_json
+from crosswalk.types.message import CallKind, ToolCallDelta
+from crosswalk.types.usage import Provenance, UsageDetails, UsageInfo
+from crosswalk.types.values import PAUSES, FinishReason, Segment, SegmentType, TokenLogprob
 from crosswalk.wire import chat as wire
+from crosswalk.wire.chat import SPEECH
 
-if TYPE_CHECKING:
-    import crosswalk.plugin.way_back as ids
-else:
-    ids = later("crosswalk.plugin.way_back")
+# --------------------------------------------------------------------------- native finish
+# The finish word of the provider behind an aggregator, if the aggregator's own word is less exact.
 
-__all__ = ["OpenAIChatDialect"]
+
+NATIVE: Final = "native_finish_reason"
+"""The keys of the word in OpenRouter's answers and in services in front of it."""
+
+
+def native_end(
+    choice: dict[str, Any],
+    index: int,
+    own: Mapping[str, FinishReason],
+    speaks: Iterable[str],
+    state: MappingState,
+) -> ResponseDelta | None:
+    """Return the end of *choice* in its native word, or ``None`` if the word that was read is as exact.
+
+    Args:
+        choice: the choice. Its native word stays, and reaches the extensions.
+        index: its number.
+        own: the finish words of the dialect that reads the choice.
+        speaks: the providers to try before the other shipped ones.
+        state: the state of this answer.
+    """
+    word = choice[NATIVE]
+    if not isinstance(word, str) or not word:
+        return None
+    reason = own.get(word) or _meaning(word, speaks)
+    if reason is FinishReason.ERROR:
+        message = f"the provider ended the answer with {word[:60]!r}"
+        return error_delta(error_info(None, {"code": word, "message": message}))
+    end = state.ends.get(index)
+    if reason is None or end is None:
+        return None
+    if reason is not FinishReason.STOP:
+        return ResponseDelta(finish_reason=reason, choice=index)
+    if word in PAUSES and end.reason is reason and end.raw not in PAUSES:
+        choice["finish_reason"] = end.raw
+        return ResponseDelta(finish_reason=reason, raw_finish_reason=word, choice=index)
+    return None
+
+
+def _meaning(word: str, speaks: Iterable[str]) -> FinishReason | None:
+    """Return the meaning of *word* for the first shipped provider that declares it. Canonical words keep their meaning.
+
+    Only shipped providers count, so that no installed plugin changes the end of another provider's answer.
+    """
+    with suppress(ValueError):
+        return FinishReason(word)
+    for name in dict.fromkeys((*speaks, *registry.names())):
+        with suppress(PluginError):  # it is not shipped, or broken
+            mapper = registry.shipped(name)
+            reason = mapper.map_finish_reason(word, mapper.new_state())  # of its own first dialect
+            if reason is not None:
+                return reason
+    return None
+
+
+# --------------------------------------------------------------------------------- choices
+# The choices of OpenAI's chat dialect: the part to read, and the repetitions in the other part.
+#
+# A chunk has a delta and a body has a message, but Perplexity sends both in both: the message so far next to a chunk's
+# delta, and an empty delta next to a body's message. Some servers send the same reasoning under two names.
+
+
+class Choices:
+    """The state of choices, apart from their content.
+
+    Attributes:
+        first: the number of the first one in the present event, or ``None`` without any.
+        silent: the choices that the present event opens without a delta.
+    """
+
+    def __init__(self) -> None:
+        self.first: int | None = None
+        self.silent: set[int] = set()
+
+
+def speaking_part(choice: dict[str, Any], *, has_spoken: bool = False) -> str:
+    """Return the part of *choice* to read: ``delta`` or ``message``.
+
+    If there are two, it is the delta if that has content, if the message is empty, or if the choice *has_spoken* in an
+    earlier event, which the message repeats. Otherwise it is the message. A part of a wrong type counts as content, so
+    that reading refuses it.
+    """
+    if "delta" not in choice:
+        return "message"
+    if "message" not in choice or has_spoken:
+        return "delta"
+    return "delta" if _speaks(choice["delta"]) or not _speaks(choice["message"]) else "message"
+
+
+def take_beside(choice: dict[str, Any], name: str, part: dict[str, Any]) -> dict[str, Any] | None:
+    """Take the repetitions of *part*, which is read, from the other part *name* of *choice*.
+
+    Returns the residue, or ``None`` if it is not an object.
+    """
+    other = choice[name]
+    if other is None or other == {}:
+        del choice[name]
+    if type(other) is not dict:
+        return None
+    for key in list(other):
+        value = other[key]
+        if (
+            (key == "role" and value == "assistant")
+            or (key in SPEECH and (value is None or value == "" or value == []))
+            or (key in part and same_json(value, part[key]))
+        ):
+            del other[key]
+    return other
+
+
+def _speaks(part: Any) -> bool:
+    return any(part.get(name) for name in SPEECH) if type(part) is dict else part is not None
+
+
+class Echo:
+    """Decides whether reasoning under a second name repeats the first, in pieces of any length.
+
+    Two names with new text in one event, or with different texts, are not an echo. From then on all of them count.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[int, set[str]] = {}  # by choice, the names under which reasoning counts
+        # By choice, the position of the repetition: the part, its piece, and the characters in that piece.
+        self._places: dict[int, tuple[int, int, int]] = {}
+
+    def is_repeated(self, names: Set[str], text: str, choice: int, state: MappingState) -> bool:
+        """Return whether *text*, under all of *names* of *choice* at once, repeats the text of other names in order."""
+        first = self._names.setdefault(choice, set(names))
+        if first.isdisjoint(names) and self._goes_on(text, choice, state):
+            return True
+        first |= names
+        return False
+
+    def _goes_on(self, text: str, choice: int, state: MappingState) -> bool:
+        parts = state.choice(choice).parts
+        number, piece, start = self._places.get(choice, (0, 0, 0))
+        at = 0
+        while at < len(text):
+            if number == len(parts):
+                return False
+            part = parts[number]
+            if type(part) is not tuple or part[0] is not SegmentType.REASONING or piece == len(part[1]):
+                number, piece = number + 1, 0
+                continue
+            raw = part[1][piece]
+            count = min(len(text) - at, len(raw) - start)
+            if text[at : at + count] != raw[start : start + count]:
+                return False
+            at, start = at + count, start + count
+            if start == len(raw):
+                piece, start = piece + 1, 0
+        self._places[choice] = number, piece, start
+        return True
+
+
+# ----------------------------------------------------------------------------- chat leaves
+# The values in events of OpenAI's chat dialect: texts, arguments and counts, in the forms of servers, and back.
+
+
+SEVERAL_PATHS: Final = tuple(name for name, path in wire.COUNTS.items() if "." in path)
+"""The counts with different paths on some servers."""
+_WRITTEN: Final = {**wire.COUNTS, **wire.DETAILS}
+
+
+def take_text(part: dict[str, Any], state: MappingState) -> str | None:
+    """Take the text of a message or delta: a string, the text parts of a list, or an object of JSON mode as its JSON.
+
+    The refusal parts of a list become the ``refusal`` of *part*, if it has no refusal.
+    A part of another type stays in the list, and the text is noted as unmapped.
+
+    Raises:
+        WireTypeError: it is something else.
+    """
+    content = part.pop("content", None)
+    if content is None or type(content) is str:
+        return content
+    if type(content) is list:
+        part["content"] = content
+        return _take_parts(part, state)
+    if type(content) is dict:
+        state.note("message.content", Provenance.DERIVED)
+        return dump_json(content).decode()
+    part["content"] = content
+    return take_string(part, "content")
+
+
+_TEXT_PARTS = (None, "text", "output_text")
+
+
+def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
+    """Take the text parts of a list of content. ``None`` without any."""
+    items = take_objects(part, "content")
+    texts, refusals = [], []
+    for item in items:
+        kind = item.get("type")
+        if (kind is None or type(kind) is str) and kind in _TEXT_PARTS and item.get("text") is not None:
+            texts.append(take_string(item, "text"))
+            item.pop("type", None)
+        elif kind == "refusal" and not part.get("refusal") and type(item.get("refusal")) is str:
+            refusals.append(take_string(item, "refusal"))
+            item.pop("type", None)
+        else:
+            state.note_unknown_part()
+    if refusals:
+        part["refusal"] = "".join(filter(None, refusals))
+    if not any(items):
+        part.pop("content", None)
+    return "".join(text for text in texts if text is not None) if texts else None
+
+
+def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[str | None, bool]:
+    """Take argument text, and whether it is whole: some servers send the object itself, then it is all of it.
+
+    Raises:
+        WireTypeError: it is something else.
+    """
+    if type(function.get(key)) is dict:
+        return dump_json(function.pop(key)).decode(), True
+    return take_string(function, key), False
+
+
+def accept_details(usage: dict[str, Any], paths: Mapping[str, tuple[str, ...]]) -> UsageDetails:
+    """Take the details of a usage object, each at the first of its *paths* that has one."""
+    if not usage:
+        return UsageDetails.EMPTY
+    results = {
+        name: count for name, places in paths.items() if (count := accept_count_at(usage, places)) is not None
+    }
+    return UsageDetails(**results) if results else UsageDetails.EMPTY
+
+
+def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:
+    """Take the count at the first of *paths* that has one, and equal counts at the others. ``None`` without any."""
+    result: int | None = None
+    for path in paths:
+        holder, name = _holder(usage, path)
+        if name not in holder:
+            continue
+        if result is None:
+            result = accept_count(holder, name)
+        else:
+            take_same(holder, name, result)
+    return result
+
+
+def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
+    """Take the value at *path* if it repeats *known*, or is ``null``."""
+    holder, name = _holder(container, path)
+    if name in holder:
+        take_same(holder, name, known)
+
+
+def _holder(container: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+    """Return the object that may have the value at *path*, and the key. The object is empty if the path does not exist."""
+    groups, name = _split(path)
+    holder: dict[str, Any] = container
+    for group in groups:
+        if group not in holder:
+            return {}, name
+        holder = accept_object(holder, group) or {}
+    return holder, name
+
+
+@lru_cache(maxsize=256)
+def _split(path: str) -> tuple[list[str], str]:
+    *groups, name = path.split(".")
+    return groups, name
+
+
+def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
+    """Return whether *event* has a value at any of the paths *marks*, in which ``[]`` matches any item."""
+    for steps, keys in _by_holder(marks):
+        results: list[Any] = [event]
+        for key, is_list in steps:
+            results = [value[key] for value in results if type(value) is dict and key in value]
+            if is_list:
+                results = [item for value in results if type(value) is list for item in value]
+        for value in results:
+            if type(value) is dict and not keys.isdisjoint(value):
+                return True
+    return False
+
+
+@lru_cache(maxsize=256)
+def _by_holder(marks: tuple[str, ...]) -> list[tuple[list[tuple[str, bool]], frozenset[str]]]:
+    """The *marks* that are in one object together: the way to it, and their keys."""
+    groups: dict[str, list[str]] = {}
+    for mark in marks:
+        holder, _, key = mark.rpartition(".")
+        groups.setdefault(holder, []).append(key)
+    return [
+        (
+            [(name.removesuffix("[]"), name.endswith("[]")) for name in holder.split(".") if name],
+            frozenset(keys),
+        )
+        for holder, keys in groups.items()
+    ]
+
+
+def is_error(event: dict[str, Any]) -> bool:
+    """Return whether *event* reports a failed request."""
+    return bool(event.get("error")) or event.get("object") == "error"
+
+
+def spell(
+    event: dict[str, Any], paths: Mapping[str, str], reasoning_name: str, *, numbers_calls: bool
+) -> None:
+    """Move the counts of *event*, a body or chunk in OpenAI's words, to these *paths*.
+
+    Args:
+        event: the event, which is changed.
+        paths: the server's path of each count.
+        reasoning_name: the server's name for reasoning.
+        numbers_calls: whether the calls of a whole answer have an ``index`` too.
+    """
+    for choice in event.get("choices", ()):
+        part = choice.get("message") or choice.get("delta") or {}
+        if "reasoning_content" in part and reasoning_name not in part:
+            part[reasoning_name] = part.pop("reasoning_content")
+        if numbers_calls:
+            for index, call in enumerate(part.get("tool_calls") or ()):
+                call.setdefault("index", index)
+        if choice.get("finish_reason") == "function_call" and part.get("tool_calls"):
+            part["function_call"] = part.pop("tool_calls")[0]["function"]
+    usage = event.get("usage")
+    if usage:
+        for name, path in paths.items():
+            _move(usage, _WRITTEN[name], path)
+
+
+def _move(usage: dict[str, Any], old: str, new: str) -> None:
+    """Move the count at the path *old* of *usage* to the path *new*. An object that becomes empty is removed."""
+    group, _, name = old.partition(".")
+    if old == new or name not in usage.get(group, ()):
+        return
+    count = usage[group].pop(name)
+    if not usage[group]:
+        del usage[group]
+    *groups, name = new.split(".")
+    for group in groups:
+        usage = usage.setdefault(group, {})
+    usage[name] = count
+
+
+# ----------------------------------------------------------------------------- openai chat
+# OpenAI's Chat Completions and Completions dialect: the building block for every server that speaks it.
+#
+# Facts: provider document "OpenAI Chat Completions". A provider with this API subclasses
+# :class:`OpenAIChatDialect` and overrides what differs.
 
 
 class OpenAIChatDialect:
@@ -141,7 +473,7 @@ class OpenAIChatDialect:
     cost_currency: ClassVar[str | None] = None
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
-    call_ids: ClassVar[ids.CallIds | None] = None
+    call_ids: ClassVar[CallIds | None] = None
     call_names: ClassVar[str | None] = None
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"

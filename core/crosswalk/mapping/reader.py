@@ -1,21 +1,17 @@
-"""Bytes in, deltas out, a response in the end: the one door for bodies and streams, sync and async.
-
-::
-
-    bytes -> framing (wire) -> event -> hooks (event) -> residue and state -> deltas (delivery) -> response
-
-An event that repeats an earlier one but for its text goes around the hooks (repeats). The reader does no I/O.
-"""
+"""Bytes in, deltas out, a response in the end: the one door for bodies and streams, sync and async."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from itertools import chain, starmap
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
+import attrs
 import orjson
 
 from crosswalk.errors import (
@@ -28,30 +24,331 @@ from crosswalk.errors import (
     ResponseValidationError,
     TooManyEventsError,
     TrailingContentError,
+    UnknownEventError,
+    UnknownFinishReasonError,
 )
-from crosswalk.mapping.delivery import Delivery, has_output, texts_of
-from crosswalk.mapping.ending import final_deltas, missing
-from crosswalk.mapping.event import EventMapper
+from crosswalk.mapping.event import (
+    Delivery,
+    EventMapper,
+    Unknown,
+    final_deltas,
+    has_output,
+    missing,
+    texts_of,
+)
 from crosswalk.mapping.failures import read_error_body
-from crosswalk.mapping.log import log_failure, log_response, log_unknown
-from crosswalk.mapping.options import USUAL, ReaderOptions, checked_call
 from crosswalk.mapping.repeats import Repeats
-from crosswalk.mapping.unread import is_unread
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.text import Redact
+from crosswalk.plugin.registry import Mapper
+from crosswalk.plugin.state import MappingState
+from crosswalk.text import Redact, may_log_content, shortened
+from crosswalk.types.answer import ChoiceDraft
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import dump_json, has_long_integer, load_json
-from crosswalk.types.merge import copy_json
-from crosswalk.types.metadata import Provenance
-from crosswalk.types.raw import RawEvents
-from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.wire.body import BodyDecoder
-from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import Frame, is_done
-from crosswalk.wire.sniff import SniffingDecoder
-from crosswalk.wire.surrogates import REPLACEMENT, HalfBuffer, HeldEvent, mend_halves
+from crosswalk.types.json import copy_json, dump_json, has_long_integer, load_json
+from crosswalk.types.response import Alternative, ChatResponse, counted_tokens, new_id, now
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import FinishReason, RawEvents, Segment, SegmentType
+from crosswalk.wire.events import REPLACEMENT, HalfBuffer, HeldEvent, load_event, mend_halves
+from crosswalk.wire.framing import DEFAULT, BodyDecoder, Frame, Limits, SniffingDecoder, is_done
 
-__all__ = ["Reader"]
+if TYPE_CHECKING:
+    import logging
+
+
+# --------------------------------------------------------------------------------- options
+# How to read a payload: the options that bodies and streams share.
+
+
+Timer: TypeAlias = Callable[[], float]
+
+
+def _is_status(_: Any, __: Any, value: object) -> None:
+    if type(value) is not int or not 100 <= value <= 599:
+        raise ValueError(f"status is an HTTP status from 100 to 599, not {str(value)[:40]!r}")
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ReaderOptions:
+    """How to read a payload, the same for bodies and streams.
+
+    Attributes:
+        status: the HTTP status of the answer. From 400 on the body is read as an error.
+        unknown: ``"raise"`` refuses an unknown event type or finish word. ``"keep"`` keeps the event
+            in the extensions, and the word as ``stop`` with provenance ``unmapped``.
+        id_factory: makes the id if the provider sends none.
+        clock: returns the time of creation if the provider sends none.
+        keep_raw: whether to keep the provider's bytes on the response.
+        limits: the limits of the input.
+        timer: a monotonic clock in seconds, to measure duration and time to first token from now on;
+            ``None`` for no measurement. Recorded bytes have no timing, so the same bytes give the same response.
+        redact: removes secrets that a server may have repeated, such as the key of the request, from errors, ids,
+            models and finish words. ``None`` if no request was sent.
+        content_type: the media type of the HTTP answer, in lower case without parameters, or ``""`` if unknown.
+    """
+
+    status: int = attrs.field(default=200, validator=_is_status)
+    unknown: Unknown = attrs.field(default="raise", validator=attrs.validators.in_(("raise", "keep")))
+    id_factory: Callable[[], str] = new_id
+    clock: Callable[[], datetime] = now
+    keep_raw: bool = True
+    limits: Limits = DEFAULT
+    timer: Timer | None = None
+    redact: Redact | None = None
+    content_type: str = ""
+
+
+USUAL: Final = ReaderOptions()
+"""The options of most bodies."""
+
+
+def checked_call(make: Callable[[], Any], kind: type, failed: list[Exception]) -> Any:
+    """Return the value of the caller's *make*, of this *kind*. An error is added to *failed* and raised."""
+    name = "id_factory" if kind is str else "clock"
+    try:
+        made = make()
+        if not isinstance(made, kind):
+            raise TypeError(f"{name} gave {type(made).__name__}, not {kind.__name__}")
+        if isinstance(made, str) and not made.encode():  # or it cannot be encoded in UTF-8
+            raise ValueError(f"{name} gave an empty id")
+        if isinstance(made, datetime) and made.tzinfo is None:
+            raise ValueError(f"{name} gave a time without a time zone")
+    except Exception as error:
+        failed.append(error)
+        raise
+    return made
+
+
+# ------------------------------------------------------------------------------------- log
+# The log of the mapping core: one structured record for each response.
+
+
+_is_quiet: ContextVar[bool] = ContextVar("crosswalk.mapping.quiet", default=False)
+
+
+_DEBUG: Final = 10
+_INFO: Final = 20
+"""The levels of :mod:`logging`, which this module does not import."""
+_ERROR: Final = FinishReason.ERROR
+
+
+@cache
+def _log() -> logging.Logger:
+    import logging
+
+    return logging.getLogger("crosswalk.mapping")
+
+
+def _is_heard() -> bool:
+    """Whether anybody may listen below the level of a warning: not where this program has not even loaded logging."""
+    return "logging" in sys.modules and not _is_quiet.get()
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Log nothing meanwhile, because the program has not received this answer."""
+    before = _is_quiet.set(True)
+    try:
+        yield
+    finally:
+        _is_quiet.reset(before)
+
+
+def log_response(response: ChatResponse) -> None:
+    """Log that *response* was mapped: an error response at INFO, any other at DEBUG.
+
+    The record's extra fields are OpenTelemetry's, with ``gen_ai.response.id`` as the correlation id. The content is
+    added as ``crosswalk.content`` only if the settings allow it.
+    """
+    if not _is_heard():
+        return
+    level = _INFO if response.finish_reason is _ERROR else _DEBUG
+    if not _log().isEnabledFor(level):
+        return
+    from crosswalk.otel import otel_attributes  # only where somebody listens
+
+    extra: dict[str, Any] = {
+        "event.name": "crosswalk.response",
+        **otel_attributes(response),
+        "gen_ai.response.id": response.id,
+    }
+    if may_log_content():
+        extra["crosswalk.content"] = shortened(response.text)
+    provider, reason = response.metadata.provider_id, response.finish_reason.value
+    _log().log(level, "%s answered: %s", provider, reason, extra=extra)
+
+
+def log_failure(error: MappingError) -> None:
+    """Log at INFO that a payload could not be mapped: provider, place, kind of error. The error is raised as well."""
+    if not _is_heard():
+        return
+    from crosswalk.otel import otel_provider_name  # only where somebody listens
+
+    extra = {
+        "event.name": "crosswalk.failure",
+        "gen_ai.provider.name": otel_provider_name(error.provider or "unknown"),
+        "error.type": type(error).__name__,
+        "crosswalk.place": error.place or "",
+    }
+    if error.partial is not None:
+        extra["gen_ai.response.id"] = error.partial.id
+    _log().info("%s", error, extra=extra)
+
+
+_SEEN = 1000
+_seen: set[tuple[str, str, str]] = set()
+
+
+def log_unknown(provider: str, kind: str, word: str) -> None:
+    """Warn of an unknown *word* of *provider* for an event or a finish reason, once for each word."""
+    raw = (provider, kind, word[:60])
+    if (
+        raw in _seen or _is_quiet.get() or len(_seen) >= _SEEN
+    ):  # a hostile server must fill neither the log nor the memory
+        return
+    _seen.add(raw)
+    from crosswalk.otel import otel_provider_name  # seldom needed
+
+    extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": otel_provider_name(provider)}
+    _log().warning("%s: unknown %s %r is kept as it is", *raw, extra=extra)
+
+
+# -------------------------------------------------------------------------------- redacted
+# Removes a request's secrets, which a server may repeat, from an answer (see ``ReaderOptions.redact``).
+
+
+def redact_response(response: ChatResponse, redact: Redact) -> ChatResponse:
+    """Return *response* with its identity, its finish words and its errors redacted.
+
+    These appear in messages, logs and spans. The texts of the answer and the extensions belong to the user.
+    """
+    changes = _changed(response, redact, "id", "model", "raw_finish_reason")
+    model = redact(response.metadata.model_id)
+    if model != response.metadata.model_id:
+        changes["metadata"] = attrs.evolve(response.metadata, model_id=model)
+    if any(segment.type is SegmentType.ERROR for segment in response.segments):
+        changes["segments"] = [_segment(segment, redact) for segment in response.segments]
+        changes |= _changed(response, redact, "refusal")
+    if response.alternatives:
+        changes["alternatives"] = [_alternative(one, redact) for one in response.alternatives]
+    return attrs.evolve(response, **changes) if changes else response
+
+
+def redact_delta(delta: ResponseDelta, redact: Redact) -> ResponseDelta:
+    """*delta*, the last of its choice, with its finish word and its error redacted."""
+    changes = _changed(delta, redact, "raw_finish_reason")
+    if delta.segment is not None:
+        changes["segment"] = _segment(delta.segment, redact)
+    return attrs.evolve(delta, **changes) if changes else delta
+
+
+def redact_error(error: MappingError, redact: Redact) -> None:
+    """Redact the message of *error*, and the word that it holds."""
+    error.cause = redact(error.cause)
+    error.args = (error.cause,)
+    if isinstance(error, UnknownFinishReasonError):
+        error.reason = redact(error.reason)
+    elif isinstance(error, UnknownEventError) and error.event_type is not None:
+        error.event_type = redact(error.event_type)
+
+
+def _changed(value: object, redact: Redact, *names: str) -> dict[str, Any]:
+    """Those fields of *value* in which *redact* finds something."""
+    payload = {name: getattr(value, name) for name in names}
+    shown = {name: redact(text) for name, text in payload.items() if text is not None}
+    return {name: text for name, text in shown.items() if text != payload[name]}
+
+
+def _alternative(alternative: Alternative, redact: Redact) -> Alternative:
+    return attrs.evolve(alternative, **_changed(alternative, redact, "raw_finish_reason"))
+
+
+def _segment(segment: Segment, redact: Redact) -> Segment:
+    if segment.type is not SegmentType.ERROR:
+        return segment
+    raw = segment.metadata.thawed()
+    if isinstance(raw.get("code"), str):
+        raw["code"] = redact(raw["code"])
+    return attrs.evolve(segment, content=redact(segment.content), metadata=raw)
+
+
+# ---------------------------------------------------------------------------------- unread
+# Answers without content whose message holds text that no mapping has read, such as a renamed field.
+
+
+ENVELOPE: Final = frozenset(
+    {
+        "created", "created_at", "completed_at", "done", "done_reason", "eval_duration", "id", "index", "load_duration",
+        "object", "prompt_eval_duration", "raw_finish_reason", "role", "service_tier", "status", "system_fingerprint",
+        "timings", "total_duration", "type",
+    }
+)  # fmt: skip
+"""Fields about the answer as a document, and durations. Each format has its own, so no client misses another's."""
+
+_LABELS: Final = ENVELOPE | {"name", "model"}
+_BESIDE: Final = (SegmentType.SAFETY, SegmentType.CITATION)
+"""Parts about the content of an answer, which a server may also send without it."""
+
+
+def is_unread(state: MappingState, paths: tuple[str, ...] | None) -> bool:
+    """Whether the first choice has no content, although tokens beyond its reasoning were counted and its message holds text.
+
+    Args:
+        state: the state at the end of the answer.
+        paths: see ``ProviderInfo.message_paths``.
+    """
+    usage, kinds = state.usage, set(_kinds(state.choice(0)))
+    if usage is None or not kinds <= {SegmentType.REASONING}:
+        return False
+    reasoning = usage.reasoning_tokens or 0
+    if (counted_tokens(usage, state.provenance) or 0) <= reasoning or (kinds and not reasoning):
+        return False  # if reasoning was shown and not counted, all tokens may be reasoning
+    roots = (state.extensions,) if paths is None else _at(state.extensions, paths)
+    return any(map(_holds_text, roots))
+
+
+def _kinds(choice: ChoiceDraft) -> Iterator[SegmentType]:
+    for part in choice.parts:
+        if isinstance(part, tuple):
+            if any(part[1]):
+                yield part[0]
+        elif not isinstance(part, Segment):
+            yield SegmentType.TOOL_CALL
+        elif part.type not in _BESIDE and (part.content or part.type is not SegmentType.TEXT):
+            yield part.type
+
+
+def _at(extensions: Any, paths: Iterable[str]) -> Iterator[Any]:
+    """Return the values at *paths* of *extensions*."""
+    for path in paths:
+        values = [extensions]
+        for step in path.split("."):
+            key = step.removesuffix("[]")
+            values = [value[key] for value in values if isinstance(value, dict) and key in value]
+            if key != step:
+                values = [item for value in values if isinstance(value, list) for item in value]
+        yield from values
+
+
+def _holds_text(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_text(item) for key, item in value.items() if not _is_label(key))
+    if isinstance(value, list):
+        return any(map(_holds_text, value))
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_label(key: str) -> bool:
+    """Whether *key* is that of an id, a role, a name, or another field about the answer as a document."""
+    return key in _LABELS or key.endswith(("_id", "Id", "ID"))
+
+
+# ---------------------------------------------------------------------------------- reader
+# Bytes in, deltas out, a response in the end: the one door for bodies and streams, sync and async.
+#
+# ::
+#
+#     bytes -> framing (wire) -> event -> hooks (event) -> residue and state -> deltas (delivery) -> response
+#
+# An event that repeats an earlier one but for its text goes around the hooks (repeats). The reader does no I/O.
 
 
 class Reader:
@@ -231,8 +528,6 @@ class Reader:
         redact = self._options.redact
         if redact is None:
             return response
-        from crosswalk.mapping.redacted import redact_response  # only the service sends secrets
-
         return redact_response(response, redact)
 
     # Framing.
@@ -388,8 +683,6 @@ class Reader:
         try:
             last = list(final_deltas(state, self._delivery))
             if self._options.redact is not None:
-                from crosswalk.mapping.redacted import redact_delta
-
                 last = [redact_delta(delta, self._options.redact) for delta in last]
         except Exception as error:
             raise self._damaged(error) from error
@@ -450,8 +743,6 @@ class Reader:
         with suppress(MappingError):
             drain(self._map_held(self._halves.flush()))  # the partial answer holds it
         if self._options.redact is not None:
-            from crosswalk.mapping.redacted import redact_error
-
             redact_error(error, self._options.redact)
         if error.partial is None and self._events:
             error.partial = self.partial(error.cause)

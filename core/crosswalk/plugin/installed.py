@@ -19,16 +19,6 @@ from crosswalk.lazy import pattern
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
-__all__ = [
-    "InstalledPoint",
-    "Point",
-    "distribution_of",
-    "installed_points",
-    "normal_distribution",
-    "source_of",
-    "unmet_requirement",
-]
-
 
 class InstalledPoint:
     """An entry point of a distribution that is installed in a folder.

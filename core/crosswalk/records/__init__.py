@@ -9,14 +9,54 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosswalk.lazy import lazy
+from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.records.facts import *
-    from crosswalk.records.layout import *
-    from crosswalk.records.paths import *
-    from crosswalk.records.reading import *
-    from crosswalk.records.sessions import *
-    from crosswalk.records.writing import *
+    from crosswalk.records.facts import (
+        VENDORS as VENDORS,
+        Exchange as Exchange,
+        RecordError as RecordError,
+        facts_of as facts_of,
+        stated_response as stated_response,
+        with_facts as with_facts,
+    )
+    from crosswalk.records.layout import (
+        FIELDS as FIELDS,
+        Layout as Layout,
+        Path as Path,
+        layout_of as layout_of,
+        layout_of_lines as layout_of_lines,
+        layouts as layouts,
+        load_layout as load_layout,
+        look_up as look_up,
+        parse_path as parse_path,
+        with_fields as with_fields,
+    )
+    from crosswalk.records.reading import (
+        BadRecord as BadRecord,
+        Line as Line,
+        Record as Record,
+        append_line as append_line,
+        exchange_lines as exchange_lines,
+        is_session as is_session,
+        read_entry as read_entry,
+        read_record as read_record,
+        read_records as read_records,
+        record_line as record_line,
+        record_lines as record_lines,
+    )
 else:
-    __getattr__, __dir__ = lazy(__name__, "facts layout paths reading sessions writing")
+    __getattr__, __dir__ = face(
+        __name__,
+        {
+            "crosswalk.records.facts": ("Exchange RecordError VENDORS facts_of stated_response with_facts"),
+            "crosswalk.records.layout": (
+                "FIELDS Layout Path layout_of layout_of_lines layouts load_layout look_up parse_path "
+                "with_fields"
+            ),
+            "crosswalk.records.reading": (
+                "BadRecord Line Record append_line exchange_lines is_session read_entry read_record "
+                "read_records record_line record_lines"
+            ),
+        },
+    )

@@ -9,15 +9,12 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from crosswalk.records.facts import RecordError
-from crosswalk.records.layout import Layout
-from crosswalk.records.paths import verdict_of
+from crosswalk.records.layout import Layout, verdict_of
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 
-__all__ = ["Answer", "answer_of", "plain_body"]
 
-
-class Answer(NamedTuple):
+class LoggedAnswer(NamedTuple):
     """An answer in a log.
 
     Attributes:
@@ -36,7 +33,7 @@ _EMPTY: Final[tuple[Any, ...]] = (None, "", "{}", "[]", "null", {}, [])
 _FIRST_ERROR: Final = 400
 
 
-def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) -> Answer:
+def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) -> LoggedAnswer:
     """Return the answer in *record*, the object of a line.
 
     Args:
@@ -49,7 +46,7 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
     """
     encoded, field = layout.fields.get("response_base64"), layout.fields.get("response")
     if encoded is not None and (value := encoded.read(record)) is not None:
-        return Answer(_decoded_base64(value))
+        return LoggedAnswer(_decoded_base64(value))
     value = None if field is None else field.read(record)
     is_absent = bool(verdict_of(layout.no_answer, record))
     if not is_absent and "message" in layout.answer and (answer := _from_parts(record, layout)) is not None:
@@ -63,17 +60,17 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
         ):
             error = {"message": "the log states a failure without a cause"}
         if error is not None:
-            return Answer(dump_json({"type": "error", "error": error}), layout.dialect or "openai")
+            return LoggedAnswer(dump_json({"type": "error", "error": error}), layout.dialect or "openai")
         is_known = has_failed is False or status is not None or "cost" in facts or facts.get("tokens")
         if layout.states and is_known:
-            return Answer(b"")
+            return LoggedAnswer(b"")
     if type(value) is dict and value.keys() == {"type", "message"}:  # the inner error alone
         value = {"type": "error", "error": value}
     where = field or layout.answer.get("message")
     location = ".".join(where.paths[0]) if where is not None else "response"
     if value is None or (layout.states and (is_absent or value in _EMPTY)):
         raise RecordError(f"{location}: no answer")
-    return Answer(body_of(value, location))
+    return LoggedAnswer(body_of(value, location))
 
 
 def body_of(value: Any, location: str) -> bytes:
@@ -133,7 +130,7 @@ def _error_object(record: dict[str, Any], layout: Layout) -> Any:
     return results or None
 
 
-def _from_parts(record: dict[str, Any], layout: Layout) -> Answer | None:
+def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
     """Return an answer in OpenAI's form from a log that stores its parts, or the provider's own body if the log has that.
 
     Returns ``None`` if the line has no message.
@@ -141,7 +138,7 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> Answer | None:
     parts = {name: field.read(record) for name, field in layout.answer.items()}
     output = _decoded_json(parts["message"])
     if type(output) is dict and "role" not in output:
-        return Answer(dump_json(output))
+        return LoggedAnswer(dump_json(output))
     if output in _EMPTY:
         return None
     messages = output if type(output) is list else [output]
@@ -154,7 +151,7 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> Answer | None:
     ]
     body = {"id": parts.get("id"), "model": parts.get("model"), "choices": choices}
     data = dump_json({"object": "chat.completion", **{key: item for key, item in body.items() if item}})
-    return Answer(data, "openai", None in finishes)
+    return LoggedAnswer(data, "openai", None in finishes)
 
 
 def _decoded_json(value: Any) -> Any:

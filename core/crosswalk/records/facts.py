@@ -10,18 +10,13 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plain_errors import CrosswalkError
-from crosswalk.records.layout import PART_OF, Layout
-from crosswalk.records.paths import Field, Path, look_up
+from crosswalk.records.layout import PART_OF, Field, Layout, Path, look_up
 from crosswalk.text import json_type_name
-from crosswalk.types._value import altered
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage
-from crosswalk.types.metadata import Provenance, ResponseMetadata, as_provenance
 from crosswalk.types.response import ChatResponse, counted_tokens, now
-from crosswalk.types.usage import UsageInfo
-
-__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of", "stated_response", "with_facts"]
+from crosswalk.types.usage import Provenance, ResponseMetadata, UsageInfo, as_provenance
+from crosswalk.types.values import FinishReason, altered
 
 VENDORS: Final[Mapping[str, str]] = {
     "aws": "bedrock",

@@ -1,26 +1,133 @@
-"""Content parts: of the model's messages, of reasoning, and of what is sent to the model."""
+"""Content parts, their annotations, the format of a text, and the other details of a response."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
 
-from crosswalk.responses.annotations import Annotation
 from crosswalk.responses.records import Record, Unknown, record
+from crosswalk.responses.vocabulary import IncompleteReason
+from crosswalk.types.json import FrozenObject
 
-__all__ = [
-    "InputContent",
-    "Logprob",
-    "OutputContent",
-    "PromptCacheBreakpoint",
-    "ReasoningText",
-    "ResponseInputFile",
-    "ResponseInputImage",
-    "ResponseInputText",
-    "ResponseOutputRefusal",
-    "ResponseOutputText",
-    "StreamedPart",
-    "SummaryText",
-    "TopLogprob",
-    "UnknownPart",
-]
+# ----------------------------------------------------------------------------- annotations
+# Annotations of a text part: the sources that it cites and the files that it mentions.
+
+
+@record
+class AnnotationFileCitation(Record):
+    """A citation of a file. Two citations of the same place in the same file are equal.
+
+    Attributes:
+        file_id: the file's id.
+        filename: the file's name.
+        index: the position of the citation in the text, in characters. Some models send the file's position in the list
+            of files. Not compared.
+        page_number: the cited page. OpenAI sends none.
+        document_position: the cited position in the document. OpenAI sends none.
+    """
+
+    type: Literal["file_citation"] = "file_citation"
+    file_id: str
+    filename: str | None = None
+    index: int | None = None
+    page_number: int | None = None
+    document_position: int | None = None
+
+    @property
+    def source(self) -> tuple[str, int | None, int | None]:
+        """The cited place, as a key."""
+        return self.file_id, self.page_number, self.document_position
+
+    def __eq__(self, other: object) -> bool:
+        return self.source == other.source if isinstance(other, AnnotationFileCitation) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+
+@record
+class AnnotationURLCitation(Record):
+    """A citation of a web page. Two citations of the same URL are equal.
+
+    Attributes:
+        url: the page.
+        title: its title.
+        start_index: the first character of the text that relies on it.
+        end_index: the character after the last one.
+        metadata: more about the page. OpenAI sends none. Not compared.
+    """
+
+    type: Literal["url_citation"] = "url_citation"
+    url: str
+    title: str | None = None
+    start_index: int | None = None
+    end_index: int | None = None
+    metadata: FrozenObject | None = None
+
+    @property
+    def source(self) -> str:
+        """The cited place, as a key."""
+        return self.url
+
+    def __eq__(self, other: object) -> bool:
+        return self.source == other.source if isinstance(other, AnnotationURLCitation) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+
+@record
+class AnnotationContainerFileCitation(Record):
+    """A file that the code interpreter wrote into its container.
+
+    Attributes:
+        container_id: the container.
+        file_id: the file.
+        filename: its name.
+        start_index: the first character of the text that mentions it.
+        end_index: the character after the last one.
+    """
+
+    type: Literal["container_file_citation"] = "container_file_citation"
+    container_id: str
+    file_id: str
+    filename: str | None = None
+    start_index: int | None = None
+    end_index: int | None = None
+
+
+@record
+class AnnotationFilePath(Record):
+    """A file that the text gives as its result.
+
+    Attributes:
+        file_id: the file.
+        index: its position in the list of files.
+    """
+
+    type: Literal["file_path"] = "file_path"
+    file_id: str
+    index: int | None = None
+
+
+@record
+class UnknownAnnotation(Unknown, Record):
+    """An annotation of an unregistered type."""
+
+    family: ClassVar[str] = "annotation"
+    type: str | None = None
+
+
+Annotation: TypeAlias = (
+    AnnotationFileCitation
+    | AnnotationURLCitation
+    | AnnotationContainerFileCitation
+    | AnnotationFilePath
+    | UnknownAnnotation
+)
+"""The members of ``annotations`` of an output text."""
+
+
+# --------------------------------------------------------------------------------- content
+# Content parts: of the model's messages, of reasoning, and of what is sent to the model.
 
 
 @record
@@ -175,3 +282,348 @@ StreamedPart: TypeAlias = (
     ResponseOutputText | ResponseOutputRefusal | ReasoningText | SummaryText | UnknownPart
 )
 """A part that a stream opens or ends."""
+
+
+# --------------------------------------------------------------------------------- formats
+# The format of an answer's text, and the options of reasoning.
+
+
+@record
+class ResponseFormatText(Record):
+    """Free text."""
+
+    type: Literal["text"] = "text"
+
+
+@record
+class ResponseFormatTextJSONSchemaConfig(Record):
+    """JSON that matches a schema.
+
+    Attributes:
+        name: names the schema.
+        schema: the JSON Schema.
+        description: its purpose.
+        strict: whether the answer must match it.
+    """
+
+    type: Literal["json_schema"] = "json_schema"
+    name: str | None = None
+    schema: FrozenObject
+    description: str | None = None
+    strict: bool | None = None
+
+
+@record
+class ResponseFormatJSONObject(Record):
+    """Any JSON object."""
+
+    type: Literal["json_object"] = "json_object"
+
+
+@record
+class UnknownTextFormat(Unknown, Record):
+    """A format of an unregistered type."""
+
+    family: ClassVar[str] = "text format"
+    type: str | None = None
+
+
+ResponseFormatTextConfig: TypeAlias = (
+    ResponseFormatText | ResponseFormatTextJSONSchemaConfig | ResponseFormatJSONObject | UnknownTextFormat
+)
+"""The format of an answer's text."""
+
+
+@record
+class ResponseTextConfig(Record):
+    """How the answer is written.
+
+    Attributes:
+        format: its format.
+        verbosity: its length: ``low``, ``medium``, ``high``.
+    """
+
+    format: ResponseFormatTextConfig | None = None
+    verbosity: str | None = None
+
+
+@record
+class Reasoning(Record):
+    """The options of reasoning.
+
+    Attributes:
+        effort: the amount: ``none``, ``minimal``, ``low``, ``medium``, ``high``, ``xhigh``, ``max``.
+        summary: the form of the summary: ``auto``, ``concise``, ``detailed``.
+        generate_summary: the former name of ``summary``.
+        context: the earlier reasoning that the model gets: ``auto``, ``current_turn``, ``all_turns``.
+        mode: ``standard`` or ``pro``.
+    """
+
+    effort: str | None = None
+    summary: str | None = None
+    generate_summary: str | None = None
+    context: str | None = None
+    mode: str | None = None
+
+
+# --------------------------------------------------------------------------------- details
+# The details of a response other than its output: errors, moderation, the cache, and the server's changes.
+
+
+@record
+class MisalignmentSteer(Record):
+    """How to go on after a stop for misalignment."""
+
+    message: str
+
+
+@record
+class Misalignment(Record):
+    """Why the server stopped activity that looked misaligned.
+
+    Attributes:
+        error_type: the kind of activity.
+        detailed_explanation: more about it.
+        review_target: the part to review.
+        steer: how to go on.
+    """
+
+    error_type: str | None = None
+    detailed_explanation: str | None = None
+    review_target: str | None = None
+    steer: MisalignmentSteer | None = None
+
+
+@record
+class ErrorDetail(Record):
+    """An error in the ``error`` member of HTTP bodies and some streams.
+
+    Attributes:
+        message: the description.
+        type: the kind of error.
+        code: the error code, a number on some servers.
+        param: the parameter at fault.
+        headers: HTTP headers that came with it, on a WebSocket.
+        misalignment: details of a stop for misalignment.
+    """
+
+    message: str | None = None
+    type: str | None = None
+    code: str | int | None = None
+    param: str | None = None
+    headers: Mapping[str, str] | None = None
+    misalignment: Misalignment | None = None
+
+
+@record
+class ErrorBody(Record):
+    """The body of an answer with an HTTP error status.
+
+    Attributes:
+        error: the error. Some servers send text, or put the fields of :class:`ErrorDetail` next to it.
+    """
+
+    error: ErrorDetail | str | None = None
+
+
+@record
+class ResponseError(Record):
+    """Why a response failed.
+
+    Attributes:
+        code: the error code, such as ``rate_limit_exceeded``, a number on some servers.
+        message: the description.
+        param: the parameter at fault.
+        type: the kind of error.
+        misalignment: details of a stop for misalignment.
+    """
+
+    code: str | int | None = None
+    message: str
+    param: str | None = None
+    type: str | None = None
+    misalignment: Misalignment | None = None
+
+
+@record
+class IncompleteDetails(Record):
+    """Why a response is incomplete."""
+
+    reason: IncompleteReason | None = None
+
+
+@record
+class AccessPrograms(Record):
+    """Special access that was granted to the request."""
+
+    cyber: str | None = None
+
+
+@record
+class Conversation(Record):
+    """The conversation that a response belongs to."""
+
+    id: str
+
+
+@record
+class ImageOptions(Record):
+    """The treatment of images in earlier messages: ``enabled``, ``disabled`` or, in a request, ``auto``."""
+
+    context_compression: str | None = None
+
+
+@record
+class InputTransformation(Record):
+    """Reasoning that the server removed from the input.
+
+    Attributes:
+        id: the item.
+        action: ``removed``.
+        reason: such as ``model_mismatch``.
+    """
+
+    type: Literal["reasoning"] = "reasoning"
+    id: str
+    action: str
+    reason: str
+
+
+@record
+class UnknownTransformation(Unknown, Record):
+    """A change of the input of an unregistered type."""
+
+    family: ClassVar[str] = "input transformation"
+    type: str | None = None
+
+
+@record
+class ModerationResult(Record):
+    """The result of a moderation model.
+
+    Attributes:
+        model: the moderation model.
+        flagged: whether the content was flagged.
+        categories: the categories, with whether each was flagged.
+        category_scores: the confidence in each, 0 to 1.
+        category_applied_input_types: whether text or an image was examined.
+    """
+
+    type: Literal["moderation_result"] = "moderation_result"
+    model: str
+    flagged: bool
+    categories: Mapping[str, bool]
+    category_scores: Mapping[str, float]
+    category_applied_input_types: Mapping[str, tuple[str, ...]]
+
+
+@record
+class ModerationError(Record):
+    """Why there was no moderation."""
+
+    type: Literal["error"] = "error"
+    code: str
+    message: str
+
+
+@record
+class UnknownModeration(Unknown, Record):
+    """An outcome of a moderation of an unregistered type."""
+
+    family: ClassVar[str] = "moderation outcome"
+    type: str | None = None
+
+
+ModerationOutcome: TypeAlias = ModerationResult | ModerationError | UnknownModeration
+"""The outcome of a moderation."""
+
+
+@record
+class Moderation(Record):
+    """The moderation of input and output."""
+
+    input: ModerationOutcome | None = None
+    output: ModerationOutcome | None = None
+
+
+@record
+class ResponsePrompt(Record):
+    """A stored prompt.
+
+    Attributes:
+        id: its id.
+        version: its version.
+        variables: the values of its variables: text or parts.
+    """
+
+    id: str
+    version: str | None = None
+    variables: Mapping[str, str | InputContent] | None = None
+
+
+@record
+class CacheMiss(Record):
+    """Less of the prompt was cached than for the response in comparison.
+
+    Attributes:
+        reason: the difference, such as ``tools_changed``.
+        cache_missed_tokens: the number of tokens that were not read from the cache.
+        comparison_reusable_tokens: the number of that response's tokens that could have been read.
+    """
+
+    type: Literal["cache_miss"] = "cache_miss"
+    reason: str
+    cache_missed_tokens: int
+    comparison_reusable_tokens: int | None = None
+
+
+@record
+class CacheHit(Record):
+    """The prompt was cached as far as possible."""
+
+    type: Literal["cache_hit"] = "cache_hit"
+
+
+@record
+class ComparisonResponseNotFound(Record):
+    """The response to compare with does not exist."""
+
+    type: Literal["comparison_response_not_found"] = "comparison_response_not_found"
+
+
+@record
+class DiagnosticsUnavailable(Record):
+    """The state of the cache is unknown."""
+
+    type: Literal["unavailable"] = "unavailable"
+
+
+@record
+class UnknownCacheDiagnostics(Unknown, Record):
+    """A diagnosis of the cache of an unregistered type."""
+
+    family: ClassVar[str] = "cache diagnostics"
+    type: str | None = None
+
+
+PromptCacheDiagnostics: TypeAlias = (
+    CacheMiss | CacheHit | ComparisonResponseNotFound | DiagnosticsUnavailable | UnknownCacheDiagnostics
+)
+"""Why the prompt was cached or not."""
+
+
+@record
+class PromptCacheOptions(Record):
+    """How the prompt is cached.
+
+    Attributes:
+        mode: ``implicit`` or ``explicit``.
+        ttl: how long, such as ``30m``.
+        comparison_response_id: the response to compare with.
+        prewarm: in requests, whether only the cache is filled.
+    """
+
+    mode: str | None = None
+    ttl: str | None = None
+    comparison_response_id: str | None = None
+    prewarm: bool | None = None

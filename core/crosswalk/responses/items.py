@@ -1,39 +1,454 @@
-"""The remaining items, and two unions of all items: those of a response, and those of a request."""
+"""The remaining items, computer use and shells among them, and the unions of all items."""
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from crosswalk.responses.computer_calls import ComputerItem
-from crosswalk.responses.families import register
-from crosswalk.responses.formats import Reasoning, ResponseTextConfig
-from crosswalk.responses.function_calls import FunctionItem
-from crosswalk.responses.item import Item, UnknownItem
+from crosswalk.responses.content import Reasoning, ResponseTextConfig
 from crosswalk.responses.messages import (
+    Caller,
     EasyInputMessage,
+    FunctionItem,
     InputMessage,
+    Item,
     ResponseOutputMessage,
     ResponseReasoningItem,
+    UnknownItem,
 )
-from crosswalk.responses.records import record
-from crosswalk.responses.search_calls import SearchItem
-from crosswalk.responses.server_calls import ServerItem
-from crosswalk.responses.shell_calls import ShellItem
-from crosswalk.responses.tools import Tool
-from crosswalk.responses.vocabulary import ProgramOutputStatus
+from crosswalk.responses.records import Record, Unknown, record, register
+from crosswalk.responses.server_calls import SearchItem, ServerItem
+from crosswalk.responses.tools import ContainerReference, LocalEnvironment, Tool, UnknownEnvironment
+from crosswalk.responses.vocabulary import (
+    ApplyPatchCallOutputStatus,
+    ApplyPatchCallStatus,
+    ComputerCallOutputStatus,
+    ItemStatus,
+    ProgramOutputStatus,
+)
 
-__all__ = [
-    "AdditionalTools",
-    "CompactionTrigger",
-    "ItemReference",
-    "KnownInputItem",
-    "KnownOutputItem",
-    "Program",
-    "ProgramOutput",
-    "ResponseCompactionItem",
-    "ResponseConfigurationUpdateItem",
-    "ResponseInputItem",
-    "ResponseOutputItem",
-    "register_item",
-]
+# -------------------------------------------------------------------------- computer calls
+# Computer use: the model's actions, and the screen that they lead to.
+
+
+@record
+class Click(Record):
+    """A click at ``x`` and ``y``, in pixels. ``button`` is ``left``, ``right``, ``wheel``, ``back`` or ``forward``."""
+
+    type: Literal["click"] = "click"
+    button: str
+    x: int
+    y: int
+    keys: tuple[str, ...] | None = None
+
+
+@record
+class DoubleClick(Record):
+    """A double click, with ``keys`` held down."""
+
+    type: Literal["double_click"] = "double_click"
+    x: int
+    y: int
+    keys: tuple[str, ...] | None = None
+
+
+@record
+class DragPath(Record):
+    """A point, in pixels."""
+
+    x: int
+    y: int
+
+
+@record
+class Drag(Record):
+    """A drag along some points, with ``keys`` held down."""
+
+    type: Literal["drag"] = "drag"
+    path: tuple[DragPath, ...]
+    keys: tuple[str, ...] | None = None
+
+
+@record
+class Keypress(Record):
+    """Keys pressed together."""
+
+    type: Literal["keypress"] = "keypress"
+    keys: tuple[str, ...]
+
+
+@record
+class Move(Record):
+    """A movement of the pointer, with ``keys`` held down."""
+
+    type: Literal["move"] = "move"
+    x: int
+    y: int
+    keys: tuple[str, ...] | None = None
+
+
+@record
+class Screenshot(Record):
+    """A screenshot."""
+
+    type: Literal["screenshot"] = "screenshot"
+
+
+@record
+class Scroll(Record):
+    """A scroll by a number of pixels at a point, with ``keys`` held down."""
+
+    type: Literal["scroll"] = "scroll"
+    x: int
+    y: int
+    scroll_x: int
+    scroll_y: int
+    keys: tuple[str, ...] | None = None
+
+
+@record
+class Type(Record):
+    """Text to be typed."""
+
+    type: Literal["type"] = "type"
+    text: str
+
+
+@record
+class Wait(Record):
+    """A pause."""
+
+    type: Literal["wait"] = "wait"
+
+
+@record
+class UnknownComputerAction(Unknown, Record):
+    """An action of an unregistered type."""
+
+    family: ClassVar[str] = "computer action"
+    type: str | None = None
+
+
+ComputerAction: TypeAlias = (
+    Click | DoubleClick | Drag | Keypress | Move | Screenshot | Scroll | Type | Wait | UnknownComputerAction
+)
+"""The actions of the model."""
+
+
+@record
+class SafetyCheck(Record):
+    """A safety check for a person to look at first.
+
+    Attributes:
+        id: its id.
+        code: its kind.
+        message: its description.
+    """
+
+    id: str
+    code: str | None = None
+    message: str | None = None
+
+
+@record
+class ResponseComputerToolCall(Item):
+    """An action on a computer, for the caller to perform and answer.
+
+    Attributes:
+        call_id: the id that the answer names.
+        action: the action.
+        actions: several actions, in order.
+        pending_safety_checks: the checks to look at first.
+        status: its progress.
+    """
+
+    type: Literal["computer_call"] = "computer_call"
+    call_id: str
+    action: ComputerAction | None = None
+    actions: tuple[ComputerAction, ...] | None = None
+    pending_safety_checks: tuple[SafetyCheck, ...] = ()
+    status: ItemStatus | None = None
+
+
+@record
+class ResponseComputerToolCallOutputScreenshot(Record):
+    """A screenshot, by URL (also a data URL) or as an uploaded file."""
+
+    type: Literal["computer_screenshot"] = "computer_screenshot"
+    image_url: str | None = None
+    file_id: str | None = None
+
+
+@record
+class ResponseComputerToolCallOutputItem(Item):
+    """The answer to a computer call.
+
+    Attributes:
+        call_id: the call.
+        output: the screenshot.
+        acknowledged_safety_checks: the checks that a person has looked at.
+        status: its progress, sent only by the server.
+        created_by: its creator.
+    """
+
+    type: Literal["computer_call_output"] = "computer_call_output"
+    call_id: str
+    output: ResponseComputerToolCallOutputScreenshot
+    acknowledged_safety_checks: tuple[SafetyCheck, ...] | None = None
+    status: ComputerCallOutputStatus | None = None
+    created_by: str | None = None
+
+
+ComputerItem: TypeAlias = ResponseComputerToolCall | ResponseComputerToolCallOutputItem
+"""A call of a computer, or its answer."""
+
+
+# ----------------------------------------------------------------------------- shell calls
+# Shell commands and patches, and what came of them.
+
+
+@record
+class LocalShellAction(Record):
+    """A command for the caller's machine.
+
+    Attributes:
+        command: the command and its arguments.
+        env: environment variables.
+        timeout_ms: how long it may take, in milliseconds.
+        user: the user that runs it.
+        working_directory: its directory.
+    """
+
+    type: Literal["exec"] = "exec"
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    timeout_ms: int | None = None
+    user: str | None = None
+    working_directory: str | None = None
+
+
+@record
+class LocalShellCall(Item):
+    """A command for the caller to run and to answer.
+
+    Attributes:
+        call_id: the call.
+        action: the command.
+        status: its progress.
+    """
+
+    type: Literal["local_shell_call"] = "local_shell_call"
+    call_id: str
+    action: LocalShellAction
+    status: ItemStatus | None = None
+
+
+@record
+class LocalShellCallOutput(Item):
+    """The answer to a local shell call. Its ``id`` is the call's ``call_id``.
+
+    Attributes:
+        output: the output of the command, as JSON text.
+        status: its progress.
+    """
+
+    type: Literal["local_shell_call_output"] = "local_shell_call_output"
+    output: str
+    status: ItemStatus | None = None
+
+
+@record
+class ShellAction(Record):
+    """Commands, each a line for a shell.
+
+    Attributes:
+        commands: the commands, which may run at the same time.
+        timeout_ms: how long they may take, in milliseconds.
+        max_output_length: how many characters of output to give.
+    """
+
+    commands: tuple[str, ...]
+    timeout_ms: int | None = None
+    max_output_length: int | None = None
+
+
+@record
+class ResponseFunctionShellToolCall(Item):
+    """Commands for a shell: the caller runs them if the environment is local, else the server.
+
+    Attributes:
+        call_id: the call.
+        action: the commands.
+        environment: its environment.
+        status: its progress.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
+    """
+
+    type: Literal["shell_call"] = "shell_call"
+    call_id: str
+    action: ShellAction
+    environment: LocalEnvironment | ContainerReference | UnknownEnvironment | None = None
+    status: ItemStatus | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class ExitOutcome(Record):
+    """The command ended."""
+
+    type: Literal["exit"] = "exit"
+    exit_code: int
+
+
+@record
+class TimeoutOutcome(Record):
+    """The command took too long."""
+
+    type: Literal["timeout"] = "timeout"
+
+
+@record
+class UnknownShellOutcome(Unknown, Record):
+    """An outcome of an unregistered type."""
+
+    family: ClassVar[str] = "shell outcome"
+    type: str | None = None
+
+
+ShellOutcome: TypeAlias = ExitOutcome | TimeoutOutcome | UnknownShellOutcome
+"""The outcome of a command."""
+
+
+@record
+class ResponseFunctionShellCallOutputContent(Record):
+    """The output of a command.
+
+    Attributes:
+        stdout: its output.
+        stderr: its errors.
+        outcome: its outcome, or ``None`` while it runs.
+        created_by: its creator.
+    """
+
+    stdout: str = ""
+    stderr: str = ""
+    outcome: ShellOutcome | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseFunctionShellToolCallOutput(Item):
+    """The output of a shell call's commands.
+
+    Attributes:
+        call_id: the call.
+        output: the output of each command.
+        max_output_length: the limit to which it was cut, in characters.
+        status: its progress.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
+    """
+
+    type: Literal["shell_call_output"] = "shell_call_output"
+    call_id: str
+    output: tuple[ResponseFunctionShellCallOutputContent, ...] = ()
+    max_output_length: int | None = None
+    status: ItemStatus | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class PatchCreateFile(Record):
+    """A new file, as a V4A diff."""
+
+    type: Literal["create_file"] = "create_file"
+    path: str
+    diff: str
+
+
+@record
+class PatchUpdateFile(Record):
+    """A change of a file, as a V4A diff."""
+
+    type: Literal["update_file"] = "update_file"
+    path: str
+    diff: str
+
+
+@record
+class PatchDeleteFile(Record):
+    """A file that goes."""
+
+    type: Literal["delete_file"] = "delete_file"
+    path: str
+
+
+@record
+class UnknownPatchOperation(Unknown, Record):
+    """An operation of an unregistered type."""
+
+    family: ClassVar[str] = "patch operation"
+    type: str | None = None
+
+
+PatchOperation: TypeAlias = PatchCreateFile | PatchUpdateFile | PatchDeleteFile | UnknownPatchOperation
+"""The change of a patch to a file."""
+
+
+@record
+class ResponseApplyPatchToolCall(Item):
+    """A patch for the caller to apply and to answer.
+
+    Attributes:
+        call_id: the call.
+        operation: the change.
+        status: its progress.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
+    """
+
+    type: Literal["apply_patch_call"] = "apply_patch_call"
+    call_id: str
+    operation: PatchOperation
+    status: ApplyPatchCallStatus | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseApplyPatchToolCallOutput(Item):
+    """The answer to a patch.
+
+    Attributes:
+        call_id: the call.
+        status: how it ended.
+        output: a text for the model.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
+    """
+
+    type: Literal["apply_patch_call_output"] = "apply_patch_call_output"
+    call_id: str
+    status: ApplyPatchCallOutputStatus | None = None
+    output: str | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+ShellItem: TypeAlias = (
+    LocalShellCall
+    | LocalShellCallOutput
+    | ResponseFunctionShellToolCall
+    | ResponseFunctionShellToolCallOutput
+    | ResponseApplyPatchToolCall
+    | ResponseApplyPatchToolCallOutput
+)
+"""A call of a shell or a patch, or its answer."""
+
+
+# ----------------------------------------------------------------------------------- items
+# The remaining items, and two unions of all items: those of a response, and those of a request.
 
 
 @record

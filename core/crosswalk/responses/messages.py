@@ -1,6 +1,8 @@
-"""Messages and reasoning."""
+"""The items of most answers: messages, reasoning, and calls of the caller's functions."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import attrs
 
 from crosswalk.responses.content import (
     InputContent,
@@ -11,11 +13,65 @@ from crosswalk.responses.content import (
     SummaryText,
     UnknownPart,
 )
-from crosswalk.responses.item import Item
-from crosswalk.responses.records import record
+from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.responses.vocabulary import ItemStatus, MessageRole
 
-__all__ = ["EasyInputMessage", "InputMessage", "ResponseOutputMessage", "ResponseReasoningItem"]
+# ------------------------------------------------------------------------------------ item
+# The base of all items, and the callers of calls.
+
+
+@record
+class Item(Record):
+    """A piece of a conversation: a message, a call, its output …
+
+    Attributes:
+        id: its id, in stream events ``item_id``, or ``None`` if it has none, as in many inputs.
+    """
+
+    id: str | None = None
+
+
+@record
+class UnknownItem(Unknown, Item):
+    """An item of a type that is not registered."""
+
+    family: ClassVar[str] = "item"
+    type: str | None = None
+
+
+@record
+class CallerDirect(Record):
+    """The model itself."""
+
+    type: Literal["direct"] = "direct"
+
+
+@record
+class CallerProgram(Record):
+    """A program that the model wrote.
+
+    Attributes:
+        caller_id: the ``call_id`` of the program's item.
+    """
+
+    type: Literal["program"] = "program"
+    caller_id: str
+
+
+@record
+class UnknownCaller(Unknown, Record):
+    """A caller of a type that is not registered."""
+
+    family: ClassVar[str] = "caller"
+    type: str | None = None
+
+
+Caller: TypeAlias = CallerDirect | CallerProgram | UnknownCaller
+"""The caller that asked for a call."""
+
+
+# -------------------------------------------------------------------------------- messages
+# Messages and reasoning.
 
 
 @record
@@ -126,3 +182,101 @@ class ResponseReasoningItem(Item):
         if texts:
             return "".join(texts)
         return "\n\n".join(part.text for part in self.summary if isinstance(part, SummaryText))
+
+
+# -------------------------------------------------------------------------- function calls
+# Calls of the caller's functions and custom tools, and what they gave.
+
+
+ToolOutput: TypeAlias = str | tuple[InputContent, ...]
+"""The output of a tool for the model: text, or parts."""
+
+
+@record
+class ResponseFunctionToolCall(Item):
+    """A call of a function, for the caller to answer.
+
+    Attributes:
+        call_id: the id that the answer names, different from ``id``.
+        name: the function.
+        arguments: the arguments as JSON text, exactly as the model wrote it.
+        status: its progress: ``incomplete`` means that the arguments are cut off.
+        namespace: the group of tools that the function is in.
+        async_: whether the answer may come later.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
+    """
+
+    type: Literal["function_call"] = "function_call"
+    call_id: str
+    name: str
+    arguments: str = ""
+    status: ItemStatus | None = None
+    namespace: str | None = None
+    async_: bool | None = attrs.field(default=None, metadata={"alias": "async"})
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseFunctionToolCallOutputItem(Item):
+    """The answer to a call of a function.
+
+    Attributes:
+        call_id: the call.
+        output: the output of the function.
+        status: its progress, sent only by the server.
+        name: the function.
+        namespace: the group of tools that it is in.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
+    """
+
+    type: Literal["function_call_output"] = "function_call_output"
+    call_id: str | None = None
+    output: ToolOutput
+    status: ItemStatus | None = None
+    name: str | None = None
+    namespace: str | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseCustomToolCall(Item):
+    """A call of a custom tool, for the caller to answer, see :class:`ResponseFunctionToolCall`.
+
+    Attributes:
+        input: the input of the tool, which is text and not JSON.
+    """
+
+    type: Literal["custom_tool_call"] = "custom_tool_call"
+    call_id: str
+    name: str
+    input: str = ""
+    status: ItemStatus | None = None
+    namespace: str | None = None
+    async_: bool | None = attrs.field(default=None, metadata={"alias": "async"})
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseCustomToolCallOutputItem(Item):
+    """The answer to a call of a custom tool, see :class:`ResponseFunctionToolCallOutputItem`."""
+
+    type: Literal["custom_tool_call_output"] = "custom_tool_call_output"
+    call_id: str
+    output: ToolOutput
+    status: ItemStatus | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+FunctionItem: TypeAlias = (
+    ResponseFunctionToolCall
+    | ResponseFunctionToolCallOutputItem
+    | ResponseCustomToolCall
+    | ResponseCustomToolCallOutputItem
+)
+"""A call that the client answers, or its answer."""

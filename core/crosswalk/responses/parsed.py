@@ -8,21 +8,18 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
-from crosswalk.codec.located import problems_in
-from crosswalk.codec.problems import Refused
+from crosswalk.codec.converters import problems_in
+from crosswalk.codec.layout import Refused
 from crosswalk.errors import FramingError
 from crosswalk.responses.content import ResponseOutputText
-from crosswalk.responses.errors import ResponsesParseError
 from crosswalk.responses.messages import ResponseOutputMessage
 from crosswalk.responses.reading import load_json
 from crosswalk.responses.response import Response
-from crosswalk.responses.vocabulary import ResponseStatus
+from crosswalk.responses.vocabulary import ResponsesParseError, ResponseStatus
 from crosswalk.schemas.check import compile_schema
 from crosswalk.schemas.json_schema import schema_of
-from crosswalk.schemas.report import Check, Report
+from crosswalk.schemas.metadata import Check, Report
 from crosswalk.schemas.values import answer_converter
-
-__all__ = ["ParsedResponse", "ParsedText", "parse_output"]
 
 T = TypeVar("T")
 

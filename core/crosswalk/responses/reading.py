@@ -7,28 +7,18 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-from crosswalk.codec.located import problems_in
+from crosswalk.codec.converters import problems_in
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
-from crosswalk.responses.errors import ResponsesParseError, ResponsesValueError, UnknownTypeError
-from crosswalk.responses.families import LazyFamily, UnknownType
-from crosswalk.responses.hooks import OnUnknown, record_converter
-from crosswalk.responses.records import Record
-from crosswalk.types.json import FrozenObject, dump_json, plain_view
-from crosswalk.types.merge import copy_json
+from crosswalk.responses.records import (
+    LazyFamily,
+    OnUnknown as OnUnknown,
+    Record,
+    UnknownType,
+    record_converter,
+)
+from crosswalk.responses.vocabulary import ResponsesParseError, ResponsesValueError, UnknownTypeError
+from crosswalk.types.json import FrozenObject, copy_json, dump_json, plain_view
 from crosswalk.wire.events import load_event
-
-__all__ = [
-    "JSONInput",
-    "OnUnknown",
-    "parse",
-    "parse_event",
-    "parse_input_item",
-    "parse_item",
-    "parse_params",
-    "parse_response",
-    "to_dict",
-    "to_json",
-]
 
 if TYPE_CHECKING:
     from crosswalk.responses.events import KnownStreamEvent, ResponseStreamEvent
@@ -38,8 +28,7 @@ if TYPE_CHECKING:
         ResponseInputItem,
         ResponseOutputItem,
     )
-    from crosswalk.responses.params import ResponseCreateParams
-    from crosswalk.responses.response import Response
+    from crosswalk.responses.response import Response, ResponseCreateParams
 
 R = TypeVar("R", bound=Record)
 
@@ -77,7 +66,7 @@ def parse_response(data: JSONInput, *, unknown: OnUnknown = "raise") -> Response
 
 def parse_params(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseCreateParams:
     """Read the body of a request. See :func:`parse`."""
-    from crosswalk.responses.params import ResponseCreateParams
+    from crosswalk.responses.response import ResponseCreateParams
 
     return parse(ResponseCreateParams, data, unknown=unknown)
 
@@ -98,7 +87,7 @@ def parse_item(data: JSONInput, *, unknown: Literal["raise"] = "raise") -> Known
 def parse_item(data: JSONInput, *, unknown: OnUnknown) -> ResponseOutputItem: ...
 def parse_item(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseOutputItem:
     """Read an item of a response. See :func:`parse`."""
-    from crosswalk.responses.unions import ResponseOutputItem
+    from crosswalk.responses.response import ResponseOutputItem
 
     item: ResponseOutputItem = _read(ResponseOutputItem, data, unknown)
     return item
@@ -125,8 +114,7 @@ def _hook(kind: Any, on_unknown: OnUnknown) -> Callable[[Any, Any], Any]:
     if kind is not _EVENT:
         return record_converter(on_unknown).get_structure_hook(kind)
     # Most streams contain only text. The first event of a call loads the rest.
-    from crosswalk.responses.events.lifecycle import LifecycleEvent
-    from crosswalk.responses.events.text import TextEvent
+    from crosswalk.responses.events.answer import LifecycleEvent, TextEvent
 
     common = typing.get_args(LifecycleEvent | TextEvent)
     events: Any = Annotated[Record, LazyFamily("crosswalk.responses.events", "ResponseStreamEvent", common)]

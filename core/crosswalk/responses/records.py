@@ -1,28 +1,668 @@
-"""Records: immutable attrs classes that represent the JSON objects of the Responses API without losing a field."""
+"""Records: immutable attrs classes for the JSON objects of the Responses API, how cattrs reads them, and their families."""
+
+from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import importlib
+import math
+import typing
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from operator import attrgetter
-from typing import Any, Final, Self, TypeVar, cast, dataclass_transform
+from types import NoneType
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    dataclass_transform,
+)
 
 import attrs
+from cattrs import BaseConverter
+from cattrs.errors import AttributeValidationNote, ClassValidationError
 
-from crosswalk.responses.families import Member, Unknown, resolved
-from crosswalk.responses.hooks import record_converter
-from crosswalk.responses.making import checked
+from crosswalk.codec.converters import (
+    CanonicalConverter,
+    Read,
+    converter,
+    json_types,
+    origin_of,
+    problems_in,
+)
+from crosswalk.codec.layout import (
+    DocumentProblem,
+    MissingKey,
+    shortened,
+    step,
+    union_members,
+    without_none,
+)
+from crosswalk.errors import ResponseValidationError
+from crosswalk.responses.vocabulary import ResponsesValueError
 from crosswalk.text import brief, summary
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
+from crosswalk.types.json import (
+    EMPTY_OBJECT,
+    FrozenObject,
+    as_frozen_object,
+    as_frozen_value,
+    freeze,
+    plain_view,
+)
 
-__all__ = ["Record", "Unknown", "record"]
+# -------------------------------------------------------------------------------- families
+# Families of records: unions whose members differ in ``type``, and the types that a program registers.
 
-R = TypeVar("R", bound=type[Any])
+
+R = TypeVar("R", bound="Member")
+
+
+class Member:
+    """The base of all records, as the hooks see them."""
+
+    __slots__ = ()
+    __attrs_attrs__: ClassVar[Any]  # so that type checkers know attrs classes in them
+    extensions: FrozenObject
+    presence: frozenset[str]
+
+    @classmethod
+    def claims(cls, data: dict[str, Any]) -> bool:
+        """Whether JSON object *data* is one of these, where several types of a union share a ``type``."""
+        return True
+
+
+class Unknown:
+    """Marks the records that represent objects of an unregistered type, exactly as received.
+
+    Their members are in ``extensions``, except ``type`` and the fields that they share with their family.
+    """
+
+    __slots__ = ()
+    family: ClassVar[str] = "object"
+    """The expected kind of object, for error messages."""
+
+
+class UnknownType(DocumentProblem):
+    """An unregistered ``type``, reported as :class:`crosswalk.responses.UnknownTypeError`."""
+
+    def __init__(self, family: str, tag: object) -> None:
+        self.family = family
+        self.type_name = shortened(tag) if isinstance(tag, str) else None
+        super().__init__(
+            f"unknown {family} type {self.type_name!r}" if self.type_name else f"{family} without a type"
+        )
+
+
+class Family:
+    """Records of several types that differ in ``type``."""
+
+    def __init__(self, members: tuple[type[Member], ...]) -> None:
+        self.members = members
+        self.unknown: type[Unknown] | None = next((m for m in members if issubclass(m, Unknown)), None)
+        self.name = self.unknown.family if self.unknown else "object"
+
+    @functools.cached_property
+    def by_tag(self) -> dict[str | None, list[type[Member]]]:
+        """The types for each tag. The key ``None`` has the types with an optional tag."""
+        results: dict[str | None, list[type[Member]]] = {}
+        for member in self.members:
+            if not issubclass(member, Unknown):
+                for tag in tags_of(member):
+                    results.setdefault(tag, []).append(member)
+        return results
+
+    def only(self, tag: object) -> type[Any] | None:
+        """Return the type if *tag* alone identifies it."""
+        candidates = self.by_tag.get(tag, []) if type(tag) is str else []
+        return candidates[0] if len(candidates) == 1 else None
+
+    def of(self, value: dict[str, Any], keep: bool) -> type[Any]:
+        """Return the type of JSON object *value*. With *keep*, an unregistered type maps to the unknown record.
+
+        Raises:
+            UnknownType: the type is not registered.
+        """
+        tag = value.get("type")
+        result = self.only(tag)
+        if result is not None:
+            return result
+        if tag is None or type(tag) is str:
+            for candidate in self.by_tag.get(tag, []):
+                if candidate.claims(value):
+                    return candidate
+            if self.unknown is not None:
+                registered = _REGISTERED.get((self.unknown, tag))
+                if registered is not None:
+                    return registered
+                if keep:
+                    return self.unknown
+        raise UnknownType(self.name, tag)
+
+    def has(self, value: object) -> bool:
+        """Whether *value* is an instance of a member or of a registered type."""
+        if isinstance(value, self.members):
+            return True
+        tag = getattr(value, "type", None)
+        return self.unknown is not None and type(value) is _REGISTERED.get((self.unknown, tag))
+
+
+class LazyFamily:
+    """A family whose module is loaded on the first object that is not of a *common* type.
+
+    Args:
+        home: the module of the union.
+        name: the name of the union in that module.
+        common: types that most answers contain. Their tags must identify them within the union.
+    """
+
+    def __init__(self, home: str, name: str, common: tuple[type[Member], ...] = ()) -> None:
+        self.home = home
+        self.alias = name
+        self._common = Family(common)
+
+    def __repr__(self) -> str:
+        return f"{self.home}.{self.alias}"
+
+    @functools.cached_property
+    def union(self) -> Any:
+        """The union itself."""
+        return getattr(importlib.import_module(self.home), self.alias)
+
+    @functools.cached_property
+    def whole(self) -> Family:
+        """The family of all its types."""
+        return Family(typing.get_args(self.union))
+
+    @property
+    def name(self) -> str:
+        """The word for its objects in error messages."""
+        return self.whole.name
+
+    def only(self, tag: object) -> type[Any] | None:
+        """See :meth:`Family.only`."""
+        return self._common.only(tag) or self.whole.only(tag)
+
+    def of(self, value: dict[str, Any], keep: bool) -> type[Any]:
+        """See :meth:`Family.of`."""
+        return self._common.only(value.get("type")) or self.whole.of(value, keep)
+
+    def has(self, value: object) -> bool:
+        """See :meth:`Family.has`."""
+        return self._common.has(value) or self.whole.has(value)
+
+
+_REGISTERED: dict[tuple[type[Unknown], str | None], type[Member]] = {}
+
+
+def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
+    """Read objects with the ``type`` of *cls* as one, in every family with this *unknown* record.
+
+    A type of the API keeps its meaning. If two classes have the same ``type``, the later one counts.
+
+    Raises:
+        TypeError: *cls* has no ``type`` that is a ``Literal``.
+    """
+    tags = [tag for tag in tags_of(cls) if tag is not None]
+    if not tags:
+        raise TypeError(f"{cls.__name__} has no literal type to be registered under")
+    _REGISTERED.update({(unknown, tag): cls for tag in tags})
+    return cls
+
+
+def classes_of(union: Any) -> dict[str, type[Member]]:
+    """The types of a *union* of records by their tag. If several have one tag, the first."""
+    members = (member for member in typing.get_args(union) if not issubclass(member, Unknown))
+    return {tag: member for member in reversed([*members]) for tag in tags_of(member) if tag is not None}
+
+
+def tags_of(cls: type[Member]) -> tuple[str | None, ...]:
+    """Return the tags of *cls*, with ``None`` if the tag is optional, or empty without a literal ``type``."""
+    kind = next((field.type for field in resolved(cls) if field.name == "type"), None)
+    members = (kind,) if typing.get_origin(kind) is Literal else typing.get_args(kind)
+    if not any(typing.get_origin(member) is Literal for member in members):
+        return ()
+    return tuple(tag for member in members for tag in typing.get_args(member) or (None,))
+
+
+def resolved(cls: type[Any]) -> tuple[attrs.Attribute[Any], ...]:
+    """Return the attrs fields of *cls*, with postponed annotations resolved."""
+    fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(cls)
+    if any(isinstance(field.type, str) for field in fields):
+        attrs.resolve_types(cls)
+        fields = attrs.fields(cls)
+    return fields
+
+
+def keys_of(cls: type[Any]) -> dict[str, str]:
+    """Map the JSON keys of *cls* to its fields, without the two fields that every record has."""
+    return {field.name.rstrip("_"): field.name for field in attrs.fields(cls)[2:]}
+
+
+# ----------------------------------------------------------------------------------- hooks
+# Hooks that read and write records with cattrs.
+#
+# The hooks do what cattrs cannot do alone. They tell null from absent, preserve unknown members, and choose the class
+# of
+# an object by its ``type``. :func:`record_converter` adds them to the converter of canonical JSON.
+
+
+OnUnknown: TypeAlias = Literal["raise", "keep"]
+"""How to treat an item, event, part … of an unregistered type, and an unknown word of a closed vocabulary:
+``raise`` refuses it, ``keep`` keeps it."""
+
+_new: Final = object.__new__
+_ABSENT: Final = object()
+_NO_PRESENCE: Final[frozenset[str]] = frozenset()
+PLAIN: Final = frozenset({str, int, bool})
+"""Field types whose JSON values need no hook."""
+
+
+class UnknownWord(DocumentProblem):
+    """A word outside a closed vocabulary."""
+
+
+@functools.cache
+def record_converter(on_unknown: OnUnknown) -> CanonicalConverter:
+    """Return the converter that reads and writes records. ``"keep"`` accepts unknown words and types."""
+    keep = on_unknown == "keep"
+    made = converter()
+    add_shared_hooks(made, functools.partial(_family_reader, keep=keep))
+    made.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: freeze(value))
+    made.register_structure_hook_factory(lambda kind: origin_of(kind) is Mapping, _mapping_factory)
+    made.register_structure_hook_factory(is_record, lambda cls: _record_reader(cls, made, keep))
+    made.register_unstructure_hook_func(lambda kind: _lazy_family(kind) is not None, made.unstructure)
+    made.register_unstructure_hook(StrEnum, lambda word: word.value)
+    made.register_unstructure_hook_factory(is_record, lambda cls: _record_writer(cls, made))
+    return made
+
+
+def add_shared_hooks(
+    made: BaseConverter, read_family: Callable[[Family | LazyFamily, BaseConverter], Read]
+) -> None:
+    """Register the hooks for numbers, words and unions with *made*. *read_family* makes the hook for a family."""
+    made.register_structure_hook(float, _read_number)
+    made.register_structure_hook(StrEnum, _read_word)
+    made.register_structure_hook_factory(
+        _is_union, functools.partial(_union_factory, read_family=read_family)
+    )
+    made.register_structure_hook_factory(
+        lambda kind: _lazy_family(kind) is not None, lambda kind: read_family(_lazy_family(kind), made)
+    )
+
+
+def is_record(kind: Any) -> bool:
+    """Whether *kind* is a class of records."""
+    return isinstance(kind, type) and issubclass(kind, Member)
+
+
+def _lazy_family(kind: Any) -> Any:
+    results = [each for each in getattr(kind, "__metadata__", ()) if isinstance(each, LazyFamily)]
+    return results[0] if results else None
+
+
+def _is_union(kind: Any) -> bool:
+    return len([member for member in union_members(kind) if member is not NoneType]) > 1
+
+
+# ---------------------------------------------------------------------------------------------- leaves
+
+
+def _read_number(value: Any, _: Any) -> Any:
+    # An integer stays an integer, so that it is written back without a decimal point.
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return value
+    raise DocumentProblem.wrong_type("number", value)
+
+
+def _read_word(value: Any, words: Any) -> Any:
+    if not isinstance(value, str):
+        raise DocumentProblem.wrong_type("string", value)
+    try:
+        return words(value)
+    except ValueError:
+        pass
+    raise UnknownWord(f"unknown {words.__name__} {shortened(value)!r}")
+
+
+def _mapping_factory(kind: Any, converter: BaseConverter) -> Read:
+    plain: Any = dict[typing.get_args(kind)]  # type: ignore[misc]
+    read = converter.get_structure_hook(plain)
+    return lambda value, _: FrozenObject.adopt(read(value, plain))
+
+
+# ---------------------------------------------------------------------------------------------- unions
+
+_JSON_NAMES: Final = {
+    str: "string", int: "number", float: "number", bool: "boolean", list: "array", dict: "object",
+}  # fmt: skip
+
+
+def _union_factory(
+    kind: Any, converter: BaseConverter, *, read_family: Callable[[Family | LazyFamily, BaseConverter], Read]
+) -> Read:
+    """Make a hook for a union: the JSON type selects the member, and ``type`` selects among several records."""
+    members = [member for member in union_members(kind) if member is not NoneType]
+    records = tuple(member for member in members if is_record(member))
+    hooks = {
+        json_type: (converter.get_structure_hook(member), member)
+        for member in members
+        if member not in records
+        for json_type in json_types(member)
+    }
+    if len(records) == 1:
+        hooks[dict] = (converter.get_structure_hook(records[0]), records[0])
+    elif records:
+        hooks[dict] = (read_family(Family(records), converter), kind)
+        if len(hooks) == 1:
+            return hooks[dict][0]
+    expected = " or ".join(dict.fromkeys(_JSON_NAMES[each] for each in hooks))
+
+    def read(value: Any, _: Any) -> Any:
+        hook = hooks.get(type(value)) or hooks.get(_json_type(value))
+        if hook is None:
+            raise DocumentProblem.wrong_type(expected, value)
+        return hook[0](value, hook[1])
+
+    return read
+
+
+def _json_type(value: Any) -> type:
+    """Return the type of the JSON value that *value* is written as."""
+    if isinstance(value, Mapping | Member):
+        return dict
+    if isinstance(value, tuple | list):
+        return list
+    return str if isinstance(value, str) else type(value)
+
+
+def _family_reader(family: Family | LazyFamily, converter: BaseConverter, *, keep: bool) -> Read:
+    hooks: dict[str, Read] = {}  # for tags that identify one type
+
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not dict:
+            raise DocumentProblem.wrong_type("object", value)
+        tag = value.get("type")
+        hook = hooks.get(tag) if type(tag) is str else None
+        if hook is None:
+            hook = converter.get_structure_hook(family.of(value, keep))
+            if type(tag) is str and family.only(tag):
+                hooks[tag] = hook
+        return hook(value, None)
+
+    return read
+
+
+# --------------------------------------------------------------------------------------------- records
+
+
+class _Field(NamedTuple):
+    put: Callable[[Any, Any], None]
+    name: str
+    key: str
+    type: Any
+    plain: type | None
+    default: Any
+    nullable: bool
+
+
+def _fields_of(cls: type[Member]) -> list[_Field]:
+    """List the fields of *cls*, except the two that every record has."""
+    tags = tags_of(cls)
+    results = []
+    for field in resolved(cls)[2:]:
+        kind = without_none(field.type)
+        needs_tag = field.name == "type" and tags and None not in tags
+        results.append(
+            _Field(
+                # The slot's own setter is faster than setattr, which has to look it up.
+                put=getattr(cls, field.name).__set__,
+                name=field.name,
+                key=key_of(field.name),
+                type=kind,
+                plain=kind if kind in PLAIN else None,
+                default=attrs.NOTHING if needs_tag else field.default,
+                nullable=NoneType in union_members(field.type) or field.type is Any,
+            )
+        )
+    return results
+
+
+def key_of(name: str) -> str:
+    """Return the JSON key of a field: ``async`` for ``async_``."""
+    return name.rstrip("_")
+
+
+def _record_reader(cls: type[Member], converter: BaseConverter, keep: bool) -> Read:
+    put_extensions, put_presence = getattr(cls, "extensions").__set__, getattr(cls, "presence").__set__  # noqa: B009
+    fields: list[_Field] = []
+    hooks: dict[str, Read] = {}  # made on first use: most answers need a few of them
+
+    def read(data: Any, _: Any = cls) -> Any:
+        if type(data) is not dict:
+            raise DocumentProblem.wrong_type("object", data)
+        if not fields:
+            fields[:] = _fields_of(cls)
+        record = _new(cls)
+        get = data.get
+        result = 0
+        presence: list[str] = []
+        unread: dict[str, Any] = {}
+        errors: list[Exception] = []
+        for put, name, key, kind, plain, default, nullable in fields:
+            value = get(key, _ABSENT)
+            if type(value) is plain:
+                result += 1
+            elif value is _ABSENT:
+                if default is attrs.NOTHING:
+                    errors.append(MissingKey("a required key is missing", at=step(key)))
+                value = default
+                if default is not None:
+                    presence.append(name)
+            elif value is None and nullable:
+                result += 1
+                presence.append(name)
+            else:
+                result += 1
+                try:
+                    hook = hooks.get(name)
+                    if hook is None:
+                        hook = hooks[name] = converter.get_structure_hook(kind)
+                    value = hook(value, kind)
+                except RecursionError:
+                    raise
+                except Exception as error:
+                    if keep and nullable and isinstance(error, UnknownWord):
+                        unread[key], value = value, None
+                    else:
+                        errors.append(_under(key, error))
+            put(record, value)
+        if errors:
+            raise ClassValidationError(f"While structuring {cls.__name__}", errors, cls)
+        if result != len(data):
+            keys = {field.key for field in fields}
+            unread = {**{key: value for key, value in data.items() if key not in keys}, **unread}
+        put_extensions(record, FrozenObject.adopt(unread) if unread else EMPTY_OBJECT)
+        put_presence(record, frozenset(presence) if presence else _NO_PRESENCE)
+        return record
+
+    return read
+
+
+def _under(key: str, error: Exception) -> Exception:
+    """Add *key* to the path of *error*."""
+    if isinstance(error, DocumentProblem):
+        return error.under(step(key))
+    error.add_note(AttributeValidationNote(f"Structuring {key}", key, None))
+    return error
+
+
+def _record_writer(cls: type[Member], converter: BaseConverter) -> Callable[[Any], dict[str, Any]]:
+    fields: list[tuple[str, str, Any, bool, Any]] = []
+    hooks: dict[str, Callable[[Any], Any]] = {}
+
+    def write(record: Any) -> dict[str, Any]:
+        if not fields:
+            fields[:] = [  # assigned at once, because another thread may be here too
+                (field.name, key_of(field.name), kind, kind in PLAIN, field.default)
+                for field in resolved(cls)[2:]
+                for kind in (without_none(field.type),)
+            ]
+        data: dict[str, Any] = dict(plain_view(record.extensions)) if record.extensions else {}
+        presence = record.presence
+        for name, key, kind, is_plain, default in fields:
+            value = getattr(record, name)
+            if value is None:
+                if name in presence:
+                    data[key] = None
+            elif not (presence and name in presence and value == default):
+                if not is_plain:
+                    hook = hooks.get(name)
+                    if hook is None:
+                        hook = hooks[name] = converter.get_unstructure_hook(kind)
+                    value = hook(value)
+                data[key] = value
+        return data
+
+    return write
+
+
+# ---------------------------------------------------------------------------------- making
+# Hooks that check the arguments of a record's constructor.
+#
+# They accept Python values where the hooks of :mod:`crosswalk.responses.records` accept JSON: records, lists or tuples,
+# and
+# any mapping.
+
+
+def checked(record: Member) -> list[tuple[str, Any]]:
+    """Check the fields that the constructor of *record* has set, and return those that need another form.
+
+    Raises:
+        ResponsesValueError: a value is not allowed.
+    """
+    cls: Any = type(record)
+    changed = []
+    for name, kind, is_nullable, hook in _plan_of(cls):
+        value = getattr(record, name)
+        if (value is None and is_nullable) or (type(value) is kind and kind in PLAIN):
+            continue
+        try:
+            accepted = hook(value, kind)
+        except Exception as error:
+            problem = problems_in(error)[0]
+        else:
+            if accepted is not value:
+                changed.append((name, accepted))
+            continue
+        # Raised outside of the handler, the error has no context, which would quote content.
+        raise ResponsesValueError(str(problem), path=f"{cls.__name__}.{name}{problem.at}")
+    return changed
+
+
+@functools.cache
+def _plan_of(cls: Any) -> list[tuple[str, Any, bool, Read]]:
+    """List the fields of *cls*: name, type, whether it may be ``None``, and the hook for its values."""
+    plan = []
+    for field in resolved(cls)[2:]:
+        kind = without_none(field.type)
+        is_nullable = NoneType in union_members(field.type) or field.type is Any
+        plan.append((field.name, kind, is_nullable, _converter().get_structure_hook(kind)))
+    return plan
+
+
+@functools.cache
+def _converter() -> CanonicalConverter:
+    made = converter()
+    add_shared_hooks(made, _family)
+    made.register_structure_hook(str, _text)
+    made.register_structure_hook(FrozenObject, _object)
+    made.register_structure_hook_func(
+        lambda kind: kind is Any, lambda value, _: _frozen(as_frozen_value, value)
+    )
+    made.register_structure_hook_factory(lambda kind: origin_of(kind) is tuple, _tuple_factory)
+    made.register_structure_hook_factory(lambda kind: origin_of(kind) is Mapping, _mapping_check)
+    made.register_structure_hook_factory(is_record, lambda cls: _instance_of)
+    return made
+
+
+def _text(value: Any, kind: Any) -> str:
+    if not isinstance(value, str):
+        raise DocumentProblem.wrong_type("string", value)
+    return value if type(value) is str else str(value)
+
+
+def _object(value: Any, _: Any) -> FrozenObject:
+    if not isinstance(value, Mapping):
+        raise DocumentProblem.wrong_type("object", value)
+    return FrozenObject.adopt({}) if not value else _frozen(as_frozen_object, value)
+
+
+def _frozen(freeze: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return freeze(value)
+    except ResponseValidationError as error:
+        problem = DocumentProblem(str(error))
+    raise problem
+
+
+def _tuple_factory(kind: Any, converter: BaseConverter) -> Read:
+    items: Any = list[kind.__args__[0]]
+    read = converter.get_structure_hook(items)
+
+    def accept(value: Any, _: Any) -> tuple[Any, ...]:
+        if not isinstance(value, tuple | list):
+            raise DocumentProblem(f"expected a tuple, got {type(value).__name__}")
+        return tuple(read([*value], items))
+
+    return accept
+
+
+def _mapping_check(kind: Any, converter: BaseConverter) -> Read:
+    members: Any = dict[typing.get_args(kind)]  # type: ignore[misc]
+    read = converter.get_structure_hook(members)
+
+    def accept(value: Any, _: Any) -> FrozenObject:
+        if not isinstance(value, Mapping):
+            raise DocumentProblem(f"expected a mapping, got {type(value).__name__}")
+        if not all(isinstance(key, str) for key in value):
+            raise DocumentProblem("expected strings as keys")
+        return FrozenObject.adopt(read(dict(value), members))
+
+    return accept
+
+
+def _instance_of(value: Any, cls: Any) -> Any:
+    if not isinstance(value, cls):
+        raise DocumentProblem(f"expected {cls.__name__}, got {type(value).__name__}")
+    return value
+
+
+def _family(family: Family | LazyFamily, _: BaseConverter) -> Read:
+    def accept(value: Any, _: Any) -> Any:
+        if not family.has(value):
+            raise DocumentProblem(f"expected {family.name}, got {type(value).__name__}")
+        return value
+
+    return accept
+
+
+# --------------------------------------------------------------------------------- records
+# Records: immutable attrs classes that represent the JSON objects of the Responses API without losing a field.
+
+
+RecordClass = TypeVar("RecordClass", bound=type[Any])
 
 _set: Final = object.__setattr__
 _IS_NO_KEY: Final = {"json_key": None}
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(attrs.field,))
-def record(cls: R) -> R:
+def record(cls: RecordClass) -> RecordClass:
     """Make *cls*, which derives from :class:`Record`, a frozen attrs class with slots for its fields.
 
     Its annotations define the values that are read, written and accepted by the constructor. A field
@@ -30,7 +670,7 @@ def record(cls: R) -> R:
     unions.
     """
     # Records inherit the methods that attrs would generate, because there are nearly 300 classes to build.
-    made: R = attrs.frozen(
+    made: RecordClass = attrs.frozen(
         cls,
         auto_attribs=True,
         auto_detect=False,
@@ -121,5 +761,5 @@ def _values(one: Any) -> Any:
 
 
 @functools.cache
-def _values_of(cls: Any) -> "attrgetter[Any]":
+def _values_of(cls: Any) -> attrgetter[Any]:
     return attrgetter(*(field.name for field in attrs.fields(cls)))

@@ -1,11 +1,11 @@
-"""The response: the model's answer, and the server's report about it."""
+"""The response, the body of the request for it, and the large unions in both, which are loaded on demand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from crosswalk.responses.details import (
+from crosswalk.responses.content import (
     AccessPrograms,
     Conversation,
     ImageOptions,
@@ -14,29 +14,50 @@ from crosswalk.responses.details import (
     Moderation,
     PromptCacheDiagnostics,
     PromptCacheOptions,
+    Reasoning,
     ResponseError,
     ResponsePrompt,
+    ResponseTextConfig,
     UnknownTransformation,
 )
-from crosswalk.responses.formats import Reasoning, ResponseTextConfig
-from crosswalk.responses.messages import ResponseOutputMessage
-from crosswalk.responses.records import Record, record
-from crosswalk.responses.tool_choice import ToolChoice
-from crosswalk.responses.unions import ResponseInputItem, ResponseOutputItem, Tool
+from crosswalk.responses.function_tools import FunctionTool, ToolChoice
+from crosswalk.responses.messages import (
+    Item,
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseReasoningItem,
+)
+from crosswalk.responses.records import LazyFamily, Record, record
 from crosswalk.responses.vocabulary import ResponseStatus
 
-__all__ = [
-    "CacheWriteTokensDetails",
-    "CachedTokensDetails",
-    "ImageGenerationUsage",
-    "InputTokensDetails",
-    "ModalityTokens",
-    "OutputTokensDetails",
-    "Response",
-    "ResponseUsage",
-    "ToolUsage",
-    "WebSearchUsage",
-]
+# ---------------------------------------------------------------------------------- unions
+# Large unions of records, loaded on demand because most answers contain few of their types.
+#
+# ``attrs.fields()`` shows a field of such a type as ``Annotated[base class, LazyFamily]``. Its ``LazyFamily.union`` is
+# the union.
+
+
+if TYPE_CHECKING:
+    from crosswalk.responses.items import (
+        ResponseInputItem as ResponseInputItem,
+        ResponseOutputItem as ResponseOutputItem,
+    )
+    from crosswalk.responses.tools import Tool as Tool
+else:
+    ResponseOutputItem = Annotated[
+        Item,
+        LazyFamily(
+            "crosswalk.responses.items",
+            "ResponseOutputItem",
+            (ResponseOutputMessage, ResponseReasoningItem, ResponseFunctionToolCall),
+        ),
+    ]
+    ResponseInputItem = Annotated[Item, LazyFamily("crosswalk.responses.items", "ResponseInputItem")]
+    Tool = Annotated[Record, LazyFamily("crosswalk.responses.tools", "Tool", (FunctionTool,))]
+
+
+# -------------------------------------------------------------------------------- response
+# The response: the model's answer, and the server's report about it.
 
 
 @record
@@ -230,3 +251,117 @@ class Response(Record):
     def output_text(self) -> str:
         """The text of all messages, without refusals."""
         return "".join(item.text for item in self.output if isinstance(item, ResponseOutputMessage))
+
+
+# ---------------------------------------------------------------------------------- params
+# The body of a request for a response.
+
+
+@record
+class ContextManagement(Record):
+    """How the server keeps the conversation short.
+
+    Attributes:
+        type: ``compaction``.
+        compact_threshold: the number of tokens above which the server compacts.
+    """
+
+    type: str
+    compact_threshold: int | None = None
+
+
+@record
+class ModerationRule(Record):
+    """The action of moderation: ``score`` or ``block``."""
+
+    mode: str
+
+
+@record
+class ModerationPolicy(Record):
+    """The actions of moderation for input and output."""
+
+    input: ModerationRule | None = None
+    output: ModerationRule | None = None
+
+
+@record
+class ModerationOptions(Record):
+    """Asks for a moderation.
+
+    Attributes:
+        model: the moderation model.
+        policy: its actions.
+    """
+
+    model: str
+    policy: ModerationPolicy | None = None
+
+
+@record
+class StreamOptions(Record):
+    """How a stream is sent.
+
+    Attributes:
+        include_obfuscation: whether deltas are padded, so that their lengths reveal nothing.
+    """
+
+    include_obfuscation: bool | None = None
+
+
+@record
+class ResponseCreateParams(Record):
+    """A request for a response: ``to_json`` of it is the body of ``POST /v1/responses``.
+
+    Fields without a description are as in :class:`crosswalk.responses.Response`, in which the server repeats them.
+
+    Attributes:
+        model: the model to answer.
+        input: the input of the model: text or items.
+        include: further fields to send, such as ``reasoning.encrypted_content``.
+        stream: whether to answer as a stream.
+        stream_options: see its class.
+        stream_id: the lane of a WebSocket.
+        store: whether the server stores the response.
+        generate: whether to answer at all, on a WebSocket.
+        background: whether to answer in the background.
+        conversation: the conversation that it belongs to, or its id.
+        context_management: see its class.
+        moderation: see its class.
+    """
+
+    model: str | None = None
+    input: str | tuple[ResponseInputItem, ...] | None = None
+    instructions: str | None = None
+    include: tuple[str, ...] | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    stream_id: str | None = None
+    store: bool | None = None
+    generate: bool | None = None
+    background: bool | None = None
+    tools: tuple[Tool, ...] | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    max_tool_calls: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_logprobs: int | None = None
+    max_output_tokens: int | None = None
+    text: ResponseTextConfig | None = None
+    reasoning: Reasoning | None = None
+    truncation: str | None = None
+    previous_response_id: str | None = None
+    conversation: str | Conversation | None = None
+    prompt: ResponsePrompt | None = None
+    context_management: tuple[ContextManagement, ...] | None = None
+    service_tier: str | None = None
+    metadata: Mapping[str, str] | None = None
+    user: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
+    prompt_cache_options: PromptCacheOptions | None = None
+    moderation: ModerationOptions | None = None
+    image: ImageOptions | None = None
+    access_programs: AccessPrograms | None = None

@@ -1,32 +1,312 @@
-"""Work of the server's own tools: code that it runs, images that it makes, tools of MCP servers that it calls."""
+"""Calls of the server's own tools: searches, code, images and MCP."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from crosswalk.responses.item import Item
+from crosswalk.responses.messages import Item
 from crosswalk.responses.records import Record, Unknown, record
-from crosswalk.responses.vocabulary import CodeInterpreterCallStatus, ImageGenerationCallStatus, McpCallStatus
+from crosswalk.responses.tools import Tool
+from crosswalk.responses.vocabulary import (
+    CodeInterpreterCallStatus,
+    FileSearchCallStatus,
+    ImageGenerationCallStatus,
+    ItemStatus,
+    McpCallStatus,
+    WebSearchCallStatus,
+)
 
-__all__ = [
-    "CodeInterpreterImage",
-    "CodeInterpreterLogs",
-    "CodeInterpreterOutput",
-    "HTTPError",
-    "ImageGenerationCall",
-    "ImageGenerationError",
-    "ImageModerationDetails",
-    "McpApprovalRequest",
-    "McpApprovalResponse",
-    "McpCall",
-    "McpCallError",
-    "McpListTools",
-    "McpProtocolError",
-    "McpTool",
-    "McpToolExecutionError",
-    "ResponseCodeInterpreterToolCall",
-    "SvgUsage",
-    "UnknownCodeInterpreterOutput",
-    "UnknownMcpCallError",
-]
+# ---------------------------------------------------------------------------- search calls
+# Searches that the server runs: in files, on the web, for tools. Also the reading of files.
+
+
+@record
+class FileSearchResult(Record):
+    """A piece of a file that a search found.
+
+    Attributes:
+        file_id: the file.
+        filename: its name.
+        text: the piece.
+        score: its relevance, 0 to 1.
+        attributes: the attributes of the file.
+    """
+
+    file_id: str | None = None
+    filename: str | None = None
+    text: str | None = None
+    score: float | None = None
+    attributes: Mapping[str, str | float | bool] | None = None
+
+
+@record
+class ResponseFileSearchToolCall(Item):
+    """A search in vector stores.
+
+    Attributes:
+        queries: the queries.
+        status: its progress.
+        results: the results, if they were requested.
+    """
+
+    type: Literal["file_search_call"] = "file_search_call"
+    queries: tuple[str, ...] = ()
+    status: FileSearchCallStatus | None = None
+    results: tuple[FileSearchResult, ...] | None = None
+
+
+@record
+class WebSearchURL(Record):
+    """A page that a search used."""
+
+    type: Literal["url"] = "url"
+    url: str
+
+
+@record
+class WebSearchAPI(Record):
+    """A data feed that a search used, such as ``oai-weather``. OpenAI sends it, but its SDK lacks it."""
+
+    type: Literal["api"] = "api"
+    name: str | None = None
+
+
+@record
+class WebSearchResult(Record):
+    """A page that a web search found, with its text. OpenAI's own sources only have a URL.
+
+    Attributes:
+        url: the page.
+        title: its title.
+        text: its text.
+    """
+
+    type: Literal["result"] = "result"
+    url: str
+    title: str | None = None
+    text: str | None = None
+
+
+@record
+class UnknownWebSearchSource(Unknown, Record):
+    """A source of a web search of an unregistered type."""
+
+    family: ClassVar[str] = "web search source"
+    type: str | None = None
+
+
+WebSearchSource: TypeAlias = WebSearchURL | WebSearchAPI | WebSearchResult | UnknownWebSearchSource
+"""A source of a web search."""
+
+
+@record
+class ActionSearch(Record):
+    """Looks for pages.
+
+    Attributes:
+        query: the query.
+        queries: all queries.
+        sources: the sources in use, if they were requested.
+    """
+
+    type: Literal["search"] = "search"
+    query: str | None = None
+    queries: tuple[str, ...] | None = None
+    sources: tuple[WebSearchSource, ...] | None = None
+
+
+@record
+class ActionOpenPage(Record):
+    """Opens a page."""
+
+    type: Literal["open_page"] = "open_page"
+    url: str | None = None
+
+
+@record
+class ActionFind(Record):
+    """Looks for a pattern in a page."""
+
+    type: Literal["find_in_page"] = "find_in_page"
+    url: str | None = None
+    pattern: str
+
+
+@record
+class UnknownWebSearchAction(Unknown, Record):
+    """An action of a web search of an unregistered type."""
+
+    family: ClassVar[str] = "web search action"
+    type: str | None = None
+
+
+WebSearchAction: TypeAlias = ActionSearch | ActionOpenPage | ActionFind | UnknownWebSearchAction
+"""The action of a web search."""
+
+
+@record
+class ResponseFunctionWebSearch(Item):
+    """A search on the web.
+
+    Attributes:
+        action: its action, or ``None`` if it is not known yet.
+        status: its progress.
+    """
+
+    type: Literal["web_search_call"] = "web_search_call"
+    action: WebSearchAction | None = None
+    status: WebSearchCallStatus | None = None
+
+
+@record
+class ResponseXSearchToolCall(Item):
+    """A search on X, by xAI's server.
+
+    Attributes:
+        call_id: empty, because there is nothing to answer.
+        name: the kind of search, such as ``x_semantic_search``.
+        arguments: the arguments as JSON text.
+        status: its progress.
+    """
+
+    type: Literal["x_search_call"] = "x_search_call"
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    status: WebSearchCallStatus | None = None
+
+
+@record
+class ResponseToolSearchCall(Item):
+    """A search for tools whose loading is deferred.
+
+    Attributes:
+        call_id: the id that the answer names, if the client searches.
+        execution: the side that searches: ``server`` or ``client``.
+        arguments: the arguments, any JSON value.
+        status: its progress.
+        created_by: its creator.
+    """
+
+    type: Literal["tool_search_call"] = "tool_search_call"
+    call_id: str | None = None
+    execution: str | None = None
+    arguments: Any = None
+    status: ItemStatus | None = None
+    created_by: str | None = None
+
+
+@record
+class ResponseToolSearchOutputItem(Item):
+    """The tools that a search found.
+
+    Attributes:
+        call_id: the search, if the client searched.
+        execution: the side that searched: ``server`` or ``client``.
+        tools: the tools.
+        status: its progress.
+        created_by: its creator.
+    """
+
+    type: Literal["tool_search_output"] = "tool_search_output"
+    call_id: str | None = None
+    execution: str | None = None
+    tools: tuple[Tool, ...] = ()
+    status: ItemStatus | None = None
+    created_by: str | None = None
+
+
+@record
+class FoundDocument(Record):
+    """A document that the document finder found.
+
+    Attributes:
+        file_id: the document, as a file.
+        filename: the file's name.
+        url: the document on the web. If both are present, ``file_id`` takes precedence.
+        title: its title.
+        text: its summary or an excerpt.
+        score: its relevance, 0 to 1.
+        attributes: its attributes.
+    """
+
+    file_id: str | None = None
+    filename: str | None = None
+    url: str | None = None
+    title: str | None = None
+    text: str | None = None
+    score: float | None = None
+    attributes: Mapping[str, str | float | bool] | None = None
+
+
+@record
+class ResponseDocumentFinderToolCall(Item):
+    """A search for documents across collections, not offered by OpenAI.
+
+    Attributes:
+        queries: the queries.
+        collections: the collections, or ``None`` for all.
+        status: its progress.
+        results: the results, or ``None`` before the end.
+    """
+
+    type: Literal["document_finder_call"] = "document_finder_call"
+    queries: tuple[str, ...] = ()
+    collections: tuple[str, ...] | None = None
+    status: FileSearchCallStatus | None = None
+    results: tuple[FoundDocument, ...] | None = None
+
+
+@record
+class FilePage(Record):
+    """A page, or another piece, of a file that was read.
+
+    Attributes:
+        text: its text.
+        page_number: the page, from 1, or ``None`` in files without pages.
+        document_position: the position of the piece in the document, or ``None`` if unknown.
+    """
+
+    text: str
+    page_number: int | None = None
+    document_position: int | None = None
+
+
+@record
+class ResponseFileReaderToolCall(Item):
+    """A reading of a file, not offered by OpenAI.
+
+    Attributes:
+        file_id: the file.
+        filename: its name.
+        first_page: the first page to read, or ``None`` for the file's first.
+        last_page: the last page that is read; ``None`` is the file's last.
+        status: its progress.
+        results: what it says; ``None`` before the end.
+    """
+
+    type: Literal["file_reader_call"] = "file_reader_call"
+    file_id: str
+    filename: str | None = None
+    first_page: int | None = None
+    last_page: int | None = None
+    status: ItemStatus | None = None
+    results: tuple[FilePage, ...] | None = None
+
+
+SearchItem: TypeAlias = (
+    ResponseFileSearchToolCall
+    | ResponseFunctionWebSearch
+    | ResponseXSearchToolCall
+    | ResponseDocumentFinderToolCall
+    | ResponseFileReaderToolCall
+    | ResponseToolSearchCall
+    | ResponseToolSearchOutputItem
+)
+"""A search."""
+
+
+# ---------------------------------------------------------------------------- server calls
+# Work of the server's own tools: code that it runs, images that it makes, tools of MCP servers that it calls.
 
 
 @record

@@ -6,8 +6,6 @@ from typing import Any, Final
 
 import orjson
 
-__all__ = ["as_typescript"]
-
 _NAMES: Final = {"integer": "integer", "array": "any[]", "object": "object"}
 _RULES: Final = (
     "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems",

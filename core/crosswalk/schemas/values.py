@@ -18,14 +18,10 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 
 from crosswalk.codec.converters import CanonicalConverter, converter
 from crosswalk.codec.layout import union_members
-from crosswalk.schemas.check import compile_schema
-from crosswalk.schemas.fields import fields_of, is_pydantic
-from crosswalk.schemas.json_schema import schema_of
-from crosswalk.schemas.report import ExactFloat, Report
-from crosswalk.schemas.rules import read_datetime
+from crosswalk.schemas.check import compile_schema, read_datetime
+from crosswalk.schemas.json_schema import fields_of, is_pydantic, schema_of
+from crosswalk.schemas.metadata import ExactFloat, Report
 from crosswalk.types.json import dump_json
-
-__all__ = ["answer_converter", "value_to_json"]
 
 
 @functools.cache

@@ -42,32 +42,165 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosswalk.lazy import lazy
+from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.service.arguments import *
-    from crosswalk.service.auxiliary_requests import *
-    from crosswalk.service.building import *
-    from crosswalk.service.client_requests import *
-    from crosswalk.service.endpoint import *
-    from crosswalk.service.failures import *
-    from crosswalk.service.http.redaction import *
-    from crosswalk.service.http_request import *
-    from crosswalk.service.json_answer import *
-    from crosswalk.service.middleware import *
-    from crosswalk.service.observe import *
-    from crosswalk.service.openai_chat import *
-    from crosswalk.service.otel import *
-    from crosswalk.service.policy import *
-    from crosswalk.service.request import *
-    from crosswalk.service.service import *
-    from crosswalk.service.stream import *
-    from crosswalk.service.sync import *
-    from crosswalk.service.tools import *
-    from crosswalk.service.turns import *
+    from crosswalk.formats.reading import (
+        ClientRequest as ClientRequest,
+        Incoming as Incoming,
+        Wants as Wants,
+    )
+    from crosswalk.formats.requests import (
+        read_request as read_request,
+    )
+    from crosswalk.request import (
+        Asked as Asked,
+        CacheMark as CacheMark,
+        ChatRequest as ChatRequest,
+        Dropped as Dropped,
+        Given as Given,
+        HostedTool as HostedTool,
+        HostedToolKind as HostedToolKind,
+        HTTPRequest as HTTPRequest,
+        Messages as Messages,
+        NamedTool as NamedTool,
+        ReasoningEffort as ReasoningEffort,
+        ResponseFormat as ResponseFormat,
+        ToolChoice as ToolChoice,
+        ToolDefinition as ToolDefinition,
+        Turn as Turn,
+        UnsupportedRequestError as UnsupportedRequestError,
+    )
+    from crosswalk.service.auxiliary_requests import (
+        Embeddings as Embeddings,
+        PlainAnswer as PlainAnswer,
+        TokenCount as TokenCount,
+    )
+    from crosswalk.service.building import (
+        OpenAIChatStyle as OpenAIChatStyle,
+        build_http_request as build_http_request,
+        build_openai_chat_request as build_openai_chat_request,
+        openai_choice as openai_choice,
+        openai_format as openai_format,
+        openai_tool as openai_tool,
+        tool_fields as tool_fields,
+    )
+    from crosswalk.service.call import (
+        EventStream as EventStream,
+        Sent as Sent,
+    )
+    from crosswalk.service.endpoint import (
+        DISCOVERED as DISCOVERED,
+        Endpoint as Endpoint,
+        Redaction as Redaction,
+        Secret as Secret,
+        base_url_variables as base_url_variables,
+        encoded_forms as encoded_forms,
+    )
+    from crosswalk.service.json_answer import (
+        JSONAnswer as JSONAnswer,
+        JSONAnswerError as JSONAnswerError,
+        JSONStream as JSONStream,
+        SyncJSONStream as SyncJSONStream,
+    )
+    from crosswalk.service.otel import (
+        ClientTelemetry as ClientTelemetry,
+        OpenTelemetry as OpenTelemetry,
+    )
+    from crosswalk.service.policy import (
+        CANCELLED as CANCELLED,
+        RetryPolicy as RetryPolicy,
+        Timeouts as Timeouts,
+        as_cancelled as as_cancelled,
+        completed as completed,
+        failure_of as failure_of,
+        is_paid as is_paid,
+        is_unstarted as is_unstarted,
+        request_id_of as request_id_of,
+        retry_after_of as retry_after_of,
+        should_retry as should_retry,
+        timeout_info as timeout_info,
+    )
+    from crosswalk.service.service import (
+        CallOptions as CallOptions,
+        LLMService as LLMService,
+    )
+    from crosswalk.service.setup import (
+        Call as Call,
+        Middleware as Middleware,
+        Observation as Observation,
+        Observer as Observer,
+    )
+    from crosswalk.service.sync import (
+        SyncEventStream as SyncEventStream,
+        SyncLLMService as SyncLLMService,
+    )
+    from crosswalk.service.turns import (
+        NO_ANSWER as NO_ANSWER,
+        Drops as Drops,
+        alternating as alternating,
+        arguments_object as arguments_object,
+        arguments_text as arguments_text,
+        cache_mark as cache_mark,
+        content_parts as content_parts,
+        data_url as data_url,
+        is_of as is_of,
+        known_media_type as known_media_type,
+        media_type_of as media_type_of,
+        message_of as message_of,
+        noun_of as noun_of,
+        reasoning_of as reasoning_of,
+        refusal_of as refusal_of,
+        segments_of as segments_of,
+        system_text as system_text,
+        text_of as text_of,
+        tool_names as tool_names,
+        unsupported_part as unsupported_part,
+        with_results_shown as with_results_shown,
+        without_silence as without_silence,
+    )
+    from crosswalk.text import (
+        holds_key as holds_key,
+    )
+    from crosswalk.types.json import (
+        as_json_object as as_json_object,
+    )
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__ = face(
         __name__,
-        "arguments auxiliary_requests building client_requests endpoint failures http_request json_answer "
-        "middleware observe openai_chat otel policy service.http.redaction request service stream sync tools turns",
+        {
+            "crosswalk.formats.reading": "ClientRequest Incoming Wants",
+            "crosswalk.formats.requests": "read_request",
+            "crosswalk.request": (
+                "Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind Messages "
+                "NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
+                "UnsupportedRequestError"
+            ),
+            "crosswalk.service.auxiliary_requests": "Embeddings PlainAnswer TokenCount",
+            "crosswalk.service.building": (
+                "OpenAIChatStyle build_http_request build_openai_chat_request openai_choice openai_format "
+                "openai_tool tool_fields"
+            ),
+            "crosswalk.service.call": "EventStream Sent",
+            "crosswalk.service.endpoint": (
+                "DISCOVERED Endpoint Redaction Secret base_url_variables encoded_forms"
+            ),
+            "crosswalk.service.json_answer": "JSONAnswer JSONAnswerError JSONStream SyncJSONStream",
+            "crosswalk.service.otel": "ClientTelemetry OpenTelemetry",
+            "crosswalk.service.policy": (
+                "CANCELLED RetryPolicy Timeouts as_cancelled completed failure_of is_paid is_unstarted "
+                "request_id_of retry_after_of should_retry timeout_info"
+            ),
+            "crosswalk.service.service": "CallOptions LLMService",
+            "crosswalk.service.setup": "Call Middleware Observation Observer",
+            "crosswalk.service.sync": "SyncEventStream SyncLLMService",
+            "crosswalk.service.turns": (
+                "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
+                "data_url is_of known_media_type media_type_of message_of noun_of reasoning_of refusal_of "
+                "segments_of system_text text_of tool_names unsupported_part with_results_shown "
+                "without_silence"
+            ),
+            "crosswalk.text": "holds_key",
+            "crosswalk.types.json": "as_json_object",
+        },
     )

@@ -7,18 +7,14 @@ from collections.abc import AsyncGenerator
 
 import attrs
 
-from crosswalk.service.attempts import Failure
-from crosswalk.service.middleware import Middleware
-from crosswalk.service.request import ChatRequest
-from crosswalk.service.setup import Setup, prepared_for
-from crosswalk.structured.cache import AnswerCache, answer_key
-from crosswalk.types._value import altered
-from crosswalk.types.finish import FinishReason
+from crosswalk.request import ChatRequest
+from crosswalk.service.policy import AttemptFailure
+from crosswalk.service.setup import Middleware, Setup, prepared_for
+from crosswalk.structured.metrics import AnswerCache, answer_key
 from crosswalk.types.json import dump_json
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse
-
-__all__ = ["cached"]
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import FinishReason, altered
 
 _WHOLE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
 
@@ -48,7 +44,7 @@ def _key(setup: Setup, request: ChatRequest) -> str | None:
     parts = ["crosswalk.response/1"]
     for route in setup.routes:
         sent = prepared_for(setup, route, altered(request, stream=False))
-        if isinstance(sent, Failure):
+        if isinstance(sent, AttemptFailure):
             return None
         headers = dump_json(sorted(sent.built.headers.items()))
         parts += [route.provider, sent.built.method, sent.url, headers.decode(), sent.content.decode()]

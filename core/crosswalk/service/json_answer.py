@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAli
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.request import Asked, ChatRequest, ResponseFormat, as_request
+from crosswalk.request import Asked, ChatRequest, ResponseFormat, as_request
 from crosswalk.structured import ParseResult, Partial, Prose, Schema, StructuredAnswerError, StructuredParser
-from crosswalk.structured.partial_parser import is_same
-from crosswalk.structured.reason import as_choice
+from crosswalk.structured.parser import is_same
+from crosswalk.structured.result import as_choice
 from crosswalk.text import brief, summary
-from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.json import FrozenObject, JSONObject
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.stream import StreamEvent, StreamEventType
 
 if TYPE_CHECKING:
-    from crosswalk.service.stream import EventStream
+    from crosswalk.service.call import EventStream
 
-__all__ = ["JSONAnswer", "JSONAnswerError", "JSONStream", "SyncJSONStream"]
 
 T = TypeVar("T")
 

@@ -11,21 +11,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.otel.attributes import otel_attributes, otel_provider_name
-from crosswalk.otel.metrics import SCHEMA_URL, ClientMetrics
+from crosswalk.otel import SCHEMA_URL, ClientMetrics, otel_attributes, otel_provider_name
+from crosswalk.request import ChatRequest
 from crosswalk.service.endpoint import Route, attributes
-from crosswalk.service.observe import Call, Observation
-from crosswalk.service.request import ChatRequest
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.metadata import ProviderAttempt
+from crosswalk.service.setup import Call, Observation
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import ProviderAttempt
+from crosswalk.types.values import FinishReason
 from crosswalk.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import Span, TracerProvider
 
-__all__ = ["ClientTelemetry", "OpenTelemetry"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _REQUEST = {

@@ -1,27 +1,297 @@
-"""What the calls of a service share, and the HTTP request that each endpoint gets."""
+"""What the calls of a service share: middleware and observers around each, and the HTTP request that each endpoint gets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+import logging
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeAlias
 from weakref import WeakSet
 
 import attrs
 
-from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.service.attempts import Cooling, Failure
+from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.mapping.reader import ReaderOptions
+from crosswalk.otel import otel_attributes, otel_provider_name
+from crosswalk.request import ChatRequest, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.building import OnUnsupported, build
-from crosswalk.service.endpoint import Route, join_url
-from crosswalk.service.http.deadlines import Wait
-from crosswalk.service.http.transport import Transport
-from crosswalk.service.http_request import HTTPRequest, UnsupportedRequestError
-from crosswalk.service.middleware import Middleware
-from crosswalk.service.observe import Observer
-from crosswalk.service.policy import RetryPolicy, Timeouts
-from crosswalk.service.request import ChatRequest
+from crosswalk.service.endpoint import Route, attributes, join_url
+from crosswalk.service.http import TimedWait, Transport
+from crosswalk.service.policy import AttemptFailure, Cooling, RetryPolicy, Timeouts
+from crosswalk.stream import EventMaker
+from crosswalk.text import may_log_content, shortened
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.message import ToolCall, ToolCallDelta
+from crosswalk.types.response import Alternative, ChatResponse
+from crosswalk.types.stream import StreamEvent, StreamEventType
+from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
+from crosswalk.types.values import FinishReason, IncompleteReason, Segment, SegmentType
 
-__all__ = ["HEADERS", "Prepared", "Setup", "Slots", "not_sent", "prepared", "prepared_for"]
+# ------------------------------------------------------------------------------ middleware
+# Middleware around each call, and a whole answer, such as one of a middleware, as the events of a stream.
+
+
+Middleware: TypeAlias = Callable[
+    [ChatRequest],
+    Generator[ChatRequest | ChatResponse, ChatResponse, None]
+    | AsyncGenerator[ChatRequest | ChatResponse, ChatResponse],
+]
+"""A generator function, possibly asynchronous, that is called with each request.
+
+It yields the request to send, changed or not, and receives the response, whatever its result. It may yield another
+response to replace it. If it yields a response instead of the request, that answers the call and nothing is sent. If the
+call raises, the generator is closed: its ``finally`` runs.
+"""
+
+
+class Around:
+    """The middleware around one call. Close it in the end.
+
+    Args:
+        middleware: the first one is the outermost: it sees the request first and the response last.
+    """
+
+    def __init__(self, middleware: Iterable[Middleware]) -> None:
+        self._middleware = middleware
+        self._open: list[tuple[str, Any]] = []
+
+    async def ask(self, request: ChatRequest) -> ChatRequest | ChatResponse:
+        """Return the request to send for *request*, or the response if a middleware has answered already.
+
+        Raises:
+            ConfigurationError: an item is not a middleware.
+        """
+        for one in self._middleware:
+            name = getattr(one, "__qualname__", type(one).__name__)
+            steps = one(request)
+            if not isinstance(steps, Generator | AsyncGenerator):
+                raise _wrong(name, "must be a generator function")
+            self._open.append((name, steps))
+            given = await _step(steps, None)
+            if isinstance(given, ChatResponse):
+                await _close(self._open.pop()[1])
+                return await self.answer(given)
+            if not isinstance(given, ChatRequest):
+                raise _wrong(name, f"must yield a ChatRequest first, not {type(given).__name__}")
+            request = given
+        return request
+
+    async def answer(self, response: ChatResponse) -> ChatResponse:
+        """Return the final response for *response*.
+
+        Raises:
+            ConfigurationError: a middleware yielded something other than a response.
+        """
+        while self._open:
+            name, steps = self._open.pop()
+            try:
+                given = await _step(steps, response)
+            finally:
+                await _close(steps)
+            if given is not None and not isinstance(given, ChatResponse):
+                raise _wrong(name, f"must yield a ChatResponse then, not {type(given).__name__}")
+            response = response if given is None else given
+        return response
+
+    async def aclose(self) -> None:
+        """Close those that have not seen a response, the innermost first."""
+        while self._open:
+            await _close(self._open.pop()[1])
+
+
+async def _step(steps: Any, given: ChatResponse | None) -> Any:
+    """Return the next item of *steps*, or ``None`` at its end."""
+    try:
+        return steps.send(given) if isinstance(steps, Generator) else await steps.asend(given)
+    except (StopIteration, StopAsyncIteration):
+        return None
+
+
+async def _close(steps: Any) -> None:
+    if isinstance(steps, Generator):
+        steps.close()
+    else:
+        await steps.aclose()
+
+
+def _wrong(name: str, what: str) -> ConfigurationError:
+    return ConfigurationError(f"middleware {name} {what}", key="middleware")
+
+
+_TEXTS = {
+    SegmentType.TEXT: "content_delta",
+    SegmentType.REASONING: "reasoning_delta",
+    SegmentType.REFUSAL: "refusal_delta",
+}
+_OF_A_CALL = frozenset({"id", "name", "type"})
+
+
+def replayed(response: ChatResponse) -> list[StreamEvent]:
+    """Yield the events of *response*: a delta for each part, and the last one, which carries it."""
+    maker = EventMaker()
+    events = [StreamEvent(StreamEventType.CREATED)]
+    answers: list[ChatResponse | Alternative] = [*response.alternatives, response]
+    for answer in answers:
+        for delta in _deltas(answer):
+            events += maker.events(delta)
+    final = ResponseDelta(
+        finish_reason=response.finish_reason,
+        raw_finish_reason=response.raw_finish_reason,
+        usage=response.usage,
+        logprobs=response.logprobs,
+    )
+    return [*events, StreamEvent.terminal(response, maker.numbered(final))]
+
+
+def _deltas(answer: ChatResponse | Alternative) -> Iterator[ResponseDelta]:
+    """Return the parts of *answer*, and for an alternative its end."""
+    choice = answer.index if isinstance(answer, Alternative) else 0
+    calls = {call.id: (number, call) for number, call in enumerate(answer.message.tool_calls or ())}
+    if not answer.segments and answer.message.text:  # made by hand, of a message alone
+        yield ResponseDelta(content_delta=answer.message.text, choice=choice)
+    for segment in answer.segments:
+        is_call = segment.type is SegmentType.TOOL_CALL
+        call = calls.pop(str(segment.metadata.get("id")), None) if is_call else None
+        if call is not None:
+            yield _call(call, choice)
+            more = {key: value for key, value in segment.metadata.items() if key not in _OF_A_CALL}
+        elif segment.type in _TEXTS:
+            if segment.content:
+                payload: dict[str, Any] = {_TEXTS[segment.type]: segment.content}
+                yield ResponseDelta(choice=choice, **payload)
+            more = dict(segment.metadata)
+        else:
+            yield ResponseDelta(segment=segment, choice=choice)
+            continue
+        if more or segment.annotations:
+            yield ResponseDelta(segment=Segment(segment.type, "", more, segment.annotations), choice=choice)
+    for remaining in calls.values():
+        yield _call(remaining, choice)
+    if isinstance(answer, Alternative):
+        yield ResponseDelta(
+            finish_reason=answer.finish_reason,
+            raw_finish_reason=answer.raw_finish_reason,
+            logprobs=answer.logprobs,
+            choice=choice,
+        )
+
+
+def _call(numbered: tuple[int, ToolCall], choice: int) -> ResponseDelta:
+    number, call = numbered
+    return ResponseDelta(
+        tool_call_delta=ToolCallDelta(number, call.id, call.name, call.arguments, call.kind), choice=choice
+    )
+
+
+# --------------------------------------------------------------------------------- observe
+# Observers of calls, and the one that writes the log.
+
+
+_log = logging.getLogger("crosswalk.service")
+
+
+@attrs.frozen
+class Call:
+    """One call of a service, with any number of attempts.
+
+    Attributes:
+        id: the correlation id, on every log record and span of the call.
+        request: the request.
+        route: the first endpoint.
+        model: the model that is requested there.
+        is_stream: whether the answer is delivered while it arrives.
+    """
+
+    id: str
+    request: ChatRequest
+    route: Route
+    model: str
+    is_stream: bool
+
+
+class Observation(Protocol):
+    """The notifications about one call."""
+
+    def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
+        """An attempt has ended."""
+
+    def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        """The call has ended: with *response*, whatever its result, or with *error*, which is raised, or with both."""
+
+
+class Observer(Protocol):
+    """Is notified of every call, in the task that makes it. It must neither wait nor raise."""
+
+    def started(self, call: Call) -> Observation:
+        """A call begins."""
+
+
+class LogObserver:
+    """Writes the log: a record for each attempt and one for the call, each with structured extra fields.
+
+    Content is logged only if the settings allow it, as ``crosswalk.content``. Credentials are never logged.
+    """
+
+    def started(self, call: Call) -> Observation:
+        """A call begins."""
+        return _LogObservation(call)
+
+
+class _LogObservation:
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._common = {"crosswalk.call.id": call.id, "gen_ai.operation.name": "chat"}
+
+    def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
+        """Log a failure at INFO, a success at DEBUG."""
+        level = logging.DEBUG if attempt.outcome is AttemptOutcome.SUCCESS else logging.INFO
+        if not _log.isEnabledFor(level):
+            return
+        extra: dict[str, Any] = {
+            **self._common,
+            **attributes(route),
+            "event.name": "crosswalk.attempt",
+            "gen_ai.provider.name": otel_provider_name(attempt.provider_name),
+            "gen_ai.request.model": attempt.model,
+            "crosswalk.outcome": attempt.outcome.value,
+            "crosswalk.latency_ms": attempt.latency_ms,
+        }
+        if attempt.error is not None:
+            extra["error.type"] = attempt.extra.get("kind", "unknown")
+            extra["error.message"] = attempt.error
+        _log.log(level, "attempt at %s: %s", attempt.provider_name, attempt.outcome.value, extra=extra)
+
+    def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        """Log an error, or a finish word that no mapping knows, at INFO, anything else at DEBUG."""
+        failed = error is not None or (response is not None and response.finish_reason is FinishReason.ERROR)
+        is_unknown = (
+            response is not None and response.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON
+        )
+        level = logging.INFO if failed or is_unknown else logging.DEBUG
+        if not _log.isEnabledFor(level):
+            return
+        extra: dict[str, Any] = {
+            **self._common,
+            "event.name": "crosswalk.call",
+            "gen_ai.request.model": self._call.model,
+            "gen_ai.request.stream": self._call.is_stream,
+        }
+        if response is not None:
+            extra |= {**otel_attributes(response), "gen_ai.response.id": response.id}
+            extra["crosswalk.attempts"] = len(response.attempts)
+            if may_log_content():
+                extra["crosswalk.content"] = shortened(response.text)
+        if error is not None:
+            extra["error.type"] = type(error).__name__
+        ending = "nothing" if response is None else response.finish_reason.value
+        if is_unknown and response is not None:
+            word = extra["crosswalk.unknown_finish_reason"] = str(response.raw_finish_reason)[:60]
+            ending += f" (unknown finish reason {word!r})"
+        _log.log(level, "call ended: %s", ending, extra=extra)
+
+
+# ----------------------------------------------------------------------------------- setup
+# What the calls of a service share, and the HTTP request that each endpoint gets.
+
 
 HEADERS = {"Content-Type": "application/json", "User-Agent": "crosswalk"}
 
@@ -88,7 +358,7 @@ class Discovery(Protocol):
 class Slots(Protocol):
     """Limits the number of calls that run at once."""
 
-    async def take(self, wait: Wait) -> None:
+    async def take(self, wait: TimedWait) -> None:
         """Wait for a free slot, or until the call is cancelled."""
 
     def give_back(self) -> None:
@@ -112,7 +382,7 @@ class Prepared:
     headers: Mapping[str, str]
 
 
-def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Failure:
+def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared | AttemptFailure:
     """Return the HTTP request to *route* for *request*, or the failure that prevents it."""
     endpoint = route.endpoint
     try:
@@ -130,7 +400,7 @@ def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared |
     return Prepared(built, content, join_url(route.base_url, built.path), headers)
 
 
-def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], dict[int, Failure]]:
+def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], dict[int, AttemptFailure]]:
     """Return the HTTP request to each endpoint for *request*, by its number, and the unusable endpoints with reasons.
 
     All are prepared before anything is sent. An endpoint that cannot express the conversation is passed over, as long as
@@ -143,7 +413,7 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
         error = UnsupportedRequestError(f"{option}: there is no such provider", options=[option])
         return {}, {0: not_sent(error)}
     usable: dict[int, Prepared] = {}
-    refused: dict[int, Failure] = {}
+    refused: dict[int, AttemptFailure] = {}
     for number, route in enumerate(setup.routes):
         sent = prepared_for(setup, route, request)
         if isinstance(sent, Prepared):
@@ -155,7 +425,7 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
     return usable, refused if usable else dict([*refused.items()][:1])
 
 
-def not_sent(error: CrosswalkError) -> Failure:
+def not_sent(error: CrosswalkError) -> AttemptFailure:
     """Return the failure of a request that *error* prevents from being sent to any endpoint."""
     info = ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), code="not_sent")
-    return Failure(info, error=error, is_final=True)
+    return AttemptFailure(info, error=error, is_final=True)

@@ -10,19 +10,140 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.schemas.check import folded_key
-from crosswalk.structured.decode import NO_JSON, loads
-from crosswalk.structured.marks import ANSWER_NAMES, HEADING
-from crosswalk.structured.reader import Reading, UnreadableError, read_json
-from crosswalk.structured.reason import Choice, Partial, Prose, ReasonCode, Stage, as_choice
-from crosswalk.structured.remainder import continues, is_among_own_keys, is_elided, is_operand, member_keys
-from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
-from crosswalk.structured.scan import Kind, Place, Region, scan
-from crosswalk.structured.schema import Schema, reason_of
-from crosswalk.structured.strings import SPACE
-from crosswalk.structured.versions import SchemaVersions
+from crosswalk.structured.reader import (
+    CLOSING_QUOTES,
+    FULL_WIDTH,
+    NO_JSON,
+    QUOTES,
+    SPACE,
+    Reading,
+    UnreadableError,
+    loads,
+    read_json,
+)
+from crosswalk.structured.result import (
+    Candidate,
+    Choice,
+    ParseResult,
+    Partial,
+    Prose,
+    ReasonCode,
+    Stage,
+    Violation,
+    as_choice,
+    direct_success,
+)
+from crosswalk.structured.scan import ANSWER_NAMES, HEADING, Region, RegionKind, RegionPlace, scan
+from crosswalk.structured.schema import Schema, SchemaVersions, reason_of
 from crosswalk.types.json import dump_json
 
-__all__ = ["extract_json", "repair_json"]
+# ------------------------------------------------------------------------------- remainder
+# The relation of the text around an object to it, judged by its structure alone.
+
+
+_QUOTED: Final = rf"[{QUOTES}]?[^{QUOTES}\n]{{1,99}}[{QUOTES}]"  # whose beginning may have been cut off
+_HARMLESS: Final = re.compile(r"[\s}\])>;`]*+")
+_MEMBER_NEXT: Final = re.compile(rf"[{{\[]?{SPACE}*+{_QUOTED}{SPACE}*+:")
+_JSON_SIGN: Final = re.compile(r"[\"':\d]")
+_COMMA: Final = re.compile(
+    rf",{SPACE}*+(?:(?P<structure>[{QUOTES}{{\[]|[A-Za-z_$][\w$-]*+{SPACE}*+:)|(?P<scalar>[-\d]|true\b|false\b|null\b))"
+)
+_ENDS_IN_NUMBER: Final = re.compile(r"\d\.?[\s\]}]*+\Z")
+_NUMBER_IN_BRACES: Final = re.compile(r"(?<!\S)\{\s*+[.\d]")
+_BRACKET: Final = re.compile(r"[{}\[\]]")
+_EMOTICON: Final = re.compile(r"[:;]['-]?\Z")
+_KEY_BEFORE: Final = re.compile(rf"{_QUOTED}{SPACE}*:{SPACE}*\Z")
+_OPERAND: Final = re.compile(r"""\s*+[+*]\s*+[\[{("'\d]|\.\w+\s*+[(=]|\[["']|\s+if\b[^\n]{1,80}\belse\b""")
+_DOTS: Final = re.compile(r"[\s`~]*+[\[(]?(?:\.{3}|\u2026)++[\])]?(?=\s|\Z)")
+_MEMBER: Final = re.compile(
+    rf"(?:[{QUOTES}](?=[^{QUOTES}\n]+[{QUOTES}])|\b\.(?=\w+\s*+[-+*/]?=[^=]))([^{QUOTES}\n=:]+?)[{QUOTES}]?\]?"
+    r"\s*+[-+*/]?[:=]\s*+[^\s}]"
+)
+_BARE_MEMBER: Final = re.compile(
+    r"(?:\A|\n)[ \t/#*>|-]*+([A-Za-z_][\w-]*+)[*`]*+\s?[:=]\s*+(?:[\"'\[\d-]|true\b|false\b|null\b)"
+)
+_LONGEST_LABEL: Final = 80
+_YAML_KEY: Final = re.compile(r"(?:\A|\n)[ \t]*(?:- )?[\w-]+:[ \t]*\Z")
+_YAML_MEMBER: Final = re.compile(r"^[ \t]*(?:- )?([\w-]+):[ \t]++\S", re.MULTILINE)
+
+
+def continues(text: str, start: int, end: int, remainder: str, is_region_next: bool) -> bool:
+    """Whether *remainder*, the text right behind the object from *start* to *end*, is a part of it that was cut off.
+
+    Closing brackets, a semicolon or a quote too many at its beginning are harmless.
+
+    Args:
+        text: the whole text.
+        start: where the object begins.
+        end: where it ends.
+        remainder: the text up to the next fence, tag or object.
+        is_region_next: whether an object follows *remainder*.
+    """
+    remainder = remainder.translate(FULL_WIDTH)
+    closers = _HARMLESS.match(remainder)
+    position = closers.end() if closers else 0
+    is_closed_again = bool(set("}]") & set(remainder[:position]))
+    if _KEY_BEFORE.search(text, max(start - _LONGEST_LABEL, 0), start) and (
+        is_closed_again or remainder[position : position + 1] == ","
+    ):
+        return True
+    if remainder[position:].strip() == "," and is_region_next:
+        return True
+    if _MEMBER_NEXT.match(remainder, position):
+        return True
+    if _NUMBER_IN_BRACES.search(remainder) and _ENDS_IN_NUMBER.search(
+        text, max(start, end - _LONGEST_LABEL), end
+    ):
+        return True  # the brackets part one number
+    comma = _COMMA.match(remainder, position)
+    if comma and comma["structure"]:
+        return True
+    quote = remainder[:1]
+    is_around = text[start - 1 : start] in CLOSING_QUOTES
+    if quote in CLOSING_QUOTES and not is_around and quote in remainder[1:].partition("\n")[0]:
+        return True
+    closer = _unopened(remainder, position)
+    if closer is None or _EMOTICON.search(remainder, 0, closer):
+        return False
+    return comma is not None or _JSON_SIGN.search(remainder, 0, closer) is not None
+
+
+def _unopened(remainder: str, position: int) -> int | None:
+    """Return the position of the first bracket that closes more than is opened behind *position*."""
+    depth = 0
+    for bracket in _BRACKET.finditer(remainder, position):
+        depth += 1 if bracket[0] in "{[" else -1
+        if depth < 0:
+            return bracket.start()
+    return None
+
+
+def is_operand(text: str, end: int) -> bool:
+    """Whether the object that ends at *end* is an operand of a program."""
+    return _OPERAND.match(text, end) is not None
+
+
+def is_elided(text: str, end: int) -> bool:
+    """Return whether there are dots right behind the object that ends there. An excerpt has them at both ends."""
+    return _DOTS.match(text, end) is not None and not text.lstrip().startswith(("...", "\u2026"))
+
+
+def member_keys(text: str) -> frozenset[str]:
+    """Return the keys with a value in *text*, as :func:`folded_key` writes them, whether brackets are around them or not."""
+    text = text.translate(FULL_WIDTH)
+    return frozenset(map(folded_key, _MEMBER.findall(text) + _BARE_MEMBER.findall(text)))
+
+
+def is_among_own_keys(text: str, start: int, end: int, keys: frozenset[str]) -> bool:
+    """Return whether the object from *start* to *end* is the value of a key of YAML, and keys next to it are in *keys*."""
+    if _YAML_KEY.search(text, max(start - _LONGEST_LABEL, 0), start) is None:
+        return False
+    return not keys.isdisjoint(map(folded_key, _YAML_MEMBER.findall(text[:start] + text[end:])))
+
+
+# ----------------------------------------------------------------------------------- chain
+# The chain: the whole text, JSON in the text, mended JSON, failure with its reason.
+
 
 T = TypeVar("T")
 
@@ -261,11 +382,11 @@ class _Search(Generic[T]):
         if _has_key(data, self._names):
             return True
         place = self._scan.place(region)
-        return place is Place.ALONE or (place is Place.LINE and bool(data))
+        return place is RegionPlace.ALONE or (place is RegionPlace.LINE and bool(data))
 
     def _is_begun(self, cut: Region) -> bool:
         """Whether *cut* may be an object, and no list of prose nor the end of ``:-{``."""
-        return cut.text[:1] in ("{", "\uff5b") and not _EMOTICON.search(
+        return cut.text[:1] in ("{", "\uff5b") and not _EMOTICON_BEFORE.search(
             self._text, max(cut.start - 3, 0), cut.start
         )
 
@@ -283,7 +404,7 @@ class _Search(Generic[T]):
         last, start, end = results[at], regions[at].start, regions[at].end
         remainder, kind = self._scan.follower(regions[at])
         is_json_in_string = self._text[start : start + 1] == '"'
-        if not is_json_in_string and continues(self._text, start, end, remainder, kind is Kind.REGION):
+        if not is_json_in_string and continues(self._text, start, end, remainder, kind is RegionKind.REGION):
             return ReasonCode.CLOSED_TOO_EARLY
         if last.is_closed_early and results[at + 1 :]:
             return ReasonCode.CLOSED_TOO_EARLY
@@ -293,7 +414,7 @@ class _Search(Generic[T]):
             return ReasonCode.REPAIR_FAILED
         if at and not (results[at - 1].payload and _is_same(results[at - 1], last)):
             tail, follows = self._scan.follower(regions[at - 1])
-            if follows is Kind.REGION and tail.strip() == ",":  # items of a list that lost its brackets
+            if follows is RegionKind.REGION and tail.strip() == ",":  # items of a list that lost its brackets
                 return ReasonCode.AMBIGUOUS
         if is_elided(self._text, end):
             return ReasonCode.TRUNCATED
@@ -433,7 +554,7 @@ _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """The beginnings of text that is certainly not JSON."""
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\[\]{{}}]")
 _LIST_BEFORE: Final = re.compile(r"[\[{][ \t]*+[-+.\d][ \t\d.,+-]*\Z")
-_EMOTICON: Final = re.compile(r"[ (][:;]-?\Z")
+_EMOTICON_BEFORE: Final = re.compile(r"[ (][:;]-?\Z")
 
 
 def _digits(number: Any) -> str:

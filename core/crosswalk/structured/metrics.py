@@ -1,21 +1,34 @@
-"""Counters of a parser: the stage that gave the value, the reason why there was none, and the duration.
-
-Their size does not grow with the number of parses, and they contain no content.
-"""
+"""What a parser counts and keeps: its metrics, their exporters, and a cache of results."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import logging
 import math
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from crosswalk.errors import ConfigurationError
-from crosswalk.structured.reason import ReasonCode, Stage
+import attrs
 
-__all__ = ["ParserMetrics"]
+from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.structured.result import ReasonCode, Stage
+from crosswalk.types.json import dump_json
+
+if TYPE_CHECKING:
+    from cachetools import TLRUCache
+    from opentelemetry.metrics import MeterProvider
+    from prometheus_client import CollectorRegistry, Metric
+
+
+# --------------------------------------------------------------------------------- metrics
+# Counters of a parser: the stage that gave the value, the reason why there was none, and the duration.
+#
+# Their size does not grow with the number of parses, and they contain no content.
+
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +105,7 @@ class ParserMetrics:
 
         It is called in the thread that parses, one call at a time, in the order of the values. Its exceptions do
         not reach the parser: they are logged. ``None`` removes it. For Prometheus and OpenTelemetry there are
-        exporters in :mod:`crosswalk.structured.exporters`.
+        exporters in :mod:`crosswalk.structured.metrics`.
         """
         self._exporter = exporter
 
@@ -154,3 +167,276 @@ class ParserMetrics:
                         observer(stage, duration)
             except Exception as error:
                 log.warning("the metrics exporter raised %s", type(error).__name__)
+
+
+# ----------------------------------------------------------------------------------- cache
+# A cache of results in the memory of this process, on cachetools.
+
+
+DEFAULT_TTL: Final = 300.0
+"""Seconds that a value lives."""
+DEFAULT_NEGATIVE_TTL: Final = 30.0
+"""Seconds that a failure lives: the model may do better next time."""
+MAX_ENTRIES: Final = 1000
+"""Entries that a cache holds at most."""
+
+
+@attrs.frozen(kw_only=True)
+class CacheStats:
+    """The statistics of a cache. ``hits + misses`` is the number of look-ups.
+
+    Attributes:
+        hits: look-ups that found something.
+        misses: look-ups that did not.
+    """
+
+    hits: int = 0
+    misses: int = 0
+
+    @property
+    def hit_rate(self) -> float | None:
+        """The share of look-ups that found something, 0 to 1, or ``None`` where there were none."""
+        lookups = self.hits + self.misses
+        return self.hits / lookups if lookups else None
+
+
+class AnswerCache(Protocol):
+    """A cache of results. Its methods may be called from many threads at once."""
+
+    def get(self, key: Hashable) -> Any:
+        """Return the value stored under *key*, or ``None`` if there is none."""
+
+    def put(self, key: Hashable, value: Any, *, ttl: float | None = None, is_negative: bool = False) -> None:
+        """Store *value* under *key* for *ttl* seconds, or for the cache's own time for a value or a failure."""
+
+
+class MemoryCache:
+    """An :class:`AnswerCache` in memory.
+
+    It gives every caller the very value that was stored, so do not change a value that came out of it.
+
+    Args:
+        max_entries: the greatest number of entries. When full, the least recently used one is removed.
+        ttl: seconds that a value lives.
+        negative_ttl: seconds that a failure lives, or ``None`` to store no failures.
+        clock: seconds, from any beginning.
+
+    Raises:
+        ConfigurationError: *max_entries* or a time to live is not positive.
+    """
+
+    def __init__(
+        self,
+        max_entries: int = MAX_ENTRIES,
+        *,
+        ttl: float = DEFAULT_TTL,
+        negative_ttl: float | None = DEFAULT_NEGATIVE_TTL,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        from cachetools import TLRUCache
+
+        if type(max_entries) is not int or max_entries < 1:
+            raise ConfigurationError("max_entries must be a positive integer", key="max_entries")
+        self._ttl = checked_ttl(ttl, "ttl")
+        self._negative_ttl = None if negative_ttl is None else checked_ttl(negative_ttl, "negative_ttl")
+        self._lock = threading.Lock()
+        # With each value its time to live.
+        self._entries: TLRUCache[Hashable, tuple[Any, float]] = TLRUCache(
+            max_entries, lambda _, entry, now: now + entry[1], timer=clock
+        )
+        self.reset_stats()
+
+    def get(self, key: Hashable) -> Any:
+        """Return the value stored under *key*, or ``None`` if there is none."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                self._misses += 1
+                return None
+            self._hits += 1
+            return entry[0]
+
+    def put(self, key: Hashable, value: Any, *, ttl: float | None = None, is_negative: bool = False) -> None:
+        """Store *value* under *key*.
+
+        Args:
+            key: covers everything that the value depends on.
+            value: any value that is not changed later.
+            ttl: seconds to live, or ``None`` for the cache's default.
+            is_negative: whether it is a failure.
+
+        Raises:
+            ConfigurationError: *ttl* is not a positive number.
+        """
+        seconds = (
+            (self._negative_ttl if is_negative else self._ttl) if ttl is None else checked_ttl(ttl, "ttl")
+        )
+        if seconds is None:
+            return
+        with self._lock:
+            self._entries[key] = (value, seconds)
+
+    def clear(self) -> None:
+        """Remove all entries. The statistics stay."""
+        with self._lock:
+            self._entries.clear()
+
+    def size(self) -> int:
+        """The number of entries that count at this moment."""
+        with self._lock:
+            self._entries.expire()
+            return len(self._entries)
+
+    def stats(self) -> CacheStats:
+        """The statistics until now."""
+        with self._lock:
+            return CacheStats(hits=self._hits, misses=self._misses)
+
+    def reset_stats(self) -> None:
+        """Set the statistics to zero."""
+        self._hits = self._misses = 0
+
+
+def checked_ttl(seconds: Any, name: str) -> float:
+    """*seconds* as a number, which must be positive. *name* is the option that a message names."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        raise ConfigurationError(f"{name} must be a positive number of seconds", key=name)
+    return float(seconds)
+
+
+def answer_key(*parts: Any) -> str:
+    """The same key for the same *parts*, texts, lists and ``None``, in every process: 64 hexadecimal digits."""
+    return hashlib.sha256(dump_json(list(parts))).hexdigest()
+
+
+# ------------------------------------------------------------------------------- exporters
+# Prometheus and OpenTelemetry: counters are read when they ask, durations are a histogram.
+#
+# They need the extras ``prometheus`` and ``otel``.
+
+
+LATENCY: Final = "response_parse_latency_seconds"
+_DURATION: Final = "Duration of a stage, in seconds."
+_HELP: Final = {
+    **{f"{METRIC_PREFIX}{name}": f"Parses that ended as {name}." for name in COUNTERS},
+    "response_parse_success_rate": "Share of parses that gave a whole value, 0 to 1.",
+    "response_parse_reasons": "Parses by reason code.",
+    "response_cache_hits": "Look-ups in the cache that found a result.",
+    "response_cache_misses": "Look-ups in the cache that found none.",
+    "response_cache_size": "Entries in the cache at this moment.",
+}
+
+
+def _samples(
+    metrics: ParserMetrics, cache: MemoryCache | None
+) -> dict[str, list[tuple[dict[str, str], float]]]:
+    """Each number at this moment, with its labels, by metric."""
+    now = metrics.get_stats()
+    numbers = {METRIC_PREFIX + name: count for name, count in now["counters"].items()}
+    if now["success_rate"] is not None:
+        numbers["response_parse_success_rate"] = now["success_rate"]
+    if cache is not None:
+        stats = cache.stats()
+        counts = {"hits": stats.hits, "misses": stats.misses, "size": cache.size()}
+        numbers |= {f"response_cache_{name}": count for name, count in counts.items()}
+    return {
+        **{name: [({}, number)] for name, number in numbers.items()},
+        "response_parse_reasons": [({"reason": name}, n) for name, n in now["reason_codes"].items()],
+    }
+
+
+class PrometheusExporter:
+    """Exports *metrics*, and *cache*, to the scrapers of *registry*.
+
+    Counts go out as gauges, because Prometheus adds ``_total`` to the name of a counter. Durations are a histogram of
+    prometheus-client, from now on.
+
+    Args:
+        metrics: the metrics to export.
+        cache: the cache with the statistics to export, or ``None`` for none.
+        registry: ``None`` for the default registry of prometheus-client.
+
+    Raises:
+        CrosswalkError: prometheus-client is not installed.
+        ValueError: *registry* has metrics of these names already.
+    """
+
+    def __init__(
+        self,
+        metrics: ParserMetrics,
+        cache: MemoryCache | None = None,
+        *,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        try:
+            import prometheus_client as client
+        except ImportError:
+            raise _missing("prometheus-client", "prometheus") from None
+        self._samples = functools.partial(_samples, metrics, cache)
+        self._registry = client.REGISTRY if registry is None else registry
+        # The histogram finds a clash of names.
+        self._histogram = client.Histogram(
+            LATENCY, _DURATION, ["stage"], buckets=BOUNDS, registry=self._registry
+        )
+        self._registry.register(self)
+        for stage in STAGES:
+            self._histogram.labels(stage)  # at 0 before the first parse
+        metrics.add_observer(lambda stage, seconds: self._histogram.labels(stage).observe(seconds))
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the counts at this moment. Called at every scrape."""
+        from prometheus_client import Metric
+
+        for name, samples in self._samples().items():
+            family = Metric(name, _HELP[name], "gauge")
+            for labels, value in samples:
+                family.add_sample(name, labels, value)
+            yield family
+
+    def close(self) -> None:
+        """Take the metrics away again."""
+        self._registry.unregister(self)
+        self._registry.unregister(self._histogram)
+
+
+class OpenTelemetryExporter:
+    """Exports *metrics*, and *cache*, to the readers of *meter_provider*.
+
+    OpenTelemetry cannot remove instruments: make one exporter for each pair of metrics and provider.
+
+    Args:
+        metrics: the metrics to export.
+        cache: the cache with the statistics to export, or ``None`` for none.
+        meter_provider: ``None`` for the global one.
+
+    Raises:
+        CrosswalkError: opentelemetry-api is not installed.
+    """
+
+    def __init__(
+        self,
+        metrics: ParserMetrics,
+        cache: MemoryCache | None = None,
+        *,
+        meter_provider: MeterProvider | None = None,
+    ) -> None:
+        try:
+            import opentelemetry.metrics as otel
+        except ImportError:
+            raise _missing("opentelemetry-api", "otel") from None
+        meter = otel.get_meter("crosswalk.structured", meter_provider=meter_provider)
+
+        def observe(name: str, _: Any) -> list[otel.Observation]:
+            samples = _samples(metrics, cache).get(name, ())
+            return [otel.Observation(value, labels) for labels, value in samples]
+
+        for name, text in _HELP.items():
+            meter.create_observable_gauge(name, [functools.partial(observe, name)], description=text)
+        histogram = meter.create_histogram(
+            LATENCY, unit="s", description=_DURATION, explicit_bucket_boundaries_advisory=BOUNDS
+        )
+        metrics.add_observer(lambda stage, seconds: histogram.record(seconds, {"stage": stage}))
+
+
+def _missing(package: str, extra: str) -> CrosswalkError:
+    return CrosswalkError(f"exporting needs {package}: pip install 'crosswalk-llm[{extra}]'")

@@ -1,8 +1,4 @@
-"""Find the JSON in a text, and the parts around it: reasoning, fences, tags, prose.
-
-Regions and their strings are found first, so a mark inside of a string is text like any other. Every function here
-looks at each character a bounded number of times.
-"""
+"""Finds the JSON in a text, and the parts around it: reasoning, fences, tags, prose."""
 
 from __future__ import annotations
 
@@ -14,20 +10,130 @@ from typing import Final
 
 import attrs
 
-from crosswalk.structured.marks import (
-    ANSWER_NAMES,
-    CHANNEL_END,
-    CLOSING,
-    MARK,
-    SOFT_NAMES,
-    hidden_end,
-    unwrapped,
-)
-from crosswalk.structured.reader import UnreadableError, read_json
-from crosswalk.structured.reason import ReasonCode
-from crosswalk.structured.strings import QUOTES, SPACE, STRINGS, decode_string
+from crosswalk.structured.reader import QUOTES, SPACE, STRINGS, UnreadableError, decode_string, read_json
+from crosswalk.structured.result import ReasonCode
 
-__all__ = ["Kind", "Place", "Region", "Scan", "scan"]
+# ----------------------------------------------------------------------------------- marks
+# The marks that may surround an answer: fences, tags, reasoning, the channels of gpt-oss.
+#
+# They are facts of model families and of markup. They contain no word of prose.
+
+
+ANSWER_NAMES: Final = frozenset(("answer", "final", "final_answer", "result", "response", "output"))
+"""The names of a tag or heading that mark the answer."""
+_OTHER_TAGS: Final = r"json|tool_call|function_call|structured_output"
+SOFT_NAMES: Final = frozenset(
+    ("plan", "planning", "draft", "drafts", "analysis", "reflection", "rationale", "scratchpad", "scratch_pad", "reason",
+     "deliberation")
+)  # fmt: skip
+"""Names of reasoning that a request may also use as the tag of an answer."""
+
+_NAME: Final = (
+    r"(?:[a-z]{1,10}[:_]|ant)?think(?:ing)?|thoughts?|reasoning|cot|chain_of_thought|inner_(?:monologue|thoughts?)"
+    rf"|(?:think(?:ing)?|thought|reasoning)_(?:process|mode)|{'|'.join(SOFT_NAMES)}"
+)
+_OPENING: Final = (
+    rf"<(?P<name>{_NAME})(?:\s[^<>\n]{{0,99}})?>|\[(?:THINK(?:ING)?|REASONING)\]|\u25c1think\u25b7"
+    r"|<\|(?:START_THINKING|begin_of_thought|think(?:ing)?|reasoning)\|>|\A\s*+Here(?: is|'s) my thought process:"
+    r"|<unused94>|<start_working_out>|<\|channel>thought\b|<\|im_start\|>think\b"
+    r"|\A\s*+(?:assistant)?analysis(?:(?-i:(?<=analysis)(?=[A-Z{\"])(?!\w*\s*[:=]))|(?=(?s:.*)assistantfinal))"
+)
+_CLOSING: Final = (
+    rf"</(?P<closed>{_NAME})\s*>|\[/(?:THINK(?:ING)?|REASONING)\]|\u25c1/think\u25b7"
+    r"|<\|(?:END_THINKING|end_of_thought|/think(?:ing)?|/reasoning)\|>|\nHere(?: is|'s) my response:"
+    r"|<unused95>|<end_working_out>|<channel\|>|<\|im_start\|>answer\b|assistantfinal"
+)
+CLOSING: Final = re.compile(_CLOSING, re.IGNORECASE)
+
+_CHANNEL: Final = (
+    r"(?:(?:<\|start\|>)?assistant(?P<role_recipient>\s*to=[^<]*+)?)?<\|channel\|>\s*+(?P<channel_name>\w++)(?P<recipient>[^<]*?\bto=[^<]*+)?[^<]*+"
+    r"(?:<\|constrain\|>[^<]*+)?<\|message\|>"
+)
+CHANNEL_END: Final = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
+
+_TOOL: Final = r"(?:tool|function)s?(?:[_\u2581 -]?calls?)?[_\u2581 -]?(?:response|result|output)s?"
+_ROLE: Final = r"<\|(?:im_start|start_header_id|start_of_role|start)\|>(?!(?:assistant|think|answer)\b)\w"
+_HIDDEN: Final = (
+    rf"(?P<tool>(?:<[|\uff5c]?|\[)(?:start_)?{_TOOL}(?:[_\u2581](?:start|begin))?(?:\s[^<>\n]{{0,99}})?(?:[|\uff5c]?>|\]))"
+    rf"|(?P<role>{_ROLE})|<(?P<struck_tag>del|s|strike)(?:\s[^<>\n]{{0,99}})?>"
+    r"|(?P<struck>(?<!~)~~(?!~))|(?P<comment><!--)"
+)
+
+
+def hidden_end(found: re.Match[str]) -> re.Pattern[str]:
+    """Return the pattern that ends the hidden part that *found* begins."""
+    return next(end for name, end in _ENDS.items() if found[name])
+
+
+_ENDS: Final = {
+    "tool": re.compile(
+        rf"(?:<[|\uff5c]?|\[)(?:/{_TOOL}|end_{_TOOL}|{_TOOL}[_\u2581]end)\s*(?:[|\uff5c]?>|\])", re.IGNORECASE
+    ),
+    "role": re.compile(r"<\|(?:im_end|eot_id|eom_id|end_of_text|end|call|return)\|>"),
+    "struck_tag": re.compile(r"</(?:del|s|strike)\s*>", re.IGNORECASE),
+    "struck": re.compile(r"(?<!~)~~(?!~)"),
+    "comment": re.compile("-->"),
+}
+_TAG: Final = (
+    rf"<(?P<slash>/?)(?P<tag>{'|'.join(sorted(ANSWER_NAMES, key=len, reverse=True))}|{_OTHER_TAGS})(?:\s[^<>\n]{{0,99}})?>"
+    r"|(?P<token><\|[\w/ .-]{1,40}\|>(?:(?:(?<=start\|>)|(?<=header_id\|>))assistant\b)?|</s>|<\uff5c[^<>\n]{1,40}\uff5c>"
+    r"|\[/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS)\])"
+)
+_OPENED_FENCE: Final = r"(?P<fence>^[ \t>]*+)?+(?P<ticks>`{3,}+|~{3,}+)(?P<label>\{\.\w++\}|[\w+.-]*+)"
+
+MARK: Final = (
+    rf"(?P<channel>{_CHANNEL})|(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})|(?P<hidden>{_HIDDEN})"
+    rf"|(?P<mark>{_TAG})|(?P<fence_mark>{_OPENED_FENCE})"
+)
+"""Any mark. The name of the group that matched last is its kind."""
+
+HEADING: Final = re.compile(
+    r"(?:\A|\n)[ \t]*(?:#{1,6}[ \t]*([^\n#*:]{1,40}?)[ \t:#]*|\*\*([^\n*:]{1,40}):?\*\*:?[ \t]*)\n?\s*"
+    r"(?:(?:```|~~~)[\w+.-]*\s*)?\Z"
+)
+"""A Markdown heading, or a line in bold, right before an object."""
+
+# ------------------------------------------------------------------------------- unwrapping a whole text
+
+_ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
+_ESCAPED_QUOTE: Final = re.compile(r"[\[{]\s*+&(?:quot|#34|#x22);")
+_ENTITIES: Final = {
+    "quot": '"', "#34": '"', "#x22": '"', "#39": "'", "#x27": "'", "apos": "'", "lt": "<", "gt": ">", "amp": "&",
+}  # fmt: skip
+_ENTITY: Final = re.compile(f"&({'|'.join(_ENTITIES)});")
+_QUOTED_LINES: Final = re.compile(r"(?:^[ \t]*+>[^\n]*+(?:\n|\Z))+", re.MULTILINE)
+_QUOTED_JSON: Final = re.compile(r"^[ \t]*+>[ \t]*+(?:```|~~~|[{\[])", re.MULTILINE)
+_QUOTE_MARK: Final = re.compile(r"^[ \t]*+> ?", re.MULTILINE)
+
+
+def unwrapped(text: str) -> str:
+    """Return *text* without the marks of a Markdown quote around JSON, and decoded if it was escaped as a whole.
+
+    A text that has unescaped quotes is never decoded.
+    """
+    if "&" in text and '"' not in text and _ESCAPED_QUOTE.search(text):
+        text = _ENTITY.sub(lambda entity: _ENTITIES[entity[1]], text)
+    quote = text.find('"')
+    is_escaped = text[quote - 1 : quote] == "\\"  # to look at the first one takes no time
+    if is_escaped and _ESCAPED.search(text) and '"' not in text.replace("\\\\", "").replace('\\"', ""):
+        text = decode_string(text) or text
+    if ">" in text:
+        text = _QUOTED_LINES.sub(_unquoted, text)
+    return text
+
+
+def _unquoted(lines: re.Match[str]) -> str:
+    # Not within JSON that is not quoted itself: there a line that begins so is part of a text.
+    is_around_json = _QUOTED_JSON.search(lines[0]) and "{" not in lines.string[: lines.start()]
+    return _QUOTE_MARK.sub("", lines[0]) if is_around_json else lines[0]
+
+
+# ------------------------------------------------------------------------------------ scan
+# Find the JSON in a text, and the parts around it: reasoning, fences, tags, prose.
+#
+# Regions and their strings are found first, so a mark inside of a string is text like any other. Every function here
+# looks at each character a bounded number of times.
+
 
 # An object or array as JSON, Python, JavaScript and careless models begin it; not the braces of prose.
 _OPENER: Final = (
@@ -47,7 +153,7 @@ _SPACE_TO_END: Final = re.compile(r"\s*+\Z")
 _LINE: Final = re.compile(r"[^\n]*+")
 _COMMENT: Final = {"//": _LINE, "#": _LINE, "/*": re.compile(r".*?\*/", re.DOTALL)}
 _STRING: Final = {opening: re.compile(string, re.DOTALL) for opening, string in STRINGS.items()}
-_FENCE: Final = re.compile(r"(```|~~~)(?:[^\n`]*\n|[\w+.-]*)\s*\Z")
+_FENCE_BEFORE: Final = re.compile(r"(```|~~~)(?:[^\n`]*\n|[\w+.-]*)\s*\Z")
 _FENCE_END: Final = re.compile(r"[\s}\])]*+(?:(?:```|~~~)[ \t]*+(?:\n|\Z)|`{1,2}\Z)")
 _FENCE_LINE: Final = re.compile(r"\n[ \t]*+(?:```|~~~)")
 _HALF_A_FENCE: Final = re.compile(r"\s(?:`{1,2}|~{1,2})\Z")
@@ -65,7 +171,7 @@ _MOST_STRAYS: Final = 16
 _MOST_MISSES: Final = 16
 
 
-class Kind(Enum):
+class RegionKind(Enum):
     """The kind of a part of a text."""
 
     REGION = auto()
@@ -77,7 +183,7 @@ class Kind(Enum):
     """The output of a tool, a comment, or struck text. It counts as prose."""
 
 
-class Place(Enum):
+class RegionPlace(Enum):
     """The place of a region in the text."""
 
     ALONE = auto()
@@ -88,7 +194,12 @@ class Place(Enum):
     """Anywhere else."""
 
 
-_MARKS: Final = (Kind.FENCE, Kind.TAG, Kind.REASONING, None)  # None: the beginning or end of the text
+_MARKS: Final = (
+    RegionKind.FENCE,
+    RegionKind.TAG,
+    RegionKind.REASONING,
+    None,
+)  # None: the beginning or end of the text
 
 
 @attrs.define
@@ -144,7 +255,7 @@ class Scan:
         self.is_thinking = False
         self.awaits_answer = False
         self.strays = 0
-        self._spans: list[tuple[int, int, Kind]] = []  # all that is not prose, in order
+        self._spans: list[tuple[int, int, RegionKind]] = []  # all that is not prose, in order
         self._fences: list[tuple[str, int]] = []  # the marks of those that are open, and where
         self._fence_is_end = False
         self._tag_name = ""  # the answer tag that is open, and how many regions there were before it
@@ -170,8 +281,8 @@ class Scan:
         for begin, stop, kind in self._spans:
             if begin >= end:
                 break
-            is_text = (kind is Kind.REGION and not (bare and self.text[begin] not in "[\uff3b")) or (
-                kind is Kind.HIDDEN and not bare
+            is_text = (kind is RegionKind.REGION and not (bare and self.text[begin] not in "[\uff3b")) or (
+                kind is RegionKind.HIDDEN and not bare
             )
             if stop > position and not is_text:
                 parts.append(self.text[position : max(begin, position)])
@@ -179,13 +290,13 @@ class Scan:
         parts.append(self.text[position : max(end, position)])
         return "".join(parts).strip()
 
-    def follower(self, region: Region) -> tuple[str, Kind | None]:
+    def follower(self, region: Region) -> tuple[str, RegionKind | None]:
         """The prose right behind *region* up to the next other part, and the kind of that part."""
         at = bisect_left(self._spans, region.end, key=itemgetter(0))
         begin, _, kind = self._spans[at] if at < len(self._spans) else (self._end, self._end, None)
         return self.text[region.end : begin], kind
 
-    def place(self, region: Region) -> Place:
+    def place(self, region: Region) -> RegionPlace:
         """The place of *region*. Ticks of code around it do not matter."""
         at = bisect_left(self._spans, region.start, key=itemgetter(0))
         _, begin, kind = self._spans[at - 1] if at else (0, self._start, None)
@@ -195,12 +306,12 @@ class Scan:
             before, after = before[: len(before) - len(ticks)], after[len(ticks) :]
         is_parted = kind in _MARKS and next_kind in _MARKS
         if region.is_fenced or (is_parted and not before.strip() and not after.strip()):
-            return Place.ALONE
+            return RegionPlace.ALONE
         line = before.rpartition("\n") if kind not in _MARKS else ("", "\n", before.rpartition("\n")[2])
         begins = (line[1] and not line[2].strip()) or _INTRODUCED.search(before)
         rest, is_ended, _ = after.partition("\n")
         ends = not rest.strip(" \t\r;") and (is_ended or next_kind in _MARKS)
-        return Place.LINE if begins and ends else Place.SENTENCE
+        return RegionPlace.LINE if begins and ends else RegionPlace.SENTENCE
 
     def soft_answer(self) -> Scan | None:
         """Return the last block of reasoning under a name that an answer may have, if it contains nothing but one object."""
@@ -264,7 +375,7 @@ class Scan:
             final = [region for region in self.regions if region.tag == "final"]
             self.regions = final or self.regions
 
-    def _add(self, start: int, end: int, kind: Kind) -> None:
+    def _add(self, start: int, end: int, kind: RegionKind) -> None:
         self._spans.append((start, end, kind))
 
     def _last_region_end(self) -> int:
@@ -282,7 +393,7 @@ class Scan:
 
     def _region(self, start: int) -> int | None:
         before = self.text[max(self._last_region_end(), start - _LONGEST_FENCE, self._start) : start]
-        fence = None if self._fence_is_end else _FENCE.search(before)
+        fence = None if self._fence_is_end else _FENCE_BEFORE.search(before)
         is_fenced = fence is not None
         part = _Part(self.text, start, self._end, is_fenced, self._fences_end_prose)
         if part.stray_at is not None:
@@ -296,14 +407,14 @@ class Scan:
         is_begun = len(self.regions) == 1 and self.text[:start].strip() in ("", "json")
         if not self._fences and (is_fenced or (is_begun and _FENCE_END.match(self.text, region.end))):
             if not is_fenced:
-                self._spans[:0] = [(0, start, Kind.FENCE)]
+                self._spans[:0] = [(0, start, RegionKind.FENCE)]
             self._fences.append((fence[1] if fence else "```", start))
         return region.end
 
     def _take(self, region: Region) -> None:
         region.tag = self._channel or (self._tag_name if self._tag_name in ANSWER_NAMES else "")
         self.regions.append(region)
-        self._add(region.start, region.end, Kind.REGION)
+        self._add(region.start, region.end, RegionKind.REGION)
         self._fence_is_end = False
 
     def _open_region(self, region: Region) -> int | None:
@@ -351,16 +462,16 @@ class Scan:
             self._fences.append(
                 (mark, found.start())
             )  # in the middle of a line it begins none, save at the very end
-        self._add(found.start(), end, Kind.FENCE)
+        self._add(found.start(), end, RegionKind.FENCE)
         return end
 
     def _reasoning(self, start: int, end: int, name: str) -> int | None:
         closing = CLOSING.search(self.text, end, self._end)
         if closing is None:
             self.is_thinking = True
-            self._add(start, self._end, Kind.REASONING)
+            self._add(start, self._end, RegionKind.REASONING)
             return None
-        self._add(start, closing.end(), Kind.REASONING)
+        self._add(start, closing.end(), RegionKind.REASONING)
         if name.lower() in SOFT_NAMES:
             self._soft.append((name.lower(), end, closing.start()))
         return closing.end()
@@ -374,7 +485,7 @@ class Scan:
         self._fences.clear()
         self._tag_name = ""
         self._abandoned = None
-        self._spans = [(self._start, end, Kind.REASONING)]
+        self._spans = [(self._start, end, RegionKind.REASONING)]
         return end
 
     def _begin_channel(self, found: re.Match[str]) -> int | None:
@@ -382,12 +493,12 @@ class Scan:
         name, is_call = found["channel_name"].lower(), bool(found["recipient"] or found["role_recipient"])
         if name == "final" or is_call:
             self._channel = "final" if name == "final" else "call"
-            self._add(found.start(), found.end(), Kind.TAG)
+            self._add(found.start(), found.end(), RegionKind.TAG)
             return found.end()
         self._channel = self._channel or "analysis"
         end = CHANNEL_END.search(self.text, found.end(), self._end)
         after = self._end if end is None else end.start()
-        self._add(found.start(), after, Kind.REASONING)
+        self._add(found.start(), after, RegionKind.REASONING)
         return after if end is not None else None
 
     def _hide(self, found: re.Match[str]) -> int | None:
@@ -395,14 +506,14 @@ class Scan:
         end = hidden_end(found).search(self.text, found.end(), self._end)
         if end is None:
             return found.end() if found["struck"] else None
-        self._add(found.start(), end.end(), Kind.HIDDEN)
+        self._add(found.start(), end.end(), RegionKind.HIDDEN)
         return end.end()
 
     def _tag(self, found: re.Match[str]) -> int:
         name = (found["tag"] or "").lower()
         if name and not found[0].endswith("/>"):
             self._tag_name, self._tag_from = "" if found["slash"] else name, len(self.regions)
-        self._add(found.start(), found.end(), Kind.TAG)
+        self._add(found.start(), found.end(), RegionKind.TAG)
         return found.end()
 
 

@@ -1,4 +1,4 @@
-"""Checks of answers as a whole: visible output, errors, their providers, and that ``null`` takes nothing back."""
+"""Checks of answers as a whole: visible output, errors, their providers, and the request that they answer."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from contextlib import suppress
 from typing import Any, Final
 
 import attrs
+import orjson
 
 from crosswalk.errors import PluginError
-from crosswalk.plugin.info import Recognition
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.hooks import Recognition
+from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.case import NAME, Case, Place, answer, reader_options, strings
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
     Path,
+    Problem,
     at,
     changed_paths,
     changes,
@@ -25,20 +26,94 @@ from crosswalk.testing.perturbation import (
     scalars,
     show_path,
 )
-from crosswalk.testing.problems import Problem
 from crosswalk.text import clean_message, counted
-from crosswalk.types.error_info import ErrorKind
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
+from crosswalk.types.values import ErrorKind, FinishReason
 
-__all__ = [
-    "errors_show",
-    "failures_are_errors",
-    "null_erases_nothing",
-    "one_answer_at_a_time",
-    "output_shows",
-    "recognizes_its_own",
-]
+# ------------------------------------------------------------------------------- requested
+# Checks of an answer against its request: the length that was allowed, the model, and the tools.
+
+
+LIMITS: Final = frozenset(
+    {
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "maxOutputTokens",
+        "maxTokens",
+        "num_predict",
+    }
+    | {"max_new_tokens", "n_predict"}
+)
+"""The request options that limit the length of an answer."""
+
+
+def answers_its_request(case: Case) -> Iterator[Problem]:
+    """P4: an answer ends as ``length`` if it has as many tokens as its request allows. The request names model and tools."""
+    options = list(options_of(case.capture.request))
+    if not case.is_answer or not options:
+        return
+    yield from _limit(case, [value for name, value in options if name in LIMITS and type(value) is int])
+    response, sent = case.baseline.response, {value for _, value in options if isinstance(value, str)}
+    models = {value for name, value in options if name in ("model", "modelId")}
+    if response["id"] in models:
+        yield case.problem("P4", "id", f"{response['id']!r} is the model of the request")
+    for number, call in enumerate(response["message"].get("tool_calls", ())):
+        if call["id"] in sent and call["name"] not in sent:
+            yield case.problem(
+                "P4",
+                f"tool call {number}",
+                f"its id {call['id']!r} is a tool of the request, its name is not",
+            )
+
+
+def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
+    """A word that only this provider has is read as ``stop`` at the limit, or as ``length`` below it."""
+    response, stated = case.baseline.response, case.capture.says or {}
+    count, raw, finish = (
+        response["usage"]["completion_tokens"],
+        response.get("raw_finish_reason"),
+        response["finish_reason"],
+    )
+    if (
+        not limits
+        or not count
+        or raw is None
+        or raw.lower().partition(":")[0] in _KNOWN_WORDS
+        or "finish" in stated
+    ):
+        return
+    if finish == FinishReason.STOP and count in limits:
+        yield case.problem(
+            "P4",
+            "finish_reason",
+            f"the answer has {count} tokens, the limit of its request, and {raw!r} is read as stop",
+        )
+    elif finish == FinishReason.LENGTH and count < min(limits):
+        yield case.problem(
+            "P4",
+            "finish_reason",
+            f"{count} tokens of {min(limits)} that the request allows, and {raw!r} is read as length",
+        )
+
+
+_KNOWN_WORDS: Final = frozenset({*FinishReason, "max_tokens", "end_turn", "eos", "completed", "incomplete"})
+"""Words with the same meaning everywhere: a server that sends the wrong one is not the plugin's mistake."""
+
+
+def options_of(request: bytes | None) -> Iterator[tuple[str, Any]]:
+    """Yield the scalars of a request, by the last names of their paths. There are none if it is not JSON."""
+    try:
+        parsed = orjson.loads(request or b"{}")
+    except orjson.JSONDecodeError:
+        return
+    for path, value in scalars(parsed):
+        if path and isinstance(path[-1], str):
+            yield path[-1], value
+
+
+# --------------------------------------------------------------------------------- answers
+# Checks of answers as a whole: visible output, errors, their providers, and that ``null`` takes nothing back.
 
 
 def null_erases_nothing(case: Case) -> Iterator[Problem]:
@@ -198,12 +273,12 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
 
 _START: Final = 60
 """The number of characters of a message that are compared: a long one is cut."""
-_KNOWN: Final = frozenset(ErrorKind) - {ErrorKind.UNKNOWN}
-_NOT_SERVERS_FAULT: Final = _KNOWN - {ErrorKind.SERVER}
-_SERVERS_FAULT: Final = _KNOWN - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
+_KNOWN_KINDS: Final = frozenset(ErrorKind) - {ErrorKind.UNKNOWN}
+_NOT_SERVERS_FAULT: Final = _KNOWN_KINDS - {ErrorKind.SERVER}
+_SERVERS_FAULT: Final = _KNOWN_KINDS - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
 _KINDS: Final = {
     401: frozenset({ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}),
-    403: _KNOWN - {ErrorKind.SERVER, ErrorKind.TIMEOUT},
+    403: _KNOWN_KINDS - {ErrorKind.SERVER, ErrorKind.TIMEOUT},
     408: frozenset({ErrorKind.TIMEOUT}),
     424: frozenset(ErrorKind),  # TGI's status of a failed generation
     429: frozenset({ErrorKind.RATE_LIMIT}),

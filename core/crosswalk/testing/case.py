@@ -12,14 +12,15 @@ import attrs
 import orjson
 
 from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.mapping.reader import ReaderOptions
+from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture, Write, reframer
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
     Outcome,
     Path,
+    Problem,
     at,
     changed_paths,
     changes,
@@ -30,24 +31,10 @@ from crosswalk.testing.perturbation import (
     outcomes_at_once,
     replaced,
     show_path,
+    subject_of,
 )
-from crosswalk.testing.problems import Problem, subject_of
 from crosswalk.text import counted
 from crosswalk.wire.framing import Frame
-
-__all__ = [
-    "MARKER",
-    "NAME",
-    "Case",
-    "Place",
-    "Tally",
-    "answer",
-    "marker_for",
-    "occurrences",
-    "reader_options",
-    "strings",
-    "typed",
-]
 
 _T = TypeVar("_T")
 

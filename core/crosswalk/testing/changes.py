@@ -16,8 +16,6 @@ import orjson
 from crosswalk.codec import ABSENT, Difference
 from crosswalk.text import counted, json_type_name
 
-__all__ = ["ERROR", "Kind", "Summary", "accepted_lines", "shown"]
-
 ERROR: Final = "error"
 """The key of the difference between an answer that can be mapped and one that cannot."""
 
@@ -94,7 +92,7 @@ _Key: TypeAlias = tuple[str, str, str, str, bool]
 
 
 @attrs.frozen
-class Kind:
+class ChangeKind:
     """Changes of one kind. For a field that has moved, ``before`` is ``moved`` and ``after`` the new field.
 
     Attributes:
@@ -123,7 +121,7 @@ class Kind:
         return f"{self.path}: {self.before} -> {another}{self.after} in {captures}{provider}{accepted}"
 
 
-def accepted_lines(kinds: Iterable[Kind]) -> Iterator[bytes]:
+def accepted_lines(kinds: Iterable[ChangeKind]) -> Iterator[bytes]:
     """Write *kinds* as the lines of a list that ``crosswalk diff --accept`` takes, in the order of their fields."""
     for kind in sorted(kinds, key=lambda kind: (kind.provider, kind.path, kind.before, kind.after)):
         named = {"provider": kind.provider, "path": kind.path, "before": kind.before, "after": kind.after}
@@ -131,7 +129,7 @@ def accepted_lines(kinds: Iterable[Kind]) -> Iterator[bytes]:
         yield orjson.dumps(named | more, option=orjson.OPT_APPEND_NEWLINE)
 
 
-class Summary:
+class ChangeSummary:
     """Counts differences by kind. It stores kinds, not captures, so it stays small.
 
     A kind is a field with its older and newer value, in the answers of one provider. For numbers and words that take
@@ -177,18 +175,18 @@ class Summary:
         self._further += further
         return all(is_accepted for *_, is_accepted in values)
 
-    def include(self, other: Summary) -> None:
+    def include(self, other: ChangeSummary) -> None:
         """Add the counts of *other*, which come after those of this summary."""
         for key, gathering in other._found.items():
             self._found.setdefault(key, _Gathering()).include(gathering)
         self._further += other._further
 
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[ChangeKind]:
         """Return every kind of change, the most frequent first."""
         results = [kind for key, gathering in self._found.items() for kind in gathering.kinds(*key)]
         results.sort(key=lambda kind: -kind.captures)
         if self._further:
-            results.append(Kind("further fields", "a value", "another", self._further))
+            results.append(ChangeKind("further fields", "a value", "another", self._further))
         return results
 
     def _accepts(self, provider: str, field: str, types: tuple[str, str], pair: _Values) -> bool:
@@ -294,8 +292,10 @@ class _Gathering:
             self.values = None
             self.places = {None: self.places.get(None, [])}
 
-    def kinds(self, provider: str, path: str, before: str, after: str, is_accepted: bool) -> Iterator[Kind]:
+    def kinds(
+        self, provider: str, path: str, before: str, after: str, is_accepted: bool
+    ) -> Iterator[ChangeKind]:
         counts = {(before, after): self.captures} if self.values is None else self.values
         for pair, captures in counts.items():
             places = self.places[None if self.values is None else pair]
-            yield Kind(path, *pair, captures, provider, tuple(places), is_accepted)
+            yield ChangeKind(path, *pair, captures, provider, tuple(places), is_accepted)

@@ -1,21 +1,20 @@
-"""The promises P1 to P5 and P8, as functions that check one capture and report what is broken.
-
-``ProviderConformance`` asserts that they report nothing. ``crosswalk check`` prints their reports.
-"""
+"""The promises P1 to P5 and P8, as functions that check one capture and report what is broken or unproven."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from crosswalk.codec import from_json, to_json
 from crosswalk.errors import CrosswalkError
+from crosswalk.mapping.openai_chat import OpenAIChatDialect
 from crosswalk.mapping.reader import Reader
-from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.answers import (
+    answers_its_request,
     errors_show,
     failures_are_errors,
     null_erases_nothing,
@@ -23,24 +22,39 @@ from crosswalk.testing.answers import (
     output_shows,
     recognizes_its_own,
 )
-from crosswalk.testing.captures import Capture, Write, written
+from crosswalk.testing.captures import Capture, Write, stated_differences, written
 from crosswalk.testing.case import Case, Tally, reader_options
-from crosswalk.testing.framings import framing_does_not_matter, own_framing_is_exact, text_paths_hold
-from crosswalk.testing.kinds import kinds_are_told_apart
-from crosswalk.testing.lossless import nothing_lost
-from crosswalk.testing.mistaken import never_silently_wrong
-from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
-from crosswalk.testing.perturbation import outcome
-from crosswalk.testing.problems import EXCEPTIONS, KnownException, Problem, read_exceptions
-from crosswalk.testing.requested import answers_its_request
-from crosswalk.testing.statements import stated_differences
-from crosswalk.testing.texts import text_as_it_was_sent, text_only_once
-from crosswalk.testing.values import arguments_told_apart, digits_kept, parts_within_wholes, times_kept
-from crosswalk.testing.words import known_words_keep_their_meaning, unknown_words_raise
+from crosswalk.testing.lossless import never_silently_wrong, nothing_lost
+from crosswalk.testing.pairing import (
+    framing_does_not_matter,
+    normalized,
+    own_framing_is_exact,
+    text_paths_hold,
+)
+from crosswalk.testing.perturbation import EXCEPTIONS, KnownException, Problem, outcome, read_exceptions
+from crosswalk.testing.texts import (
+    kinds_are_told_apart,
+    known_words_keep_their_meaning,
+    text_as_it_was_sent,
+    text_only_once,
+    unknown_words_raise,
+)
+from crosswalk.testing.values import (
+    arguments_told_apart,
+    counts_are_the_providers,
+    digits_kept,
+    nothing_filled_in,
+    nothing_invented,
+    parts_within_wholes,
+    times_kept,
+)
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["CHECKS", "PROMISES", "check_capture", "load_exceptions"]
+# ---------------------------------------------------------------------------------- checks
+# The promises P1 to P5 and P8, as functions that check one capture and report what is broken.
+#
+# ``ProviderConformance`` asserts that they report nothing. ``crosswalk check`` prints their reports.
 
 
 def _read(case: Case) -> tuple[list[ResponseDelta], ChatResponse]:
@@ -173,3 +187,51 @@ def check_capture(
         return [attrs.evolve(problem, check=name) for name in names if name == "never silently wrong"]
     results = [attrs.evolve(problem, check=name) for name in names for problem in CHECKS[name](case)]
     return [problem for problem in results if not any(one.covers(problem) for one in known)]
+
+
+# -------------------------------------------------------------------------------- unproven
+# The fields that a look-alike of OpenAI maps by inheritance or declaration, without a capture that shows them.
+#
+# Such a field is not wrong, but nothing proves that it is right: the server may have another name for it.
+
+
+_Shows = Callable[[dict[str, Any]], Any]
+
+
+def _segment(kind: str) -> _Shows:
+    return lambda response: any(one["type"] == kind for one in response.get("segments", ()))
+
+
+def _count(name: str) -> _Shows:
+    return lambda response: response["usage"].get(name)
+
+
+_FIELDS: Final[dict[str, _Shows]] = {
+    "reasoning": _segment("reasoning"),
+    "refusal": _segment("refusal"),
+    "tool calls": lambda response: response["message"].get("tool_calls"),
+    "log probabilities": lambda response: response.get("logprobs"),
+    "cached tokens": _count("cached_tokens"),
+    "reasoning tokens": _count("reasoning_tokens"),
+}
+
+
+def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
+    """Return the typed fields and own finish words of *mapper*, an ``OpenAIChatDialect``, that no capture shows.
+
+    Empty for any other plugin, because the fields that it maps are not declared.
+    """
+    dialect = getattr(mapper.map_delta, "__self__", None)
+    if not isinstance(dialect, OpenAIChatDialect):
+        return []
+    responses = [normalized(mapper, capture) for capture in captures]
+    shown = [one.get("response") or one.get("partial") or _NOTHING for one in responses]
+    words = {one.get("raw_finish_reason") for one in shown}
+    own = [word for word in dialect.finish_reasons if word not in OpenAIChatDialect.finish_reasons]
+    return [
+        *(name for name, shows in _FIELDS.items() if not any(map(shows, shown))),
+        *(f"the finish word {word!r}" for word in own if word not in words),
+    ]
+
+
+_NOTHING: Final[dict[str, Any]] = {"message": {}, "usage": {}}

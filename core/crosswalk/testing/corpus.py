@@ -14,12 +14,9 @@ import attrs
 import orjson
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.testing.captures import Capture, load_captures
+from crosswalk.testing.captures import Capture, load_captures, stated_differences
 from crosswalk.testing.changes import shown
-from crosswalk.testing.problems import Problem, subject_of
-from crosswalk.testing.statements import stated_differences
-
-__all__ = ["Corpus", "compare_answer"]
+from crosswalk.testing.perturbation import Problem, subject_of
 
 _CHECKOUT = Path(__file__).parents[3]
 _INSTALLED = Path(__file__).parent / "corpus"

@@ -1,22 +1,264 @@
-"""The requests that the replay server receives, and the answers that it sends."""
+"""The requests that the replay server receives, the answers that it sends, and the faults on their way."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import attrs
 import orjson
 
+from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.testing.captures import Capture
-from crosswalk.testing.faults import Chunk, End, Head, Step
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.message import ToolCall, ToolCallDelta
+from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import FinishReason
 
-__all__ = ["Answer", "Outcome", "ReceivedRequest", "ReplayError"]
+# ---------------------------------------------------------------------------------- faults
+# The faults of a server on the way: an answer as a list of steps, and the faults that change the list.
+
+
+@attrs.frozen
+class Head:
+    """Send the status line and the headers.
+
+    Attributes:
+        status: the HTTP status.
+        headers: the headers other than those for the framing of the body.
+        length: the value of ``Content-Length``, in bytes; ``None`` for a body in HTTP chunks.
+    """
+
+    status: int
+    headers: Mapping[str, str] = attrs.field(hash=False)
+    length: int | None = None
+
+
+@attrs.frozen
+class SentChunk:
+    """Send bytes of the body: an event of a stream, or a whole body."""
+
+    data: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Raw:
+    """Send bytes that are not HTTP."""
+
+    data: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Pause:
+    """Do nothing for some seconds."""
+
+    seconds: float
+
+
+@attrs.frozen
+class SentEnd:
+    """End the body as HTTP requires. The connection can be used again."""
+
+
+@attrs.frozen
+class Hang:
+    """Do nothing more, and keep the connection open until the client or the server is closed."""
+
+
+@attrs.frozen
+class Abort:
+    """Reset the connection (TCP RST)."""
+
+
+@attrs.frozen
+class Close:
+    """Close the connection, even if more was promised."""
+
+
+Step: TypeAlias = Head | SentChunk | Raw | Pause | SentEnd | Hang | Abort | Close
+"""One action of a server while it answers: a closed set."""
+
+
+def _is_number(seconds: object) -> bool:
+    return isinstance(seconds, int | float) and 0 <= seconds < 86400
+
+
+def _seconds(_: object, attribute: attrs.Attribute[float], value: object) -> None:
+    if not _is_number(value):
+        raise ConfigurationError(f"{attribute.name} must be a number from 0 to 86400", key=attribute.name)
+
+
+def _count(_: object, attribute: attrs.Attribute[int | None], value: object) -> None:
+    least = 1 if attribute.name == "chunk_bytes" else 0
+    if value is not None and (type(value) is not int or value < least):
+        raise ConfigurationError(f"{attribute.name} must be an integer from {least}", key=attribute.name)
+
+
+@attrs.frozen
+class Delay:
+    """The server waits before it sends anything.
+
+    Attributes:
+        seconds: the length of the wait.
+    """
+
+    seconds: float = attrs.field(validator=_seconds)
+
+    def apply(self, steps: Sequence[Step]) -> list[Step]:
+        """Return *steps* with this fault in them."""
+        return [Pause(self.seconds), *steps]
+
+
+@attrs.frozen
+class Slow:
+    """The body arrives in small pieces.
+
+    Attributes:
+        seconds: the pause before each piece.
+        chunk_bytes: the number of bytes in a piece; ``None`` for one event at a time.
+    """
+
+    seconds: float = attrs.field(default=0.0, validator=_seconds)
+    chunk_bytes: int | None = attrs.field(default=None, validator=_count)
+
+    def apply(self, steps: Sequence[Step]) -> list[Step]:
+        """Return *steps* with this fault in them."""
+        slow: list[Step] = []
+        for step in steps:
+            if isinstance(step, SentChunk):
+                size = self.chunk_bytes or max(len(step.data), 1)
+                for start in range(0, len(step.data), size):
+                    slow += [Pause(self.seconds), SentChunk(step.data[start : start + size])]
+            else:
+                slow.append(step)
+        return slow
+
+
+@attrs.frozen
+class _Placed:
+    """A fault at some position of an answer.
+
+    Attributes:
+        after_events: the number of events of the body that are sent before it; 0 for the headers alone.
+        after_bytes: the number of bytes of the body that are sent before it. If both are missing, nothing at all is
+            sent before it, not even the status line.
+    """
+
+    after_events: int | None = attrs.field(default=None, kw_only=True, validator=_count)
+    after_bytes: int | None = attrs.field(default=None, kw_only=True, validator=_count)
+
+    def __attrs_post_init__(self) -> None:
+        if self.after_events is not None and self.after_bytes is not None:
+            raise ConfigurationError("a fault lies after so many events or after so many bytes, not both")
+
+    def _split(self, steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
+        """Return the steps before this fault, and the steps that would have followed it.
+
+        A body that is shorter is sent whole, but not ended.
+        """
+        events, remaining = self.after_events, self.after_bytes
+        if events is None and remaining is None:
+            return [], list(steps)
+        before: list[Step] = []
+        for number, step in enumerate(steps):
+            if isinstance(step, SentEnd):
+                return before, list(steps[number:])
+            if isinstance(step, SentChunk):
+                if events == 0 or remaining == 0:
+                    return before, list(steps[number:])
+                if remaining is not None and remaining < len(step.data):
+                    remainder = SentChunk(step.data[remaining:])
+                    return [*before, SentChunk(step.data[:remaining])], [remainder, *steps[number + 1 :]]
+                events = None if events is None else events - 1
+                remaining = None if remaining is None else remaining - len(step.data)
+            before.append(step)
+        return before, []
+
+
+@attrs.frozen
+class Stall(_Placed):
+    """The server stops sending and keeps the connection open."""
+
+    def apply(self, steps: Sequence[Step]) -> list[Step]:
+        """Return *steps* with this fault in them."""
+        return [*self._split(steps)[0], Hang()]
+
+
+@attrs.frozen
+class Reset(_Placed):
+    """The connection is reset, as when the server's process dies, after all earlier bytes reached the client's system."""
+
+    def apply(self, steps: Sequence[Step]) -> list[Step]:
+        """Return *steps* with this fault in them."""
+        return [*self._split(steps)[0], Abort()]
+
+
+@attrs.frozen
+class Cut(_Placed):
+    """The answer ends too early.
+
+    Attributes:
+        clean: whether HTTP is ended properly, so that only the content shows that something is missing.
+            Otherwise the connection is closed in the middle of the body. It needs a position inside the body.
+    """
+
+    clean: bool = attrs.field(default=False, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if self.clean and self.after_events is None and self.after_bytes is None:
+            raise ConfigurationError("a clean cut needs after_events or after_bytes", key="clean")
+
+    def apply(self, steps: Sequence[Step]) -> list[Step]:
+        """Return *steps* with this fault in them."""
+        before = self._split(steps)[0]
+        if not self.clean:
+            return [*before, Close()]
+        sent = sum(len(step.data) for step in before if isinstance(step, SentChunk))
+        return [*(_with_length(step, sent) for step in before), SentEnd()]
+
+
+@attrs.frozen
+class Garbage(_Placed):
+    """Bytes that do not belong to the answer, between those that do. Without a position they are sent instead of HTTP.
+
+    Attributes:
+        data: the bytes; by default an event that is neither JSON nor UTF-8, in either framing.
+    """
+
+    data: bytes = attrs.field(default=b'data: {"gar\xff\xfebage\n\n', repr=False)
+
+    def apply(self, steps: Sequence[Step]) -> list[Step]:
+        """Return *steps* with this fault in them."""
+        before, after = self._split(steps)
+        if not before:
+            return [Raw(self.data), Close()]
+        more = len(self.data)
+        longer = (
+            _with_length(step, (step.length or 0) + more) if isinstance(step, Head) else step
+            for step in before
+        )
+        return [*longer, SentChunk(self.data), *after]
+
+
+def _with_length(step: Step, length: int) -> Step:
+    """Return *step*. If it is a head that promises a length, it promises *length* instead."""
+    if isinstance(step, Head) and step.length is not None:
+        return attrs.evolve(step, length=length)
+    return step
+
+
+Fault: TypeAlias = Delay | Slow | Stall | Reset | Cut | Garbage
+"""The possible faults of an answer: a closed set. A wrong status is not a fault but a separate answer."""
+
+
+# -------------------------------------------------------------------------------- exchange
+# The requests that the replay server receives, and the answers that it sends.
+
 
 _MEDIA_TYPES: Final = {
     ".sse": "text/event-stream",
@@ -45,7 +287,7 @@ class ReplayError(CrosswalkError):
     """The replay server was used incorrectly, or the event that a test waited for did not happen."""
 
 
-class Outcome(StrEnum):
+class AnswerOutcome(StrEnum):
     """The outcome of an answer: a closed set."""
 
     ANSWERING = "answering"
@@ -76,7 +318,7 @@ class ReceivedRequest:
     body: bytes = attrs.field(repr=False)
     connection: int
     case: str | None = None
-    outcome: Outcome = Outcome.ANSWERING
+    outcome: AnswerOutcome = AnswerOutcome.ANSWERING
 
     @property
     def path(self) -> str:
@@ -211,8 +453,6 @@ class Answer:
             text: the text before them.
             usage: its tokens.
         """
-        from crosswalk.testing.model_answer import ModelAnswer
-
         return cls((), case="text", model=ModelAnswer(text, calls, usage))
 
     def to(self, request: ReceivedRequest) -> Answer:
@@ -229,4 +469,53 @@ class Answer:
     def steps(self) -> list[Step]:
         """Return the server's steps to send it without faults."""
         length = None if self.stream else sum(map(len, self.chunks))
-        return [Head(self.status, self.headers, length), *map(Chunk, self.chunks), End()]
+        return [Head(self.status, self.headers, length), *map(SentChunk, self.chunks), SentEnd()]
+
+
+# ---------------------------------------------------------------------------- model answer
+# A model's answer, written in the format that a request asks for.
+
+
+_STREAM_TYPES = {WireForm.OLLAMA: "application/x-ndjson", WireForm.OLLAMA_GENERATE: "application/x-ndjson"}
+
+
+@attrs.frozen
+class ModelAnswer:
+    """A model's answer.
+
+    Attributes:
+        text: its text. A stream has a piece for each word.
+        calls: its tool calls.
+        usage: its tokens.
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    usage: UsageInfo
+
+    def whole(self, path: str) -> bytes:
+        """Return the body of a whole answer in the format of the endpoint at *path*, or in that of Chat Completions."""
+        body: bytes = convert(ChatResponse.from_deltas(self._deltas()), _form(path)).value
+        return body
+
+    def streamed(self, path: str) -> tuple[tuple[bytes, ...], str]:
+        """Return the events of a stream in that format, and their media type."""
+        form = _form(path)
+        events: Iterable[bytes] = convert_stream(self._deltas(), form, model="model")
+        return tuple(events), _STREAM_TYPES.get(form, "text/event-stream")
+
+    def _deltas(self) -> Iterator[ResponseDelta]:
+        words = re.findall(r"\S+\s*|\s+", self.text)
+        index = 0
+        for index, word in enumerate(words, 1):
+            yield ResponseDelta(index - 1, content_delta=word)
+        for number, call in enumerate(self.calls):
+            fragment = ToolCallDelta(number, call.id, call.name, call.arguments)
+            yield ResponseDelta(index + number, tool_call_delta=fragment)
+        reason = FinishReason.TOOL_CALLS if self.calls else FinishReason.STOP
+        yield ResponseDelta(index + len(self.calls), finish_reason=reason, usage=self.usage)
+
+
+def _form(path: str) -> WireForm:
+    forms = (form for form in WireForm if path.endswith(form.paths))
+    return next(forms, WireForm.OPENAI_CHAT)

@@ -16,22 +16,8 @@ import pytest
 from crosswalk.codec import ABSENT, Difference
 
 if TYPE_CHECKING:
-    from crosswalk.testing.changes import Kind
+    from crosswalk.testing.changes import ChangeKind
     from crosswalk.testing.replay import ReplayServer
-
-__all__ = [
-    "CHANGED",
-    "CHANGES_FILE",
-    "UNPROVEN",
-    "UNSTATED",
-    "Summary",
-    "changes_between",
-    "pytest_addoption",
-    "pytest_configure",
-    "pytest_generate_tests",
-    "replay_server",
-    "written_changes",
-]
 
 
 @pytest.fixture
@@ -162,9 +148,9 @@ class Summary:
             captures = "1 capture has" if count == 1 else f"{count} captures have"
             terminalreporter.write_line(f"crosswalk: {provider}: {captures} no statement (CASE.says.json)")
 
-    def _kinds(self) -> list[Kind]:
+    def _kinds(self) -> list[ChangeKind]:
         """Return the kinds of changes, as ``crosswalk diff --summary`` shows them."""
-        from crosswalk.testing.changes import Summary as Kinds
+        from crosswalk.testing.changes import ChangeSummary as Kinds
 
         summary = Kinds()
         for changed in self._changed:
@@ -176,7 +162,7 @@ class Summary:
             summary.add(results, provider, case)
         return summary.kinds()
 
-    def _lines(self, kinds: list[Kind]) -> list[str]:
+    def _lines(self, kinds: list[ChangeKind]) -> list[str]:
         more = [f"and {len(kinds) - _MOST_KINDS} more kinds"] if len(kinds) > _MOST_KINDS else []
         snapshots = "1 snapshot" if len(self._changed) == 1 else f"{len(self._changed)} snapshots"
         return [f"{snapshots} changed", *map(str, kinds[:_MOST_KINDS]), *more]

@@ -1,4 +1,4 @@
-"""Checks of texts: each unchanged, and in one place."""
+"""Checks of texts and words: each unchanged, in one place, and with its meaning."""
 
 from __future__ import annotations
 
@@ -9,25 +9,42 @@ from typing import Any, Final
 
 import orjson
 
-from crosswalk.testing.case import MARKER, NAME, Case, Place, marker_for, occurrences, strings, typed
+from crosswalk.testing.case import (
+    MARKER,
+    NAME,
+    Case,
+    Place,
+    answer,
+    marker_for,
+    occurrences,
+    strings,
+    typed,
+)
 from crosswalk.testing.perturbation import (
     Leaf,
+    Outcome,
     Path,
+    Problem,
     at,
     replaced,
     scalars,
     show_path,
+    without,
 )
-from crosswalk.testing.problems import Problem
+from crosswalk.types.json import same_json
+from crosswalk.types.usage import Provenance
+from crosswalk.types.values import FinishReason
 
-__all__ = ["text_as_it_was_sent", "text_only_once"]
+# ----------------------------------------------------------------------------------- texts
+# Checks of texts: each unchanged, and in one place.
+
 
 _REASONING: Final = re.compile(r"reasoning|think|thought", re.IGNORECASE)
 
 
 def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
     """P4: another text in place of a text shows exactly, capitals, spaces and all, or is refused."""
-    for location in _texts(case):
+    for location in _text_places(case):
         after = case.marked(location)
         if location.value.isdecimal():
             yield from _padded_numbers(case, location)
@@ -74,7 +91,7 @@ def _joined(case: Case) -> Iterator[Problem]:
     """One more item after the last of an array: nothing comes between its text and the one before."""
     if not case.is_answer:
         return
-    for location in _texts(case):
+    for location in _text_places(case):
         leaf = location.leaves[0]
         number = max((depth for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=None)
         if number is None or len(location.leaves) > 1 or marker_for(location.value) != MARKER:
@@ -164,7 +181,7 @@ def _parts(response: dict[str, Any]) -> list[str]:
     return [part["content"] for part in response.get("segments", ())]
 
 
-def _texts(case: Case) -> list[Place]:
+def _text_places(case: Case) -> list[Place]:
     if case.baseline.error is not None or not case.events:
         return []
     return case.places(str)
@@ -187,7 +204,7 @@ def text_only_once(case: Case) -> Iterator[Problem]:
 
     Values derived from a stored part may repeat it: citations, verdicts, media and errors.
     """
-    for location in _texts(case):
+    for location in _text_places(case):
         after = case.marked(location)
         if after.error is not None or after.response is None:
             continue
@@ -244,3 +261,260 @@ def _doubled(case: Case) -> Iterator[Problem]:
                 "the text is said again as a whole, and is added to itself",
                 about="text",
             )
+
+
+# ----------------------------------------------------------------------------------- kinds
+# The check that texts of different kinds, which the captures of a provider show, are not read alike.
+
+
+def kinds_are_told_apart(case: Case) -> Iterator[Problem]:
+    """P1: a text of one kind is not read like a text of another: the word, the event's name or the key for it counts."""
+    if case.is_answer:
+        texts = {
+            (leaf.event, leaf.path)
+            for location in case.places(str)
+            for leaf in location.leaves
+            if _shows(case, leaf)
+        }
+        yield from _other_kinds(case, texts)
+        yield from _names(case, texts)
+        yield from _keys(case, texts)
+
+
+def _shows(case: Case, leaf: Leaf) -> bool:
+    """Whether *leaf* is a piece of text, of reasoning or of a refusal."""
+    shown = _shown_text(case.baseline)
+    if not leaf.value or leaf.value not in shown:
+        return False
+    return MARKER in _shown_text(case.marked(Place((leaf,))))
+
+
+def _shown_text(outcome: Outcome) -> str:
+    kinds = ("text", "reasoning", "refusal")
+    segments = () if outcome.response is None else outcome.response.get("segments", ())
+    return "\n".join(part["content"] for part in segments if part["type"] in kinds)
+
+
+def _other_kinds(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
+    """Another kind of the same place in place of a kind, as in ``{"kind": "say", "text": …}`` or ``["say", …]``."""
+    for location in case.every_place(str, int):
+        text, own = _text_of(location, texts), _without_numbers(location.value)
+        kinds = _kinds(case, location.path, text) if text else set()
+        others = sorted((kind for kind in kinds if _without_numbers(kind) != own), key=str)
+        if not 0 < len(others) < _MOST_KINDS:
+            continue
+        unknown = case.map(location.put(case.events, _UNKNOWN[type(location.value)]))
+        if unknown.error is None and answer(unknown.response) == answer(case.baseline.response):
+            continue  # it does not decide what is read
+        for other in others:
+            after = case.map(location.put(case.events, other))
+            if after.error is None and same_json(after.response, case.baseline.response):
+                yield case.problem("P1", location, _ALIKE.format(other), about="text")
+                break
+
+
+def _text_of(place: Place, texts: set[tuple[int, Path]]) -> Path | None:
+    """Return the path of the text after a word: in the object or the row of the word, or inside of it."""
+    if not _is_kind(place.value) or any((leaf.event, leaf.path) in texts for leaf in place.leaves):
+        return None
+    holder = place.path[:-1]
+    events = {leaf.event for leaf in place.leaves}
+    results = (path for event, path in texts if event in events and path[: len(holder)] == holder)
+    return min(results, default=None, key=str)
+
+
+def _kinds(case: Case, word: Path, text: Path) -> set[str | int]:
+    """Return the words at *word* in all captures of this form, each of an object or a row with a text at *text*."""
+    return {
+        kind
+        for _, events in case.of_this_form()
+        for event in events
+        for holder in _holders(event, word[:-1])
+        if _is_text(at(holder, text[len(word) - 1 :])) and _is_kind(kind := at(holder, word[-1:]))
+    }
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _holders(value: Any, path: Path) -> Iterator[Any]:
+    """Yield what is at *path* in *value*, with any number in place of the number of an item."""
+    if not path:
+        yield value
+    elif isinstance(path[0], int):
+        for item in value if isinstance(value, list) else ():
+            yield from _holders(item, path[1:])
+    elif isinstance(value, dict) and path[0] in value:
+        yield from _holders(value[path[0]], path[1:])
+
+
+_WORD: Final = re.compile(r"\S{1,64}")
+_UNKNOWN: Final[dict[type, str | int]] = {str: "crosswalk", int: 7070707}
+_MOST_KINDS: Final = 16
+"""More values at one place are not kinds."""
+_ALIKE: Final = "{!r}, another kind of this provider, in its place changes nothing: both are read alike"
+
+
+def _names(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
+    """Another name of an event in place of the name of an event with a text."""
+    named = {case.frames[event][1]: path for event, path in sorted(texts, key=str) if case.frames}
+    for name, path in named.items():
+        others = {
+            other
+            for frames, events in case.of_this_form()
+            for (_, other), event in zip(frames, events, strict=False)
+            if other not in (None, name) and _is_text(at(event, path))
+        }
+        if name is None or case.map_bytes(case.renamed(name, "crosswalk")).is_like(case.baseline):
+            continue  # the name is not read
+        for other in sorted(others):
+            after = case.map_bytes(case.renamed(name, other))
+            if after.error is None and same_json(after.response, case.baseline.response):
+                yield case.problem("P1", f"events named {name}", _ALIKE.format(other), about="text")
+                break
+
+
+def _keys(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
+    """The key of another text, of the same object, in place of a key: ``{"thought": …, "text": …}``."""
+    for event, path in sorted(texts, key=str):
+        for _, other in (one for one in texts if one != (event, path) and one[0] == event):
+            value = at(case.events[event], path)
+            if other[:-1] != path[:-1] or isinstance(path[-1], int) or at(case.events[event], other) == value:
+                continue
+            second = Leaf(event, other, None)
+            alone = without(case.events, second)
+            moved = replaced(without(alone, Leaf(event, path, None)), second, value)
+            before, after = case.map(alone), case.map(moved)
+            if before.error is None and same_json(before.response, after.response):
+                yield case.problem(
+                    "P1",
+                    Leaf(event, path, value),
+                    f"under the key {other[-1]!r} it is read alike",
+                    about="text",
+                )
+
+
+def _without_numbers(kind: str | int) -> str | int:
+    """Return *kind* without its numbers, which count: ``/out/0/say`` is of the kind of ``/out/1/say``."""
+    return re.sub(r"[0-9]+", "", kind) if isinstance(kind, str) else kind
+
+
+def _is_kind(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, str) and _WORD.fullmatch(value) is not None)
+
+
+# ----------------------------------------------------------------------------------- words
+# Checks of words such as finish reasons: unknown words raise, and known ones keep their meaning.
+
+
+def unknown_words_raise(case: Case) -> Iterator[Problem]:
+    """P4: an unknown finish word, or an unknown name of an event or of a part, is an error, or marked."""
+    if not case.is_answer:
+        return
+    before = answer(case.baseline.response)
+    raw = case.baseline.response.get("raw_finish_reason")
+    for location in case.places(str):
+        yield from _almost_known(case, location) if raw and location.value == raw else ()
+        after = case.marked(location)
+        if after.error is not None:
+            continue
+        response = after.response
+        finish = response["finish_reason"]
+        if MARKER in str(response.get("raw_finish_reason")):
+            if finish in _WHOLE and not _is_unmapped(response):
+                yield case.problem(
+                    "P4", location, f"an unknown finish word is read as {finish}", about="finish_reason"
+                )
+        elif _is_name(location) and answer(response) != before and not occurrences(typed(response)):
+            yield case.problem(
+                "P4", location, "an unknown word in its place changes the answer without an error"
+            )
+    for location in case.places(int) if raw else ():
+        after = case.map(location.put(case.events, _CODE)) if str(location.value) == raw else case.baseline
+        if str(_CODE) in str(after.response) and after.error is None and not _is_unmapped(after.response):
+            finish = after.response["finish_reason"]
+            if finish in _WHOLE and after.response.get("raw_finish_reason") == str(_CODE):
+                yield case.problem(
+                    "P4", location, f"an unknown finish code is read as {finish}", about="finish_reason"
+                )
+    for name in dict.fromkeys(name for _, name in case.frames if name is not None):
+        after = case.map_bytes(case.renamed(name, "crosswalk"))
+        if after.error is None and answer(after.response) != before:
+            yield case.problem(
+                "P4",
+                f"events named {name}",
+                "with a name that nobody knows they change the answer without an error",
+                about="kind",
+            )
+
+
+_CODE: Final = 7070707
+
+
+def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
+    """A finish word that is nearly a known one is taken for it, or changed into one before it is reported."""
+    word = place.value
+    near = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
+    if word.lower() not in tuple(FinishReason):  # these are read in any case
+        near.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
+    for payload in near:
+        after = case.map(place.put(case.events, payload))
+        if after.error is not None or _is_unmapped(after.response):
+            continue
+        finish, raw = after.response["finish_reason"], after.response.get("raw_finish_reason")
+        if finish in _WHOLE and raw == payload:
+            yield case.problem(
+                "P4", place, f"the unknown finish word {payload!r} is read as {finish}", about="finish_reason"
+            )
+        elif not occurrences(after.response, payload) and not occurrences(after.deltas, payload):
+            yield case.problem(
+                "P4", place, f"the finish word {payload!r} is passed on as {raw!r}", about="finish_reason"
+            )
+
+
+_WHOLE: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})
+
+
+def _is_name(place: Place) -> bool:
+    """Whether it is a word at the top of an event, as the name of an event is. Unknown parts inside one may be kept."""
+    return len(place.path) == 1 and NAME.fullmatch(place.value) is not None
+
+
+_NEVER: Final[dict[str, set[FinishReason]]] = {
+    "stop": {FinishReason.LENGTH, FinishReason.CANCELLED},
+    "end_turn": {FinishReason.LENGTH, FinishReason.CANCELLED},
+    "length": {FinishReason.STOP, FinishReason.TOOL_CALLS},
+    "max_tokens": {FinishReason.STOP, FinishReason.TOOL_CALLS},
+    "content_filter": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
+    "safety": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
+    "tool_calls": {FinishReason.LENGTH, FinishReason.CANCELLED},
+    "tool_use": {FinishReason.LENGTH, FinishReason.CANCELLED},
+    "error": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
+    "cancelled": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
+}
+"""Words with the same meaning for all providers, and the reasons that they never mean."""
+
+
+def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
+    """P4: a finish word that has the same meaning everywhere has it here too, or raises."""
+    if not case.is_answer:
+        return
+    raw = case.baseline.response.get("raw_finish_reason")
+    for location in case.places(str):
+        for word in _NEVER if location.value == raw else ():
+            encoded = word.upper() if raw.isupper() else word
+            after = case.map(location.put(case.events, encoded))
+            if after.error is not None or after.response.get("raw_finish_reason") != encoded:
+                continue
+            if after.response["finish_reason"] in _NEVER[word] and not _is_unmapped(after.response):
+                yield case.problem(
+                    "P4",
+                    location,
+                    f"{encoded} is read as {after.response['finish_reason']}",
+                    about="finish_reason",
+                )
+
+
+def _is_unmapped(response: dict[str, Any]) -> bool:
+    return bool(response["metadata"].get("provenance", {}).get("finish_reason") == Provenance.UNMAPPED)

@@ -1,20 +1,36 @@
-"""Checks of values that are converted on their way: numbers with a fraction, times, counts, and arguments of calls."""
+"""Checks of values that are converted or not sent at all: numbers, times, counts, and the origin of each (P8)."""
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 import orjson
 
+from crosswalk.testing.captures import COUNTS
 from crosswalk.testing.case import Case, Place, strings
-from crosswalk.testing.perturbation import Leaf, Path, leaves, replaced, scalars
-from crosswalk.testing.problems import Problem
-from crosswalk.types.metadata import Provenance
+from crosswalk.testing.perturbation import (
+    Leaf,
+    Path,
+    Problem,
+    at,
+    leaves,
+    replaced,
+    scalars,
+    show_path,
+    without,
+)
+from crosswalk.types.usage import Provenance
 
-__all__ = ["arguments_told_apart", "digits_kept", "parts_within_wholes", "times_kept"]
+# ---------------------------------------------------------------------------------- values
+# Checks of values that are converted on their way: numbers with a fraction, times, counts, and arguments of calls.
+
 
 _PARTS: Final = {
     "prompt_tokens": ("cached_tokens", "cache_write_tokens"),
@@ -270,3 +286,353 @@ def _nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         yield from _nodes(item, (*path, key))
+
+
+# --------------------------------------------------------------------------------- origins
+# Checks of the origin of values that were not sent: nothing is invented, counts are the provider's (promise P8).
+
+
+def nothing_invented(case: Case) -> Iterator[Problem]:
+    """P8: a value that the provider did not send is marked in ``provenance``."""
+    if case.baseline.response is not None:
+        for where, message in _invented(case.baseline.response, case.events):
+            yield case.problem("P8", where, message)
+
+
+def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str, str]]:
+    provenance = response["metadata"].get("provenance", {})
+    results = list(leaves(events))
+    payload = {str(leaf.value) for leaf in results}
+    if response["id"] not in payload and provenance.get("id") != Provenance.SYNTHETIC:
+        yield "id", "made up, and not marked"
+    if "created" not in provenance and not _is_told(response["created"], results):
+        yield "created", "made up, and not marked"
+    if response["model"] not in payload and provenance.get("model") != Provenance.ABSENT:
+        yield "model", "made up, and not marked"
+    ends = response["finish_reason"] in {"stop", "length", "tool_calls"}
+    if ends and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
+        yield "finish_reason", "no word of the provider's, and not marked"
+    if (raw := response.get("raw_finish_reason")) and not _is_made_of(raw, payload | {":"}):
+        yield "raw_finish_reason", f"{raw!r} is not a word of the payload"
+    for name in ("prompt_tokens", "completion_tokens"):
+        count, mark = response["usage"][name], _mark(response, name)
+        if count == 0 and "0" not in payload and mark is None:
+            yield f"usage.{name}", "0 was not sent, and is not marked"
+    cost = response["usage"].get("cost")
+    if (
+        cost
+        and "provenance" not in cost
+        and _amount_digits(cost["amount"]) not in map(_amount_digits, payload)
+    ):
+        yield "usage.cost", "no number of the payload has its digits, and it is not marked"
+    for number, call in enumerate(response["message"].get("tool_calls", ())):
+        if call["id"] not in payload and f"message.tool_calls[{number}].id" not in provenance:
+            yield f"tool call {number}", "its id is made up, and not marked"
+        if not _is_made_of(call["name"], payload) and f"message.tool_calls[{number}].name" not in provenance:
+            yield f"tool call {number}", f"its name {call['name']!r} is not a text of the payload"
+
+
+def _amount_digits(number: str) -> str:
+    """Return the digits of *number* without the zeros around them: an amount has the same digits in another unit."""
+    return re.sub(r"\D", "", re.sub(r"[eE].*", "", number)).strip("0")
+
+
+def _mark(response: dict[str, Any], name: str) -> str | None:
+    provenance = response["metadata"].get("provenance", {})
+    mark: str | None = provenance.get("usage", provenance.get(f"usage.{name}"))
+    return mark
+
+
+def _is_told(created: str, found: list[Leaf]) -> bool:
+    """Whether a leaf holds the time *created*: seconds since 1970 or parts of them, or a date, in UTC or a zone."""
+    time = datetime.fromisoformat(created)
+    for leaf in found:
+        number = _as_number(leaf.value)
+        if number is not None:
+            if any(abs(number - time.timestamp() * unit) < unit for unit in (1, 1e3, 1e6, 1e9)):
+                return True
+        elif isinstance(leaf.value, str) and any(map(str.isdigit, leaf.value)):
+            raw = _date(leaf.value)
+            if raw is not None and abs((raw - time).total_seconds()) < 1:
+                return True
+    return False
+
+
+def _date(text: str) -> datetime | None:
+    """Return the time of *text*, as in ISO 8601 or in a header of HTTP, or ``None`` if it is not a time."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError, OverflowError):
+            raw = read(text)
+            return raw.replace(tzinfo=UTC) if raw.tzinfo is None else raw
+    return None
+
+
+def nothing_filled_in(case: Case) -> Iterator[Problem]:
+    """P8: if a leaf is removed from every event, no unmarked value appears in its place."""
+    if not case.is_answer:
+        return
+    before = case.baseline.response
+    for location in case.places(by_value=False):
+        events = case.events
+        for leaf in location.leaves:  # the item stays: those after it depend on their positions
+            is_named = isinstance(leaf.path[-1], str)
+            events = without(events, leaf) if is_named else replaced(events, leaf, None)
+        after = case.map(events)
+        for where, message in _invented(after.response, events) if after.response is not None else ():
+            yield case.problem("P8", location, f"without it, {where}: {message}", about=where)
+        if after.error is None:
+            yield from _appears(case, location, before, after.response)
+
+
+def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Problem]:
+    """Yield the values that appear in *after*, made without *place*, but not in *before*."""
+    for name in ("content", "refusal"):
+        old, new = before["message"].get(name) or "", after["message"].get(name) or ""
+        if not _is_part(new, old) and not _is_made_of(new, set(strings(case.events))):
+            yield case.problem("P8", place, f"without it, another text appears in message.{name}")
+    for name in COUNTS:
+        old, new = before["usage"].get(name), after["usage"].get(name)
+        is_marked = _mark(after, name) in _REASONS
+        if new and new != old and not is_marked and new not in _sums(case, place):
+            yield case.problem("P8", place, f"without it, usage.{name} is {new}, which nobody said")
+
+
+_REASONS: Final = frozenset({Provenance.DERIVED, Provenance.SYNTHETIC})
+"""Marks of a count that is not 0 although this number was not sent."""
+
+
+def _is_part(text: str, whole: str) -> bool:
+    """Whether *text* is *whole* with something left out."""
+    remainder = iter(whole)
+    return all(letter in remainder for letter in text)
+
+
+def _is_made_of(text: str, pieces: set[str]) -> bool:
+    """Whether *text* consists of some of *pieces* in a row."""
+    ends = {0}
+    for end in range(1, len(text) + 1):
+        if any(text.endswith(piece, 0, end) and end - len(piece) in ends for piece in pieces if piece):
+            ends.add(end)
+    return len(text) in ends
+
+
+def _sums(case: Case, place: Place) -> set[int]:
+    """Return the payload's numbers other than *place*, and the sums of up to three of them that are close to it."""
+    numbers = [(leaf, _as_number(leaf.value)) for leaf in case.leaves if leaf.path != place.path]
+    others = [(leaf, int(number)) for leaf, number in numbers if number is not None]
+    near = {
+        number
+        for leaf, number in others
+        if leaf.path[0] == place.path[0] or leaf.path[:-1][-1:] == place.path[:-1][-1:]
+    }
+    few = sorted(near)[:16]
+    sums = {sum(some) for size in (2, 3) for some in itertools.combinations(few, size)}
+    return {number for _, number in others} | sums
+
+
+# -------------------------------------------------------------------------------------------- counts
+
+
+def counts_are_the_providers(case: Case) -> Iterator[Problem]:
+    """P8: each count is one of the provider's or a sum of them, each added once, and fits its name."""
+    if not case.is_answer:
+        return
+    response = case.baseline.response
+    movers: dict[str, list[Place]] = {name: [] for name in COUNTS}
+    raised: list[tuple[Place, dict[str, Any]]] = []
+    places, is_sure = _numbers(case)
+    for location in places:
+        after = case.map(_raised(case, location))
+        if after.error is not None or after.response["finish_reason"] == "error":
+            is_sure = False  # an error has no counts
+            continue
+        moved = {name: _by(response, after.response, name) for name in COUNTS}
+        for name, by in moved.items():
+            if by:
+                movers[name].append(location)
+            if by > _MORE * (1 + len(response.get("alternatives", ()))):
+                yield case.problem("P8", location, f"it counts more than once in usage.{name}")
+            elif by < 0 and _mark(response, name) is None:
+                yield case.problem("P8", location, f"usage.{name} falls when it rises")
+        yield from _swapped(case, location, moved)
+        yield from _not_counted(case, location, moved)
+        yield from _no_zero(case, location, moved)
+        raised.append((location, after.response))
+    yield from _counted_and_kept(case, movers, raised)
+    yield from _later_reports(case, movers)
+    yield from _from_nowhere(case, movers, is_sure=is_sure)
+    yield from _beyond_the_total(case, movers)
+
+
+def _numbers(case: Case) -> tuple[list[Place], bool]:
+    """Return the numbers to raise, first those with names of counts, and whether these are all numbers."""
+    result = case.every_place(int, float, str, by_value=False)
+    result = [place for place in result if all(_as_number(leaf.value) is not None for leaf in place.leaves)]
+    if case.sample is None or len(result) <= case.sample:
+        return result, True
+    result.sort(
+        key=lambda place: not re.search("usage|token|count|units", show_path(place.path), re.IGNORECASE)
+    )
+    return result[: case.sample], False
+
+
+_MORE: Final = 1_000_003
+"""A prime by which a count is raised: no other count changes by this amount."""
+
+
+def _raised(case: Case, place: Place) -> list[Any]:
+    events = case.events
+    for leaf in place.leaves:
+        number = _as_number(leaf.value) + _MORE
+        events = Place((leaf,)).put(events, str(number) if isinstance(leaf.value, str) else number)
+    return events
+
+
+def _as_number(value: Any) -> Any:
+    """Return *value* as a number, which some servers write as text, or ``None`` if it is not a number."""
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else None
+    return value if type(value) in (int, float) else None
+
+
+def _by(before: Any, after: Any, name: str) -> int:
+    """Return the change of usage *name*."""
+    old, new = before["usage"].get(name), after["usage"].get(name)
+    return (new or 0) - (old or 0)
+
+
+_WORDS: Final = {
+    "prompt_tokens": re.compile(r"prompt|input", re.IGNORECASE),
+    "completion_tokens": re.compile(r"completion|output|generated|candidates|predicted", re.IGNORECASE),
+}
+
+
+def _swapped(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
+    """A leaf that is named after the prompt counts for the completion alone, or the other way round."""
+    says = [name for name, words in _WORDS.items() if words.search(place.key)]
+    counts = [name for name in _WORDS if moved[name]]
+    if len(says) == len(counts) == 1 and says != counts:
+        yield case.problem("P8", place, f"it is counted in usage.{counts[0]}")
+    if "cache" in place.key.lower() and moved["reasoning_tokens"]:
+        yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
+    if re.search("reason|thought|think", place.key, re.IGNORECASE) and moved["cached_tokens"]:
+        yield case.problem("P8", place, "it is counted in usage.cached_tokens")
+    if (
+        re.fullmatch("total(_?tokens)?", place.key, re.IGNORECASE)
+        and len(counts) == 1
+        and _mark(case.baseline.response, counts[0]) is None
+    ):
+        yield case.problem("P8", place, f"it is counted in usage.{counts[0]}")
+
+
+_PART_NAMES: Final = {
+    "cached_tokens": re.compile(r"cached|cache_(hit|read)", re.IGNORECASE),
+    "reasoning_tokens": re.compile(r"(reasoning|thoughts?|thinking)(_?tokens?|$)", re.IGNORECASE),
+}
+
+
+def _not_counted(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
+    """A count that is named after cached or reasoning tokens moves nothing, and the answer has no such count."""
+    usage = case.baseline.response["usage"]
+    for name, words in _PART_NAMES.items():
+        if (
+            not any(moved.values())
+            and name not in usage
+            and words.search(place.key)
+            and type(place.value) is int
+        ):
+            yield case.problem("P8", place, f"it is not counted in usage.{name}", about="usage")
+
+
+def _no_zero(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
+    """A leaf is a count, and 0 in its place is read as a missing count."""
+    names = [name for name, by in moved.items() if by]
+    if len(names) != 1:
+        return
+    (name,) = names
+    after = case.map(place.put(case.events, "0" if isinstance(place.value, str) else 0))
+    if after.error is None and (
+        name not in after.response["usage"] or _mark(after.response, name) == Provenance.ABSENT
+    ):
+        yield case.problem("P8", place, f"0 in its place is read as no usage.{name}")
+
+
+def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:
+    """If a count is reported again with a higher value, only the last report counts."""
+    if len(case.events) < 2 or not case.capture.stream or case.baseline.response.get("alternatives"):
+        return
+    for name, places in movers.items():
+        if not places:
+            continue
+        leaf = max((leaf for location in places for leaf in location.leaves), key=lambda leaf: leaf.event)
+        first = (other for other in case.leaves if other.event == 0 and other.path == leaf.path)
+        if any(case.meaning(other) == case.meaning(leaf) for other in first):
+            continue  # an event that begins an answer may come again, without effect
+        behind, again = leaf.event + 1, _raised(case, Place((leaf,)))[leaf.event]
+        chunks = [*case.chunks[:behind], case.chunk(leaf.event, again), *case.chunks[behind:]]
+        after = case.map_bytes(b"".join(chunks))
+        if after.error is not None or after.response["finish_reason"] == "error":
+            continue
+        by = _by(case.baseline.response, after.response, name)
+        if by == 0:
+            yield case.problem("P8", leaf, f"more of it in a later event does not count in usage.{name}")
+        elif by > _MORE:
+            yield case.problem("P8", leaf, f"more of it in a later event is added to usage.{name}")
+
+
+def _counted_and_kept(
+    case: Case, movers: dict[str, list[Place]], raised: list[tuple[Place, dict[str, Any]]]
+) -> Iterator[Problem]:
+    """A leaf is a count by itself, not a part of a sum, and is in the extensions as well."""
+    for place, after in raised:
+        name = next((name for name, places in movers.items() if place in places), None)
+        numbers = {_as_number(leaf.value) + _MORE for leaf in place.leaves}
+        is_sum = name is None or len(movers[name]) > 1 or after["usage"][name] not in numbers
+        if is_sum or after.get("alternatives"):  # with alternatives, it may be counted for one of the choices
+            continue
+        extensions = after["metadata"].get("extensions", {})
+        for path, value in scalars(extensions):
+            if _as_number(value) in numbers and not _is_kept_whole(case, place, at(extensions, path[:-1])):
+                where = show_path(path)
+                yield case.problem("P1", place, f"stands in usage.{name} and in the extensions: {where}")
+
+
+def _is_kept_whole(case: Case, place: Place, kept: Any) -> bool:
+    """Whether the whole object of *place* is in the extensions: it is understood and stored, not forgotten."""
+    extra = [at(case.events[leaf.event], leaf.path[:-1]) for leaf in place.leaves]
+    return len(place.path) > 1 and any(len(one) > 1 and one.keys() <= kept.keys() for one in extra)
+
+
+def _from_nowhere(case: Case, movers: dict[str, list[Place]], *, is_sure: bool) -> Iterator[Problem]:
+    """A count that no number of the payload moves, or that is not a sum of those that do."""
+    response = case.baseline.response
+    for name, places in movers.items():
+        count = response["usage"].get(name)
+        if count is None or _mark(response, name) is not None:
+            continue
+        if not places:
+            if is_sure:  # in a sample, it may be a sum of others
+                yield case.problem("P8", f"usage.{name}", f"{count} comes from no number of the payload")
+        elif is_sure and len(places) <= 6 and count not in _totals(places):
+            yield case.problem("P8", f"usage.{name}", f"{count} is no sum of the numbers that it comes from")
+
+
+def _totals(places: list[Place]) -> set[int]:
+    """Return the sums of some of *places*, one value of each."""
+    totals = {0}
+    for location in places:
+        values = {_as_number(leaf.value) for leaf in location.leaves}
+        totals |= {total + value for total in totals for value in values}
+    return totals
+
+
+def _beyond_the_total(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:
+    """A part is added to a count that already contains it: the provider's own total is less by exactly that part."""
+    total = case.baseline.response["usage"]["total_tokens"]
+    raw = {_as_number(leaf.value) for leaf in case.leaves if "total" in str(leaf.path[-1]).lower()}
+    if total in raw:
+        return
+    for name in ("prompt_tokens", "completion_tokens"):
+        for location in movers[name] if len(movers[name]) > 1 else ():
+            if (part := _as_number(location.leaves[-1].value)) and total - part in raw:
+                yield case.problem("P8", location, f"it is added to usage.{name}, which holds it already")

@@ -4,25 +4,83 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosswalk.lazy import lazy
+from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.types.builder import *
-    from crosswalk.types.delta import *
-    from crosswalk.types.event import *
-    from crosswalk.types.filter import *
-    from crosswalk.types.finish import *
-    from crosswalk.types.json import *
-    from crosswalk.types.logprob import *
-    from crosswalk.types.message import *
-    from crosswalk.types.metadata import *
-    from crosswalk.types.raw import *
-    from crosswalk.types.response import *
-    from crosswalk.types.segment import *
-    from crosswalk.types.tools import *
-    from crosswalk.types.usage import *
-else:
-    _modules = (
-        "builder delta event filter finish json logprob message metadata raw response segment tools usage"
+    from crosswalk.types.delta import (
+        Correction as Correction,
+        ResponseDelta as ResponseDelta,
     )
-    __getattr__, __dir__ = lazy(__name__, _modules)
+    from crosswalk.types.json import (
+        FrozenObject as FrozenObject,
+        JSONObject as JSONObject,
+        JSONValue as JSONValue,
+        dump_json as dump_json,
+        load_json as load_json,
+        thaw as thaw,
+    )
+    from crosswalk.types.message import (
+        AudioPart as AudioPart,
+        CallKind as CallKind,
+        ChatMessage as ChatMessage,
+        ContentPart as ContentPart,
+        FilePart as FilePart,
+        ImagePart as ImagePart,
+        Role as Role,
+        TextPart as TextPart,
+        ToolCall as ToolCall,
+        ToolCallDelta as ToolCallDelta,
+    )
+    from crosswalk.types.response import (
+        Alternative as Alternative,
+        ChatResponse as ChatResponse,
+    )
+    from crosswalk.types.stream import (
+        ResponseBuilder as ResponseBuilder,
+        StreamEvent as StreamEvent,
+        StreamEventType as StreamEventType,
+    )
+    from crosswalk.types.usage import (
+        AttemptOutcome as AttemptOutcome,
+        Cost as Cost,
+        Provenance as Provenance,
+        ProviderAttempt as ProviderAttempt,
+        ResponseMetadata as ResponseMetadata,
+        UsageDetails as UsageDetails,
+        UsageInfo as UsageInfo,
+    )
+    from crosswalk.types.values import (
+        Annotation as Annotation,
+        CitationRef as CitationRef,
+        ContentFilterCategory as ContentFilterCategory,
+        ContentFilterResult as ContentFilterResult,
+        ContentFilterSeverity as ContentFilterSeverity,
+        FinishReason as FinishReason,
+        IncompleteReason as IncompleteReason,
+        RawEvents as RawEvents,
+        SafetyAnnotation as SafetyAnnotation,
+        Segment as Segment,
+        SegmentType as SegmentType,
+        TokenLogprob as TokenLogprob,
+    )
+else:
+    __getattr__, __dir__ = face(
+        __name__,
+        {
+            "crosswalk.types.delta": "Correction ResponseDelta",
+            "crosswalk.types.json": "FrozenObject JSONObject JSONValue dump_json load_json thaw",
+            "crosswalk.types.message": (
+                "AudioPart CallKind ChatMessage ContentPart FilePart ImagePart Role TextPart ToolCall "
+                "ToolCallDelta"
+            ),
+            "crosswalk.types.response": "Alternative ChatResponse",
+            "crosswalk.types.stream": "ResponseBuilder StreamEvent StreamEventType",
+            "crosswalk.types.usage": (
+                "AttemptOutcome Cost Provenance ProviderAttempt ResponseMetadata UsageDetails UsageInfo"
+            ),
+            "crosswalk.types.values": (
+                "Annotation CitationRef ContentFilterCategory ContentFilterResult ContentFilterSeverity "
+                "FinishReason IncompleteReason RawEvents SafetyAnnotation Segment SegmentType TokenLogprob"
+            ),
+        },
+    )

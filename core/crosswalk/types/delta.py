@@ -8,8 +8,15 @@ import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr, summary
-from crosswalk.types._value import (
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
+from crosswalk.types.message import ToolCallDelta
+from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import (
     LARGEST,
+    FinishReason,
+    Segment,
+    SegmentType,
+    TokenLogprob,
     as_optional_tuple,
     check_count,
     check_is,
@@ -18,15 +25,6 @@ from crosswalk.types._value import (
     check_text,
     one_of,
 )
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCallDelta
-from crosswalk.types.usage import UsageInfo
-
-__all__ = ["Correction", "ResponseDelta"]
-
 
 UNNUMBERED: Final = -1
 """The index of a delta that is not numbered yet."""

@@ -1,46 +1,53 @@
-"""The one response type: the answer of a model, in the same form for every provider."""
+"""The one response type, the same for every provider, the paths of its fields, and the error that it may report."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final, final
+from typing import Any, Final, final, get_args
 
 import attrs
 
+from crosswalk.lazy import pattern
 from crosswalk.plain_errors import CrosswalkError, ResponseValidationError
 from crosswalk.text import brief, summary
-from crosswalk.types._value import (
+from crosswalk.types.delta import ResponseDelta, as_finish_reason
+from crosswalk.types.json import FrozenObject
+from crosswalk.types.message import ChatMessage, Role, ToolCall
+from crosswalk.types.usage import Provenance, ProviderAttempt, ResponseMetadata, UsageInfo
+from crosswalk.types.values import (
+    NO_CAUSE,
+    NO_RAW_EVENTS,
+    PAUSES,
+    ContentFilterResult,
+    ErrorInfo,
+    ErrorKind,
+    FinishReason,
+    IncompleteReason,
+    RawEvents,
+    Segment,
+    SegmentType,
+    TokenLogprob,
     as_optional_tuple,
+    as_raw_events,
     as_tuple,
     check_count,
     check_is,
     check_items,
     check_optional_text,
     check_text,
+    error_segment,
+    read_error,
     wrong_type,
 )
-from crosswalk.types.delta import ResponseDelta, as_finish_reason
-from crosswalk.types.error_info import ErrorInfo, ErrorKind
-from crosswalk.types.error_segment import NO_CAUSE, error_segment, read_error
-from crosswalk.types.filter import ContentFilterResult
-from crosswalk.types.finish import PAUSES, FinishReason, IncompleteReason
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.message import ChatMessage, Role
-from crosswalk.types.metadata import Provenance, ProviderAttempt, ResponseMetadata
-from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents, as_raw_events
-from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCall
-from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Alternative", "ChatResponse"]
-
-
-def _later(name: str) -> Any:
-    """A module that uses responses, so that it imports this one."""
-    return import_module(f"crosswalk.types.{name}")
+# -------------------------------------------------------------------------------- response
+# The one response type: the answer of a model, in the same form for every provider.
 
 
 def new_id() -> str:
@@ -343,7 +350,7 @@ class ChatResponse:
         info = self.error_info
         if info is None:
             return self
-        error: CrosswalkError = _later("provider_error").error_of(self, info)
+        error: CrosswalkError = error_of(self, info)
         raise error
 
     @classmethod
@@ -441,7 +448,7 @@ class ChatResponse:
             ResponseValidationError: the final delta or one before it is missing (``ACODE-RSP-008``),
                 or an index repeats (``-010``).
         """
-        response: ChatResponse = _later("accumulator").accumulate(deltas)
+        response: ChatResponse = import_module("crosswalk.types.stream").accumulate(deltas)
         return response
 
     @classmethod
@@ -491,3 +498,158 @@ class ChatResponse:
                 ("refusal", self.refusal),
             ],
         )
+
+
+# ----------------------------------------------------------------------------------- paths
+# The paths of a response's canonical fields, as ``metadata.provenance`` writes them.
+
+
+_STEP: Final = pattern(r"(\w+)(?:\[\d+\])?")
+
+
+@lru_cache(maxsize=256)
+def is_canonical(path: str) -> bool:
+    """Return whether a response has a field, or a computed one, at *path*, such as ``message.tool_calls[0].id``.
+
+    Every path inside a provider's own fields, such as the extensions, counts as one.
+    """
+    kinds: tuple[Any, ...] = (ChatResponse,)
+    for step in path.split("."):
+        if FrozenObject in kinds:
+            return True
+        result = _STEP.fullmatch(step)
+        owners = [kind for kind in kinds if result is not None and _has(kind, result[1])]
+        if result is None or not owners:
+            return False
+        kinds = tuple(buffered for owner in owners for buffered in _held(owner, result[1]))
+    return True
+
+
+def _has(kind: Any, name: str) -> bool:
+    return (
+        isinstance(kind, type)
+        and attrs.has(kind)
+        and (name in attrs.fields_dict(kind) or isinstance(getattr(kind, name, None), property))
+    )
+
+
+def _held(kind: Any, name: str) -> Iterator[Any]:
+    """Return the classes of field *name* of *kind*. For a list they are the classes of an item."""
+    field = attrs.fields_dict(kind).get(name)
+    # Read from the text of the annotation: to evaluate the annotations of a class takes milliseconds.
+    for word in re.findall(r"\w+", "" if field is None else str(field.type)):
+        result = getattr(sys.modules[kind.__module__], word, None)
+        yield from get_args(result) or (result,)
+
+
+# -------------------------------------------------------------------------- provider error
+# The errors of ``ChatResponse.raise_for_error``: one for each kind of failure, with the response that reports it.
+
+
+class ProviderError(CrosswalkError):
+    """The provider answered with an error. ``ChatResponse.raise_for_error()`` raises it.
+
+    Attributes:
+        info: the provider's report, or ``None`` if the response holds no more than a text.
+        response: the error response with everything received before the failure.
+        correlation_id: the response's id, to find the exchange in the logs.
+    """
+
+    kind = ErrorKind.UNKNOWN
+
+    def __init__(
+        self, message: str, *, info: ErrorInfo | None = None, response: ChatResponse | None = None
+    ) -> None:
+        super().__init__(message)
+        self.info = info
+        self.response = response
+        self.correlation_id = response.id if response is not None else None
+
+    @staticmethod
+    def of_kind(kind: ErrorKind) -> type[ProviderError]:
+        """Return the class for *kind*, or :class:`ProviderError` itself for ``unknown``."""
+        return _BY_KIND.get(kind, ProviderError)
+
+
+class RateLimitError(ProviderError):
+    """Too many requests or tokens. Usually worth a later retry."""
+
+    kind = ErrorKind.RATE_LIMIT
+
+
+class ContextOverflowError(ProviderError):
+    """The prompt does not fit into the model's context window."""
+
+    kind = ErrorKind.CONTEXT_OVERFLOW
+
+
+class ModelUnavailableError(ProviderError):
+    """The model does not exist on this server or is not loaded."""
+
+    kind = ErrorKind.MODEL_UNAVAILABLE
+
+
+class AuthenticationError(ProviderError):
+    """The credentials are missing or wrong."""
+
+    kind = ErrorKind.AUTHENTICATION
+
+
+class PermissionDeniedError(ProviderError):
+    """The credentials do not allow this."""
+
+    kind = ErrorKind.PERMISSION
+
+
+class InvalidRequestError(ProviderError):
+    """The server refuses the request in its present form."""
+
+    kind = ErrorKind.INVALID_REQUEST
+
+
+class ContentFilterError(ProviderError):
+    """The provider's moderation blocked the request."""
+
+    kind = ErrorKind.CONTENT_FILTER
+
+
+class ToolCallValidationError(ProviderError):
+    """The model's tool call was invalid and the server gave up."""
+
+    kind = ErrorKind.TOOL_CALL_VALIDATION
+
+
+class ProviderTimeoutError(ProviderError):
+    """The server ran out of time."""
+
+    kind = ErrorKind.TIMEOUT
+
+
+class ServerError(ProviderError):
+    """The server failed."""
+
+    kind = ErrorKind.SERVER
+
+
+_BY_KIND = {
+    error.kind: error
+    for error in (
+        RateLimitError,
+        ContextOverflowError,
+        ModelUnavailableError,
+        AuthenticationError,
+        PermissionDeniedError,
+        InvalidRequestError,
+        ContentFilterError,
+        ToolCallValidationError,
+        ProviderTimeoutError,
+        ServerError,
+    )
+}
+
+
+def error_of(response: ChatResponse, info: ErrorInfo) -> ProviderError:
+    """Return the error to raise for *response*, an error response that contains *info*."""
+    status = f" (HTTP {info.status})" if info.status is not None else ""
+    text = f"{response.metadata.provider_id}: {info.kind}{status}: {info.message} [{response.id[:80]}]"
+    return ProviderError.of_kind(info.kind)(text, info=info, response=response)

@@ -4,22 +4,46 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crosswalk.lazy import lazy
+from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.wire import (
-        chat as chat,
-        messages as messages,
-        ollama as ollama,
-        responses as responses,
+    from crosswalk.wire import chat as chat, messages as messages, ollama as ollama, responses as responses
+    from crosswalk.wire.events import (
+        Halves as Halves,
+        load_event as load_event,
     )
-    from crosswalk.wire.body import *
-    from crosswalk.wire.events import *
-    from crosswalk.wire.framing import *
-    from crosswalk.wire.limits import *
-    from crosswalk.wire.ndjson import *
-    from crosswalk.wire.sniff import *
-    from crosswalk.wire.sse import *
+    from crosswalk.wire.framing import (
+        DEFAULT as DEFAULT,
+        NEED_MORE as NEED_MORE,
+        BodyDecoder as BodyDecoder,
+        CustomFraming as CustomFraming,
+        Decoder as Decoder,
+        Frame as Frame,
+        Framing as Framing,
+        Limits as Limits,
+        LineDecoder as LineDecoder,
+        NDJSONDecoder as NDJSONDecoder,
+        NeedMore as NeedMore,
+        PushDecoder as PushDecoder,
+        SniffingDecoder as SniffingDecoder,
+        SSEDecoder as SSEDecoder,
+        TextEventDecoder as TextEventDecoder,
+        is_done as is_done,
+    )
 else:
-    _forms = {form: f"crosswalk.wire.{form}" for form in ("chat", "messages", "ollama", "responses")}
-    __getattr__, __dir__ = lazy(__name__, "body events framing limits ndjson sniff sse", submodules=_forms)
+    __getattr__, __dir__ = face(
+        __name__,
+        {
+            "crosswalk.wire.events": "Halves load_event",
+            "crosswalk.wire.framing": (
+                "BodyDecoder CustomFraming DEFAULT Decoder Frame Framing Limits LineDecoder NDJSONDecoder "
+                "NEED_MORE NeedMore PushDecoder SSEDecoder SniffingDecoder TextEventDecoder is_done"
+            ),
+        },
+        modules={
+            "chat": "crosswalk.wire.chat",
+            "messages": "crosswalk.wire.messages",
+            "ollama": "crosswalk.wire.ollama",
+            "responses": "crosswalk.wire.responses",
+        },
+    )

@@ -1,18 +1,26 @@
-"""Chat Completions on the wire: the fields of a choice, its finish words, and the paths of the counts.
-
-Plain data, stated once, for the dialect that reads the form and the writer of the conversion.
-Facts: provider document "OpenAI Chat Completions". Additions of other servers name their server.
-"""
+"""Chat Completions on the wire: fields of a choice, finish words, paths of counts, and the parts of requests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.json import dump_json
+from crosswalk.types.message import (
+    AudioPart,
+    CallKind,
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Role,
+    TextPart,
+    ToolCall,
+)
 from crosswalk.types.usage import OPENAI_COUNTS as COUNTS, OPENAI_DETAILS as DETAILS
+from crosswalk.types.values import FinishReason, SegmentType
+from crosswalk.wire.fields import Fields, placed
 
 __all__ = [
     "AUDIO",
@@ -27,6 +35,14 @@ __all__ = [
     "TEXT",
     "WRITTEN",
 ]
+
+
+# ------------------------------------------------------------------------------------ chat
+# Chat Completions on the wire: the fields of a choice, its finish words, and the paths of the counts.
+#
+# Plain data, stated once, for the dialect that reads the form and the writer of the conversion.
+# Facts: provider document "OpenAI Chat Completions". Additions of other servers name their server.
+
 
 BODY: Final = "chat.completion"
 """The ``object`` of a whole answer."""
@@ -90,3 +106,185 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
     }
 )
 """The meaning of each finish word."""
+
+
+# ---------------------------------------------------------------------------- chat request
+# Reads the parts of requests in the form of Chat Completions: messages, parts, calls, tools, choices and formats.
+#
+# The same functions read a program's dictionaries and a client's JSON. Fields without a canonical counterpart stay in
+# the
+# :class:`~crosswalk.wire.fields.Fields`, with their path.
+
+
+ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
+"""The roles of messages."""
+_PARTS: Final = (TextPart, ImagePart, AudioPart, FilePart)
+
+
+def read_role(message: Fields) -> Role:
+    """The role of *message*."""
+    role = ROLES.get(message.text("role") or "")
+    if role is None:
+        message.refuse(f"must be one of {', '.join(ROLES)}", "role")
+    return role
+
+
+def read_message(message: Fields, role: Role) -> ChatMessage:
+    """Return *message*, with this *role*."""
+    content = read_content(message)
+    if role is not Role.ASSISTANT:
+        content = message.need("content", content)
+    calls = [*read_calls(message)] if role is Role.ASSISTANT else None
+    id = message.text("tool_call_id") if role is Role.TOOL else None
+    with placed(message):
+        return ChatMessage(
+            role, content, name=message.text("name"), tool_calls=calls or None, tool_call_id=id
+        )
+
+
+def read_content(message: Fields) -> str | list[ContentPart] | None:
+    """Return the content of *message*: a text, or parts."""
+    content = message.look("content")
+    if isinstance(content, str | None):
+        message.take("content")
+        return content
+    parts = message.each("content", *_PARTS)
+    read = (_part(part) if isinstance(part, Fields) else part for part in parts)
+    return [part for part in read if part is not None]
+
+
+def _part(part: Fields) -> ContentPart | None:
+    """Return *part* as a canonical one, or ``None`` if there is none. Then it stays unread."""
+    kind = part.need("type", part.text("type"))
+    if kind in ("text", "refusal"):
+        with placed(part, kind):
+            return TextPart(part.need(kind, part.text(kind)))
+    if kind == "image_url":
+        if isinstance(part.look(kind), str):
+            return read_image(part, kind)
+        return read_image(part.need(kind, part.object(kind)), "url")
+    if kind == "input_audio":
+        sound = part.need(kind, part.object(kind))
+        format = sound.need("format", sound.text("format"))
+        data = sound.need("data", sound.text("data"))
+        with placed(sound, "data"):
+            return AudioPart(data=data, media_type=f"audio/{'mpeg' if format == 'mp3' else format}")
+    if kind == "file" and isinstance(part.look("file"), dict):
+        return read_file(part.need(kind, part.object(kind)))
+    part.leave("must be text, image_url, input_audio or file")
+    return None
+
+
+def read_image(fields: Fields, name: str) -> ImagePart:
+    """Return the image with its URL in the field *name*."""
+    detail = fields.text("detail")
+    with placed(fields, name):
+        return ImagePart(**read_source(fields.need(name, fields.text(name))), detail=detail)
+
+
+def read_file(file: Fields) -> FilePart:
+    """Return *file*: its data, or its id at OpenAI."""
+    name, id = file.text("filename"), file.text("file_id")
+    if id is not None:
+        return FilePart(id=id, name=name)
+    source = file.need("file_data", file.text("file_data"))
+    with placed(file, "file_data"):
+        return FilePart(**read_source(source), name=name)
+
+
+def read_source(url: str) -> dict[str, str]:
+    """Return the source of a file: the data of a base64 URL, or the URL."""
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        kind = head[len("data:") : -len(";base64")].partition(";")[0]
+        return {"data": data, "media_type": kind or "text/plain"}
+    return {"url": url}
+
+
+def read_calls(message: Fields) -> Iterator[ToolCall]:
+    """Return the calls in *message*. Those of an unknown type stay unread."""
+    for call in message.each("tool_calls", ToolCall):
+        if isinstance(call, ToolCall):
+            yield call
+        elif call.look("type") in (None, "function", "custom"):
+            yield _call(call, call.text("type") or "function")
+        else:
+            call.leave("must be a function or a custom call")
+
+
+def _call(call: Fields, kind: str) -> ToolCall:
+    call.whole("index")
+    tool = call.need(kind, call.object(kind))
+    name, id = tool.need("name", tool.text("name")), call.need("id", call.text("id"))
+    if kind == "custom":
+        with placed(call):
+            return ToolCall(id, name, tool.text("input") or "", CallKind.CUSTOM)
+    if isinstance(tool.look("arguments"), dict):  # as Ollama has them
+        arguments: str | None = dump_json(tool.take("arguments")).decode()
+    else:
+        arguments = tool.text("arguments")
+    with placed(call):
+        return ToolCall(id, name, "{}" if arguments is None else arguments)
+
+
+def read_tool(tool: Fields, parameters: str = "parameters") -> dict[str, Any]:
+    """The fields of the ``ToolDefinition`` that *tool* is, with the schema of its arguments under *parameters*."""
+    payload = {
+        "name": tool.need("name", tool.text("name")),
+        "description": tool.text("description"),
+        "parameters": tool.plain(parameters),
+        "strict": tool.flag("strict"),
+    }
+    return {name: value for name, value in payload.items() if value is not None}
+
+
+def read_custom_tool(tool: Fields) -> dict[str, Any]:
+    """Return the fields of the ``ToolDefinition`` that *tool* is, which takes free text."""
+    format = tool.plain("format")
+    if format is not None and isinstance(format.get("grammar"), dict):  # Chat Completions nests it
+        format = {**{name: value for name, value in format.items() if name != "grammar"}, **format["grammar"]}
+    return {
+        "name": tool.need("name", tool.text("name")),
+        "description": tool.text("description"),
+        "kind": "custom",
+        "input_format": format,
+    }
+
+
+def read_choice(choice: Fields, *, is_nested: bool = True) -> str | None:
+    """Return the name of the tool that *choice* requires, or ``None`` for another choice, which stays unread.
+
+    Args:
+        choice: the choice.
+        is_nested: whether the name is in an object under the type, as in Chat Completions.
+    """
+    kind = choice.need("type", choice.text("type"))
+    if kind not in ("function", "custom"):
+        choice.leave()
+        return None
+    tool = choice.need(kind, choice.object(kind)) if is_nested else choice
+    return str(tool.need("name", tool.text("name")))
+
+
+def read_format(wanted: Fields, nested: str | None = "json_schema") -> dict[str, Any] | None:
+    """Return the fields of the ``ResponseFormat`` in *wanted*, or ``None`` for free text and for unknown kinds.
+
+    Args:
+        wanted: the format.
+        nested: the field with the description of a schema, or ``None`` if that is flat.
+    """
+    kind = wanted.need("type", wanted.text("type"))
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return {}
+    if kind != "json_schema":
+        wanted.leave()
+        return None
+    about = wanted if nested is None else wanted.need(nested, wanted.object(nested))
+    payload = {
+        "schema": about.need("schema", about.plain("schema")),
+        "name": about.text("name"),
+        "strict": bool(about.flag("strict")),
+    }
+    return {name: value for name, value in payload.items() if value is not None}

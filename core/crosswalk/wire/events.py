@@ -2,26 +2,209 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
+import attrs
 import orjson
 
-from crosswalk.errors import (
-    FramingError,
-    InvalidJSONError,
-    LineTooLongError,
-    NestingTooDeepError,
-)
+from crosswalk.errors import FramingError, InvalidJSONError, LineTooLongError, NestingTooDeepError
 from crosswalk.lazy import pattern
 from crosswalk.types.json import dump_json, load_json
-from crosswalk.wire.limits import DEFAULT, Limits
-from crosswalk.wire.surrogates import load_with_halves, mend_halves
+from crosswalk.wire.framing import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Halves", "load_event"]
+
+# ------------------------------------------------------------------------------ surrogates
+# Halves of surrogate pairs: JSON allows them (RFC 8259, section 8.2), and servers cut a character in two.
+#
+# A server that streams UTF-16 code units ends a text in one event with ``\ud83d`` and goes on with ``\ude00`` in a
+# later
+# one. Until then this event and those after it wait. A half without its other half becomes U+FFFD.
+
+
+REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+_MOST_WAITING: Final = 32
+
+
+@attrs.define(eq=False)
+class HeldEvent:
+    """An event that waits.
+
+    Attributes:
+        event: the event, decoded.
+        name: its SSE name.
+        source: its original bytes or object.
+        open_strings: the number of its strings that end with the first half of a pair.
+    """
+
+    event: Any
+    name: str | None
+    source: Any
+    open_strings: int = 0
+
+
+class HalfBuffer:
+    """Holds events back, in their order, while a string of the first one ends with the first half of a pair.
+
+    The next text at the same path has the other half, or nothing has. At most 32 events wait.
+
+    Attributes:
+        waiting: these events.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: list[HeldEvent] = []
+        self._open: dict[tuple[Any, ...], tuple[HeldEvent, Any, Any]] = {}
+
+    def push(self, event: Any, name: str | None, source: Any) -> list[HeldEvent]:
+        """Return the events that the next *event* completes. A second half goes to the event with the first."""
+        buffered = HeldEvent(event, name, source)
+        self.waiting.append(buffered)
+        for container, key, path in [*_strings(event)]:
+            text = container[key]
+            if path in self._open and text:
+                earlier, holder, position = self._open.pop(path)
+                earlier.open_strings -= 1
+                if _is_second(text[0]):
+                    holder[position] = _whole(holder[position] + text[0])
+                    container[key] = text = text[1:]
+            if _is_first(text[-1:]):
+                self._open[path] = buffered, container, key
+                buffered.open_strings += 1
+        if len(self.waiting) > _MOST_WAITING:
+            return self.flush()
+        ready = next((position for position, one in enumerate(self.waiting) if one.open_strings), None)
+        complete, self.waiting = self.waiting[:ready], [] if ready is None else self.waiting[ready:]
+        return complete
+
+    def flush(self) -> list[HeldEvent]:
+        """All events that wait: no other half has come."""
+        self._open.clear()
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+
+def load_with_halves(data: bytes) -> Any:
+    """The value of JSON in which halves of pairs stay as they are.
+
+    Raises:
+        ValueError: it is not JSON, or has a half in a key.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(data.decode(), parse_constant=_refuse, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    for key, _ in pairs:
+        key.encode()
+    return dict(pairs)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def mend_halves(event: Any) -> bool:
+    """Replace each half without its other half. Return whether there was one."""
+    result = False
+    for holder, key, _ in [*_strings(event)]:
+        text = holder[key]
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            holder[key] = _whole(text)
+            result = True
+    return result
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _is_first(character: str) -> bool:
+    return "\ud800" <= character <= "\udbff"
+
+
+def _is_second(character: str) -> bool:
+    return "\udc00" <= character <= "\udfff"
+
+
+def _strings(value: Any) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
+    """Each string in *value*, as its container, its key there, and its path.
+
+    If an object has an index, like choices, calls and blocks, the path has it in place of the position.
+    """
+    level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
+    while level:
+        container, path = level.pop()
+        if type(container) is dict:
+            items: Any = container.items()
+            indexes = [item for item in items if type(item[1]) is int and item[0][-5:].lower() == "index"]
+            if indexes:
+                path = (*path[:-1], *indexes) if path and type(path[-1]) is int else (*path, *indexes)
+        elif type(container) is list:
+            items = enumerate(container)
+        else:
+            continue
+        for key, item in items:
+            if type(item) is str:
+                yield container, key, (*path, key)
+            else:
+                level.append((item, (*path, key)))
+
+
+# ----------------------------------------------------------------------------------- looks
+# Describes bytes that are not JSON, for error messages.
+
+
+_SIGNATURES: Final = (
+    (b"\x1f\x8b", "gzip, to be unpacked first"),
+    (b"\x28\xb5\x2f\xfd", "zstd, to be unpacked first"),
+    (b"BZh", "bzip2, to be unpacked first"),
+    (b"\xfd7zXZ\x00", "xz, to be unpacked first"),
+    (b"PK\x03\x04", "a ZIP archive, to be unpacked first"),
+    (b"%PDF-", "a PDF"),
+    (b"PAR1", "Parquet"),
+    (b"\xff\xfe", "UTF-16, to be written as UTF-8"),
+    (b"\xfe\xff", "UTF-16, to be written as UTF-8"),
+)
+_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+_HTTP: Final = pattern(rb"HTTP/[0-9.]+ [0-9]{3}|[A-Za-z-]{2,40}: [^\r\n]*\r\n[A-Za-z-]{2,40}: ")
+_HTML: Final = pattern(rb"<(?:!doctype html|html|head|body|!--)", 0x2)  # whatever the case
+_BASE64: Final = pattern(rb"(?:[A-Za-z0-9+/_-]{4}){6,}[A-Za-z0-9+/_-]*={0,2}\s*")
+
+
+def looks_like(data: bytes) -> str | None:
+    """Return a short description of *data* with advice, or ``None`` if nothing is recognized.
+
+    It quotes no data. Pass only data that is not JSON.
+    """
+    start = data[:1024]
+    for signature, name in _SIGNATURES:
+        if start.startswith(signature):
+            return name
+    if start.startswith(_ZLIB):
+        return "zlib (deflate), to be unpacked first"
+    if b"\0" in start[:4] and start[:200].count(b"\0") * 3 > len(start[:200]):
+        return "UTF-16, to be written as UTF-8"
+    text = start.lstrip()
+    if _HTTP.match(text):
+        return "HTTP headers before a body"
+    if _HTML.match(text):
+        return "HTML, a page of a proxy perhaps"
+    if text.startswith(b"<"):
+        return "XML"
+    return "base64, to be decoded first" if _BASE64.fullmatch(text) else None
+
+
+# ---------------------------------------------------------------------------------- events
+# From a frame's bytes to a parsed event: JSON within limits, with every failure typed.
+
 
 Halves: TypeAlias = Literal["refuse", "keep", "mend"]
 """How to treat half of a surrogate pair, see :func:`load_event`."""
@@ -149,8 +332,6 @@ def _failure(data: bytes, error: orjson.JSONDecodeError, limits: Limits, place: 
     cause = f"not JSON at byte {offset}: {error.msg}"
     likeness = None
     if offset <= 1:
-        from crosswalk.wire.looks import looks_like  # to read JSON needs none
-
         likeness = looks_like(data)
     return InvalidJSONError(
         f"{cause}; it looks like {likeness}" if likeness else cause, offset=offset, place=place

@@ -11,8 +11,6 @@ import attrs
 from crosswalk.errors import ResponseValidationError
 from crosswalk.text import json_type_name, meant
 
-__all__ = ["FieldError", "Fields", "Place", "Unread", "path_of", "placed"]
-
 T = TypeVar("T")
 Place: TypeAlias = tuple[str | int, ...]
 """The path of a value: keys of objects and numbers of items, outermost first."""

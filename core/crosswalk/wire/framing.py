@@ -1,29 +1,70 @@
-"""The base of all framings: the frame, and the push decoder that turns chunks into frames.
-
-A decoder does no I/O. You feed it chunks of any length, and it returns the complete frames.
-The result never depends on the lengths of the chunks, and buffered bytes are never scanned
-again.
-"""
+"""Framing: bytes to frames, within limits, for SSE, lines of JSON, whole bodies, and inputs of unknown framing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
-from typing import Final, Protocol, TypeAlias
+from itertools import dropwhile, repeat
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from crosswalk.errors import LineTooLongError, MappingError, StreamTooLargeError
-from crosswalk.wire.limits import DEFAULT, Limits
+import attrs
 
-__all__ = [
-    "NEED_MORE",
-    "CustomFraming",
-    "Decoder",
-    "Frame",
-    "LineDecoder",
-    "NeedMore",
-    "PushDecoder",
-    "is_done",
-]
+from crosswalk.errors import FramingError, LineTooLongError, MappingError, StreamTooLargeError
+from crosswalk.types.json import dump_json
+
+# ---------------------------------------------------------------------------------- limits
+# The limits of untrusted input.
+
+
+MIB = 2**20
+GIB = 2**30
+
+
+def _positive(limits: Limits, attribute: attrs.Attribute[int], value: Any) -> None:
+    if type(value) is not int or value <= 0:
+        raise ValueError(f"Limits.{attribute.name} must be a whole number above 0, got {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """
+    The bounds of the cost of one stream or body, each with a separate error.
+
+    The defaults are far above any model's output. They stop a broken or hostile server,
+    but not an answer. You cannot turn a limit off, but you can set a larger number.
+
+    Attributes:
+        line_bytes: the longest line, frame or single body, in bytes. Default: 64 MiB. Passing it raises
+            :class:`crosswalk.errors.LineTooLongError`.
+        depth: the deepest nesting of arrays and objects in one event, where ``[]`` is 1 deep. Default: 200.
+            orjson itself reads no deeper than 1024. Passing it raises
+            :class:`crosswalk.errors.NestingTooDeepError`.
+        events: the most events of one stream. Default: 10 million. The reader counts them and raises
+            :class:`crosswalk.errors.TooManyEventsError`.
+        total_bytes: the most bytes of one stream, with framing. Default: 4 GiB. Passing it raises
+            :class:`crosswalk.errors.StreamTooLargeError`.
+
+    Raises:
+        ValueError: a limit is not a whole number above 0.
+    """
+
+    line_bytes: int = attrs.field(default=64 * MIB, validator=_positive)
+    depth: int = attrs.field(default=200, validator=_positive)
+    events: int = attrs.field(default=10_000_000, validator=_positive)
+    total_bytes: int = attrs.field(default=4 * GIB, validator=_positive)
+
+
+DEFAULT = Limits()
+"""The limits that apply where none are given."""
+
+
+# --------------------------------------------------------------------------------- framing
+# The base of all framings: the frame, and the push decoder that turns chunks into frames.
+#
+# A decoder does no I/O. You feed it chunks of any length, and it returns the complete frames.
+# The result never depends on the lengths of the chunks, and buffered bytes are never scanned
+# again.
+
 
 BOM = b"\xef\xbb\xbf"
 CR = ord("\r")
@@ -217,3 +258,503 @@ class LineDecoder(PushDecoder):
     def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
         r"""Append to *frames* those that *lines* complete: complete lines, in order, without their ``\n``."""
         raise NotImplementedError
+
+
+# ------------------------------------------------------------------------------------ body
+# A whole payload as one frame: the framing of answers that are not streamed.
+
+
+class BodyDecoder(PushDecoder):
+    """
+    Keep everything until :meth:`flush` and give it as one frame, less a leading byte order mark.
+
+    An empty body, or one of only whitespace, has no frame. Any other body is returned unchanged,
+    whether it is JSON, a proxy's HTML or plain text.
+
+    Args:
+        limits: ``line_bytes`` applies to the whole body.
+
+    Raises:
+        LineTooLongError: the body is longer than ``line_bytes``. Raised as early as possible.
+        StreamTooLargeError: the body is longer than ``total_bytes``.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        super().__init__(limits)
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
+        self._size += len(chunk)
+        if self._size > self.limits.line_bytes:
+            raise self.too_long("the body")
+        self._pieces.append(chunk)
+
+    def finish(self, frames: list[Frame]) -> None:
+        """Return the last frame, see :class:`PushDecoder`."""
+        body = b"".join(self._pieces)
+        self._pieces.clear()
+        if body and not body.isspace():
+            frames.append((body, None))
+
+
+# ---------------------------------------------------------------------------------- ndjson
+# Newline-delimited JSON on bytes: one JSON document a line, as Ollama streams it.
+
+
+class NDJSONDecoder(LineDecoder):
+    r"""
+    Decode newline-delimited JSON (``application/x-ndjson``, JSON Lines).
+
+    A line ends with ``\n``, with or without a ``\r`` before it, and nowhere else: U+2028 and U+0085
+    are content. Whitespace around a line is dropped, blank lines are skipped, and the last line needs
+    no end.
+
+    Servers also answer with one JSON document printed over many lines, or with a page of HTML. So if
+    the first line that is not blank is complete and does not end in ``}`` or ``]``, the input from
+    there on is one frame, returned by :meth:`flush`.
+
+    Args:
+        limits: ``line_bytes`` applies to each line, and to the whole of such a document.
+
+    Raises:
+        LineTooLongError: a line, or such a document, is longer than ``line_bytes``.
+        StreamTooLargeError: the stream is longer than ``total_bytes``.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        super().__init__(limits)
+        self._longest = limits.line_bytes
+        self._is_idle = False  # whether the next bytes are read as if nothing had come before
+        self._begun = False
+        self._document: BodyDecoder | None = None
+
+    def decode(self, chunk: bytes) -> list[Frame]:
+        """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
+        # A server that flushes each line sends it as one chunk, which needs no line loop.
+        size = len(chunk)
+        if self._is_idle and chunk.find(b"\n") == size - 1 and size <= self._longest and size <= self.room:
+            line = chunk.strip()
+            if line:
+                self.room -= size
+                return [(line, None)]
+        frames = super().decode(chunk)
+        self._is_idle = self._head is None and self.is_between_events
+        return frames
+
+    @property
+    def is_between_events(self) -> bool:
+        """Whether the next bytes are read as if nothing had come before."""
+        return self._begun and self._document is None and not (self.tail or self._failure)
+
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
+        if self._document is None:
+            super().read(chunk, frames)
+            if self._document is None:
+                return
+            chunk = bytes(self.tail)
+            self.tail.clear()
+        self._document.read(chunk, frames)
+
+    def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
+        """Return the frames that *lines* complete, see :class:`LineDecoder`."""
+        if not self._begun:
+            lines = list(dropwhile(_is_blank, lines))
+            if not lines:
+                return
+            self._begun = True
+            if not lines[0].rstrip().endswith((b"}", b"]")):
+                self._document = BodyDecoder(self.limits)
+                self._document.read(b"\n".join([*lines, b""]), frames)
+                return
+        frames += zip(filter(None, map(bytes.strip, lines)), repeat(None))  # endless
+
+    def finish(self, frames: list[Frame]) -> None:
+        """Return the last frame, see :class:`PushDecoder`."""
+        if self._document is not None:
+            self._document.finish(frames)
+        elif last := self.tail.strip():
+            frames.append((bytes(last), None))
+        self.tail.clear()
+
+
+def _is_blank(line: bytes) -> bool:
+    return not line or line.isspace()
+
+
+# ------------------------------------------------------------------------------------- sse
+# Server-sent events on bytes, after the WHATWG HTML standard, section 9.2 ("Server-sent events").
+
+
+class SSEDecoder(LineDecoder):
+    r"""
+    Decode ``text/event-stream`` (WHATWG HTML, section 9.2.6, "Interpreting an event stream").
+
+    Lines end with ``\r\n``, ``\n`` or ``\r``, comments and unknown fields are ignored, ``data:`` lines
+    are joined with ``\n``, and a blank line dispatches the event if it has any. ``[DONE]`` is a frame like
+    any other. Data stays bytes; in names invalid UTF-8 becomes U+FFFD. ``id`` and ``retry`` are ignored, too. They are for
+    reconnecting, which cannot continue a model's answer.
+
+    Beyond the standard, an event that has data but no blank line after it is dispatched at
+    :meth:`flush`: servers end their streams so, and its loss would be silent.
+
+    Args:
+        limits: ``line_bytes`` applies to each line and to the data of each event.
+
+    Raises:
+        LineTooLongError: a line, or the joined data of an event, is longer than ``line_bytes``.
+        StreamTooLargeError: the stream is longer than ``total_bytes``.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        super().__init__(limits)
+        self._longest = limits.line_bytes
+        self._is_idle = False  # whether the next bytes are read as if nothing had come before
+        self._last_name: tuple[bytes, str | None] = (b"", None)  # most events of a stream have one name
+        self._after_cr = False
+        self._held = b""  # complete lines of an incomplete event, before the tail
+        # The fields of the event that is being read.
+        self._data: list[bytes] = []
+        self._size = 0
+        self._event: str | None = None
+
+    def decode(self, chunk: bytes) -> list[Frame]:
+        """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
+        # A server that flushes each event sends it as one chunk, which needs no line loop.
+        size = len(chunk)
+        if self._is_idle and size <= self._longest and size <= self.room:
+            start, name = self._start_of_data(chunk)
+            if chunk.endswith(b"\n\n"):
+                is_one_event = chunk.find(b"\n", start) == size - 2 and CR not in chunk
+                end = size - 2
+            else:  # Google's line ends
+                end = size - 4
+                is_one_event = chunk.find(b"\r", start) == end and chunk.find(b"\n", start) == size - 3
+                is_one_event = is_one_event and chunk.endswith(b"\r\n\r\n")
+            if is_one_event:
+                self.room -= size
+                return [(chunk[start:end], name)]
+        return super().decode(chunk)
+
+    def _start_of_data(self, chunk: bytes) -> tuple[int, str | None]:
+        """Where the data of *chunk* begins, and the name above it. It begins at the end if *chunk* is anything else."""
+        if chunk.startswith(b"data:"):
+            return 6 if chunk.startswith(b" ", 5) else 5, None
+        if chunk.startswith(b"event: "):
+            end = chunk.find(b"\n")
+            if chunk.startswith(b"data: ", end + 1) and CR not in chunk:
+                written = chunk[7:end]
+                if written != self._last_name[0]:
+                    self._last_name = written, written.decode("utf-8", "replace") or None
+                return end + 7, self._last_name[1]
+        return len(chunk), None
+
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
+        self._is_idle = False  # also where this fails
+        # A \r ends its line at once, since waiting for a \n might hold a live event back.
+        if self._after_cr:
+            chunk = chunk.removeprefix(b"\n")
+        self._after_cr = chunk.endswith(b"\r")
+        if CR in chunk:
+            # On bytes, splitlines knows the standard's three line ends and no others.
+            lines = chunk.splitlines()
+            if chunk.endswith((b"\r", b"\n")):
+                lines.append(b"")
+            chunk = b"\n".join(lines)
+        super().read(chunk, frames)
+        self._is_idle = self.is_between_events
+
+    @property
+    def is_between_events(self) -> bool:
+        """Whether the next bytes are read as if nothing had come before."""
+        begun = self.tail or self._held or self._data or self._event is not None
+        return not (begun or self._after_cr or self._failure)
+
+    def _take_lines(self, text: bytes, frames: list[Frame]) -> bytes:
+        if self._held:
+            text, self._held = self._held + text, b""
+        if not self._data and self._event is None and len(text) <= self.limits.line_bytes:
+            before = len(frames)
+            if text.startswith(b"data: "):
+                text = self._take_plain_events(text, frames)
+            elif text.startswith(b"event: "):
+                text = self._take_named_events(text, frames)
+            if len(frames) > before:
+                # No event is complete in what is left of so many: with the rest of its lines it may be another such one.
+                end = text.rfind(b"\n") + 1
+                self._held = text[:end]
+                return text[end:]
+        return super()._take_lines(text, frames)
+
+    def _take_plain_events(self, text: bytes, frames: list[Frame]) -> bytes:
+        r"""
+        Read the one shape that nearly all servers send, in C, and give what is left of *text*.
+
+        It is ``data: {...}\n\n`` over and over: when no ``\n`` is left between the separators, what is
+        left are the events. Anything else is for the line loop.
+        """
+        end = text.rfind(b"\n\n")
+        if end < 0:
+            return text
+        events = text[6:end].split(b"\n\ndata: ")
+        if LF in b"".join(events):
+            return text
+        frames += zip(events, repeat(None))  # endless
+        return text[end + 2 :]
+
+    def _take_named_events(self, text: bytes, frames: list[Frame]) -> bytes:
+        r"""The same for ``event: name\ndata: {...}\n\n``: one ``\n`` in each event, before its data."""
+        end = text.rfind(b"\n\n")
+        if end < 0:
+            return text
+        first = text.find(b"\ndata: ", 0, end)
+        name = text[7:first]
+        if first > 0 and LF not in name:
+            # Most often a whole read is of one name.
+            head = text[: first + 7]
+            events = text[first + 7 : end].split(b"\n\n" + head)
+            if LF not in b"".join(events):
+                frames += zip(events, repeat(name.decode("utf-8", "replace") or None))  # endless
+                return text[end + 2 :]
+        events = text[:end].split(b"\n\n")
+        names, separators, data = zip(*[event.partition(b"\ndata: ") for event in events], strict=True)
+        if not all(separators) or [event for event in data if LF in event]:
+            return text
+        decoded = {name: name[7:].decode("utf-8", "replace") or None for name in {*names}}
+        if not all(name.startswith(b"event: ") and LF not in name for name in decoded):
+            return text
+        frames += zip(data, map(decoded.__getitem__, names), strict=True)
+        return text[end + 2 :]
+
+    def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
+        """Return the frames that *lines* complete, see :class:`LineDecoder`."""
+        data = self._data
+        for line in lines:
+            if not line:
+                if data:
+                    frames.append((b"\n".join(data), self._event))
+                    data.clear()
+                self._event = None
+            elif not data and line.startswith(b"data: "):
+                data.append(line[6:])
+                self._size = len(line) - 6
+            elif line.startswith(b"event: "):
+                self._event = line[7:].decode("utf-8", "replace") or None
+            else:
+                self._read_field(line)
+
+    def _read_field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._add_data(value)
+        elif name == b"event":
+            self._event = value.decode("utf-8", "replace") or None
+
+    def _add_data(self, value: bytes) -> None:
+        self._size = self._size + 1 + len(value) if self._data else len(value)
+        if self._size > self.limits.line_bytes:
+            raise self.too_long("the data of one event")
+        self._data.append(value)
+
+    def finish(self, frames: list[Frame]) -> None:
+        """Return the last frame, see :class:`PushDecoder`."""
+        if self._held:
+            buffered, self._held = self._held, b""
+            super()._take_lines(buffered, frames)
+        # Only data of a truncated line is used, because half a name or id would be wrong.
+        if self.tail.startswith(b"data:"):
+            self.read_lines([bytes(self.tail)], frames)
+        self.tail.clear()
+        self.read_lines([b""], frames)
+
+
+class TextEventDecoder(SSEDecoder):
+    """
+    Decode server-sent events, some of them with text instead of JSON.
+
+    The data of such an event comes out as the JSON object ``{"data": text}``, for any text, also
+    ``[DONE]``, or a text that is JSON. All other events are as in :class:`SSEDecoder`.
+
+    Args:
+        limits: as for :class:`SSEDecoder`.
+        names: the names of the events that carry text.
+
+    Raises:
+        FramingError: a text is not UTF-8, or as for :class:`SSEDecoder`.
+    """
+
+    def __init__(self, limits: Limits, names: Collection[str]) -> None:
+        super().__init__(limits)
+        self._names = frozenset(names)
+
+    def decode(self, chunk: bytes) -> list[Frame]:
+        """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
+        return PushDecoder.decode(self, chunk)
+
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
+        results: list[Frame] = []
+        try:
+            super().read(chunk, results)
+        finally:
+            frames.extend(map(self._as_json, results))
+
+    def finish(self, frames: list[Frame]) -> None:
+        """Return the last frame, see :class:`PushDecoder`."""
+        results: list[Frame] = []
+        super().finish(results)
+        frames.extend(map(self._as_json, results))
+
+    def _as_json(self, frame: Frame) -> Frame:
+        data, name = frame
+        if name not in self._names:
+            return frame
+        try:
+            return dump_json({"data": data.decode()}), name
+        except UnicodeDecodeError:
+            failure = FramingError("the text of an event is not UTF-8")
+        raise failure  # out here it does not carry the text along
+
+
+# ----------------------------------------------------------------------------------- sniff
+# Find out by the first bytes how an input is framed: servers answer in another framing than asked.
+
+
+Framing = Literal["sse", "ndjson", "json"]
+"""The framing of an answer: server-sent events, a line of JSON each, or one body."""
+
+_SSE_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:")
+_SSE_FIELDS = tuple(start[:-1] for start in _SSE_STARTS[1:])
+_LONGEST_START = max(map(len, _SSE_STARTS))
+_MOST_ASKED: Final = 4096
+"""With so many bytes a provider's own framing must know whether an answer is in it."""
+
+
+class SniffingDecoder(PushDecoder):
+    """
+    Choose the framing by the first bytes after a byte order mark and whitespace, then decode with it.
+
+    ``{`` is newline-delimited JSON, of which a single object is the shortest case, and ``[`` is one JSON
+    body. A line that begins with ``data:``, ``event:``, ``id:``, ``retry:`` or ``:``, or is just such a
+    field's name, is SSE. Anything else, such as a proxy's page of HTML, is one body.
+    Whitespace before all of this is dropped: some servers send blank lines to keep a connection alive.
+
+    Args:
+        limits: as in the decoder that is chosen.
+        own: asked first, with the first bytes, for a framing that only one provider has; with 4096 bytes, or all of a
+            shorter answer, "need more" counts as ``None``.
+        content_type: passed to *own*.
+        text_events: the names of server-sent events with text as data. They come out as ``{"data": …}``.
+
+    Attributes:
+        framing: ``"sse"``, ``"ndjson"`` or ``"json"`` (one body with any content), or ``None`` while there
+            are too few bytes.
+
+    Raises:
+        LineTooLongError: as in the decoder that is chosen.
+        StreamTooLargeError: the input is longer than ``total_bytes``.
+    """
+
+    def __init__(
+        self,
+        limits: Limits = DEFAULT,
+        own: CustomFraming | None = None,
+        *,
+        content_type: str = "",
+        text_events: Collection[str] = (),
+    ) -> None:
+        super().__init__(limits)
+        self._own = own
+        self._content_type = content_type
+        self._text_events = text_events
+        self._foreign: Decoder | None = None
+        self.framing: Framing | None = None
+        self._chosen: PushDecoder | None = None
+        self._start = b""  # of the first line that is not blank: at most a field's name
+        self._indented = False  # whether whitespace stood before it on its line
+
+    def decode(self, chunk: bytes) -> list[Frame]:
+        """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
+        if self._chosen is None or self._failure is not None:
+            return super().decode(chunk)
+        return self._chosen.decode(chunk)  # which counts on
+
+    @property
+    def direct(self) -> Callable[[bytes], list[Frame]]:
+        """:meth:`decode` of the decoder that was chosen, once there is one."""
+        return self.decode if self._chosen is None or self._failure is not None else self._chosen.decode
+
+    def flush(self) -> list[Frame]:
+        """Take the end of the input and return the remaining frames, see :class:`Decoder`."""
+        if self._chosen is None or self._failure is not None:
+            return super().flush()
+        return self._chosen.flush()
+
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
+        if self._foreign is not None:
+            frames += self._foreign.decode(chunk)
+            return
+        chunk = self._without_whitespace(self._start + chunk)
+        if chunk and self._own is not None:
+            own = self._own(chunk, self.limits, self._content_type)
+            if isinstance(own, NeedMore) and len(chunk) < _MOST_ASKED:
+                self._start = chunk
+                return
+            self._own = None
+            if own is not None and not isinstance(own, NeedMore):
+                self._foreign, self._start = own, b""
+                frames += own.decode(chunk)
+                return
+        framing = _framing_of(chunk, indented=self._indented)
+        if framing is None:
+            self._start = chunk
+        else:
+            self._choose(framing).read(chunk, frames)
+
+    def finish(self, frames: list[Frame]) -> None:
+        """Return the last frame, see :class:`PushDecoder`."""
+        if self._foreign is not None:
+            frames += self._foreign.flush()
+            return
+        if self._chosen is None and self._start:
+            framing = _framing_of(self._start, indented=self._indented)
+            self._choose(framing or "json").read(self._start, frames)
+        if self._chosen is not None:
+            self._chosen.finish(frames)
+
+    def _choose(self, framing: Framing) -> PushDecoder:
+        self.framing = framing
+        self._chosen = chosen = self._decoder_of(framing)
+        chosen.room, chosen._head = self.room, None
+        return chosen
+
+    def _decoder_of(self, framing: Framing) -> PushDecoder:
+        if framing == "sse":
+            names = self._text_events
+            return TextEventDecoder(self.limits, names) if names else SSEDecoder(self.limits)
+        return NDJSONDecoder(self.limits) if framing == "ndjson" else BodyDecoder(self.limits)
+
+    def _without_whitespace(self, text: bytes) -> bytes:
+        start = text.lstrip()
+        if whitespace := text[: len(text) - len(start)]:
+            self._indented = not whitespace.endswith((b"\n", b"\r"))
+        return start
+
+
+def _framing_of(start: bytes, *, indented: bool) -> Framing | None:
+    """Return the framing of an input by the *start* of its first line with content, or ``None`` if too short."""
+    if start.startswith(b"{"):
+        return "ndjson"
+    if start.startswith(b"[") or (start and indented):
+        return "json"
+    if start.startswith(_SSE_STARTS):
+        return "sse"
+    if any(sse_start.startswith(start) for sse_start in _SSE_STARTS):
+        return None
+    # One byte more than the longest field's name shows whether the line holds just that name.
+    return "sse" if start[:_LONGEST_START].splitlines()[0] in _SSE_FIELDS else "json"

@@ -12,9 +12,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from crosswalk.errors import ErrorKind
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import load_json
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.values import FinishReason, SegmentType
 
 __all__ = [
     "COUNTS",

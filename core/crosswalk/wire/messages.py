@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from crosswalk.errors import ErrorKind
-from crosswalk.types.finish import PAUSES, FinishReason
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.values import PAUSES, FinishReason, SegmentType
 
 __all__ = [
     "AT_END",

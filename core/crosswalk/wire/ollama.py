@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.values import FinishReason
 
 __all__ = ["COUNTS", "FINISH_REASONS"]
 

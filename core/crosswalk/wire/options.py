@@ -1,8 +1,4 @@
-"""The options of requests in every format: their spellings, their values, and the grade of a loss.
-
-Reading a request, building one and refusing one for an option all use :data:`OPTIONS` and :data:`WORDS`.
-Facts: the references of the APIs, the types of their Python SDKs, the parameters of vLLM, SGLang, llama.cpp and OpenRouter.
-"""
+"""The options of requests in every format: their spellings, their values, and the grade of a loss."""
 
 from __future__ import annotations
 
@@ -13,24 +9,105 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.wire.allowed_tools import read_allowed_tools, write_allowed_tools
-from crosswalk.wire.web_search import write_web_search
+from crosswalk.wire import gemini, messages
+from crosswalk.wire.gemini import json_name
 
-__all__ = [
-    "FORMATS",
-    "NESTED",
-    "OPTIONS",
-    "WORDS",
-    "Grade",
-    "Option",
-    "format_of_path",
-    "option_of",
-    "options_read",
-    "put",
-]
+# --------------------------------------------------------------------------- allowed tools
+# A choice among some of the tools, as each format writes it.
+#
+# The option ``allowed_tools`` is ``{"mode": "auto" | "required", "tools": [{"type": "function" | "custom", "name":
+# …}]}``.
 
 
-class Grade(StrEnum):
+_MODES: Final = {"auto": "VALIDATED", "required": "ANY"}
+"""Gemini's words. With both it calls only the functions that are named."""
+_NAMED_KINDS: Final = ("function", "custom")
+
+
+def write_allowed_tools(value: Any, format: str) -> dict[str, Any] | None:
+    """Return the option *value* as *format* writes it, or ``None`` if it is not such an option."""
+    try:
+        mode, tools = value["mode"], [(tool["type"], tool["name"]) for tool in value["tools"]]
+        is_known = mode in _MODES and all(
+            kind in _NAMED_KINDS and isinstance(name, str) for kind, name in tools
+        )
+    except (KeyError, TypeError):
+        return None
+    if not is_known:
+        return None
+    if format == "gemini":
+        return {"mode": _MODES[mode], "allowedFunctionNames": [name for _, name in tools]}
+    if format == "chat":
+        nested = [{"type": kind, kind: {"name": name}} for kind, name in tools]
+        return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": nested}}
+    flat = [{"type": kind, "name": name} for kind, name in tools]
+    return {"type": "allowed_tools", "mode": mode, "tools": flat}
+
+
+def read_allowed_tools(value: Any, format: str) -> dict[str, Any] | None:
+    """Return the option that *value* is in *format*, or ``None`` if it is something else or more."""
+    try:
+        if format == "gemini":
+            value = {json_name(key): inner for key, inner in value.items()}
+            mode = next(ours for ours, theirs in _MODES.items() if theirs == value["mode"])
+            tools = [{"type": "function", "name": name} for name in value["allowedFunctionNames"]]
+        elif format == "chat":
+            mode, tools = value["allowed_tools"]["mode"], value["allowed_tools"]["tools"]
+            tools = [{"type": tool["type"], "name": tool[tool["type"]]["name"]} for tool in tools]
+        else:
+            mode, tools = (
+                value["mode"],
+                [{"type": tool["type"], "name": tool["name"]} for tool in value["tools"]],
+            )
+    except (AttributeError, KeyError, TypeError, StopIteration):
+        return None
+    results = {"mode": mode, "tools": tools}
+    return results if write_allowed_tools(results, format) == value else None
+
+
+# ------------------------------------------------------------------------------ web search
+# The web search of a server, as each format asks for it.
+#
+# The option ``web_search_options`` is the one of Chat Completions: ``{"search_context_size": …, "user_location":
+# {"type": "approximate", "approximate": {"city": …}}}``. The other formats have a tool instead.
+
+
+_WEB_SEARCH_TOOLS: Final[Mapping[str, tuple[Mapping[str, Any], frozenset[str]]]] = {
+    "responses": ({"type": "web_search"}, frozenset({"search_context_size", "user_location"})),
+    "messages": (
+        {"type": messages.HOSTED_TOOLS["web_search"], "name": "web_search"},
+        frozenset({"user_location"}),
+    ),
+    "gemini": ({gemini.HOSTED_TOOLS["web_search"]: {}}, frozenset()),
+}
+"""The tool of each format, and the options that it has."""
+
+
+def write_web_search(value: Any, format: str) -> dict[str, Any] | None:
+    """Return the option *value* as the tool of *format*, or ``None`` if the tool has no such option."""
+    if format == "chat":
+        return value  # type: ignore[no-any-return]
+    tool, known = _WEB_SEARCH_TOOLS[format]
+    if not (isinstance(value, dict) and value.keys() <= known):
+        return None
+    written = {**tool, **value}
+    location = value.get("user_location")
+    if location is not None:
+        if not (isinstance(location, dict) and isinstance(location.get("approximate"), dict)):
+            return None
+        written["user_location"] = {"type": location.get("type", "approximate"), **location["approximate"]}
+    return written
+
+
+# --------------------------------------------------------------------------------- options
+# The options of requests in every format: their spellings, their values, and the grade of a loss.
+#
+# Reading a request, building one and refusing one for an option all use :data:`OPTIONS` and :data:`WORDS`.
+# Facts: the references of the APIs, the types of their Python SDKs, the parameters of vLLM, SGLang, llama.cpp and
+# OpenRouter.
+
+
+class OptionGrade(StrEnum):
     """The grade of an option's loss."""
 
     HARMLESS = "harmless"
@@ -87,7 +164,7 @@ class Option:
     """
 
     name: str
-    grade: Grade
+    grade: OptionGrade
     spellings: Mapping[str, tuple[str, ...]]
     values: Mapping[str, Mapping[Any, Any]] = {}
     neutral: Any = None
@@ -119,15 +196,15 @@ class Option:
             return value
         return next((name for name, written in values.items() if written == value), None)
 
-    def lost(self, value: Any, format: str | None) -> Grade:
+    def lost(self, value: Any, format: str | None) -> OptionGrade:
         """Return the grade of the loss if *value* does not reach a server of *format*."""
         is_neutral = value == self.neutral and type(value) is type(self.neutral)
-        return Grade.HARMLESS if is_neutral or format in self.harmless_in else self.grade
+        return OptionGrade.HARMLESS if is_neutral or format in self.harmless_in else self.grade
 
 
 def _option(
     name: str,
-    grade: Grade,
+    grade: OptionGrade,
     *,
     values: Mapping[str, Mapping[Any, Any]] | None = None,
     neutral: Any = None,
@@ -147,7 +224,7 @@ def _option(
     )
 
 
-_LOST, _CHANGED, _NOTHING = Grade.DANGEROUS, Grade.CHANGED, Grade.HARMLESS
+_LOST, _CHANGED, _NOTHING = OptionGrade.DANGEROUS, OptionGrade.CHANGED, OptionGrade.HARMLESS
 _LOGPROBS: Final = "include[]=message.output_text.logprobs"
 
 OPTIONS: Final[tuple[Option, ...]] = (

@@ -1,19 +1,17 @@
-"""The Responses API on the wire: its events, items and parts, what each is for, and where in it the text stands.
-
-Plain data, known once: the typed events of :mod:`crosswalk.responses`, what adds them up, and the provider plugin read it.
-Facts: provider document "OpenAI Responses", sections 2 to 4; what other servers add says whose it is.
-"""
+"""The Responses API on the wire: its events, items and parts, what each is for, and the parts of its requests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import FrozenObject
-from crosswalk.types.segment import SegmentType
+from crosswalk.types.message import ContentPart, FilePart, ImagePart, TextPart, ToolCall
+from crosswalk.types.values import FinishReason, SegmentType
+from crosswalk.wire.chat import read_file, read_image
+from crosswalk.wire.fields import Fields, placed
 
 __all__ = [
     "ANNOTATIONS",
@@ -36,6 +34,14 @@ __all__ = [
     "WireItem",
     "WirePart",
 ]
+
+
+# ------------------------------------------------------------------------------- responses
+# The Responses API on the wire: its events, items and parts, what each is for, and where in it the text stands.
+#
+# Plain data, known once: the typed events of :mod:`crosswalk.responses`, what adds them up, and the provider plugin
+# read it.
+# Facts: provider document "OpenAI Responses", sections 2 to 4; what other servers add says whose it is.
 
 
 class EventRole(StrEnum):
@@ -391,3 +397,47 @@ FAMILIES: Final[Mapping[tuple[EventRole, str], str]] = MappingProxyType(
     {(event.role, event.of): event.family for event in reversed(list(EVENTS.values()))}
 )
 """The family of the events of a role about a part, an item or a list; of several, OpenAI's."""
+
+
+# ----------------------------------------------------------------------- responses request
+# The parts of messages and the calls in a request to the Responses API, read and written.
+
+
+def read_part(part: Fields) -> ContentPart | None:
+    """Return *part* as a canonical one, or ``None`` if there is no such part. Then it stays unread."""
+    kind = part.need("type", part.text("type"))
+    if kind == "input_text":
+        with placed(part, "text"):
+            return TextPart(part.need("text", part.text("text")))
+    if kind == "input_image" and "image_url" in part:
+        return read_image(part, "image_url")
+    if kind == "input_file" and "file_url" in part:
+        return FilePart(url=part.text("file_url"), name=part.text("filename"))
+    if kind == "input_file":
+        return read_file(part)
+    part.leave()
+    return None
+
+
+def input_part(
+    part: TextPart | ImagePart | FilePart, url: Callable[[ImagePart | FilePart], str]
+) -> dict[str, Any]:
+    """Return *part* as the API takes it. *url* returns the address of an image or a file, or its data in one."""
+    if isinstance(part, TextPart):
+        return {"type": "input_text", "text": part.text}
+    if isinstance(part, ImagePart):
+        return {"type": "input_image", "image_url": url(part), "detail": part.detail or "auto"}
+    named = {"filename": part.name} if part.name else {}
+    if part.id is not None:
+        return {"type": "input_file", "file_id": part.id, **named}
+    if part.data is None:
+        return {"type": "input_file", "file_url": part.url, **named}
+    return {"type": "input_file", "file_data": url(part), "filename": part.name or "file"}
+
+
+def call_item(call: ToolCall, arguments: str) -> dict[str, Any]:
+    """Return *call* as an item, with *arguments* for those of a function."""
+    about = {"call_id": call.id, "name": call.name}
+    if call.is_custom:
+        return {"type": "custom_tool_call", **about, "input": call.arguments}
+    return {"type": "function_call", **about, "arguments": arguments}

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from crosswalk_batch import compaction, inputs
-from crosswalk_batch.manifest import Manifest, is_finished, read_manifest
-from crosswalk_batch.storage import Store
+from crosswalk_batch import inputs, job as compaction
+from crosswalk_batch.inputs import LocalStore
+from crosswalk_batch.manifest import JobManifest, is_finished, read_manifest
 
 from .conftest import Run, contents, lines, record, rows
 
@@ -133,7 +133,7 @@ def test_a_damaged_file_stops_it(job: Run, monkeypatch: pytest.MonkeyPatch) -> N
         assert (done.status, f"part-000001.parquet {harm}; delete what is left" in done.err) == (3, True)
         file.unlink(missing_ok=True)
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "move", full)
+        patch.setattr(LocalStore, "move", full)
         done = job(*JOB, "--compact")
         assert (done.status, "No space left on device; the same command goes on" in done.err) == (3, True)
     assert job(*COMPACT).status == 0
@@ -163,8 +163,8 @@ def killing(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
         return run
 
     for owner, names in (
-        (Store, ("write", "delete", "move")),
-        (Manifest, ("compact", "settle", "restore", "add")),
+        (LocalStore, ("write", "delete", "move")),
+        (JobManifest, ("compact", "settle", "restore", "add")),
     ):
         for name in names:
             monkeypatch.setattr(owner, name, limited(getattr(owner, name)))

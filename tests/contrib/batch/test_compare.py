@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from crosswalk import FinishReason, registry
-from crosswalk_batch import engines, inputs
+from crosswalk_batch import inputs, job
 from crosswalk_batch.manifest import MANIFEST
 from upgrading import Wren
 
@@ -29,7 +29,7 @@ def wren(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wren]:
     def here(perform: Callable[[Any], Any], count: int) -> Iterator[Any]:
         yield partial(map, perform)
 
-    monkeypatch.setattr(engines, "processes", here)
+    monkeypatch.setattr(job, "processes", here)
     monkeypatch.setattr(inputs, "MIB", 150)  # parts of two records
     plugin = Wren()
     plugin.words = {"end": FinishReason.STOP}

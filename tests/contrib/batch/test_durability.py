@@ -13,9 +13,9 @@ import pyarrow.fs as fs
 import pyarrow.parquet as pq
 import pytest
 
-from crosswalk_batch import inputs, parts
+from crosswalk_batch import inputs, job as parts
+from crosswalk_batch.job import Task, perform
 from crosswalk_batch.manifest import read_manifest
-from crosswalk_batch.parts import Task, perform
 
 from .conftest import Run, contents, lines, packed, record, rows
 

@@ -15,18 +15,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from crosswalk.commands import UsageError
-from crosswalk_batch import har as har_module, inputs, pieces as cutting
+from crosswalk_batch import inputs, pieces as cutting, pieces as har_module
+from crosswalk_batch.batches import Options
 from crosswalk_batch.inputs import InputError, find_inputs
 from crosswalk_batch.manifest import read_manifest
-from crosswalk_batch.options import Options
-from crosswalk_batch.pieces import Piece, blocks, pieces, records
+from crosswalk_batch.pieces import InputPiece, blocks, pieces, records
 
 from .conftest import Run, contents, lines, ollama, packed, record, rows
 
 
-def cut(path: Path, size: int = 100, column: str = "body") -> list[Piece | InputError]:
+def cut(path: Path, size: int = 100, column: str = "body") -> list[InputPiece | InputError]:
     """The blocks of all pieces."""
-    found: list[Piece | InputError] = []
+    found: list[InputPiece | InputError] = []
     for one in pieces(find_inputs([str(path)], Path("nowhere")), size=size, column=column):
         found += (
             [one] if isinstance(one, InputError) else blocks(one, size=size, column=column, options=Options())
@@ -51,8 +51,8 @@ def test_a_log_is_cut_between_lines(tmp_path: Path, kind: str) -> None:
         assert [row["number"] for row in found] == [*range(1, 60), 62]
         assert {row["source"] for row in found} == {str(file)}
         done = cut(file, size)
-        assert sum(piece.weight for piece in done if isinstance(piece, Piece)) == file.stat().st_size
-        numbers = [piece.number for piece in done if isinstance(piece, Piece)]
+        assert sum(piece.weight for piece in done if isinstance(piece, InputPiece)) == file.stat().st_size
+        numbers = [piece.number for piece in done if isinstance(piece, InputPiece)]
         assert numbers == ([0] * len(done) if kind else list(range(len(done))))
     assert len(cut(file, 1)) == 62
     file.write_bytes(b"")
@@ -85,7 +85,7 @@ def test_a_session_has_a_record_for_each_answer(tmp_path: Path, kind: str) -> No
         assert [row["number"] for row in found] == [3 * number + 3 for number in range(20)]
         assert [f"Hi {number}".encode() in row["line"] for number, row in enumerate(found)] == [True] * 20
         done = cut(file, size)
-        assert sum(piece.weight for piece in done if isinstance(piece, Piece)) == file.stat().st_size
+        assert sum(piece.weight for piece in done if isinstance(piece, InputPiece)) == file.stat().st_size
     file.write_bytes(packed(codex_session(0), kind[1:]) if kind else codex_session(0))
     assert cut(file) == []
 
@@ -94,7 +94,7 @@ def test_of_a_damaged_session_what_comes_before_is_read(tmp_path: Path) -> None:
     file = tmp_path / "rollout.jsonl.gz"
     file.write_bytes(packed(codex_session(20), "gz")[:-1])
     *found, fault = cut(file, 1_000_000)
-    assert [piece.size for piece in found if isinstance(piece, Piece)] == [20]
+    assert [piece.size for piece in found if isinstance(piece, InputPiece)] == [20]
     assert str(fault) == f"{file}: the file is damaged: it ends in the middle"
 
 
@@ -150,7 +150,7 @@ def test_a_line_that_is_too_long_is_a_reject_without_its_bytes(tmp_path: Path, s
         file = tmp_path / f"log.jsonl{kind}"
         file.write_bytes(packed(data, "gz") if kind else data)
         found = cut(file, 10)
-        assert all(len(piece.data or b"") < 2000 for piece in found if isinstance(piece, Piece))
+        assert all(len(piece.data or b"") < 2000 for piece in found if isinstance(piece, InputPiece))
         a, long, b = (row for piece in found for row in records(piece).to_pylist())  # type: ignore[arg-type]
         assert (a["line"], b["line"], b["number"]) == (b"a", b"b", 3)
         assert long == {

@@ -21,12 +21,21 @@ import pytest
 
 from crosswalk import ChatResponse, from_json, registry
 from crosswalk.records import with_fields
-from crosswalk_batch import Options, engines, inputs, job as jobs, manifest, parts
-from crosswalk_batch.engines import StoppedError, cores, in_order, processes
+from crosswalk_batch import Options, inputs, job as engines, job as jobs, job as parts, manifest
 from crosswalk_batch.inputs import find_inputs
-from crosswalk_batch.job import Job, Pace
+from crosswalk_batch.job import (
+    Job,
+    JobOutput,
+    JobStoppedError,
+    Pace,
+    Task,
+    cores,
+    in_order,
+    perform,
+    processes,
+    stored,
+)
 from crosswalk_batch.manifest import MANIFEST, Part, Total, manifest_at, read_manifest
-from crosswalk_batch.parts import Output, Task, perform, stored
 
 from .conftest import Done, contents, lines, ollama, packed, record, rows
 
@@ -257,7 +266,7 @@ def test_json_lines_instead_of_parquet(run: Run, raw: list[str]) -> None:
     for kind in ("jsonl", "parquet"):
         folder = "out" if kind == "jsonl" else "columns"
         found = stored(
-            Output(folder, kind), read_manifest(Path(folder))[1][0], Options(include_raw=bool(raw))
+            JobOutput(folder, kind), read_manifest(Path(folder))[1][0], Options(include_raw=bool(raw))
         )  # type: ignore[arg-type]
         assert found.responses.num_rows == 1
         assert found.rejects["body"].to_pylist() == [b"{oops", None]
@@ -372,7 +381,7 @@ def test_results_come_in_order_and_few_at_once() -> None:
 
 
 def test_a_process_that_dies_stops_the_job() -> None:
-    with pytest.raises(StoppedError, match="a process died"), processes(double, 2) as each:
+    with pytest.raises(JobStoppedError, match="a process died"), processes(double, 2) as each:
         assert next(each([1, 2, 13])) in (2,)
         list(each([13]))
 

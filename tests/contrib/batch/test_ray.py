@@ -14,10 +14,8 @@ import pytest
 
 from crosswalk.commands import UsageError
 from crosswalk_batch.batches import normalize_batch
-from crosswalk_batch.engines import StoppedError, processes
 from crosswalk_batch.inputs import InputError, find_inputs
-from crosswalk_batch.job import Job
-from crosswalk_batch.parts import Output, Task, perform
+from crosswalk_batch.job import Job, JobOutput, JobStoppedError, Task, perform, processes
 
 from .conftest import contents, lines, record
 
@@ -85,7 +83,7 @@ def test_a_job_gives_the_same_bytes_when_a_worker_is_killed(
 
     def job(folder: str) -> Job:
         inputs = find_inputs([str(tmp_path / "log.jsonl")], Path(folder))
-        return Job(inputs=inputs, output=Output(str(tmp_path / folder)), piece_bytes=2000)
+        return Job(inputs=inputs, output=JobOutput(str(tmp_path / folder)), piece_bytes=2000)
 
     job("here").run(processes(perform, 1))
     total = job("there").run(tasks_on("local", dying))
@@ -110,7 +108,7 @@ def test_what_fails_there_is_told_in_a_line(cluster: None, monkeypatch: pytest.M
         assert list(each(["one", "two"])) == ["one", "two"]
         with pytest.raises(InputError, match="^log.jsonl: it changed while it was read$"):
             list(each(["changed"]))
-        with pytest.raises(StoppedError, match="^Ray: .*; finished parts are stored") as stopped:
+        with pytest.raises(JobStoppedError, match="^Ray: .*; finished parts are stored") as stopped:
             list(each(["dies"]))
     assert "\n" not in str(stopped.value)
 

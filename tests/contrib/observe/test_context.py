@@ -21,7 +21,7 @@ from crosswalk.cli import main
 from crosswalk.errors import ConfigurationError
 from crosswalk.testing import Answer, ReplayServer
 from crosswalk_observe import JSONLinesLog, OpenTelemetrySink, ParquetLog, Watcher, watching
-from crosswalk_observe.context import Labels
+from crosswalk_observe.exchange import Labels
 
 from .conftest import Seen, capture
 

@@ -16,7 +16,7 @@ import pytest
 
 from crosswalk.testing import ReplayServer
 from crosswalk_observe import Watcher, install, requests_adapter, uninstall
-from crosswalk_observe.aiohttp_sessions import watched_request
+from crosswalk_observe.patches import watched_request
 
 from .conftest import Seen, Watch, capture
 

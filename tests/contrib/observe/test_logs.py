@@ -331,7 +331,7 @@ def test_another_process_does_not_write_what_this_one_has(
 
 
 def test_parquet_needs_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "crosswalk_batch.arrow", None)
+    monkeypatch.setitem(__import__("sys").modules, "crosswalk_batch.columns", None)
     with pytest.raises(CrosswalkError, match=r"crosswalk-llm\[batch\]"):
         ParquetLog("nowhere")
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from crosswalk import ChatMessage, ChatResponse, FinishReason, ResponseMetadata, Segment, ToolCall, UsageInfo
 from crosswalk.otel import otel_output_messages
-from crosswalk_observe.messages import input_messages, system_instructions, tool_definitions
+from crosswalk_observe.otel import input_messages, system_instructions, tool_definitions
 from strategies import json_values
 
 from .test_otel import check

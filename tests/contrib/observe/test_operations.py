@@ -127,7 +127,7 @@ def test_a_call_that_is_not_tried_again_in_time_is_over(
     asked: str, wait: float, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("crosswalk_observe.calls.time.monotonic", lambda: now)
+    monkeypatch.setattr("crosswalk_observe.exchange.time.monotonic", lambda: now)
     with Watcher(spans.sink, in_background=False) as watcher:
         attempt(watcher, 0, 429, retry_after=asked)
         now += wait - 1
@@ -142,7 +142,7 @@ def test_calls_that_are_not_tried_again_in_time_are_over_in_the_background(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = count(0, 3)
-    monkeypatch.setattr("crosswalk_observe.calls.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("crosswalk_observe.exchange.time.monotonic", lambda: next(clock))
     sink = Failing()
     with Watcher(sink) as watcher:
         attempt(watcher, 0, 429)

@@ -17,7 +17,7 @@ import openai
 import pytest
 
 from crosswalk.testing import Answer, Capture, ReplayServer, load_captures
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk_observe import Watcher, install, uninstall
 
 from .conftest import CAPTURES, Seen, Watch, same_as_normalized

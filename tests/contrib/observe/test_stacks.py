@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from crosswalk.testing import Answer, Cut, ReplayServer, load_captures
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk_observe import (
     Watcher,
     aiohttp_middleware,
@@ -23,9 +23,8 @@ from crosswalk_observe import (
     uninstall,
     watch_bedrock,
 )
-from crosswalk_observe.aiohttp_sessions import watched_request
-from crosswalk_observe.guard import as_builtin_error
-from crosswalk_observe.urllib3_pools import watched_urlopen
+from crosswalk_observe.patches import watched_request, watched_urlopen
+from crosswalk_observe.transports import as_builtin_error
 
 from .conftest import CAPTURES, KEY, PATHS, Seen, Watch, capture, same_as_normalized
 

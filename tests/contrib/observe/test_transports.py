@@ -14,7 +14,7 @@ import pytest
 
 from crosswalk import FinishReason
 from crosswalk.testing import Answer, Cut, ReplayServer, Reset, load_captures
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk_observe import Watcher
 
 from .conftest import (

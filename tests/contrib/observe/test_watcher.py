@@ -16,7 +16,7 @@ import pytest
 
 from crosswalk import Registry, UnknownProviderError, hookimpl
 from crosswalk_observe import Exchange, ObservedExchange, Watcher
-from crosswalk_observe.lifecycle import renew_all
+from crosswalk_observe.watcher import renew_all
 
 from .conftest import Seen, capture
 

@@ -12,10 +12,9 @@ from crosswalk import ChatResponse, ErrorInfo, StreamEvent, normalize, normalize
 from crosswalk.convert import WireForm
 from crosswalk.service import UnsupportedRequestError
 from crosswalk.types import ResponseDelta, StreamEventType
-from crosswalk_serve.answers import whole
-from crosswalk_serve.http_errors import BadRequestError, failed, info_of
+from crosswalk_serve.answers import StreamWriter, whole
+from crosswalk_serve.http import BadRequestError, failed, info_of
 from crosswalk_serve.requests import Incoming, read_request
-from crosswalk_serve.streams import StreamWriter
 from wires import body, chunk, sse
 
 TURN = {"role": "user", "content": "Once"}

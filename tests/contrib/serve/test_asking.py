@@ -17,12 +17,11 @@ from starlette.applications import Starlette
 from contrib_serve import ABOUT, HI, asking, config_of, says, streams
 from crosswalk import normalize
 from crosswalk.records import read_record
-from crosswalk.testing.faults import Cut, Garbage, Reset
+from crosswalk.testing.exchange import Cut, Garbage, Reset
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
-from crosswalk_serve.config import Config, KeyHash
-from crosswalk_serve.keys import Caller
-from crosswalk_serve.reading import read_config
+from crosswalk_serve.config import Config, KeyHash, read_config
+from crosswalk_serve.routing import Caller
 
 CHAT = "/v1/chat/completions"
 STREAMED = {**HI, "stream": True}
@@ -481,7 +480,7 @@ def test_in_mid_stream_too(upstream: ReplayServer, monkeypatch: pytest.MonkeyPat
     def broken(*_: Any) -> bytes:
         raise RuntimeError("secret words")
 
-    monkeypatch.setattr("crosswalk_serve.streams.Relay.frames", broken)
+    monkeypatch.setattr("crosswalk_serve.answers.Relay.frames", broken)
     upstream.add(streams("Hello"))
     (last,) = events(post(config_of(upstream), STREAMED))
     assert last["error"]["message"] == "the gateway failed"

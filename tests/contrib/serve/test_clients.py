@@ -19,8 +19,7 @@ import pytest
 
 from clients.run import CLIENTS, PNG
 from contrib_serve import ABOUT, USAGE, config_of, live, says
-from crosswalk.testing.exchange import ReceivedRequest
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import ReceivedRequest, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
 FOLDER = Path(__file__).parents[2] / "clients"

@@ -26,10 +26,9 @@ import yaml
 from contrib_serve import HI, says
 from crosswalk.cli import main
 from crosswalk.errors import ConfigurationError
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import ReplayServer
-from crosswalk_serve.config import KeyHash
-from crosswalk_serve.reading import load_config, located, read_config
+from crosswalk_serve.config import KeyHash, load_config, located, read_config
 from crosswalk_serve.server import server_config
 from crosswalk_serve.telemetry import forget, shared
 

@@ -11,15 +11,15 @@ from fakeredis import FakeAsyncRedis, FakeServer
 from crosswalk import normalize
 from crosswalk.types import ChatMessage, ChatResponse
 from crosswalk_serve.config import Store
-from crosswalk_serve.keys import connect
-from crosswalk_serve.stored_responses import (
-    Conversation,
+from crosswalk_serve.gateway import (
     Conversations,
     Documents,
     MemoryDocuments,
     RedisDocuments,
+    StoredConversation,
     StoreError,
 )
+from crosswalk_serve.routing import connect
 
 BODY = b"""{"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [
   {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}, {"type": "text", "text": "Hello"}],
@@ -46,7 +46,7 @@ def test_a_conversation_is_kept_as_it_was_for_its_owner(kind: str) -> None:
         if kind == "redis":
             documents = RedisDocuments(client, "p", Store())
         kept = Conversations(documents)
-        await kept.keep("alice", "r1", Conversation((HI, answer()), b"{}"), None)
+        await kept.keep("alice", "r1", StoredConversation((HI, answer()), b"{}"), None)
         found = await kept.find("alice", "r1")
         assert found is not None
         assert (found.turns[0], found.body) == (HI, b"{}")
@@ -102,5 +102,5 @@ def test_redis_forgets_and_may_be_away() -> None:
 
 
 def test_bytes_are_read_back() -> None:
-    whole = Conversation((HI, answer()), b"\xff")
-    assert Conversation.of_bytes(whole.to_bytes()).body == b"\xff"
+    whole = StoredConversation((HI, answer()), b"\xff")
+    assert StoredConversation.of_bytes(whole.to_bytes()).body == b"\xff"

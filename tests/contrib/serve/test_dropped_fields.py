@@ -11,7 +11,7 @@ import pytest
 from crosswalk.convert import WireForm, convert
 from crosswalk.mapping.normalize import normalize, normalize_stream
 from crosswalk.types import ChatResponse
-from crosswalk_serve.http_reply import dropped_fields, header_of
+from crosswalk_serve.http import dropped_fields, header_of
 
 CHAT = {
     "id": "c1",

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from crosswalk_serve.config import KeyHash
+from crosswalk_serve.config import KeyHash, read_config
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.reading import read_config
 
 FOLDER = Path(__file__).parents[3] / "examples/serve"
 ENVIRON = {

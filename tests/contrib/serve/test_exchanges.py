@@ -16,11 +16,11 @@ from crosswalk import normalize
 from crosswalk.errors import MappingError
 from crosswalk.records import read_record
 from crosswalk.testing.captures import Capture, load_captures
-from crosswalk.testing.faults import Cut, Fault
+from crosswalk.testing.exchange import Cut, Fault
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import ChatResponse, SegmentType
 from crosswalk_serve.app import create_app
-from crosswalk_serve.logs import exchange_line
+from crosswalk_serve.gateway import exchange_line
 
 FOLDER = Path(__file__).parents[2] / "captures"
 

@@ -19,7 +19,7 @@ from crosswalk.service import HostedTool, HostedToolKind, NamedTool, ReasoningEf
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart
 from crosswalk_serve.app import create_app
-from crosswalk_serve.http_errors import form_at
+from crosswalk_serve.http import form_at
 from crosswalk_serve.requests import Incoming, read_request
 
 HI = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from contrib_serve import HI, config_of, live, says
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import ReplayServer
-from crosswalk_serve.guard import GuardedProtocol, GuardedSocket
+from crosswalk_serve.server import GuardedProtocol, GuardedSocket
 
 BODY = json.dumps(HI).encode()
 LENGTH = b"content-length: %d\r\n" % len(BODY)

@@ -13,8 +13,8 @@ from fakeredis import FakeAsyncRedis, FakeServer
 
 from crosswalk.errors import ConfigurationError, ErrorKind
 from crosswalk_serve.config import Key, KeyHash
-from crosswalk_serve.http_errors import Refusal
-from crosswalk_serve.keys import (
+from crosswalk_serve.http import Refusal
+from crosswalk_serve.routing import (
     Caller,
     CountError,
     Counters,

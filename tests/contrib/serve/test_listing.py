@@ -11,11 +11,11 @@ import httpx2
 import pytest
 
 from contrib_serve import HI, asking, config_of, says, streams
-from crosswalk.testing.faults import Reset
+from crosswalk.testing.exchange import Reset
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config, KeyHash
-from crosswalk_serve.stored_responses import StoreError
+from crosswalk_serve.gateway import StoreError
 
 KEY, OTHER = "cw-alice-0123456789abcdefghij", "cw-bob-0123456789abcdefghijkl"
 KEYS = (

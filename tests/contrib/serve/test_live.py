@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from contrib_serve import HI, Live, config_of, live, says, streams
-from crosswalk.testing.faults import Delay, Stall
+from crosswalk.testing.exchange import Delay, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.config import Config, KeyHash
 
@@ -341,7 +341,7 @@ def test_keys_are_not_guessed_and_not_logged(
     upstream: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     from crosswalk_serve.config import KeyHash
-    from crosswalk_serve.keys import new_key
+    from crosswalk_serve.routing import new_key
 
     caplog.set_level("DEBUG")
     key = new_key()

@@ -15,10 +15,9 @@ import openai
 import pytest
 
 from contrib_serve import HI, live, says
-from crosswalk.testing.faults import Cut, Fault, Reset
+from crosswalk.testing.exchange import Cut, Fault, Reset
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.config import Config, KeyHash
-from crosswalk_serve.reading import read_config
+from crosswalk_serve.config import Config, KeyHash, read_config
 
 KEY = "cw-alice-0123456789abcdefghij"
 AT_ONCE = "initial_seconds: 0, max_seconds: 0"

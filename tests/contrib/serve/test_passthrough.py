@@ -15,7 +15,7 @@ import pytest
 from starlette.applications import Starlette
 
 from contrib_serve import asking, config_of, live
-from crosswalk.testing.faults import Reset, Stall
+from crosswalk.testing.exchange import Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config, KeyHash

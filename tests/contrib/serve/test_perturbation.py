@@ -16,7 +16,7 @@ from crosswalk import ChatResponse, to_json
 from crosswalk.convert import WireForm
 from crosswalk.service import HTTPRequest, UnsupportedRequestError, build_http_request
 from crosswalk.wire.fields import Place, path_of
-from crosswalk_serve.http_errors import BadRequestError
+from crosswalk_serve.http import BadRequestError
 from crosswalk_serve.requests import Incoming, read_request
 
 TARGETS = ("openai", "vllm", "openai_responses", "anthropic", "ollama", "gemini")

@@ -8,8 +8,7 @@ import pytest
 
 from crosswalk.errors import ConfigurationError, ErrorKind
 from crosswalk.service import Secret
-from crosswalk_serve.config import Config, KeyHash, Listen, Target
-from crosswalk_serve.reading import load_config, read_config
+from crosswalk_serve.config import Config, KeyHash, Listen, Target, load_config, read_config
 
 HASH = str(KeyHash.of("cw-0123456789", b"saltsalt"))
 ONE = "models: {a: {provider: ollama}}\n"

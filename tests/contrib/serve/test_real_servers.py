@@ -19,7 +19,7 @@ import openai
 import pytest
 
 from contrib_serve import Live, live
-from crosswalk_serve.reading import read_config
+from crosswalk_serve.config import read_config
 
 URLS = {
     "vllm": os.environ.get("CROSSWALK_TEST_VLLM_URL"),

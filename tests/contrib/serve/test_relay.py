@@ -13,12 +13,12 @@ from contrib_serve import ABOUT, USAGE, asking, config_of, says, streams
 from crosswalk.convert import ConversionError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Sent
-from crosswalk.testing.faults import Garbage
+from crosswalk.testing.exchange import Garbage
 from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.answers import Relay
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
 from crosswalk_serve.requests import read_request
-from crosswalk_serve.streams import Relay
 
 ASKED: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "Hi"}]},

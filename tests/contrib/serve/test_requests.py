@@ -19,7 +19,7 @@ from crosswalk.service import (
     build_http_request,
 )
 from crosswalk.types import ChatMessage, ImagePart, TextPart, ToolCall
-from crosswalk_serve.http_errors import BadRequestError
+from crosswalk_serve.http import BadRequestError
 from crosswalk_serve.requests import Incoming, read_request
 
 CHAT, COMPLETIONS, RESPONSES, MESSAGES, OLLAMA, GENERATE, GEMINI = (

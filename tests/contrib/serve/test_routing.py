@@ -13,8 +13,8 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.plugins import HTTPRequest, ResponseDelta, hookimpl, take_string
 from crosswalk.service import ChatRequest
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.reading import read_config
-from crosswalk_serve.routing import Route, Router
+from crosswalk_serve.config import read_config
+from crosswalk_serve.routing import ModelRoute, Router
 
 URL = "base_url: 'http://127.0.0.1:1'"
 
@@ -23,13 +23,13 @@ def router(models: str, more: str = "") -> Router:
     return Router(read_config(f"models:\n  {models}\n{more}", environ={}))
 
 
-def found(routes: Router, name: str) -> Route:
+def found(routes: Router, name: str) -> ModelRoute:
     route = routes.find(name)
     assert route is not None
     return route
 
 
-def models_asked(route: Route) -> list[str]:
+def models_asked(route: ModelRoute) -> list[str]:
     """What the endpoints of each service are asked for."""
     return [" ".join(r.endpoint.model or "-" for r in service._setup.routes) for service, _ in route.services]
 

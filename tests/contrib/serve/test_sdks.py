@@ -15,7 +15,7 @@ import openai
 import pytest
 
 from contrib_serve import ABOUT, USAGE, Live, says, streams
-from crosswalk.testing.faults import Cut
+from crosswalk.testing.exchange import Cut
 from crosswalk.testing.replay import Answer, ReplayServer
 
 WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -456,7 +456,7 @@ def test_a_seal_of_another_version_is_left_out(
     def refuse(*_: Any) -> Any:
         raise CanonicalJSONError(["another version"])
 
-    monkeypatch.setattr("crosswalk_serve.owners.from_json", refuse)
+    monkeypatch.setattr("crosswalk_serve.requests.from_json", refuse)
     body, lost = talk(gemini_server, FORMS[0])
     assert (SIGNATURE in orjson.dumps(body).decode(), "request." in lost) == (False, True)
 

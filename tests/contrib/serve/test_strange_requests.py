@@ -14,7 +14,7 @@ from client_requests import REQUESTS
 from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError
 from crosswalk.service import build_http_request
-from crosswalk_serve.http_errors import BadRequestError
+from crosswalk_serve.http import BadRequestError
 from crosswalk_serve.requests import read_request
 from tries import tries
 

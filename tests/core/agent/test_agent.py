@@ -47,7 +47,7 @@ from crosswalk.agent import (
 )
 from crosswalk.service import ChatRequest, Endpoint, LLMService, UnsupportedRequestError
 from crosswalk.testing import load_capture
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from pages import ROOT
 from wires import body

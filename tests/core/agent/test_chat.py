@@ -47,7 +47,7 @@ from crosswalk.service import (
     ToolDefinition,
 )
 from crosswalk.testing import load_capture
-from crosswalk.testing.faults import Cut, Garbage, Slow, Stall
+from crosswalk.testing.exchange import Cut, Garbage, Slow, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from pages import ROOT
 

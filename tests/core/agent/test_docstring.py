@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from crosswalk.agent.signature import read_docstring
+from crosswalk.agent.tools import read_docstring
 
 
 def google() -> None:

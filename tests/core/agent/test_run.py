@@ -37,7 +37,7 @@ from crosswalk.agent import (
 from crosswalk.agent.otel import AgentTelemetry
 from crosswalk.service import LLMService
 from crosswalk.testing import load_capture
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import WAYS, left_open
 from pages import ROOT

@@ -24,7 +24,7 @@ from crosswalk.agent import (
 from crosswalk.agent.agent import AgentOptions
 from crosswalk.service import Endpoint, LLMService, SyncLLMService
 from crosswalk.testing import load_capture
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from pages import ROOT
 

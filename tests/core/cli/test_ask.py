@@ -27,12 +27,11 @@ from crosswalk import (
     UsageInfo,
     from_json,
 )
-from crosswalk.cli.arguments import live as live_arguments
-from crosswalk.cli.live import screen
-from crosswalk.cli.live.screen import Screen, panel_lines
+from crosswalk.cli import arguments as live_arguments, asking
+from crosswalk.cli.asking import Screen, panel_lines
 from crosswalk.service import ReasoningEffort
 from crosswalk.testing import load_capture
-from crosswalk.testing.faults import Cut, Garbage, Reset, Stall
+from crosswalk.testing.exchange import Cut, Garbage, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
 from .conftest import ROOT, Done, Terminal, body, stream, to, unmeasured
@@ -418,7 +417,7 @@ def test_ctrl_c_leaves_what_came_marked_cancelled(
     run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.add(stream("one ", "two ", "three"), Stall(after_events=2), times=2)
-    write, pressed = screen._Channel.write, []
+    write, pressed = asking._Channel.write, []
 
     def press(channel: Any, text: str) -> None:
         write(channel, text)
@@ -426,7 +425,7 @@ def test_ctrl_c_leaves_what_came_marked_cancelled(
             pressed.append(text)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(screen._Channel, "write", press)
+    monkeypatch.setattr(asking._Channel, "write", press)
     done = run("ask", *to(server), "Hi")
     assert (done.status, done.out) == (130, "one two \n")
     assert "Finish: cancelled" in done.err

@@ -9,7 +9,7 @@ import pytest
 
 from crosswalk.agent import ChatSession
 from crosswalk.service import SyncEventStream
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
 from .conftest import Done, Terminal, body, stream, to

@@ -8,8 +8,7 @@ import orjson
 import pytest
 
 from crosswalk import ResponseDelta
-from crosswalk.cli import check
-from crosswalk.cli.logs import many
+from crosswalk.cli import answers as many, check
 from crosswalk.config import Settings
 from crosswalk.errors import ConfigurationError
 from crosswalk.plugin.registry import registry

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crosswalk.cli.installed import installed_commands
-from crosswalk.cli.logs.keepers import keeper_of
+from crosswalk.cli.parser import installed_commands
+from crosswalk.cli.stored import keeper_of
 
 from .conftest import Done
 

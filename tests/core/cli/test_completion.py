@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswalk.cli.arguments.parser import EXAMPLES, parse
-from crosswalk.cli.installed import installed_commands
+from crosswalk.cli.parser import EXAMPLES, installed_commands, parse
 
 from .conftest import Done
 

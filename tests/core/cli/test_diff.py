@@ -16,7 +16,7 @@ from crosswalk import (
     from_json,
 )
 from crosswalk.codec import ABSENT, Difference
-from crosswalk.testing.changes import Summary, shown
+from crosswalk.testing.changes import ChangeSummary, shown
 from upgrading import Wren
 
 from .conftest import ROOT, Done, line
@@ -380,7 +380,7 @@ def test_a_capture_that_is_gone_leaves_what_was_stored(
     def gone(_: object) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
-    monkeypatch.setattr("crosswalk.cli.logs.sources.read_recorded", gone)
+    monkeypatch.setattr("crosswalk.cli.inputs.read_recorded", gone)
     done = run("normalize", "captures", "--output", "stored")
     assert (done.status, done.err) == (2, f"captures/{file.name}: No such file or directory\n")
     assert Path("stored/a.json").read_bytes() == before
@@ -398,7 +398,7 @@ def test_an_interrupted_log_leaves_what_was_stored(
         calls.append(1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crosswalk.cli.logs.storing.outcome_of", interrupted)
+    monkeypatch.setattr("crosswalk.cli.stored.outcome_of", interrupted)
     assert run("normalize", file, "--output", "kept").status == 130
     assert calls == [1]
     assert (tmp_path / "kept/log.jsonl").read_bytes() == before
@@ -493,7 +493,7 @@ def test_no_text_is_shown_as_a_whole() -> None:
 
 
 def test_the_summary_tells_kinds_apart_and_stays_small() -> None:
-    summary = Summary()
+    summary = ChangeSummary()
     for number in range(40):
         summary.add(
             [
@@ -521,14 +521,14 @@ def test_the_summary_tells_kinds_apart_and_stays_small() -> None:
 
 
 def test_a_field_has_a_short_name() -> None:
-    summary = Summary()
+    summary = ChangeSummary()
     summary.add([Difference(("metadata", "extensions", "k" * 9999, 3, "x y"), 1, 2)])
     (kind,) = summary.kinds()
     assert kind.path == f"metadata.extensions['{'k' * 39}…'][]['x y']"
 
 
 def test_of_too_many_fields_the_rest_is_only_counted() -> None:
-    summary = Summary()
+    summary = ChangeSummary()
     for number in range(1005):
         summary.add([Difference(("metadata", "extensions", f"k{number}"), 1, 2)])
     kinds = summary.kinds()
@@ -673,8 +673,8 @@ def test_the_changes_are_a_page(run: Run, captures: Captures, wren: Wren) -> Non
 
 
 def test_summaries_of_parts_add_up() -> None:
-    def part(*numbers: int) -> Summary:
-        summary = Summary()
+    def part(*numbers: int) -> ChangeSummary:
+        summary = ChangeSummary()
         for number in numbers:
             summary.add([Difference(("usage", "cached_tokens"), ABSENT, number)], "wren", f"log:{number}")
         return summary

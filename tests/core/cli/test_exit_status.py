@@ -119,7 +119,7 @@ def test_files_that_a_disk_has_no_room_for_are_one_line(run: Run, monkeypatch: p
         with open("/dev/full", "wb", buffering=0) as out:
             yield out
 
-    monkeypatch.setattr("crosswalk.cli.logs.storing.written", full)
+    monkeypatch.setattr("crosswalk.cli.stored.written", full)
     done = run("normalize", "--output", "out", GOOD)
     assert (done.status, done.out) == (1, "")
     assert done.err == "crosswalk normalize: out/go_chat_stop.json: No space left on device\n"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from crosswalk.cli.layout import write_table
+from crosswalk.cli.terminal import write_table
 
 from .conftest import ROOT, Done, Terminal
 

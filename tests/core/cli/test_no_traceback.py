@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crosswalk.cli.arguments.parser import whole_parser
+from crosswalk.cli.parser import whole_parser
 from crosswalk.errors import CrosswalkError, ServerError
 from crosswalk.plugins import hookimpl
 from crosswalk.testing.replay import Answer, ReplayServer

@@ -15,8 +15,7 @@ import pytest
 
 import crosswalk.records
 from crosswalk import ChatResponse, ResponseDelta, from_json, registry
-from crosswalk.cli import progress, terminal as terminal_module
-from crosswalk.cli.logs import many, sources
+from crosswalk.cli import answers as many, inputs, progress, terminal as terminal_module
 from crosswalk.manifest import read_recorded
 
 from .conftest import ROOT, Done, Terminal, line
@@ -501,7 +500,7 @@ def test_a_file_that_vanishes_is_reported(
     run: Run, captures: Captures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = captures("a", line())
-    find = sources.find_sources
+    find = inputs.find_sources
 
     def find_and_lose(*args: Any, **kwargs: Any) -> Any:
         found = find(*args, **kwargs)
@@ -523,7 +522,7 @@ def test_an_interrupted_array_does_not_look_complete(
             raise KeyboardInterrupt
         return read_recorded(file)
 
-    monkeypatch.setattr(sources, "read_recorded", interrupt)
+    monkeypatch.setattr(inputs, "read_recorded", interrupt)
     done = run("normalize", "--format", "json", "--no-indent", *files)
     assert (done.status, done.err) == (130, "interrupted\n")
     assert done.out.startswith("[\n{")
@@ -743,11 +742,11 @@ def test_a_log_that_cannot_be_read_is_reported(
 
 
 def test_batches_are_full_or_the_last() -> None:
-    source = sources.Source(Path("log.jsonl"), records=True)
-    every = [sources.Item(source, crosswalk.records.Line(n, 1, b"{}")) for n in range(128)]
+    source = inputs.InputSource(Path("log.jsonl"), records=True)
+    every = [inputs.InputItem(source, crosswalk.records.Line(n, 1, b"{}")) for n in range(128)]
     assert [len(batch) for batch in many._batches(every)] == [64, 64]
     assert [len(batch) for batch in many._batches(every[:3])] == [3]
-    huge = [sources.Item(source, crosswalk.records.Line(n, 1 << 20, None)) for n in range(2)]
+    huge = [inputs.InputItem(source, crosswalk.records.Line(n, 1 << 20, None)) for n in range(2)]
     assert [len(batch) for batch in many._batches(huge)] == [1, 1]
 
 

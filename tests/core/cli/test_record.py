@@ -19,10 +19,9 @@ import orjson
 import pytest
 
 from crosswalk.cli import record
-from crosswalk.cli.live import captured
 from crosswalk.errors import PluginError
 from crosswalk.testing import load_capture, load_captures, pairs
-from crosswalk.testing.faults import Cut, Garbage, Reset, Stall
+from crosswalk.testing.exchange import Cut, Garbage, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
 from .conftest import ROOT, Done, body, stream, to
@@ -425,7 +424,7 @@ def test_an_answer_that_can_be_kept_nowhere_is_said(
     run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "link", no_space)
-    monkeypatch.setattr(captured, "NamedTemporaryFile", no_space)
+    monkeypatch.setattr(record, "NamedTemporaryFile", no_space)
     server.add(STREAMED)
     done = run("record", *to(server), "--output", "caps", "--name", "n", "Hi")
     assert done.status == 2

@@ -20,7 +20,7 @@ from crosswalk import (
     to_jsonable,
 )
 from crosswalk.convert import Conversion, WireForm, convert, convert_stream
-from crosswalk.convert.source import form_of_body, source_form
+from crosswalk.formats.writing import form_of_body, source_form
 from crosswalk.testing import Capture, load_captures
 from crosswalk.types import load_json
 from crosswalk.types.json import dump_json

@@ -62,8 +62,8 @@ from crosswalk.convert import (
     convert_stream,
     error_body,
 )
-from crosswalk.convert.openai_chat import ChatWriter
-from crosswalk.convert.rules import RULES
+from crosswalk.convert.losses import RULES
+from crosswalk.formats.chat import ChatWriter
 from crosswalk.types import Correction
 from strategies import chat_responses, names, segments, texts, usage_infos
 from tries import tries

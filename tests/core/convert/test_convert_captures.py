@@ -27,7 +27,7 @@ from converting import (
 )
 from crosswalk import ChatResponse, MappingError, normalize, normalize_stream
 from crosswalk.convert import ConversionReport, convert, convert_stream
-from crosswalk.convert.source import source_form
+from crosswalk.formats.writing import source_form
 from crosswalk.testing import Capture, load_captures
 
 OWN = Path(__file__).parents[2] / "captures"

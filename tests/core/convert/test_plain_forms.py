@@ -39,7 +39,7 @@ from crosswalk import (
     to_json,
 )
 from crosswalk.convert import ConversionError, StreamConverter, WireForm, convert, convert_stream, error_body
-from crosswalk.convert.source import source_form
+from crosswalk.formats.writing import source_form
 from crosswalk.testing import Capture, load_captures
 
 OWN = Path(__file__).parents[2] / "captures"

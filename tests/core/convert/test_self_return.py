@@ -34,8 +34,7 @@ from crosswalk.plugin.registry import registry
 from crosswalk.responses import parse_item, to_dict
 from crosswalk.testing import Capture, load_captures
 from crosswalk.types import load_json
-from crosswalk.types.json import dump_json
-from crosswalk.types.merge import copy_json
+from crosswalk.types.json import copy_json, dump_json
 from crosswalk.wire.responses import ITEMS
 
 OWN = Path(__file__).parents[2] / "captures"

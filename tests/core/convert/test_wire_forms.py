@@ -18,6 +18,7 @@ import pytest
 from openai.types.chat import ChatCompletion
 from openai.types.responses import ResponseError
 
+import crosswalk_openai as openai_dialect
 from converting import FORMS, accept_body, data_of, read_body
 from crosswalk import (
     ChatMessage,
@@ -38,16 +39,13 @@ from crosswalk import (
     normalize_stream,
 )
 from crosswalk.convert import WireForm, convert, convert_stream
-from crosswalk.convert.parts import Parts
-from crosswalk.convert.source import form_of_body
+from crosswalk.formats.writing import Parts, form_of_body
 from crosswalk.mapping.openai_chat import OpenAIChatDialect
-from crosswalk.responses.accumulator.drafts import ITEM_CLASSES
-from crosswalk.responses.annotations import Annotation
-from crosswalk.responses.families import classes_of, keys_of
+from crosswalk.responses.accumulator import ITEM_CLASSES
+from crosswalk.responses.content import Annotation
+from crosswalk.responses.records import classes_of, keys_of
 from crosswalk.wire import chat, messages, responses
-from crosswalk_anthropic.blocks import ContentBlocks
-from crosswalk_anthropic.messages import AnthropicDialect
-from crosswalk_openai import dialect as openai_dialect
+from crosswalk_anthropic.messages import AnthropicDialect, ContentBlocks
 from wires import NOW
 
 CHAT, RESPONSES, MESSAGES = FORMS

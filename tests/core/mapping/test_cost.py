@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crosswalk.plugin.take import mistyped
+from crosswalk.plugin.state import mistyped
 from crosswalk.plugins import Cost, look_at_cost
 
 

@@ -12,7 +12,7 @@ from crosswalk import DetectionError, Registry, UsageInfo, normalize
 from crosswalk.mapping.detect import decode_events, detect
 from crosswalk.plugins import MappingState, OpenAIChatDialect, Recognition, ResponseDelta, hookimpl
 from crosswalk.testing import load_captures
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.framing import DEFAULT
 from pages import ROOT
 from wires import body
 

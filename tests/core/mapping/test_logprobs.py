@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from crosswalk import CrosswalkError, TokenLogprob
-from crosswalk.plugin.take import mistyped
+from crosswalk.plugin.state import mistyped
 from crosswalk.plugins import accept_logprobs
 
 TOP = "top_logprobs"

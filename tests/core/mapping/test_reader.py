@@ -38,7 +38,7 @@ from crosswalk import (
     WireTypeError,
     to_jsonable,
 )
-from crosswalk.plugin.take import mistyped
+from crosswalk.plugin.state import mistyped
 from crosswalk.plugins import MappingState, ProviderInfo, accept_count, error_delta, hookimpl
 from wires import Echo, body, chunk, line, ndjson, outcome, read, reader, sse, usage
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crosswalk.plugin.take import mistyped
+from crosswalk.plugin.state import mistyped
 from crosswalk.plugins import look_at_time
 
 NOON = datetime(2026, 1, 1, 12, 0, 0, 123456, UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk.plugin.take import empty_containers, prune
+from crosswalk.plugin.state import empty_containers, prune
 
 
 def test_what_a_hook_makes_does_not_inherit_the_identity_of_what_it_took() -> None:

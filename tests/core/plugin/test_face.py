@@ -33,7 +33,7 @@ def test_every_name_is_there(name: str) -> None:
 def test_the_names_are_told_without_helpers() -> None:
     """To editors and to a star, also those that are loaded when they are first used."""
     assert {"ChatRequest", "take_string", "responses"} <= set(face.__all__) <= set(dir(face))
-    assert {"TYPE_CHECKING", "lazy", "prune"}.isdisjoint(face.__all__)
+    assert {"TYPE_CHECKING", "face", "prune"}.isdisjoint(face.__all__)
     with pytest.raises(AttributeError, match="no attribute 'residue'"):
         face.residue  # noqa: B018
 

@@ -10,12 +10,11 @@ import pytest
 
 from crosswalk import normalize
 from crosswalk.errors import UnknownFinishReasonError
-from crosswalk.plugin.hookspecs import ProviderHooks, hookimpl
-from crosswalk.plugin.info import path
+from crosswalk.plugin.hooks import ProviderHooks, hookimpl, path
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import MappingState, ProviderInfo
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.values import FinishReason
 from wires import Echo, registry_of
 
 SPECS: dict[str, Callable[..., Any]] = {

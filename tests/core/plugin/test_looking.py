@@ -9,9 +9,9 @@ import pytest
 
 from crosswalk import WireTypeError
 from crosswalk.mapping.reader import Reader
-from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.hooks import hookimpl
 from crosswalk.plugin.registry import Registry
-from crosswalk.plugin.take import mistyped
+from crosswalk.plugin.state import mistyped
 from crosswalk.plugins import (
     MappingState,
     ResponseDelta,

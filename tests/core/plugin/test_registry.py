@@ -15,11 +15,11 @@ import attrs
 import pytest
 
 from crosswalk.errors import CrosswalkError, PluginError, UnknownProviderError
-from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.hooks import hookimpl
 from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry
 from crosswalk.plugins import ProviderInfo
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.values import FinishReason
 from wires import Echo, read, registry_of
 
 GOOD = """

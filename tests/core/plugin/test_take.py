@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crosswalk import WireTypeError
-from crosswalk.plugin import take
-from crosswalk.plugin.take import empty_containers, mistyped, path_to, prune
+from crosswalk.plugin import state
+from crosswalk.plugin.state import empty_containers, mistyped, path_to, prune
 
 VALUES: dict[str, Any] = {
     "string": "x",
@@ -38,7 +38,7 @@ NOTHING: dict[str, Any] = {"array": [], "objects": []}
 
 def family(name: str) -> Callable[[dict[str, Any], str], Any]:
     """``take_string`` and the like by name."""
-    found: Callable[[dict[str, Any], str], Any] = getattr(take, name)
+    found: Callable[[dict[str, Any], str], Any] = getattr(state, name)
     return found
 
 
@@ -87,29 +87,29 @@ def test_what_does_not_fit(kind: str, other: str) -> None:
 def test_what_is_no_count(value: Any) -> None:
     """A count is an integer from 0 that still fits when another is added; true is none."""
     with pytest.raises(WireTypeError, match="expected a count from 0, in 63 bits"):
-        take.take_count({"k": value}, "k")
-    assert take.accept_count({"k": value}, "k") is None
+        state.take_count({"k": value}, "k")
+    assert state.accept_count({"k": value}, "k") is None
     mistyped()
 
 
 def test_of_a_list_the_objects_are_given() -> None:
     """What is no object among them stays, at its place."""
     container = {"k": [{"a": 1}, 5, {"b": 2}]}
-    assert take.accept_objects(container, "k") == [{"a": 1}, {"b": 2}]
+    assert state.accept_objects(container, "k") == [{"a": 1}, {"b": 2}]
     assert container == {"k": [{"a": 1}, 5, {"b": 2}]}
     assert [key for _, key in mistyped()] == [1]
     with pytest.raises(WireTypeError) as caught:
-        take.take_objects(container, "k")
+        state.take_objects(container, "k")
     assert (caught.value.place, caught.value.expected) == ("[1]", "object")
 
 
 def test_of_a_list_the_strings_are_given() -> None:
     """All of them, or the one that is none is named."""
     container = {"k": ["a", "b"], "bad": ["a", 5], "none": 1}
-    assert (take.take_strings(container, "k"), take.take_strings(container, "missing")) == (["a", "b"], [])
+    assert (state.take_strings(container, "k"), state.take_strings(container, "missing")) == (["a", "b"], [])
     for key, place in {"bad": "[1]", "none": "none"}.items():
         with pytest.raises(WireTypeError) as caught:
-            take.take_strings(container, key)
+            state.take_strings(container, key)
         assert caught.value.place == place
     assert container == {"bad": ["a", 5], "none": 1}
 
@@ -121,7 +121,7 @@ def test_what_is_empty_and_looked_into_is_gone(empty: Any) -> None:
     family("take_object" if empty == {} else "take_array")(container, "k")
     assert container == {}
     container = {"k": []}
-    take.take_objects(container, "k")
+    state.take_objects(container, "k")
     assert container == {}
 
 
@@ -139,22 +139,22 @@ def test_what_is_empty_and_looked_into_is_gone(empty: Any) -> None:
 )
 def test_what_says_the_same_again_is_taken(container: dict[str, Any], known: Any, left: Any) -> None:
     """And what says anything else is not."""
-    assert take.take_same(container, "k", known) is (left == {})
+    assert state.take_same(container, "k", known) is (left == {})
     assert container == left
 
 
 def test_notes_do_not_pile_up() -> None:
     """A thread that nobody asks keeps a thousand of them and no more."""
     for _ in range(1100):
-        take.accept_string({"k": 1}, "k")
+        state.accept_string({"k": 1}, "k")
     assert len(mistyped()) == 1000
 
 
 def test_an_object_is_required() -> None:
     """Of an event, or of anything that has a name."""
-    assert take.require_object({"a": 1}) == {"a": 1}
+    assert state.require_object({"a": 1}) == {"a": 1}
     with pytest.raises(WireTypeError, match="expected object, got array"):
-        take.require_object([], "the answer")
+        state.require_object([], "the answer")
 
 
 # ----------------------------------------------------------------------------------------------- pruning

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import accept_objects, accept_string, mistyped, take_whole
-from crosswalk.types.tools import ToolCallDelta
+from crosswalk.plugin.state import MappingState, accept_objects, accept_string, mistyped, take_whole
+from crosswalk.types.message import ToolCallDelta
 
 
 @pytest.fixture(autouse=True)

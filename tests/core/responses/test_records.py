@@ -19,9 +19,9 @@ import crosswalk
 import crosswalk.codec
 from crosswalk import responses as r
 from crosswalk.errors import InvalidJSONError, NestingTooDeepError
-from crosswalk.responses.events.event import Event
-from crosswalk.responses.families import classes_of, register
-from crosswalk.responses.item import Item
+from crosswalk.responses.events.answer import Event
+from crosswalk.responses.messages import Item
+from crosswalk.responses.records import classes_of, register
 
 MESSAGE: dict[str, Any] = {
     "id": "msg_1",

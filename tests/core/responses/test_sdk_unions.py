@@ -10,8 +10,7 @@ from typing import Any, Literal, Union
 import pytest
 
 from crosswalk import responses as ours
-from crosswalk.responses.families import keys_of
-from crosswalk.responses.records import Record, Unknown
+from crosswalk.responses.records import Record, Unknown, keys_of
 
 sdk = pytest.importorskip("openai.types.responses", reason="the openai SDK is not installed")
 from openai.types.responses import response as sdk_response  # noqa: E402

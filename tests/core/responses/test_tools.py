@@ -29,8 +29,8 @@ from crosswalk.responses import (
     tool_calls_of,
     tool_registry,
 )
-from crosswalk.responses.families import _REGISTERED
-from crosswalk.responses.pipeline.watch import ProgressWatch
+from crosswalk.responses.processors import ProgressWatch
+from crosswalk.responses.records import _REGISTERED
 
 # ------------------------------------------------------------------------------------ to chat and back
 

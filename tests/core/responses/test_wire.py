@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from crosswalk import ChatResponse, FinishReason, SegmentType, UnknownEventError
+from crosswalk.codec.converters import json_types
 from crosswalk.codec.layout import without_none
-from crosswalk.codec.unions import json_types
-from crosswalk.mapping.options import ReaderOptions
-from crosswalk.mapping.reader import Reader
+from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import registry
 from crosswalk.responses import (
     IncompleteReason,
@@ -24,8 +23,8 @@ from crosswalk.responses import (
     parse_item,
     to_dict,
 )
-from crosswalk.responses.accumulator.drafts import ENDS, EVENT_CLASSES, FOLDS_OF, ITEM_CLASSES, PART_CLASSES
-from crosswalk.responses.families import keys_of
+from crosswalk.responses.accumulator import ENDS, EVENT_CLASSES, FOLDS_OF, ITEM_CLASSES, PART_CLASSES
+from crosswalk.responses.records import keys_of
 from crosswalk.testing import Capture, load_captures
 from crosswalk.wire.responses import (
     EVENTS,

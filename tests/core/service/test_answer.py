@@ -12,7 +12,7 @@ import pytest
 from crosswalk import ConfigurationError
 from crosswalk.service import ChatRequest, JSONAnswer, JSONAnswerError, LLMService, ResponseFormat
 from crosswalk.structured import Invariant, Partial, ReasonCode, Schema, Stage, StructuredParser
-from crosswalk.structured.response_parser import RESPONSE_VERSIONS
+from crosswalk.structured.response import RESPONSE_VERSIONS
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import body
 

@@ -29,7 +29,7 @@ from crosswalk import (
 from crosswalk.errors import ConfigurationError, InvalidRequestError, ResponseValidationError
 from crosswalk.service import ChatRequest, Endpoint, LLMService, SyncLLMService, UnsupportedRequestError
 from crosswalk.testing import Answer, ReplayServer
-from crosswalk.testing.faults import Delay, Stall
+from crosswalk.testing.exchange import Delay, Stall
 
 
 @pytest.fixture

@@ -11,12 +11,19 @@ from hypothesis import given, settings, strategies as st
 
 from crosswalk import ChatResponse, ConfigurationError, ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.service import RetryPolicy, Timeouts
-from crosswalk.service.attempts import Cooling, Failure, RetryState
-from crosswalk.service.failures import is_unstarted, request_id_of, retry_after_of, should_retry
+from crosswalk.service.policy import (
+    AttemptFailure,
+    Cooling,
+    RetryState,
+    is_unstarted,
+    request_id_of,
+    retry_after_of,
+    should_retry,
+)
 from tries import tries
 
-BUSY = Failure(ErrorInfo(ErrorKind.SERVER, "busy", retryable=True))
-WRONG = Failure(ErrorInfo(ErrorKind.INVALID_REQUEST, "wrong"))
+BUSY = AttemptFailure(ErrorInfo(ErrorKind.SERVER, "busy", retryable=True))
+WRONG = AttemptFailure(ErrorInfo(ErrorKind.INVALID_REQUEST, "wrong"))
 
 
 def state_of(endpoints: int = 1, **policy: Any) -> RetryState:
@@ -44,7 +51,7 @@ def test_a_bound_never_overflows(initial: float) -> None:
 
 
 def test_what_the_server_asks_for_comes_on_top() -> None:
-    asked = Failure(BUSY.info, retry_after=10)
+    asked = AttemptFailure(BUSY.info, retry_after=10)
     assert 10 <= state_of().after(asked, shown=False) <= 10.5
 
 
@@ -64,10 +71,12 @@ def test_an_endpoint_after_the_other() -> None:
         (BUSY, {"attempts": 1}, False, True),
         (BUSY, {}, True, False),
         (BUSY, {"after_first_token": True}, True, True),
-        (Failure(BUSY.info, cancelled=True), {}, False, False),
+        (AttemptFailure(BUSY.info, cancelled=True), {}, False, False),
     ],
 )
-def test_whether_it_goes_on(failure: Failure, policy: dict[str, Any], shown: bool, goes_on: bool) -> None:
+def test_whether_it_goes_on(
+    failure: AttemptFailure, policy: dict[str, Any], shown: bool, goes_on: bool
+) -> None:
     assert (state_of(2, **policy).after(failure, shown=shown) is not None) is goes_on
 
 
@@ -76,13 +85,13 @@ def test_whether_it_goes_on(failure: Failure, policy: dict[str, Any], shown: boo
     [
         (BUSY, True, True),
         (BUSY, False, False),
-        (Failure(BUSY.info, is_unstarted=True), False, True),
-        (Failure(BUSY.info, is_retry_requested=True), False, True),
-        (Failure(WRONG.info, is_unstarted=True), False, False),
+        (AttemptFailure(BUSY.info, is_unstarted=True), False, True),
+        (AttemptFailure(BUSY.info, is_retry_requested=True), False, True),
+        (AttemptFailure(WRONG.info, is_unstarted=True), False, False),
     ],
 )
 def test_what_may_be_paid_twice_is_repeated_if_the_policy_allows_it(
-    failure: Failure, repeat_started: bool, is_repeated: bool
+    failure: AttemptFailure, repeat_started: bool, is_repeated: bool
 ) -> None:
     state = state_of(repeat_started=repeat_started)
     assert (state.after(failure, shown=False) is not None) is is_repeated
@@ -108,10 +117,10 @@ def test_whether_a_server_can_have_begun(status: int | None, code: str | None, u
 # ------------------------------------------------------------------------------------ endpoints that cool down
 
 RESPONSE = ChatResponse.error("busy", "m")
-DOWN = Failure(BUSY.info, response=RESPONSE)
-LOCKED = Failure(ErrorInfo(ErrorKind.AUTHENTICATION, "locked", status=401), response=RESPONSE)
-REFUSED = Failure(WRONG.info, response=RESPONSE)
-LEFT = Failure(BUSY.info, response=RESPONSE, cancelled=True)
+DOWN = AttemptFailure(BUSY.info, response=RESPONSE)
+LOCKED = AttemptFailure(ErrorInfo(ErrorKind.AUTHENTICATION, "locked", status=401), response=RESPONSE)
+REFUSED = AttemptFailure(WRONG.info, response=RESPONSE)
+LEFT = AttemptFailure(BUSY.info, response=RESPONSE, cancelled=True)
 
 
 class Service:
@@ -126,7 +135,7 @@ class Service:
     def begin(self) -> RetryState:
         return RetryState(range(self._count), self._policy, self._cooling)
 
-    def call(self, *answers: Failure | None, shown: bool = False) -> list[int]:
+    def call(self, *answers: AttemptFailure | None, shown: bool = False) -> list[int]:
         """Which endpoints a call asks; *answers* says for each what it does, ``None`` for a right answer."""
         state, asked = self.begin(), []
         while True:
@@ -172,7 +181,7 @@ def test_one_call_at_a_time_tries_an_endpoint_that_cools_down() -> None:
         (WRONG, False, 1),  # nothing was sent
     ],
 )
-def test_what_a_trial_tells(told: Failure | None, shown: bool, next_endpoint: int) -> None:
+def test_what_a_trial_tells(told: AttemptFailure | None, shown: bool, next_endpoint: int) -> None:
     service = Service()
     service.call(DOWN, None)
     service.now = 30
@@ -235,7 +244,7 @@ def test_a_call_always_ends(endpoints: int, attempts: int, failures: list[Any]) 
     state = state_of(endpoints, attempts=attempts)
     asked = 1
     for kind, retryable, after in failures:
-        wait = state.after(Failure(ErrorInfo(kind, "x", retryable), after), shown=False)
+        wait = state.after(AttemptFailure(ErrorInfo(kind, "x", retryable), after), shown=False)
         if wait is None:
             break
         assert 0 <= wait <= 68

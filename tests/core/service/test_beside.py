@@ -8,7 +8,7 @@ import pytest
 
 from crosswalk.errors import ProviderTimeoutError, ServerError
 from crosswalk.service import Endpoint, LLMService, PlainAnswer, SyncLLMService, Timeouts
-from crosswalk.testing.faults import Reset, Stall
+from crosswalk.testing.exchange import Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
 PATH = "/v1/messages/count_tokens"

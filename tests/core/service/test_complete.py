@@ -35,7 +35,7 @@ from crosswalk.service import (
     Timeouts,
     UnsupportedRequestError,
 )
-from crosswalk.testing.faults import Cut, Delay, Garbage, Reset, Stall
+from crosswalk.testing.exchange import Cut, Delay, Garbage, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
 from wires import body, chunk, usage

@@ -24,8 +24,8 @@ from crosswalk.service import (
     SyncLLMService,
     Timeouts,
 )
-from crosswalk.service.thread import ReadAhead, ServiceThread
-from crosswalk.testing.faults import Cut, Reset, Stall
+from crosswalk.service.sync import ReadAhead, ServiceThread
+from crosswalk.testing.exchange import Cut, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import chunk, usage
 

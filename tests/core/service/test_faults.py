@@ -26,7 +26,7 @@ from crosswalk import (
 )
 from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
 from crosswalk.testing import load_capture
-from crosswalk.testing.faults import Cut, Delay, Fault, Garbage, Reset, Slow, Stall
+from crosswalk.testing.exchange import Cut, Delay, Fault, Garbage, Reset, Slow, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from pages import ROOT
 

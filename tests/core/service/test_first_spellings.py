@@ -62,7 +62,7 @@ from crosswalk.service import (
     UnsupportedRequestError,
 )
 from crosswalk.testing import Answer, ReplayServer
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="

@@ -10,6 +10,7 @@ from openai.types.chat import ChatCompletionContentPartTextParam, ChatCompletion
 
 from crosswalk import ChatMessage, ChatResponse, ResponseValidationError, ToolCall, UsageInfo
 from crosswalk.agent import ChatAgent, ChatConfig, ChatSession, ToolDefinitionError, ToolRegistry
+from crosswalk.request import as_request
 from crosswalk.service import (
     ChatRequest,
     Endpoint,
@@ -20,7 +21,6 @@ from crosswalk.service import (
     ToolDefinition,
     build_http_request,
 )
-from crosswalk.service.request import as_request
 from crosswalk.testing import Answer, ReplayServer
 from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart
 

@@ -21,8 +21,8 @@ from crosswalk.service import (
     SyncLLMService,
 )
 from crosswalk.structured import Partial, ReasonCode, Schema, StructuredParser
-from crosswalk.structured.response_parser import RESPONSE_VERSIONS
-from crosswalk.testing.faults import Cut, Stall
+from crosswalk.structured.response import RESPONSE_VERSIONS
+from crosswalk.testing.exchange import Cut, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import chunk
 

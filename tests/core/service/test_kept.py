@@ -17,7 +17,7 @@ import pytest
 from crosswalk import ServerError
 from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
-from crosswalk.service.http.deadlines import RESEND_SECONDS
+from crosswalk.service.http import RESEND_SECONDS
 from wires import body, chunk
 
 WHOLE = orjson.dumps(body({"content": "Hello."}))

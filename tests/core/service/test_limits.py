@@ -16,7 +16,7 @@ import pytest
 from crosswalk import ChatResponse, ProviderError, ProviderTimeoutError, ServerError, StreamTooLargeError
 from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
-from crosswalk.service.http.transport import Answer
+from crosswalk.service.http import HTTPAnswer
 from crosswalk.testing import replay
 from leaving import WAYS, left_open
 from wires import body, chunk
@@ -83,7 +83,7 @@ class Network:
     async def aclose(self) -> None:
         pass
 
-    async def send(self, url: str, *_: Any) -> Answer:
+    async def send(self, url: str, *_: Any) -> HTTPAnswer:
         host = url.split("/")[2]
         self.asked.append(host)
         said, *rest = self._script[host]
@@ -101,7 +101,7 @@ class Network:
         async def aclose() -> None:
             pass
 
-        return Answer(said.status, said.headers, chunks(), aclose)
+        return HTTPAnswer(said.status, said.headers, chunks(), aclose)
 
 
 def service_of(script: Script, **options: Any) -> tuple[LLMService, Network]:

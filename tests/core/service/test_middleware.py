@@ -24,10 +24,10 @@ from crosswalk import (
     normalize,
 )
 from crosswalk.service import ChatRequest, Endpoint, EventStream, LLMService, SyncLLMService
-from crosswalk.service.middleware import replayed
+from crosswalk.service.setup import replayed
 from crosswalk.structured import MemoryCache
 from crosswalk.testing import load_capture
-from crosswalk.testing.faults import Stall
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.wire import Limits
 from pages import ROOT

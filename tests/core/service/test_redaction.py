@@ -16,7 +16,7 @@ from hypothesis import assume, given, strategies as st
 
 from crosswalk import MappingError, ProviderError, UnknownFinishReasonError
 from crosswalk.service import ChatRequest, Endpoint, LLMService, Secret, SyncLLMService
-from crosswalk.service.http.redaction import Redaction
+from crosswalk.service.endpoint import Redaction
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import body, chunk
 

@@ -18,6 +18,7 @@ from crosswalk import (
     UnknownProviderError,
 )
 from crosswalk.plugins import CallIds, ProviderInfo, hookimpl, message_of
+from crosswalk.request import as_request
 from crosswalk.service import (
     CacheMark,
     ChatRequest,
@@ -32,7 +33,6 @@ from crosswalk.service import (
     UnsupportedRequestError,
     build_http_request,
 )
-from crosswalk.service.request import as_request
 from wires import Echo, registry_of
 
 TOOL = ToolDefinition("f")

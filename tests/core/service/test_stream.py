@@ -31,7 +31,7 @@ from crosswalk.service import (
     UnsupportedRequestError,
 )
 from crosswalk.testing import load_capture
-from crosswalk.testing.faults import Cut, Reset, Slow, Stall
+from crosswalk.testing.exchange import Cut, Reset, Slow, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
 from pages import ROOT

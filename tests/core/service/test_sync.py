@@ -26,12 +26,12 @@ from crosswalk.service import (
     SyncLLMService,
     Timeouts,
     UnsupportedRequestError,
-    thread as service_thread,
+    sync as service_thread,
 )
-from crosswalk.service.http.aiohttp_transport import AiohttpTransport
-from crosswalk.service.http.client import ClientTransport
-from crosswalk.service.thread import READ_AHEAD
-from crosswalk.testing.faults import Stall
+from crosswalk.service.aiohttp_transport import AiohttpTransport
+from crosswalk.service.http import ClientTransport
+from crosswalk.service.sync import READ_AHEAD
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
 from wires import body, chunk

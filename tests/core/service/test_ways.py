@@ -25,14 +25,12 @@ from crosswalk.service import (
     RetryPolicy,
     SyncLLMService,
     Timeouts,
+    http,
 )
-from crosswalk.service.http import client
-from crosswalk.service.http.client import ClientTransport
-from crosswalk.service.http.deadlines import Wait
-from crosswalk.service.observe import LogObserver
-from crosswalk.service.setup import Setup
-from crosswalk.service.thread import ServiceThread
-from crosswalk.testing.faults import Stall
+from crosswalk.service.http import ClientTransport, TimedWait
+from crosswalk.service.setup import LogObserver, Setup
+from crosswalk.service.sync import ServiceThread
+from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
 from wires import body, chunk
@@ -234,13 +232,13 @@ def test_what_takes_long_is_not_loaded_in_the_event_loop(
 ) -> None:
     """The first call imports an HTTP library and reads certificates; meanwhile the application goes on."""
     threads: list[int] = []
-    with_context = client.with_context
+    with_context = http.with_context
 
     def noted(options: Any) -> Any:
         threads.append(threading.get_ident())
         return with_context(options)
 
-    monkeypatch.setattr(client, "with_context", noted)
+    monkeypatch.setattr(http, "with_context", noted)
     server.add(Answer.of_json(body({"content": "Hello."})))
     assert ask(at(server)).text == "Hello."
     assert threads
@@ -348,7 +346,7 @@ def test_a_timer_that_rings_too_early_is_set_again() -> None:
     """One timer serves all waits of a call: set for an early limit, it has nothing to say about a later one."""
 
     async def main() -> float:
-        wait = Wait()
+        wait = TimedWait()
         wait.begin()
         begin = wait.now()
         await wait.within(begin + 0.01, asyncio.sleep(0))
@@ -369,7 +367,7 @@ def test_a_timer_that_rings_too_early_is_set_again() -> None:
 
 def test_a_task_that_is_cancelled_as_the_limit_passes_is_cancelled() -> None:
     async def main() -> None:
-        wait = Wait()
+        wait = TimedWait()
         wait.begin()
         task = asyncio.current_task()
         assert task is not None
@@ -390,7 +388,7 @@ def test_a_task_that_is_cancelled_as_the_limit_passes_is_cancelled() -> None:
 def test_a_service_is_closed_while_a_call_begins() -> None:
     pool = ClientTransport(None, {})
     with pytest.raises(CrosswalkError, match="closed"):
-        asyncio.run(pool.send("http://127.0.0.1:9", "POST", {}, b"", Timeouts(), Wait()))
+        asyncio.run(pool.send("http://127.0.0.1:9", "POST", {}, b"", Timeouts(), TimedWait()))
 
 
 def test_the_pool_of_another_process_is_left(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:

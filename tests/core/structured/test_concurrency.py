@@ -11,8 +11,7 @@ import attrs
 from prometheus_client import CollectorRegistry
 
 from crosswalk.structured import MemoryCache, ParseResult, StructuredParser
-from crosswalk.structured.exporters import PrometheusExporter
-from crosswalk.structured.metrics import ParserMetrics
+from crosswalk.structured.metrics import ParserMetrics, PrometheusExporter
 
 THREADS = 50
 

@@ -15,9 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.structured.cache import MemoryCache
-from crosswalk.structured.exporters import OpenTelemetryExporter, PrometheusExporter
-from crosswalk.structured.metrics import ParserMetrics
+from crosswalk.structured.metrics import MemoryCache, OpenTelemetryExporter, ParserMetrics, PrometheusExporter
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 Scrape = Callable[[], Samples]

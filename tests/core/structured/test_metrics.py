@@ -9,7 +9,7 @@ import pytest
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.structured.metrics import ParserMetrics
-from crosswalk.structured.reason import ReasonCode, Stage
+from crosswalk.structured.result import ReasonCode, Stage
 
 DIRECT: tuple[Any, ...] = ("direct", "success", {"parse": 0.001, "total": 0.002})
 

@@ -10,10 +10,8 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from crosswalk.structured.cache import MemoryCache
-from crosswalk.structured.exporters import PrometheusExporter
-from crosswalk.structured.metrics import STAGES, ParserMetrics
-from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.metrics import STAGES, MemoryCache, ParserMetrics, PrometheusExporter
+from crosswalk.structured.result import ReasonCode
 from pages import ROOT
 
 FOLDER = ROOT / "contrib/observability"

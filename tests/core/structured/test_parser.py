@@ -31,7 +31,7 @@ from crosswalk.structured import (
     UnknownSchemaVersionError,
     Violation,
 )
-from crosswalk.structured.partial_parser import PartialParser
+from crosswalk.structured.parser import PartialParser
 from crosswalk.structured.result import Candidate
 
 from .answers import POINTS, Everything, Picky, Point, response

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from crosswalk.structured import ReasonCode, repair_json
-from crosswalk.structured.reader import UnreadableError, read_json
+from crosswalk.structured.reader import UnreadableError, decode_string, read_json
 from crosswalk.structured.scan import scan
-from crosswalk.structured.strings import decode_string
 
 TRUNCATED, REPAIR, DUPLICATE, LIMIT = (
     ReasonCode.TRUNCATED,

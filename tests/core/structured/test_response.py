@@ -33,7 +33,7 @@ from crosswalk.structured import (
     get_parse_stats,
     reset_stats,
 )
-from crosswalk.structured.exporters import PrometheusExporter
+from crosswalk.structured.metrics import PrometheusExporter
 from crosswalk.types import FrozenObject
 
 from .answers import response

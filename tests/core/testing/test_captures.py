@@ -14,8 +14,7 @@ from crosswalk import ConfigurationError
 from crosswalk.plugin.registry import Registry
 from crosswalk.testing import Capture, Problem, by_cause, check_capture, load_captures, pairs
 from crosswalk.testing.captures import reframer
-from crosswalk.testing.perturbation import MISSING, at, changed_paths, leaves, show_path
-from crosswalk.testing.problems import KnownException
+from crosswalk.testing.perturbation import MISSING, KnownException, at, changed_paths, leaves, show_path
 from planted.mistakes import MISTAKES
 from planted.recordings import ROWS
 

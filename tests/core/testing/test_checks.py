@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from crosswalk.errors import UnknownEventError, UnknownFinishReasonError, WireTypeError
-from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.hooks import hookimpl
 from crosswalk.plugin.registry import Registry, registry
 from crosswalk.plugins import (
     ProviderInfo,
@@ -28,11 +28,10 @@ from crosswalk.testing import (
     normalized,
 )
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.message import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
-from crosswalk.wire.limits import Limits
-from crosswalk.wire.ndjson import NDJSONDecoder
+from crosswalk.types.values import FinishReason
+from crosswalk.wire.framing import Limits, NDJSONDecoder
 
 STREAM = [
     {"id": "r1", "model": "m", "text": "Hel", "extra": {"seed": 7, "none": None, "ok": True}},

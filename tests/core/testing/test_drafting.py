@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from crosswalk.testing.drafting import draft_statement
-from crosswalk.testing.statements import NAMES
+from crosswalk.testing.captures import NAMES
+from crosswalk.testing.recorded import draft_statement
 
 STREAM = b"""data: {"model":"m-1","n":1,"text":"Hel"}
 

@@ -18,14 +18,14 @@ import orjson
 import pytest
 
 from crosswalk.errors import UnknownEventError, UnknownFinishReasonError, WireTypeError
-from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.hooks import hookimpl
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import ProviderInfo, Recognition
 from crosswalk.testing import CHECKS, PROMISES, Capture, Problem, check_capture, check_pair
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.message import ToolCallDelta
 from crosswalk.types.usage import Cost, UsageInfo
+from crosswalk.types.values import FinishReason
 from planted.found_by import FOUND
 
 KINDS = frozenset({"open", "muse", "say", "draft", "call", "counts", "close", "whole"})

@@ -17,8 +17,7 @@ from typing import Any
 import attrs
 import pytest
 
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import Registry
+from crosswalk.plugin.registry import Mapper, Registry
 from crosswalk.testing import check_capture, check_pair, pairs
 from planted.mistakes import MISTAKES, Mistake
 from planted.more_mistakes import MORE_MISTAKES

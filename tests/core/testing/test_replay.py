@@ -19,19 +19,9 @@ import httpx2
 import pytest
 
 from crosswalk import ConfigurationError
-from crosswalk.testing import load_capture, loopback
-from crosswalk.testing.faults import (
-    Chunk,
-    Cut,
-    Delay,
-    Fault,
-    Garbage,
-    Pause,
-    Reset,
-    Slow,
-    Stall,
-)
-from crosswalk.testing.replay import Answer, Outcome, ReceivedRequest, ReplayError, ReplayServer
+from crosswalk.testing import load_capture, replay
+from crosswalk.testing.exchange import Cut, Delay, Fault, Garbage, Pause, Reset, SentChunk, Slow, Stall
+from crosswalk.testing.replay import Answer, AnswerOutcome, ReceivedRequest, ReplayError, ReplayServer
 from pages import ROOT
 
 CAPTURES = ROOT / "tests/captures"
@@ -224,7 +214,7 @@ def test_where_the_system_does_not_tell_a_reset_waits_for_nothing(monkeypatch: p
     ours, theirs = socket.socketpair()
     with ours, theirs:
         monkeypatch.setattr("sys.platform", "win32")
-        assert loopback._on_its_way(ours) == 0
+        assert replay._on_its_way(ours) == 0
 
 
 def test_a_conversation_that_ends_behind_its_server_ends_quietly() -> None:
@@ -249,9 +239,9 @@ def test_faults_add_up() -> None:
     for fault in (Slow(0.5, chunk_bytes=5), Delay(2), Cut(after_bytes=7)):
         steps = fault.apply(steps)
     assert steps[0] == Pause(2)
-    assert [step.data for step in steps if isinstance(step, Chunk)] == [b"data:", b" 1"]
+    assert [step.data for step in steps if isinstance(step, SentChunk)] == [b"data:", b" 1"]
     # A fault behind the place of another never comes to pass.
-    assert Garbage(after_events=3).apply(Cut(after_bytes=0).apply(STREAM.steps()))[-1] == Chunk(
+    assert Garbage(after_events=3).apply(Cut(after_bytes=0).apply(STREAM.steps()))[-1] == SentChunk(
         Garbage().data
     )
 
@@ -266,11 +256,11 @@ def test_silence_lasts_until_the_client_leaves(replay_server: ReplayServer, faul
         replay_server.wait_for(lambda server: server.requests)
         if fault == Stall(after_events=2):
             assert connection.getresponse().read(18) == EVENTS[0] + EVENTS[1]
-        assert replay_server.requests[0].outcome is Outcome.ANSWERING
+        assert replay_server.requests[0].outcome is AnswerOutcome.ANSWERING
         assert replay_server.open_connections == 1
     replay_server.wait_for(lambda server: server.disconnects)
     replay_server.wait_for(lambda server: not server.open_connections)
-    assert [request.outcome for request in replay_server.requests] == [Outcome.DISCONNECTED]
+    assert [request.outcome for request in replay_server.requests] == [AnswerOutcome.DISCONNECTED]
 
 
 def test_a_client_that_leaves_in_the_middle_is_seen(replay_server: ReplayServer) -> None:

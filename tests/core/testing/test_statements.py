@@ -11,7 +11,7 @@ import pytest
 from crosswalk import Registry
 from crosswalk.errors import ConfigurationError
 from crosswalk.testing import Problem, Tally, check_capture, load_captures
-from crosswalk.testing.statements import stated_differences
+from crosswalk.testing.captures import stated_differences
 from planted import named
 from planted.recordings import NAMED
 

@@ -9,12 +9,12 @@ from typing import Any
 import orjson
 import pytest
 
-from crosswalk.cli.logs.comparing import read_accepted
+from crosswalk.cli.stored import read_accepted
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import FinishReason, MappingState, UsageInfo, hookimpl
 from crosswalk.testing import Capture, normalized
+from crosswalk.testing.checks import unproven
 from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, Summary, changes_between, written_changes
-from crosswalk.testing.unproven import unproven
 from planted import lookalike, named
 from planted.recordings import KELP, NAMED
 

@@ -25,7 +25,7 @@ from crosswalk.types import (
     ToolCallDelta,
     UsageInfo,
 )
-from crosswalk.types.accumulator import DeltaAccumulator
+from crosswalk.types.stream import DeltaAccumulator
 from strategies import segments, token_logprobs, tuples, unfolded, usage_infos
 
 CREATED = datetime(2024, 1, 15, 10, 30, tzinfo=UTC)

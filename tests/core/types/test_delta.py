@@ -20,7 +20,7 @@ from crosswalk.types import (
 )
 from crosswalk.types.delta import ended, number_delta, said, text_delta, with_changes
 from crosswalk.types.json import EMPTY_OBJECT
-from crosswalk.types.tools import arguments_delta
+from crosswalk.types.message import arguments_delta
 from strategies import unfolded
 
 SAYINGS: list[dict[str, Any]] = [

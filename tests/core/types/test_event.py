@@ -19,7 +19,7 @@ from crosswalk.types import (
     ToolCall,
     UsageInfo,
 )
-from crosswalk.types.event import TERMINAL
+from crosswalk.types.stream import TERMINAL
 
 RESPONSE = ChatResponse.success(ChatMessage.assistant("x"), UsageInfo(1, 2), "m")
 

@@ -20,15 +20,21 @@ from crosswalk.errors import ResponseValidationError
 from crosswalk.types import FrozenObject
 from crosswalk.types.json import (
     EMPTY_OBJECT,
+    Arrays,
     RepeatedKeyError,
+    adds_up,
     as_frozen_object,
     as_frozen_value,
+    copy_json,
     dump_json,
     freeze,
+    is_indexed,
     load_json,
+    merge,
+    merge_rules,
+    same_json,
     thaw,
 )
-from crosswalk.types.merge import Arrays, adds_up, copy_json, is_indexed, merge, merge_rules, same_json
 from strategies import json_objects, json_values
 
 NESTED = {"b": {"c": [1, {"d": None}]}, "a": "x"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crosswalk import normalize_stream
-from crosswalk.types.merge import PIECES, Arrays, copy_json, merge, merge_rules, placed
+from crosswalk.types.json import PIECES, Arrays, copy_json, merge, merge_rules, placed
 from wires import chunk, sse
 
 RULES = merge_rules(("pieces", "of[].pieces"), ("a",))

@@ -46,8 +46,8 @@ from crosswalk.types import (
     UsageDetails,
     UsageInfo,
 )
-from crosswalk.types._value import altered, unchecked
 from crosswalk.types.delta import text_delta
+from crosswalk.types.values import altered, unchecked
 from strategies import BY_TYPE, unfolded
 
 VALUES = st.sampled_from(list(BY_TYPE)).flatmap(BY_TYPE.__getitem__)

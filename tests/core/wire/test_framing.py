@@ -16,8 +16,7 @@ from crosswalk.wire import (
     SniffingDecoder,
     is_done,
 )
-from crosswalk.wire.framing import LineDecoder, PushDecoder
-from crosswalk.wire.sse import SSEDecoder
+from crosswalk.wire.framing import LineDecoder, PushDecoder, SSEDecoder
 from frames import Frame, frame_of
 
 BOM = b"\xef\xbb\xbf"

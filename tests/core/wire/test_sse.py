@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from crosswalk.errors import LineTooLongError
 from crosswalk.wire import Limits
-from crosswalk.wire.sse import SSEDecoder
+from crosswalk.wire.framing import SSEDecoder
 from frames import Frame, frame_of
 
 

@@ -1,51 +1,15 @@
-"""Events of calls: their input and their progress."""
+"""Events of calls, and the union of all events."""
+
+from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from crosswalk.responses.events.event import Event, ItemEvent
-from crosswalk.responses.records import Record, record
-from crosswalk.responses.shell_calls import ResponseFunctionShellCallOutputContent
+from crosswalk.responses.events.answer import Event, ItemEvent, LifecycleEvent, TextEvent, UnknownEvent
+from crosswalk.responses.items import ResponseFunctionShellCallOutputContent
+from crosswalk.responses.records import Record, record, register
 
-__all__ = [
-    "ResponseApplyPatchCallOperationDiffDeltaEvent",
-    "ResponseApplyPatchCallOperationDiffDoneEvent",
-    "ResponseCodeInterpreterCallCodeDeltaEvent",
-    "ResponseCodeInterpreterCallCodeDoneEvent",
-    "ResponseCodeInterpreterCallCompletedEvent",
-    "ResponseCodeInterpreterCallInProgressEvent",
-    "ResponseCodeInterpreterCallInterpretingEvent",
-    "ResponseCompactionCompactingEvent",
-    "ResponseCustomToolCallInputDeltaEvent",
-    "ResponseCustomToolCallInputDoneEvent",
-    "ResponseFileSearchCallCompletedEvent",
-    "ResponseFileSearchCallInProgressEvent",
-    "ResponseFileSearchCallSearchingEvent",
-    "ResponseFunctionCallArgumentsDeltaEvent",
-    "ResponseFunctionCallArgumentsDoneEvent",
-    "ResponseImageGenCallCompletedEvent",
-    "ResponseImageGenCallGeneratingEvent",
-    "ResponseImageGenCallInProgressEvent",
-    "ResponseImageGenCallPartialImageEvent",
-    "ResponseMcpCallArgumentsDeltaEvent",
-    "ResponseMcpCallArgumentsDoneEvent",
-    "ResponseMcpCallCompletedEvent",
-    "ResponseMcpCallFailedEvent",
-    "ResponseMcpCallInProgressEvent",
-    "ResponseMcpListToolsCompletedEvent",
-    "ResponseMcpListToolsFailedEvent",
-    "ResponseMcpListToolsInProgressEvent",
-    "ResponseShellCallCommandAddedEvent",
-    "ResponseShellCallCommandDeltaEvent",
-    "ResponseShellCallCommandDoneEvent",
-    "ResponseShellCallOutputContentDeltaEvent",
-    "ResponseShellCallOutputContentDoneEvent",
-    "ResponseToolStatusEvent",
-    "ResponseWebSearchCallCompletedEvent",
-    "ResponseWebSearchCallInProgressEvent",
-    "ResponseWebSearchCallSearchingEvent",
-    "ShellCommandEvent",
-    "ShellOutputDelta",
-]
+# ----------------------------------------------------------------------------------- calls
+# Events of calls: their input and their progress.
 
 
 @record
@@ -458,3 +422,26 @@ CallEvent: TypeAlias = (
     | ResponseCompactionCompactingEvent
 )
 """An event of a call."""
+
+
+# ----------------------------------------------------------------------------------- union
+# All events of a stream as one type, and how a program adds its own.
+
+
+KnownStreamEvent: TypeAlias = LifecycleEvent | TextEvent | CallEvent
+"""An event of a stream, of a type of the API, selected by ``type``."""
+
+ResponseStreamEvent: TypeAlias = KnownStreamEvent | UnknownEvent
+"""An event of a stream."""
+
+
+def register_event(cls: type[Event]) -> type[Event]:
+    """Read events with the ``type`` of *cls* as one.
+
+    Use it as a decorator of a :func:`crosswalk.responses.record` that derives from ``Event``. A ``type`` of the
+    API keeps its meaning. If two classes have the same ``type``, the later one counts.
+
+    Raises:
+        TypeError: *cls* has no ``type`` that is a ``Literal``.
+    """
+    return register(cls, UnknownEvent)

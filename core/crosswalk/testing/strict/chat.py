@@ -1,14 +1,16 @@
-"""The rules of Chat Completions: OpenAI's, and those that DeepSeek, Groq and Moonshot add."""
+"""The rules of Chat Completions: OpenAI's, those that DeepSeek, Groq and Moonshot add, and Mistral's."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 from crosswalk.testing.exchange import Answer
 from crosswalk.testing.strict.rules import (
-    Refusal,
     ServerRule,
+    StrictRefusal,
     StrictRequest,
     StrictRules,
     objects,
@@ -16,17 +18,8 @@ from crosswalk.testing.strict.rules import (
     values_of,
 )
 
-__all__ = [
-    "DEEPSEEK",
-    "ENDPOINT",
-    "GROQ",
-    "HAS_MESSAGES",
-    "MOONSHOT",
-    "OPENAI",
-    "call_ids",
-    "messages_of",
-    "rounds",
-]
+# ------------------------------------------------------------------------------------ chat
+# The rules of Chat Completions: OpenAI's, and those that DeepSeek, Groq and Moonshot add.
 
 
 def messages_of(request: StrictRequest) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -51,13 +44,13 @@ def rounds(request: StrictRequest) -> Iterator[tuple[int, list[str], list[tuple[
     yield location, calls, results
 
 
-def _has_messages(request: StrictRequest) -> Iterator[Refusal]:
+def _has_messages(request: StrictRequest) -> Iterator[StrictRefusal]:
     if not request.items("messages"):
         message = "Invalid 'messages': empty array. Expected an array with minimum length 1."
-        yield Refusal(message, "messages", "empty_array")
+        yield StrictRefusal(message, "messages", "empty_array")
 
 
-def _calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
+def _calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
     for location, calls, results in rounds(request):
         answered = [id for _, id in results]
         missing = [id for id in calls if id not in answered]
@@ -66,10 +59,10 @@ def _calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
                 "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
                 f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(missing)}"
             )
-            yield Refusal(message, f"messages.[{location}].role")
+            yield StrictRefusal(message, f"messages.[{location}].role")
 
 
-def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
+def _results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     for _, calls, results in rounds(request):
         for number, id in results:
             if id not in calls:
@@ -77,10 +70,10 @@ def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
                     "Invalid parameter: messages with role 'tool' must be a response to a preceeding message "
                     "with 'tool_calls'."
                 )
-                yield Refusal(message, f"messages.[{number}].role")
+                yield StrictRefusal(message, f"messages.[{number}].role")
 
 
-def _one_result_for_a_call(request: StrictRequest) -> Iterator[Refusal]:
+def _one_result_for_a_call(request: StrictRequest) -> Iterator[StrictRefusal]:
     for _, _, results in rounds(request):
         for position, (number, id) in enumerate(results):
             for other, same in results[:position]:
@@ -89,19 +82,19 @@ def _one_result_for_a_call(request: StrictRequest) -> Iterator[Refusal]:
                         f"Invalid parameter: Duplicate value for 'tool_call_id' of '{id}', "
                         f"in messages[{other}] and messages[{number}]."
                     )
-                    yield Refusal(message, f"messages.[{number}].tool_call_id")
+                    yield StrictRefusal(message, f"messages.[{number}].tool_call_id")
 
 
-def _ids_are_unique(request: StrictRequest) -> Iterator[Refusal]:
+def _ids_are_unique(request: StrictRequest) -> Iterator[StrictRefusal]:
     used: set[str] = set()
     for number, message in messages_of(request):
         for id in call_ids(message):
             if id in used:
-                yield Refusal(f"Duplicate value for 'tool_call_id' of {id} in message[{number}]")
+                yield StrictRefusal(f"Duplicate value for 'tool_call_id' of {id} in message[{number}]")
             used.add(id)
 
 
-def _ids_are_short(request: StrictRequest) -> Iterator[Refusal]:
+def _ids_are_short(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, message in messages_of(request):
         for call, id in enumerate(call_ids(message)):
             if len(id) > 40:
@@ -110,21 +103,21 @@ def _ids_are_short(request: StrictRequest) -> Iterator[Refusal]:
                     f"Invalid '{param}': string too long. Expected a string with maximum length 40, "
                     f"but got a string with length {len(id)} instead."
                 )
-                yield Refusal(message_, param, "string_above_max_length")
+                yield StrictRefusal(message_, param, "string_above_max_length")
 
 
-def _content_is_not_null(request: StrictRequest) -> Iterator[Refusal]:
+def _content_is_not_null(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, message in messages_of(request):
         has_else = any(message.get(key) for key in ("tool_calls", "function_call", "audio", "refusal"))
         if message.get("content") is None and not (message.get("role") == "assistant" and has_else):
             message_ = "Invalid value for 'content': expected a string, got null."
-            yield Refusal(message_, f"messages.[{number}].content")
+            yield StrictRefusal(message_, f"messages.[{number}].content")
 
 
-def _answers_say_something(request: StrictRequest) -> Iterator[Refusal]:
+def _answers_say_something(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, message in messages_of(request):
         if message.get("role") == "assistant" and not (message.get("content") or message.get("tool_calls")):
-            yield Refusal(
+            yield StrictRefusal(
                 f"Invalid request: the message at position {number} with role 'assistant' must not be empty"
             )
 
@@ -138,45 +131,45 @@ def _thinks(request: StrictRequest) -> bool:
     )
 
 
-def _deepseek_reasoning_returns(request: StrictRequest) -> Iterator[Refusal]:
+def _deepseek_reasoning_returns(request: StrictRequest) -> Iterator[StrictRefusal]:
     called = [message for _, message in messages_of(request) if message.get("tool_calls")]
     if _thinks(request) and not all(message.get("reasoning_content") for message in called):
-        yield Refusal("The `reasoning_content` in the thinking mode must be passed back to the API.")
+        yield StrictRefusal("The `reasoning_content` in the thinking mode must be passed back to the API.")
 
 
-def _kimi_reasoning_returns(request: StrictRequest) -> Iterator[Refusal]:
+def _kimi_reasoning_returns(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, message in messages_of(request):
         is_missing = message.get("tool_calls") and not isinstance(message.get("reasoning_content"), str)
         if is_missing and _thinks(request):
-            yield Refusal(
+            yield StrictRefusal(
                 "thinking is enabled but reasoning_content is missing in assistant tool call message "
                 f"at index {number}"
             )
 
 
-def _groq_takes_no_reasoning_content(request: StrictRequest) -> Iterator[Refusal]:
+def _groq_takes_no_reasoning_content(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, message in messages_of(request):
         if "reasoning_content" in message:
             name = f"messages.{number}"
-            yield Refusal(
+            yield StrictRefusal(
                 f"'{name}' : for 'role:assistant' the following must be satisfied"
                 f"[('{name}' : property 'reasoning_content' is unsupported)]"
             )
 
 
-def _openai_error(refusal: Refusal) -> Answer:
+def _openai_error(refusal: StrictRefusal) -> Answer:
     fields = {"message": refusal.message, "type": refusal.kind or "invalid_request_error"}
     return Answer.of_json(
         {"error": {**fields, "param": refusal.param, "code": refusal.code}}, status=refusal.status
     )
 
 
-def _deepseek_error(refusal: Refusal) -> Answer:
+def _deepseek_error(refusal: StrictRefusal) -> Answer:
     fields = {"message": refusal.message, "type": "invalid_request_error", "param": None}
     return Answer.of_json({"error": {**fields, "code": "invalid_request_error"}}, status=refusal.status)
 
 
-def _short_error(refusal: Refusal) -> Answer:
+def _short_error(refusal: StrictRefusal) -> Answer:
     fields = {"message": refusal.message, "type": "invalid_request_error"}
     return Answer.of_json({"error": fields}, status=refusal.status)
 
@@ -275,4 +268,95 @@ MOONSHOT: Final = StrictRules(
         ),
     ),
     _short_error,
+)
+
+
+# --------------------------------------------------------------------------------- mistral
+# The rules of Mistral's chat endpoint, whose validator of requests is public: ``mistral_common``.
+
+
+_ID: Final = re.compile("[a-zA-Z0-9]{9}")
+_AFTER: Final = {
+    "system": ("system", "user", "assistant"),
+    "user": ("system", "user", "assistant"),
+    "assistant": ("user", "assistant", "tool"),
+    "tool": ("assistant", "tool"),
+}
+"""The roles that Mistral takes after each role."""
+_OTHERS_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_details")
+"""Where servers of the same dialect have reasoning."""
+
+
+def _roles_in_order(request: StrictRequest) -> Iterator[StrictRefusal]:
+    for (_, before), (_, message) in pairwise(messages_of(request)):
+        first, second = text_at(before, "role"), text_at(message, "role")
+        if second not in _AFTER.get(first, ()):
+            yield _order(f"Unexpected role '{second}' after role '{first}'")
+
+
+def _ends_with_a_question(request: StrictRequest) -> Iterator[StrictRefusal]:
+    last = [*messages_of(request)][-1:]
+    if last and last[0][1].get("role") == "assistant" and last[0][1].get("prefix") is not True:
+        yield _order(
+            "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
+        )
+
+
+def _as_many_results(request: StrictRequest) -> Iterator[StrictRefusal]:
+    for _, calls, results in rounds(request):
+        if len(calls) != len(results):
+            yield _order("Not the same number of function calls and responses")
+
+
+def _ids(request: StrictRequest) -> Iterator[StrictRefusal]:
+    for _, message in messages_of(request):
+        results = [text_at(message, "tool_call_id")] if "tool_call_id" in message else []
+        for id in (*call_ids(message), *results):
+            if not _ID.fullmatch(id):
+                message_ = f"Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9."
+                yield StrictRefusal(message_, code="3280", kind="invalid_function_call")
+
+
+def _takes_no_other_fields(request: StrictRequest) -> Iterator[StrictRefusal]:
+    for number, message in messages_of(request):
+        for name in _OTHERS_FIELDS:
+            if name not in message:
+                continue
+            location = f"body.messages.{number}.{message.get('role')}.{name}"
+            yield StrictRefusal(f"extra_forbidden: {location}: Extra inputs are not permitted", status=422)
+
+
+def _order(message: str) -> StrictRefusal:
+    return StrictRefusal(message, code="3230", kind="invalid_request_message_order")
+
+
+def _error(refusal: StrictRefusal) -> Answer:
+    fields = {"object": "error", "message": refusal.message, "type": refusal.kind or "invalid_request_error"}
+    return Answer.of_json({**fields, "param": None, "code": refusal.code}, status=refusal.status)
+
+
+MISTRAL: Final = StrictRules(
+    "mistral",
+    ENDPOINT,
+    (
+        HAS_MESSAGES,
+        ServerRule("roles in order", "https://github.com/mistralai/mistral-vibe/issues/578", _roles_in_order),
+        ServerRule(
+            "the user or a tool speaks last",
+            "https://github.com/NEKOparapa/AiNiee/issues/641",
+            _ends_with_a_question,
+        ),
+        ServerRule(
+            "as many results as calls",
+            "https://github.com/mistralai/client-ts/issues/106",
+            _as_many_results,
+        ),
+        ServerRule("ids of nine letters", "https://github.com/nearai/ironclaw/issues/1241", _ids),
+        ServerRule(
+            "no reasoning of others",
+            "https://github.com/BerriAI/litellm/issues/30835",
+            _takes_no_other_fields,
+        ),
+    ),
+    _error,
 )

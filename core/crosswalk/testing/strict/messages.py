@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from crosswalk.testing.exchange import Answer
-from crosswalk.testing.strict.rules import Refusal, ServerRule, StrictRequest, StrictRules, objects, text_at
-
-__all__ = ["ANTHROPIC"]
+from crosswalk.testing.strict.rules import (
+    ServerRule,
+    StrictRefusal,
+    StrictRequest,
+    StrictRules,
+    objects,
+    text_at,
+)
 
 _ID: Final = re.compile("[a-zA-Z0-9_-]+")
 _SERVER_CALLS: Final = ("server_tool_use", "mcp_tool_use")
@@ -41,84 +46,84 @@ def _is_server_result(block: dict[str, Any]) -> bool:
     return text_at(block, "type").endswith("_tool_result")
 
 
-def _roles(request: StrictRequest) -> Iterator[Refusal]:
+def _roles(request: StrictRequest) -> Iterator[StrictRefusal]:
     for role, _ in _messages(request):
         if role not in ("user", "assistant"):
-            yield Refusal(
+            yield StrictRefusal(
                 f'messages: Unexpected role "{role}". The Messages API accepts a top-level `system` parameter, '
                 'not "system" as an input message role.'
             )
 
 
-def _messages_say_something(request: StrictRequest) -> Iterator[Refusal]:
+def _messages_say_something(request: StrictRequest) -> Iterator[StrictRefusal]:
     messages = _messages(request)
     if not messages:
-        yield Refusal("messages: at least one message is required")
+        yield StrictRefusal("messages: at least one message is required")
     for number, (role, blocks) in enumerate(messages):
         if not blocks and not (role == "assistant" and number == len(messages) - 1):
-            yield Refusal(
+            yield StrictRefusal(
                 f"messages.{number}: all messages must have non-empty content except for the optional final "
                 "assistant message"
             )
 
 
-def _texts_are_not_blank(request: StrictRequest) -> Iterator[Refusal]:
+def _texts_are_not_blank(request: StrictRequest) -> Iterator[StrictRefusal]:
     for _, block in _blocks(request):
         if block.get("type") == "text" and not text_at(block, "text").strip():
             what = "contain non-whitespace text" if block.get("text") else "be non-empty"
-            yield Refusal(f"messages: text content blocks must {what}")
+            yield StrictRefusal(f"messages: text content blocks must {what}")
 
 
-def _calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
+def _calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
     messages = _messages(request)
     for number, (_, blocks) in enumerate(messages):
         after = messages[number + 1][1] if number + 1 < len(messages) else []
         results = _ids(after, "tool_result", "tool_use_id")
         missing = [id for id in _ids(blocks, "tool_use", "id") if id not in results]
         if missing:
-            yield Refusal(
+            yield StrictRefusal(
                 f"messages.{number}: `tool_use` ids were found without `tool_result` blocks immediately after: "
                 f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in "
                 "the next message."
             )
 
 
-def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
+def _results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     messages = _messages(request)
     for number, (_, blocks) in enumerate(messages):
         calls = _ids(messages[number - 1][1], "tool_use", "id") if number else []
         for position, block in enumerate(blocks):
             if block.get("type") == "tool_result" and text_at(block, "tool_use_id") not in calls:
-                yield Refusal(
+                yield StrictRefusal(
                     f"messages.{number}.content.{position}: unexpected `tool_use_id` found in `tool_result` blocks: "
                     f"{block.get('tool_use_id')}. Each `tool_result` block must have a corresponding `tool_use` "
                     "block in the previous message."
                 )
 
 
-def _one_result_for_a_call(request: StrictRequest) -> Iterator[Refusal]:
+def _one_result_for_a_call(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, (_, blocks) in enumerate(_messages(request)):
         results = _ids(blocks, "tool_result", "tool_use_id")
         for id in dict.fromkeys(id for id in results if results.count(id) > 1):
-            yield Refusal(
+            yield StrictRefusal(
                 f"messages.{number}.content: each tool_use must have a single result. Found multiple "
                 f"`tool_result` blocks with id: {id}"
             )
 
 
-def _ids_are_unique(request: StrictRequest) -> Iterator[Refusal]:
+def _ids_are_unique(request: StrictRequest) -> Iterator[StrictRefusal]:
     used: set[str] = set()
     for path, block in _blocks(request):
         if block.get("type") == "tool_use":
             if text_at(block, "id") in used:
-                yield Refusal(f"{path}: `tool_use` ids must be unique")
+                yield StrictRefusal(f"{path}: `tool_use` ids must be unique")
             used.add(text_at(block, "id"))
 
 
-def _ids_fit(request: StrictRequest) -> Iterator[Refusal]:
+def _ids_fit(request: StrictRequest) -> Iterator[StrictRefusal]:
     for path, block in _blocks(request):
         if block.get("type") == "tool_use" and not _ID.fullmatch(text_at(block, "id")):
-            yield Refusal(f"{path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
+            yield StrictRefusal(f"{path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
 
 
 def _pending(request: StrictRequest) -> Iterator[tuple[int, dict[str, Any], bool]]:
@@ -139,53 +144,53 @@ def _pending(request: StrictRequest) -> Iterator[tuple[int, dict[str, Any], bool
             yield number, block, goes_on
 
 
-def _server_calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
+def _server_calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, block, goes_on in _pending(request):
         if not goes_on:
             name = block.get("name")
-            yield Refusal(
+            yield StrictRefusal(
                 f"messages.{number}: `{name}` tool use with id `{block.get('id')}` was found without a "
                 f"corresponding `{name}_tool_result` block"
             )
 
 
-def _server_results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
+def _server_results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     calls: list[str] = []
     for path, block in _blocks(request):
         if block.get("type") in _SERVER_CALLS:
             calls.append(text_at(block, "id"))
         elif _is_server_result(block) and text_at(block, "tool_use_id") not in calls:
             type = block.get("type")
-            yield Refusal(
+            yield StrictRefusal(
                 f"{path}: unexpected `tool_use_id` found in `{type}` blocks: {block.get('tool_use_id')}. Each "
                 f"`{type}` block must have a corresponding `server_tool_use` block before it."
             )
 
 
-def _pending_execution_names_its_container(request: StrictRequest) -> Iterator[Refusal]:
+def _pending_execution_names_its_container(request: StrictRequest) -> Iterator[StrictRefusal]:
     runs = [block for _, block, goes_on in _pending(request) if goes_on]
     messages = _messages(request)
     has_results = bool(messages) and any(one.get("type") == "tool_result" for one in messages[-1][1])
     if runs and has_results and not request.body.get("container"):
-        yield Refusal(
+        yield StrictRefusal(
             "container_id is required when there are pending tool uses generated by code execution with tools."
         )
 
 
-def _thinking_is_signed(request: StrictRequest) -> Iterator[Refusal]:
+def _thinking_is_signed(request: StrictRequest) -> Iterator[StrictRefusal]:
     for path, block in _blocks(request):
         if block.get("type") == "thinking" and "signature" not in block:
-            yield Refusal(f"{path}.thinking.signature: Field required")
+            yield StrictRefusal(f"{path}.thinking.signature: Field required")
 
 
-def _signatures_are_its_own(request: StrictRequest) -> Iterator[Refusal]:
+def _signatures_are_its_own(request: StrictRequest) -> Iterator[StrictRefusal]:
     for path, block in _blocks(request):
         for type, key in (("thinking", "signature"), ("redacted_thinking", "data")):
             if block.get("type") == type and key in block and not request.issued.has(block[key]):
-                yield Refusal(f"{path}: Invalid `{key}` in `{type}` block")
+                yield StrictRefusal(f"{path}: Invalid `{key}` in `{type}` block")
 
 
-def _thinking_comes_before_its_calls(request: StrictRequest) -> Iterator[Refusal]:
+def _thinking_comes_before_its_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     thinking = request.body.get("thinking")
     messages = _messages(request)
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled" or len(messages) < 2:
@@ -193,14 +198,14 @@ def _thinking_comes_before_its_calls(request: StrictRequest) -> Iterator[Refusal
     blocks = messages[-2][1]
     goes_on = any(one.get("type") == "tool_result" for one in messages[-1][1])
     if goes_on and blocks and blocks[0].get("type") not in _THINKING:
-        yield Refusal(
+        yield StrictRefusal(
             f"messages.{len(messages) - 2}.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
             f"`{blocks[0].get('type')}`. When `thinking` is enabled, a final `assistant` message must start with "
             "a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."
         )
 
 
-def _error(refusal: Refusal) -> Answer:
+def _error(refusal: StrictRefusal) -> Answer:
     error = {"type": "invalid_request_error", "message": refusal.message}
     return Answer.of_json(
         {"type": "error", "error": error, "request_id": "req_strict"}, status=refusal.status

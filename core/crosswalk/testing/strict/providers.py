@@ -10,15 +10,11 @@ import attrs
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.strict.bedrock import BEDROCK
-from crosswalk.testing.strict.chat import DEEPSEEK, GROQ, MOONSHOT, OPENAI
-from crosswalk.testing.strict.gemini import GEMINI
+from crosswalk.testing.strict.chat import DEEPSEEK, GROQ, MISTRAL, MOONSHOT, OPENAI
+from crosswalk.testing.strict.cloud import BEDROCK, GEMINI
 from crosswalk.testing.strict.messages import ANTHROPIC
-from crosswalk.testing.strict.mistral import MISTRAL
 from crosswalk.testing.strict.responses import RESPONSES
 from crosswalk.testing.strict.rules import StrictRules
-
-__all__ = ["STRICT_PROVIDERS", "strict_rules"]
 
 _RULES = {
     rules.provider: rules

@@ -8,16 +8,14 @@ from typing import Any, Final
 
 from crosswalk.testing.exchange import Answer
 from crosswalk.testing.strict.rules import (
-    Refusal,
     ServerRule,
+    StrictRefusal,
     StrictRequest,
     StrictRules,
     objects,
     text_at,
     values_of,
 )
-
-__all__ = ["RESPONSES"]
 
 _PREFIXES: Final = {
     "message": "msg",
@@ -36,16 +34,16 @@ def _items(request: StrictRequest) -> list[dict[str, Any]]:
     return [{**item, "type": text_at(item, "type") or "message"} for item in request.items("input")]
 
 
-def _calls_have_outputs(request: StrictRequest) -> Iterator[Refusal]:
+def _calls_have_outputs(request: StrictRequest) -> Iterator[StrictRefusal]:
     items = _items(request)
     for kind, words in _KINDS.items():
         outputs = [text_at(item, "call_id") for item in items if item["type"] == f"{kind}_output"]
         for item in items:
             if item["type"] == kind and text_at(item, "call_id") not in outputs:
-                yield Refusal(f"No tool output found for {words} {item.get('call_id')}.", "input")
+                yield StrictRefusal(f"No tool output found for {words} {item.get('call_id')}.", "input")
 
 
-def _outputs_have_calls(request: StrictRequest) -> Iterator[Refusal]:
+def _outputs_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     items = _items(request)
     continues = request.body.get("previous_response_id") or request.body.get("conversation")
     stored = [*values_of(request.issued.events, "call_id")] if continues else []
@@ -56,21 +54,21 @@ def _outputs_have_calls(request: StrictRequest) -> Iterator[Refusal]:
             if item["type"] == kind:
                 calls.append(id)
             elif item["type"] == f"{kind}_output" and id not in calls + stored:
-                yield Refusal(f"No tool call found for {words} output with call_id {id}.", "input")
+                yield StrictRefusal(f"No tool call found for {words} output with call_id {id}.", "input")
 
 
-def _reasoning_is_followed(request: StrictRequest) -> Iterator[Refusal]:
+def _reasoning_is_followed(request: StrictRequest) -> Iterator[StrictRefusal]:
     for item, after in pairwise([*_items(request), {"type": "end"}]):
         is_answer = after["type"] == "message" and after.get("role") == "assistant"
         ends = after["type"] in ("end", "message") or after["type"].endswith("_output")
         if item["type"] == "reasoning" and ends and not is_answer:
-            yield Refusal(
+            yield StrictRefusal(
                 f"Item '{item.get('id')}' of type 'reasoning' was provided without its required following item.",
                 "input",
             )
 
 
-def _reasoning_comes_with_its_item(request: StrictRequest) -> Iterator[Refusal]:
+def _reasoning_comes_with_its_item(request: StrictRequest) -> Iterator[StrictRefusal]:
     items = _items(request)
     present = [text_at(item, "id") for item in items]
     for output in values_of(request.issued.events, "output"):
@@ -78,65 +76,67 @@ def _reasoning_comes_with_its_item(request: StrictRequest) -> Iterator[Refusal]:
             if before.get("type") != "reasoning" or item.get("id") is None:
                 continue
             if item["id"] in present and before.get("id") not in present:
-                yield Refusal(
+                yield StrictRefusal(
                     f"Item '{item['id']}' of type '{item.get('type')}' was provided without its required "
                     f"'reasoning' item: '{before.get('id')}'.",
                     "input",
                 )
 
 
-def _ids_have_their_prefix(request: StrictRequest) -> Iterator[Refusal]:
+def _ids_have_their_prefix(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, item in enumerate(_items(request)):
         prefix, id = _PREFIXES.get(item["type"], ""), text_at(item, "id")
         if id and not id.startswith(prefix):
             param = f"input[{number}].id"
-            yield Refusal(f"Invalid '{param}': '{id}'. Expected an ID that begins with '{prefix}'.", param)
+            yield StrictRefusal(
+                f"Invalid '{param}': '{id}'. Expected an ID that begins with '{prefix}'.", param
+            )
 
 
-def _ids_are_unique(request: StrictRequest) -> Iterator[Refusal]:
+def _ids_are_unique(request: StrictRequest) -> Iterator[StrictRefusal]:
     used: set[str] = set()
     for item in _items(request):
         id = text_at(item, "id")
         if id and id in used:
-            yield Refusal(
+            yield StrictRefusal(
                 f"Duplicate item found with id {id}. Remove duplicate items from your input.", "input"
             )
         used.add(id)
 
 
-def _encrypted_content_is_its_own(request: StrictRequest) -> Iterator[Refusal]:
+def _encrypted_content_is_its_own(request: StrictRequest) -> Iterator[StrictRefusal]:
     for item in _items(request):
         content = item.get("encrypted_content")
         if content is not None and not request.issued.has(content):
-            yield Refusal(
+            yield StrictRefusal(
                 f"The encrypted content {str(content)[:4]}...{str(content)[-4:]} could not be verified.",
                 code="invalid_encrypted_content",
             )
 
 
-def _stored_reasoning_is_known(request: StrictRequest) -> Iterator[Refusal]:
+def _stored_reasoning_is_known(request: StrictRequest) -> Iterator[StrictRefusal]:
     is_stored = request.body.get("store") is not False
     for item in _items(request):
         id = item.get("id")
         if item["type"] != "reasoning" or item.get("encrypted_content") is not None:
             continue
         if not is_stored:
-            yield Refusal(
+            yield StrictRefusal(
                 f"Item with id '{id}' not found. Items are not persisted when `store` is set to false. Try again "
                 "with `store` set to true, or remove this item from your input.",
                 "input",
                 status=404,
             )
         elif not request.issued.has(id):
-            yield Refusal(f"Item with id '{id}' not found.", "input", status=404)
+            yield StrictRefusal(f"Item with id '{id}' not found.", "input", status=404)
 
 
-def _call_ids_are_short(request: StrictRequest) -> Iterator[Refusal]:
+def _call_ids_are_short(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, item in enumerate(_items(request)):
         id = text_at(item, "call_id")
         if len(id) > 64:
             param = f"input[{number}].call_id"
-            yield Refusal(
+            yield StrictRefusal(
                 f"Invalid '{param}': string too long. Expected a string with maximum length 64, "
                 f"but got a string with length {len(id)} instead.",
                 param,
@@ -144,14 +144,14 @@ def _call_ids_are_short(request: StrictRequest) -> Iterator[Refusal]:
             )
 
 
-def _previous_response_is_known(request: StrictRequest) -> Iterator[Refusal]:
+def _previous_response_is_known(request: StrictRequest) -> Iterator[StrictRefusal]:
     id = request.body.get("previous_response_id")
     if id is not None and not request.issued.has(id):
         message = f"Previous response with id '{id}' not found."
-        yield Refusal(message, "previous_response_id", "previous_response_not_found")
+        yield StrictRefusal(message, "previous_response_id", "previous_response_not_found")
 
 
-def _error(refusal: Refusal) -> Answer:
+def _error(refusal: StrictRefusal) -> Answer:
     error = {"message": refusal.message, "type": "invalid_request_error", "param": refusal.param}
     return Answer.of_json({"error": {**error, "code": refusal.code}}, status=refusal.status)
 

@@ -11,24 +11,11 @@ import orjson
 from crosswalk.errors import MappingError
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.exchange import Answer, ReceivedRequest
-from crosswalk.wire.framing import CustomFraming, is_done
-from crosswalk.wire.limits import Limits
-from crosswalk.wire.sniff import SniffingDecoder
-
-__all__ = [
-    "Issued",
-    "Refusal",
-    "ServerRule",
-    "StrictRequest",
-    "StrictRules",
-    "objects",
-    "text_at",
-    "values_of",
-]
+from crosswalk.wire.framing import CustomFraming, Limits, SniffingDecoder, is_done
 
 
 @attrs.frozen
-class Refusal:
+class StrictRefusal:
     """Why a server refuses a request, in the fields that error formats have for it.
 
     Attributes:
@@ -112,12 +99,12 @@ class ServerRule:
     Attributes:
         name: what the rule demands, in a few words.
         source: the public page or report that states it.
-        check: gives a :class:`Refusal` for each violation.
+        check: gives a :class:`StrictRefusal` for each violation.
     """
 
     name: str
     source: str
-    check: Callable[[StrictRequest], Iterator[Refusal]] = attrs.field(repr=False)
+    check: Callable[[StrictRequest], Iterator[StrictRefusal]] = attrs.field(repr=False)
 
 
 @attrs.frozen
@@ -135,7 +122,7 @@ class StrictRules:
     provider: str
     endpoint: str
     rules: tuple[ServerRule, ...] = attrs.field(repr=False)
-    error: Callable[[Refusal], Answer] = attrs.field(repr=False)
+    error: Callable[[StrictRefusal], Answer] = attrs.field(repr=False)
     framing: CustomFraming | None = attrs.field(default=None, repr=False)
 
     def refused(self, request: ReceivedRequest, issued: Issued) -> Answer | None:
@@ -152,14 +139,14 @@ class StrictRules:
             return attrs.evolve(self.error(refusal), case=f"refused: {rule.name}")
         return None
 
-    def violations(self, request: StrictRequest) -> Iterator[tuple[ServerRule, Refusal]]:
+    def violations(self, request: StrictRequest) -> Iterator[tuple[ServerRule, StrictRefusal]]:
         """Each rule that *request* breaks, with what the API says of it."""
         for rule in self.rules:
             for refusal in rule.check(request):
                 yield rule, refusal
 
 
-_NOT_JSON: Final = Refusal("We could not parse the JSON body of your request.")
+_NOT_JSON: Final = StrictRefusal("We could not parse the JSON body of your request.")
 
 
 def objects(value: Any) -> list[dict[str, Any]]:

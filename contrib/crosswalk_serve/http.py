@@ -1,0 +1,512 @@
+"""The HTTP side of one request: its errors and refusals, and its response, whole or as a stream that is kept alive."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Final, Self
+from uuid import uuid4
+
+import attrs
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Send
+
+from crosswalk.codec.layout import step
+from crosswalk.convert import DangerousLossError, Loss, WireForm, error_body
+from crosswalk.convert.losses import ENVELOPE
+from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.formats.writing import source_form
+from crosswalk.service import UnsupportedRequestError
+from crosswalk.types import ChatResponse, IncompleteReason, SegmentType, dump_json, load_json
+from crosswalk.wire import chat, messages, ollama, responses
+from crosswalk.wire.fields import FieldError
+
+# ----------------------------------------------------------------------------- http errors
+# Errors and refusals, before and after they are written in the client's format.
+
+
+LEFT: Final = 499
+"""The status in logs if the client has left, as in nginx. It is never sent."""
+
+
+class Refusal(CrosswalkError):
+    """A request is refused. The endpoint writes the error in the client's format.
+
+    Attributes:
+        info: the error. Its status is that of the answer.
+        retry_after: the seconds until the next attempt, or ``None`` for no advice.
+        may_repeat: whether the client may repeat the request. Otherwise a server may have charged for it.
+    """
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        retry_after: int | None = None,
+        may_repeat: bool = True,
+    ) -> None:
+        super().__init__(message)
+        retryable = kind in (ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT)
+        self.info = ErrorInfo(kind, message, retryable=retryable, status=status, code=code)
+        self.retry_after = retry_after
+        self.may_repeat = may_repeat
+
+
+_UNREACHED: Final = {
+    "connect_error": ("cannot be reached", 502),
+    "connect_timeout": ("cannot be reached", 504),
+    "connection_lost": ("broke off", 502),
+    "decoding_error": ("sent what cannot be unpacked", 502),
+    "transport_timeout": ("took too long", 504),
+}
+"""Messages in place of those that contain a server's address, by code."""
+
+
+def for_client(error: ErrorInfo) -> ErrorInfo:
+    """Return a provider's *error* for a client. Refused credentials are the gateway's and not the client's, and the
+    addresses of servers are private."""
+    if error.code in _UNREACHED:
+        text, status = _UNREACHED[error.code]
+        return attrs.evolve(error, message=f"the server of this model {text}", status=status)
+    if error.status is not None and 300 <= error.status < 400:
+        text = f"the server of this model gave no answer (HTTP {error.status})"
+        return ErrorInfo(ErrorKind.SERVER, text, status=502, code="no_answer")
+    if error.kind is ErrorKind.AUTHENTICATION:
+        return ErrorInfo(
+            ErrorKind.SERVER,
+            "the provider has refused the gateway's credentials",
+            status=502,
+            code="bad_credentials",
+        )
+    if error.status is None and error.kind in (ErrorKind.SERVER, ErrorKind.UNKNOWN):
+        return attrs.evolve(error, status=502)  # the answer cannot be read, or has no end
+    return error
+
+
+class BadRequestError(CrosswalkError, ValueError):
+    """A client's request does not conform to its form. The message names the place and quotes no content.
+
+    Attributes:
+        path: the place, such as ``messages[0].content[1].type``, or ``""`` for the body as a whole.
+        problem: the problem.
+        status: the HTTP status of the response.
+    """
+
+    def __init__(self, problem: str, path: str = "", *, status: int = 400) -> None:
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self.path = path
+        self.problem = problem
+        self.status = status
+
+
+def form_of(request: Request) -> WireForm:
+    """Return the form that the sender of *request* reads, for requests that do not reach an endpoint of any form."""
+    return form_at(request.url.path, request.headers)
+
+
+def form_at(path: str, headers: Container[str]) -> WireForm:
+    """Return the form for a request for *path* with these *headers*, by name in lower case."""
+    if path.startswith("/api/"):
+        return WireForm.OLLAMA
+    is_google = path.startswith("/v1beta/") or "x-goog-api-key" in headers
+    if is_google or path.endswith(WireForm.GEMINI.paths):
+        return WireForm.GEMINI
+    is_anthropic = "anthropic-version" in headers or path.startswith("/v1/messages")
+    return WireForm.ANTHROPIC if is_anthropic else WireForm.OPENAI_CHAT
+
+
+_NO_THREADS: Final = "thread_unsupported_request"
+"""Anthropic's code for a request that no thread can hold. Then its SDKs send the whole conversation."""
+_NO_THREAD: Final = "thread_not_found"
+"""Anthropic's code for a thread that is not there. Then its SDKs begin a new one."""
+
+
+def info_of(error: CrosswalkError) -> ErrorInfo:
+    """What is wrong with a request, for :func:`failed`: its place in the request is the ``param`` of OpenAI's form.
+
+    An answer may be at fault, too, if the client's format cannot express the action that it asks for.
+    """
+    if isinstance(error, DangerousLossError):
+        message = f"the answer cannot be written in the format of this request: {error.losses[0].rule.why}"
+        return ErrorInfo(ErrorKind.SERVER, message, status=502, code="unsupported_answer")
+    places = error.options if isinstance(error, UnsupportedRequestError) else ()
+    param = error.path if isinstance(error, BadRequestError) else (places[0] if places else "")
+    status = error.status if isinstance(error, BadRequestError) else 400
+    raw: dict[str, Any] | None = {"error": {"param": param}} if param else None
+    if raw is not None and param == "thread":
+        is_unknown = isinstance(error, BadRequestError)
+        raw["error"]["details"] = {
+            "error_code": _NO_THREAD if is_unknown else _NO_THREADS,
+            "unsupported": [param],
+        }
+    return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=raw)
+
+
+def failed(form: WireForm, error: ErrorInfo, request_id: str) -> tuple[bytes, int]:
+    """Return the body of *error* for a client of *form*, and its HTTP status. Anthropic's repeats the *request_id*."""
+    made = error_body(error, form)
+    if form is not WireForm.ANTHROPIC:
+        return made.value, made.status
+    body = load_json(made.value)
+    given = error.raw.get("error") if error.raw is not None else None
+    details = given.get("details") if isinstance(given, Mapping) else None
+    if isinstance(details, Mapping) and isinstance(details.get("error_code"), str):
+        body["error"]["details"] = dict(details)  # by this Anthropic's SDKs know how to go on
+    return dump_json({**body, "request_id": request_id}), made.status
+
+
+def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
+    """The headers in which a client of *form* looks for the id of its request."""
+    payload = {"x-request-id": request_id}
+    return {**payload, "request-id": request_id} if form is WireForm.ANTHROPIC else payload
+
+
+def retry_headers(seconds: float | None, *, may_repeat: bool) -> dict[str, str]:
+    """The headers that tell a client's SDK whether to repeat a failed request, and after how many *seconds*."""
+    headers = {} if seconds is None else {"retry-after": str(math.ceil(seconds))}
+    return headers if may_repeat else {**headers, "x-should-retry": "false"}
+
+
+def error_response(request: Request, error: Exception, id: str) -> Response:
+    """Return the response to *request*, called *id*, that reports *error* in the format of its sender."""
+    headers: dict[str, str] = {}
+    if isinstance(error, Refusal):
+        info = error.info
+        headers = retry_headers(error.retry_after, may_repeat=error.may_repeat)
+    elif isinstance(error, BadRequestError):
+        info = info_of(error)
+    elif isinstance(error, FieldError):
+        info = info_of(BadRequestError(error.problem, error.path))
+    elif isinstance(error, HTTPException):
+        message = f"{error.detail}: there is no such page here, or not for {request.method}"
+        info = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=error.status_code)
+        headers = dict(error.headers or {})
+    else:
+        return Response(status_code=LEFT)
+    form = form_of(request)
+    body, status = failed(form, info, id)
+    return Response(body, status, {**id_headers(form, id), **headers}, "application/json")
+
+
+async def handle_error(request: Request, error: Exception) -> Response:
+    """Handle *error* as Starlette's applications do."""
+    return error_response(request, error, str(uuid4()))
+
+
+# ------------------------------------------------------------------------------ http reply
+# The HTTP side of one request: the response, whole or as a stream that is kept alive, the end if the client leaves, and
+# the
+# names of the fields that did not reach the client or the server.
+
+
+_IDLE: Final = {
+    **dict.fromkeys(
+        (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS, WireForm.OPENAI_RESPONSES), b": \n\n"
+    ),
+    WireForm.ANTHROPIC: b'event: ping\ndata: {"type":"ping"}\n\n',
+}
+"""The sign that a stream is still open. Ollama's streams have no comments, and Google's SDK fails at one."""
+
+
+def media_type(form: WireForm) -> str:
+    """Return the content type of streams in *form*."""
+    return "application/x-ndjson" if form.provider == "ollama" else "text/event-stream"
+
+
+class Reply:
+    """The response to one request.
+
+    Args:
+        form: the client's form.
+        id: the id of the request.
+        send: sends ASGI messages to the client.
+
+    Attributes:
+        id: the id of the request.
+        status: the HTTP status that was sent. 499 if the client has left before.
+        dropped: the fields that did not reach the server or the client.
+        is_last: whether further input on the connection is not read.
+        is_stream: whether the head of a stream was sent.
+        is_array: whether the events of a stream are sent as one JSON array, as Gemini does without ``alt=sse``.
+    """
+
+    def __init__(self, form: WireForm, id: str, send: Send) -> None:
+        self._form = form
+        self._send = send
+        self._lock = asyncio.Lock()
+        self._sent_at = 0.0
+        self.id = id
+        self.status = LEFT
+        self.dropped: list[str] = []
+        self.is_last = True
+        self.is_stream = False
+        self.is_array = False
+        self._is_empty = True  # the array
+
+    async def whole(self, body: bytes, status: int, headers: Mapping[str, str] | None = None) -> None:
+        """Send a complete response with a JSON *body*."""
+        more = {"content-length": str(len(body)), **(headers or {})}
+        await self._head(status, "application/json", more)
+        await self._body(body, more=False)
+
+    async def begin(self) -> None:
+        """Send the head of a stream, unless it was sent."""
+        async with self._lock:
+            await self._begin()
+
+    async def piece(self, frames: bytes) -> None:
+        """Send a part of a stream."""
+        async with self._lock:
+            await self._body(frames, more=True)
+
+    async def end(self, frames: bytes) -> None:
+        """Send the end of a stream, with a comment about dropped fields if its format has comments."""
+        if self.dropped and self._form in _IDLE:
+            frames += f": x-crosswalk-dropped: {header_of(self.dropped)}\n\n".encode()
+        await self._body(frames, more=False)
+
+    @asynccontextmanager
+    async def kept_alive(self, seconds: float) -> AsyncIterator[None]:
+        """In this block, show the client of a stream after each *seconds* of silence that the answer is still coming.
+
+        The first sign is the head of the stream. Formats without a sign for it get the head alone.
+        """
+        self._sent_at = asyncio.get_running_loop().time()
+        task = asyncio.create_task(self._keep_alive(seconds))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)  # the next piece reports a client that left
+
+    async def _keep_alive(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            wait = self._sent_at + seconds - loop.time()
+            if wait > 0:
+                await asyncio.sleep(wait)
+                continue
+            async with self._lock:
+                await self._begin()
+                await self._body(_IDLE.get(self._form, b""), more=True)
+
+    async def _begin(self) -> None:
+        if not self.is_stream:
+            self.is_stream = True
+            kind = "application/json" if self.is_array else media_type(self._form)
+            await self._head(200, kind, {"cache-control": "no-store"})
+
+    async def _head(self, status: int, kind: str, headers: Mapping[str, str]) -> None:
+        self.status = status
+        payload = {"content-type": kind, **id_headers(self._form, self.id), **headers}
+        if self.dropped:
+            payload["x-crosswalk-dropped"] = header_of(self.dropped)
+        if self.is_last:
+            payload["connection"] = "close"
+        raw = [(name.encode(), value.encode()) for name, value in payload.items()]
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def _body(self, body: bytes, *, more: bool) -> None:
+        self._sent_at = asyncio.get_running_loop().time()
+        if self.is_array and self.is_stream:
+            body = b"".join(map(self._item, body.split(b"\n\n")[:-1]))
+            body += b"" if more else self._opened(b"") + b"]"
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    def _item(self, event: bytes) -> bytes:
+        """Return a server-sent *event* as an item of the array, with the sign that stands before it."""
+        lines = (line.removeprefix(b"data: ") for line in event.split(b"\n"))
+        return self._opened(b",\r\n") + b"\n".join(lines)
+
+    def _opened(self, sign: bytes) -> bytes:
+        """Return the beginning of the array, or *sign* if there is something in it."""
+        sign, self._is_empty = b"[" if self._is_empty else sign, False
+        return sign
+
+
+class Interruptible:
+    """A block of code that is cancelled when the client leaves, or by :meth:`interrupt`. Use it with ``async with``.
+
+    Afterwards :attr:`has_left` and :attr:`cause` hold the reason: a cancellation from here raises nothing outside. Any other
+    cancellation passes through.
+
+    Args:
+        receive: that of the ASGI request. Its body has been read.
+
+    Attributes:
+        has_left: whether the client has left.
+        cause: the message to the client if the gateway ended the block, or ``None`` if it did not.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._task: asyncio.Task[object] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._is_cancelled = False
+        self.has_left = False
+        self.cause: ErrorInfo | None = None
+
+    def interrupt(self, cause: ErrorInfo) -> None:
+        """End the block, with *cause* for the client."""
+        if self._task is not None and not self._is_cancelled:
+            self.cause = cause
+            self._cancel()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.current_task()
+        self._watcher = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> bool:
+        task, self._task = self._task, None
+        assert task is not None, "the block was entered"
+        assert self._watcher is not None, "likewise"
+        self._watcher.cancel()
+        if self._is_cancelled and task.uncancel() == 0:
+            return kind is not None and issubclass(kind, asyncio.CancelledError)
+        return False
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.has_left = True
+        if not self._is_cancelled:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        assert self._task is not None, "who leaves the block ends the watcher"
+        self._is_cancelled = True
+        self._task.cancel()
+
+
+_COUNTS: Final = {
+    WireForm.OPENAI_CHAT: ("usage.", chat.COUNTS),
+    WireForm.OPENAI_RESPONSES: ("usage.", responses.COUNTS),
+    WireForm.ANTHROPIC: ("usage.", messages.COUNTS),
+    WireForm.OLLAMA: ("", ollama.COUNTS),
+}
+"""Where each API has its token counts."""
+_CONTENT: Final = {
+    WireForm.OPENAI_CHAT: "choices[0].message.",
+    WireForm.OPENAI_RESPONSES: "output[].",
+    WireForm.ANTHROPIC: "content[].",
+    WireForm.OLLAMA: "message.",
+}
+"""Where each API has what the model said."""
+_ARGUMENTS: Final = {
+    WireForm.OPENAI_CHAT: "choices[0].message.tool_calls[].function.arguments",
+    WireForm.OPENAI_RESPONSES: "output[].arguments",
+    WireForm.ANTHROPIC: "content[].input",
+    WireForm.OLLAMA: "message.tool_calls[].function.arguments",
+}
+"""Where each API has the arguments of a call."""
+_ANSWERS: Final = {WireForm.OPENAI_CHAT: "choices", WireForm.GEMINI: "candidates"}
+"""Where each API has further answers."""
+_OPAQUE: Final = {WireForm.OPENAI_RESPONSES: "encrypted_content", WireForm.ANTHROPIC: "data"}
+"""The name of encrypted reasoning."""
+_EXTENSIONS: Final = "metadata.extensions"
+_MOST: Final = 20
+_LONGEST: Final = 1000
+
+
+def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
+    """The fields of the server's answer that the client does not get, and a finish word that no mapping knows.
+
+    Args:
+        losses: those of the report of the conversion, without the harmless ones.
+        response: the converted answer.
+    """
+    form = source_form(response)
+    results: list[str] = []
+    if response.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON:
+        results.append(f"finish_reason: {str(response.raw_finish_reason)[:60]!r} is unknown")
+    for loss in losses:
+        results += _names(loss.path, response, form)
+    return results
+
+
+def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
+    """The names of the field *path* of *response*, a canonical path, in the server's API."""
+    if path.startswith(_EXTENSIONS):
+        for location, name in _leaves("metadata.extensions", "", response.metadata.extensions.thawed()):
+            if location == path or location.startswith((f"{path}.", f"{path}[")):
+                yield name.removeprefix(".")
+    elif path.startswith("usage."):
+        count = path.removeprefix("usage.")
+        prefix, names = _COUNTS.get(form, ("usage.", {})) if form else ("usage.", {})
+        yield prefix + names.get(count, count)
+    elif path.startswith("segments["):
+        yield from _segment(path, response, form)
+    elif form in _ARGUMENTS and path.startswith("message.tool_calls[") and path.endswith("].arguments"):
+        yield _ARGUMENTS[form]
+    elif form in _ANSWERS and path.startswith("alternatives["):
+        number, _, field = path.removeprefix("alternatives[").partition("]")
+        yield f"{_ANSWERS[form]}[{response.alternatives[int(number)].index}]{field}"
+    elif path not in ENVELOPE:
+        yield path
+
+
+def _leaves(path: str, name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The values below *path* that say something: the canonical path of each, and its *name* in the server's API.
+
+    They differ in lists: of a list of objects only those with further fields are kept, each with its place as ``index``.
+    """
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in ENVELOPE:
+                yield from _leaves(path + step(key), name + step(key), inner)
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        for position, item in enumerate(value):
+            number = item.get("index", position) if isinstance(item, dict) else position
+            yield from _leaves(f"{path}[{position}]", f"{name}[{number}]", item)
+    elif value not in (None, "", [], 0) or value is False:
+        yield path, name
+
+
+def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
+    """The name of a part of the answer, or of a field of it."""
+    location, _, field = path.removeprefix("segments[").partition("]")
+    segment = response.segments[int(location)]
+    name = field.removeprefix(".metadata").removeprefix(".").partition(".")[0]
+    prefix = "" if form is None else _CONTENT.get(form, "")
+    if name in ENVELOPE:
+        return
+    if segment.type is SegmentType.TOOL_CALL and name == "content" and form in _ARGUMENTS:
+        yield _ARGUMENTS[form]
+        return
+    if name == "encrypted" and form in _OPAQUE:
+        name = _OPAQUE[form]
+    is_part = name in ("", "content") or name.startswith("annotations") or not prefix
+    yield f"{prefix}{segment.type}{field.replace('.metadata', '', 1)}" if is_part else f"{prefix}{name}"
+
+
+def dropped(response: ChatResponse) -> list[str]:
+    """The parts of the request that the server of *response* did not get, with the reasons, and what it got unasked."""
+    extra: Any = response.attempts[-1].extra if response.attempts else {}
+    left_out = [f"{one['option']}: {one['reason']}" for one in extra.get("dropped", ())]
+    return [f"request.{name}" for name in (*left_out, *extra.get("added", ()))]
+
+
+def header_of(paths: Iterable[str]) -> str:
+    """*paths* as the value of a header: each once, in plain characters, at most 20 of them and 1,000 characters."""
+    unique = list(dict.fromkeys(paths))
+    raw: list[str] = []
+    length = 0
+    for path in unique[:_MOST]:
+        plain = "".join(c if " " <= c <= "~" else "?" for c in path.replace(",", ";"))
+        length += len(plain) + 2
+        if length > _LONGEST:
+            break
+        raw.append(plain)
+    more = len(unique) - len(raw)
+    return ", ".join([*raw, f"and {more} more"] if more else raw)

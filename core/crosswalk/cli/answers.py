@@ -1,0 +1,452 @@
+"""Maps recorded answers with the options of a command line: one, or many in several processes."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import orjson
+
+from crosswalk.cli.arguments import layout_from
+from crosswalk.cli.inputs import InputFault, InputItem, InputSource, RecordedAnswer, items
+from crosswalk.cli.progress import Progress
+from crosswalk.cli.terminal import FAILED, OK, USAGE, WorkerError
+from crosswalk.config import Settings, apply_settings
+from crosswalk.errors import CrosswalkError, DetectionError
+from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, envelope_of, fault_of, nameable
+from crosswalk.mapping.normalize import (
+    DeltaStream,
+    guessed as response_of_guess,
+    normalize,
+    normalize_stream,
+)
+from crosswalk.mapping.reader import ReaderOptions
+from crosswalk.plugin.registry import registry
+from crosswalk.text import counted
+from crosswalk.types.response import ChatResponse, now
+from crosswalk.wire.framing import DEFAULT
+
+if TYPE_CHECKING:
+    import hashlib
+    from concurrent.futures import Future, ProcessPoolExecutor
+
+    from crosswalk.records import Layout
+
+
+# --------------------------------------------------------------------------------- reading
+# Maps one recorded answer with the options of a command line.
+
+
+class Provider:
+    """The provider of an answer.
+
+    Attributes:
+        name: the provider id.
+        is_guess: whether the answer fits other providers too, and nothing names this one.
+    """
+
+    __slots__ = ("is_guess", "name")
+
+    def __init__(self, name: str, *, is_guess: bool = False) -> None:
+        self.name = name
+        self.is_guess = is_guess
+
+    def marked(self, response: ChatResponse) -> ChatResponse:
+        """*response*, marked as derived if its provider is a guess."""
+        if not self.is_guess:
+            return response
+        from crosswalk.mapping.agreement import as_guessed  # it writes JSON, which --stream does not need
+
+        return as_guessed(response)
+
+
+def deltas_of(
+    answer: RecordedAnswer, arguments: argparse.Namespace, *, keep_raw: bool = False
+) -> DeltaStream:
+    """The deltas of *answer*. If the provider sent no id, one is made from the bytes.
+
+    Args:
+        answer: the answer to map.
+        arguments: ``provider``, ``status`` and ``unknown`` of the command line, ``settings``, perhaps ``created``.
+        keep_raw: whether the response keeps the provider's own events.
+
+    Raises:
+        RecordError: the log states the exchange without storing its answer.
+        DetectionError: no provider is named, and it cannot be detected.
+        PluginError: the provider cannot be used.
+    """
+    if answer.record is not None and not answer.record.has_answer:
+        from crosswalk.records import RecordError
+
+        raise RecordError("the log does not store the answer", answer.record)
+    return _deltas(answer, arguments, keep_raw)[0]
+
+
+def _deltas(
+    answer: RecordedAnswer, arguments: argparse.Namespace, keep_raw: bool
+) -> tuple[DeltaStream, Provider]:
+    chunks = answer.chunks
+    if (arguments.provider or answer.provider) is None:
+        # Detection may need the whole answer. A live stream is mapped as it arrives only with --provider.
+        chunks = [b"".join(chunks)]
+    provider = _provider(answer, arguments, chunks)
+    if isinstance(chunks, list):  # the whole answer: most providers send an id, and none has to be made
+        there = chunks
+        options = _options(answer, arguments, lambda: _id(_digest(*there)))
+    else:
+        digest = _digest()
+        chunks, options = _digested(chunks, digest), _options(answer, arguments, lambda: _id(digest))
+    return normalize_stream(chunks, provider.name, keep_raw=keep_raw, **options), provider
+
+
+def response_of(
+    answer: RecordedAnswer, arguments: argparse.Namespace, *, keep_raw: bool = False
+) -> ChatResponse:
+    """The response of *answer*, with the arguments of :func:`deltas_of`. A record of a log is read in one piece.
+
+    A record without an answer gives a response with the facts that its log states.
+    """
+    if answer.record is None:
+        deltas, provider = _deltas(answer, arguments, keep_raw)
+        response = deltas.until_done()
+    elif not answer.record.has_answer:
+        from crosswalk.records import stated_response
+
+        return stated_response(answer.record, clock=_clock(arguments))
+    else:
+        body = b"".join(answer.chunks)
+        if arguments.provider is None and (stored := _stored(body)) is not None:
+            return stored
+        provider = _provider(answer, arguments, [body])
+        options = _options(answer, arguments, lambda: _id(_digest(body)))
+        from crosswalk.records import with_facts
+
+        response = with_facts(normalize(body, provider.name, keep_raw=keep_raw, **options), answer.record)
+    return provider.marked(response)
+
+
+def _stored(body: bytes) -> ChatResponse | None:
+    """The response in *body* if it is canonical JSON, as ``crosswalk normalize`` writes it, or ``None``.
+
+    Raises:
+        CanonicalJSONError: it is malformed.
+    """
+    if b'"format_version"' not in body:
+        return None
+    try:
+        fields = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(fields, dict) or not fields.keys() >= {"format_version", "metadata", "finish_reason"}:
+        return None
+    from crosswalk.codec import from_json  # no answer of a provider needs it
+
+    return from_json(body, ChatResponse)
+
+
+def _provider(answer: RecordedAnswer, arguments: argparse.Namespace, chunks: Iterable[bytes]) -> Provider:
+    known: str | None = arguments.provider or answer.provider
+    if known is not None:
+        return Provider(known, is_guess=answer.is_guess and arguments.provider is None)
+    body, status = b"".join(chunks), arguments.status or answer.status or 200
+    try:
+        prefer = arguments.settings.default_provider
+        return provider_of(body, prefer, answer.server, status=status)
+    except DetectionError as error:
+        if error.candidates or answer.record is None or answer.record.layout is not None:
+            raise
+        hint = "--layout or --field response=PATH says where in the line the answer stands"
+        raise DetectionError(f"{error}; {hint}") from None
+
+
+def _options(
+    answer: RecordedAnswer, arguments: argparse.Namespace, make_id: Callable[[], str]
+) -> dict[str, Any]:
+    return {
+        "status": arguments.status or answer.status or 200,
+        "unknown": arguments.unknown,
+        "id_factory": lambda: answer.id or make_id(),
+        "clock": _clock(arguments),
+    }
+
+
+def _clock(arguments: argparse.Namespace) -> Callable[[], datetime]:
+    created = getattr(arguments, "created", None)
+    return lambda: created or now()
+
+
+def _digest(*chunks: bytes) -> hashlib._Hash:
+    # hashlib loads OpenSSL, which takes as long as to read an answer: as the standard library's own ``random``, take the
+    # lean module behind it.
+    try:
+        from _sha1 import sha1  # type: ignore[import-not-found]
+    except ImportError:  # a Python without it
+        from hashlib import sha1
+
+    result: hashlib._Hash = sha1(b"".join(chunks), usedforsecurity=False)
+    return result
+
+
+def _id(digest: hashlib._Hash) -> str:
+    from uuid import UUID  # needed only if the provider sent no id
+
+    return str(UUID(bytes=digest.digest()[:16], version=5))
+
+
+def _digested(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]:
+    for chunk in chunks:
+        digest.update(chunk)
+        yield chunk
+
+
+def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: int = 200) -> Provider:
+    """The provider that recognizes *body*, or a guess. The lines before it in a log never count.
+
+    If several providers recognize it, the order is: the *server* that its recorder names, the provider to *prefer*, and, if
+    all of them read it alike, the one whose dialect it is (``openai``).
+
+    Args:
+        body: an answer.
+        prefer: the user's default provider, or ``None`` for none.
+        server: the server's name in the recording, or ``None`` if unknown.
+        status: the HTTP status.
+
+    Raises:
+        DetectionError: no provider recognizes it, or several do and read it differently.
+    """
+    if not body.strip():
+        raise DetectionError("it is empty")
+    events = list(islice(decode_events(body, DEFAULT), LOOKED_AT))
+    try:
+        return Provider(detect(events, registry))
+    except DetectionError as error:
+        ambiguous = error
+    candidates = ambiguous.candidates
+    for preferred in (server, prefer):
+        if preferred in candidates:
+            return Provider(preferred)
+    if candidates:
+        with suppress(CrosswalkError):
+            options = ReaderOptions(status=status, keep_raw=False)
+            response = response_of_guess(ambiguous, body, options, registry)
+            return Provider(response.metadata.provider_id, is_guess=True)
+        names = ", ".join(candidates)
+        raise DetectionError(
+            f"several providers recognize it; say --provider: {names}", candidates=candidates
+        )
+    if not events:
+        from crosswalk.wire.events import looks_like  # reading JSON does not need it
+
+        likeness = looks_like(body)
+        why = (
+            f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT) or "there is no event in it"
+        )
+        raise DetectionError(f"no JSON can be read from its beginning; {why}")
+    if (key := envelope_of(events)) is not None:
+        raise DetectionError(f"there is an answer under {key!r}, in the envelope of a log")
+    raise DetectionError(
+        f"no provider recognizes it; say --provider: {nameable(ambiguous.known, ambiguous.broken)}"
+    )
+
+
+# ------------------------------------------------------------------------------------ many
+# Maps many answers, in this process or in several. The results come in the order of the answers.
+
+
+_UNREADABLE: Final = "unreadable"
+_MOST_ITEMS: Final = 64
+_MOST_BYTES: Final = 1 << 20
+"""The most that one process gets at once."""
+
+
+class Failed:
+    """An answer that could not be processed.
+
+    Attributes:
+        place: its place, for reports.
+        cause: the reason, in one line.
+        kind: the name of the error; ``unreadable`` if it is no answer at all.
+    """
+
+    __slots__ = ("cause", "kind", "place")
+
+    def __init__(self, place: str, cause: str, kind: str = _UNREADABLE) -> None:
+        self.place = place
+        self.cause = cause
+        self.kind = kind
+
+
+class Guess:
+    """An answer that fits several providers, and was read as one of them.
+
+    Attributes:
+        provider: the id of that provider.
+    """
+
+    __slots__ = ("provider",)
+
+    def __init__(self, provider: str) -> None:
+        self.provider = provider
+
+
+def guesses(response: ChatResponse) -> Iterator[Guess]:
+    """Yield a guess if the provider of *response* is one."""
+    if "metadata.provider_id" in response.metadata.provenance:
+        yield Guess(response.metadata.provider_id)
+
+
+def guessed(counts: Counter[str]) -> str:
+    """A sentence about the answers that fit several providers, by the provider that they were read as."""
+    several = ", ".join(f"{count:,} as {provider}" for provider, count in counts.most_common())
+    return f"{counted(counts.total(), 'answer')} of several possible providers: {several}; --provider names another"
+
+
+Work: TypeAlias = Callable[[InputItem, RecordedAnswer | InputFault], Iterable[Any]]
+"""The function that processes an answer. Its results must be small, since they go from one process to another."""
+
+
+def failed(answer: RecordedAnswer | InputFault, error: CrosswalkError | None = None) -> Failed:
+    """The failure of an *answer* that cannot be read, or of one whose mapping raised *error*."""
+    if isinstance(answer, InputFault) or error is None:
+        return Failed(answer.place, getattr(answer, "cause", ""))
+    location = f"{answer.place} ({answer.id})" if answer.id else answer.place
+    return Failed(location, f"{type(error).__name__}: {error}", type(error).__name__)
+
+
+class MappingTally:
+    """Counts successes and failures, reports each failure, and writes a total if there were many."""
+
+    def __init__(self, progress: Progress, did: str) -> None:
+        self._progress = progress
+        self._did = did
+        self._taken = self._void = 0
+        self._kinds: Counter[str] = Counter()
+        self._guesses: Counter[str] = Counter()
+
+    @property
+    def failed(self) -> int:
+        """The number of failures."""
+        return self._kinds.total()
+
+    @property
+    def status(self) -> int:
+        """The exit status: all went well, something failed, or nothing could be tried."""
+        if not self.failed:
+            return OK
+        return FAILED if self._taken > self._void else USAGE
+
+    def take(self, size: int) -> None:
+        """Count an answer of *size* bytes."""
+        self._taken += 1
+        self._progress.advance(size)
+
+    def note(self, guess: Guess) -> None:
+        """Count *guess*."""
+        self._guesses[guess.provider] += 1
+
+    def report(self, failure: Failed, item: InputItem | None = None) -> None:
+        """Count and report *failure*; *item* is the input that was tried, ``None`` if there was none."""
+        self._kinds[failure.kind] += 1
+        if failure.kind == _UNREADABLE and item is not None and item.line is None:
+            self._void += 1  # a file without an answer in it
+        self._progress.say(f"{failure.place}: {failure.cause}")
+
+    def write_total(self) -> None:
+        """If there were several answers, report the number of failures by kind, and of derived providers."""
+        if self._guesses and self._taken > 1:
+            self._progress.say(guessed(self._guesses))
+        if self.failed and self._taken > 1:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in self._kinds.most_common())
+            done = max(self._taken - self.failed, 0)
+            self._progress.say(f"{done:,} {self._did}, {self.failed:,} failed: {kinds}")
+
+
+def total_size(sources: Iterable[InputSource]) -> int | None:
+    """The size of *sources* in bytes, or ``None`` if it is unknown."""
+    sizes = [source.size for source in sources]
+    return None if None in sizes else sum(filter(None, sizes))
+
+
+def worked(
+    sources: Sequence[InputSource], arguments: argparse.Namespace, work: Work
+) -> Iterator[tuple[InputItem, Iterable[Any]]]:
+    """Apply *work* to every answer of *sources*, in order.
+
+    Args:
+        sources: the inputs.
+        arguments: ``jobs``, ``layout``, ``field`` and ``settings``.
+        work: with several jobs it must be a module's function, or a ``partial`` of one.
+    """
+    layout = layout_from(arguments)
+    every = (item for source in sources for item in items(source))
+    is_live = any(source.file is None and not source.records for source in sources)
+    if arguments.jobs == 1 or is_live:
+        for item in every:
+            yield item, work(item, item.answer(layout))
+        return
+    with pool(arguments.jobs, arguments.settings) as executor:
+        pending: deque[tuple[list[InputItem], Future[list[list[Any]]]]] = deque()
+        for batch in _batches(every):
+            pending.append((batch, executor.submit(_perform, work, layout, batch)))
+            if len(pending) > 2 * arguments.jobs:
+                yield from _done(*pending.popleft())
+        for one in pending:
+            yield from _done(*one)
+
+
+def _done(batch: list[InputItem], future: Future[list[list[Any]]]) -> Iterator[tuple[InputItem, list[Any]]]:
+    yield from zip(batch, future.result(), strict=True)
+
+
+def _perform(work: Work, layout: Layout | None, batch: list[InputItem]) -> list[list[Any]]:
+    return [list(work(item, item.answer(layout))) for item in batch]
+
+
+def _batches(every: Iterable[InputItem]) -> Iterator[list[InputItem]]:
+    batch: list[InputItem] = []
+    size = 0
+    for item in every:
+        batch.append(item)
+        size += item.size
+        if len(batch) >= _MOST_ITEMS or size >= _MOST_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+@contextmanager
+def pool(jobs: int, settings: Settings) -> Iterator[ProcessPoolExecutor]:
+    """*jobs* processes with the user's *settings*.
+
+    Raises:
+        WorkerError: a process died while the pool was in use.
+    """
+    from concurrent.futures import ProcessPoolExecutor  # most commands need no processes
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    # Started afresh, not forked: the progress bar has a thread of its own.
+    executor = ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(settings,)
+    )
+    try:
+        yield executor
+    except BrokenProcessPool:
+        raise WorkerError(
+            "a worker process died, perhaps for want of memory; fewer --jobs need less"
+        ) from None
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _begin(settings: Settings) -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    apply_settings(settings)

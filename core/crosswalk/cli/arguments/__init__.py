@@ -1,1 +1,0 @@
-"""What can be typed on the command line. Importing it loads no command."""

@@ -1,1 +1,0 @@
-"""The pages that commands write as HTML."""

@@ -1,1 +1,0 @@
-"""The commands that ask a server: the exchange, the screen, and captures of it."""

@@ -1,1 +1,0 @@
-"""Recorded answers: where they are found, how each is mapped, stored and compared."""

@@ -1,1 +1,0 @@
-"""The crosswalk of providers: which wire field becomes which canonical field, and how that is found out."""

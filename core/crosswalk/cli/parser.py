@@ -1,0 +1,291 @@
+"""The parser of the command line, with examples for its help, and the commands of other packages."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import logging
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NoReturn
+
+import attrs
+
+from crosswalk.cli.arguments import RECORDED_COMMANDS
+from crosswalk.cli.terminal import EXIT_STATUS, USAGE, OutputError, UsageError, write_text
+from crosswalk.plain_errors import CrosswalkError, PluginError
+from crosswalk.plugin.installed import Point, installed_points
+from crosswalk.text import harmless, meant
+
+# ------------------------------------------------------------------------------- installed
+# Commands of other packages, found through the entry-point group ``crosswalk.commands``.
+#
+# :mod:`crosswalk.commands` describes such a command. It is imported only when it is the one that was typed.
+
+
+GROUP: Final = "crosswalk.commands"
+OPTIONAL: Final = {
+    "batch": "map large logs to columns, in several processes",
+    "serve": "serve any model to clients of any API",
+}
+"""The commands that come with Crosswalk's extras."""
+_log = logging.getLogger(__name__)
+
+
+@attrs.frozen(eq=False, repr=False)
+class InstalledCommand:
+    """A command as its distribution registered it. It has not been imported."""
+
+    name: str
+    point: Point
+
+    @property
+    def summary(self) -> str:
+        """The line about it in the list of commands."""
+        shipped = OPTIONAL if self._distribution == "crosswalk-llm" else {}
+        return shipped.get(self.name) or f"from {self._distribution}"
+
+    def add_to(self, commands: argparse._SubParsersAction[Any]) -> None:
+        """Import the command and let it add its arguments.
+
+        Raises:
+            PluginError: it cannot be imported, or lacks a function.
+        """
+        result = self.load()
+        describe, run = getattr(result, "add_arguments", None), getattr(result, "run", None)
+        if not callable(describe) or not callable(run):
+            raise self._broken("it has no add_arguments() and run()")
+        description = (result.__doc__ or "").strip()
+        parser = commands.add_parser(self.name, help=self.summary, description=description)
+        self._tried(lambda: describe(parser))
+        parser.set_defaults(run=lambda arguments: self._tried(lambda: int(run(arguments))))
+
+    def load(self) -> Any:
+        """The object that the entry names, imported.
+
+        Raises:
+            PluginError: it cannot be imported.
+        """
+        return self._tried(self.point.load)
+
+    def name_in(self, commands: argparse._SubParsersAction[Any]) -> None:
+        """Add it to the list of commands, without importing it."""
+        commands.add_parser(self.name, help=self.summary)
+
+    def _tried(self, do: Callable[[], Any]) -> Any:
+        try:
+            return do()
+        except (UsageError, OutputError, CrosswalkError, BrokenPipeError):
+            raise
+        except Exception as error:  # another author's code may raise anything
+            _log.debug("command %s", self.name, exc_info=True)
+            raise self._broken(f"{type(error).__name__}: {error}") from error
+
+    def _broken(self, cause: str) -> PluginError:
+        raw = " ".join(cause.split())  # one line
+        distribution = self._distribution
+        return PluginError(
+            f"the command of {distribution} is broken: {raw}", plugin=self.name, distribution=distribution
+        )
+
+    @property
+    def _distribution(self) -> str:
+        distribution = self.point.dist
+        return "an unknown package" if distribution is None else distribution.name
+
+
+def installed_commands() -> Mapping[str, InstalledCommand]:
+    """The commands of installed distributions by name. If two have the same name, the first counts."""
+    results: dict[str, InstalledCommand] = {}
+    for point in installed_points(GROUP):
+        results.setdefault(point.name, InstalledCommand(point.name, point))
+    return dict(sorted(results.items()))
+
+
+# ---------------------------------------------------------------------------------- parser
+# The parser of the command line, with examples for its help. It loads the arguments of the command that was typed.
+
+
+EXAMPLES: Final = {
+    "normalize": (
+        "crosswalk normalize answer.response.json",
+        "crosswalk normalize --provider openai log.jsonl > canonical.jsonl",
+        "curl -s localhost:11434/api/chat -d @question.json | crosswalk normalize",
+    ),
+    "providers": ("crosswalk providers",),
+    "check": ("crosswalk check --provider ollama captures/",),
+    "explain": ("crosswalk explain answer.response.json",),
+    "table": ("crosswalk table --html > crosswalk.html",),
+    "parse": ("crosswalk parse answer.txt --schema my_module:Weather",),
+    "diff": (
+        "crosswalk normalize log/ --output stored/",
+        "crosswalk diff log/ --stored stored/",
+    ),
+    "new-plugin": ("crosswalk new-plugin acme",),
+    "convert": ("crosswalk convert answer.response.json --to openai-chat",),
+    "ask": (
+        'crosswalk ask --provider ollama --model llama3.2 "Why is the sky blue?"',
+        "crosswalk ask --provider vllm --model m --base-url http://gpu:8000 - < question.txt",
+    ),
+    "chat": ("crosswalk chat --provider ollama --model llama3.2 --session talk.json",),
+    "record": ('crosswalk record --provider ollama --model llama3.2 --output captures --name sky "Why?"',),
+    "demo": ("crosswalk demo",),
+    "report": (
+        "crosswalk report log.jsonl --by model,day",
+        "crosswalk report log.jsonl --html > report.html",
+        "crosswalk report --demo",
+    ),
+    "samples": ("crosswalk samples samples/",),
+    "completion": (
+        "crosswalk completion bash > ~/.local/share/bash-completion/completions/crosswalk",
+        "crosswalk completion zsh > ~/.zfunc/_crosswalk",
+        "crosswalk completion fish > ~/.config/fish/completions/crosswalk.fish",
+    ),
+}
+"""The lines to type, by command."""
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line. ``command`` of the result is the name of the command.
+
+    Args:
+        argv: the arguments after the program's name, or ``None`` for the process's own.
+
+    Raises:
+        SystemExit: the command line is wrong, or asks for help or the version, which have been shown.
+    """
+    given = sys.argv[1:] if argv is None else argv
+    parser = _build(given[0] if given else None)
+    if not given:
+        parser.print_help(sys.stderr)
+        parser.exit(USAGE)
+    command = parser.commands.get(given[0], parser)
+    command.refuse_unknown(given[:1] if command is parser else given[1:])
+    arguments, remainder = parser.parse_known_args(given)
+    # Paths may stand on both sides of an option, which argparse does not understand.
+    paths = [path for path in remainder if path == "-" or not path.startswith("-")]
+    if paths != remainder or (remainder and not hasattr(arguments, "paths")):
+        command.error(f"unrecognized arguments: {' '.join(remainder)}")
+    if paths:
+        arguments.paths = [*arguments.paths, *paths]
+    return arguments
+
+
+def whole_parser() -> Parser:
+    """The parser with the arguments of every command."""
+    return _build(None)
+
+
+class Parser(argparse.ArgumentParser):
+    """Answers a wrong word with the nearest right one, and writes only harmless text to a terminal.
+
+    Attributes:
+        commands: the parsers of the commands, by name. Empty for a command's own parser.
+        declared: the arguments that were added to it, outside groups.
+    """
+
+    def __init__(self, *, description: str = "", epilog: str = "", **options: Any) -> None:
+        self.commands: Mapping[str, Parser] = {}
+        self.declared: list[argparse.Action] = []
+        self._ending = epilog
+        # Without a width, argparse would load archivers to ask how wide the terminal is.
+        self._width = _terminal_width()
+        # An option that is abbreviated today would be ambiguous with the next one that is added.
+        super().__init__(
+            description=description,
+            formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=self._width),
+            allow_abbrev=False,
+            **options,
+        )
+
+    def format_help(self) -> str:
+        """The help, which ends with examples of the command."""
+        self.description = self._filled(self.description or "")
+        self.epilog = self._filled(self._ending)
+        if examples := EXAMPLES.get(self.prog.rpartition(" ")[2]):
+            lines = "\n".join(f"  {line}" for line in examples)
+            self.epilog += f"\n\nExamples:\n{lines}"
+        return super().format_help()
+
+    def _filled(self, text: str) -> str:
+        return "\n".join(textwrap.wrap(" ".join(text.split()), self._width))
+
+    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
+        """Add an argument, as :mod:`argparse` does."""
+        action = super().add_argument(*names, **options)
+        self.declared.append(action)
+        return action
+
+    def print_help(self, file: Any = None) -> None:
+        """Write the help. A standard output that cannot be written, as on a full disk, is an error."""
+        if file is None:
+            write_text(self.format_help())
+        else:
+            super().print_help(file)
+
+    def error(self, message: str) -> NoReturn:
+        """Say *message* with the nearest right word for a wrong one, and exit with status 2."""
+        wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
+        super().error(harmless(f"{message}{meant(wrong, known)}"))
+
+    def refuse_unknown(self, words: Sequence[str]) -> None:
+        """Refuse an unknown option, before argparse complains that the required one is missing.
+
+        Raises:
+            SystemExit: there is an unknown option. The message names it and the nearest right one.
+        """
+        options = re.findall(r"--?\w[\w-]*", self.format_usage())
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            option = word.partition("=")[0]
+            if option.startswith("--") and " " not in word and option not in (*options, "--help"):
+                self.error(f"unrecognized arguments: {option}{meant(option, options)}")
+
+
+def _terminal_width() -> int:
+    """The columns for a line of help: two fewer than the terminal has, 78 where that is unknown."""
+    try:
+        width = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        width = 0
+    return (width or 80) - 2
+
+
+def _build(command: str | None) -> Parser:
+    """The parser for *command*, or for every command where it is ``None`` or unknown, as for ``--help``."""
+    parser = Parser(
+        prog="crosswalk", description="Any LLM server's answer as one canonical response.", epilog=EXIT_STATUS
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    # Without "prog", argparse would ask how wide the terminal is to find it.
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
+    parser.commands = commands.choices
+    adders = dict(RECORDED_COMMANDS)
+    if command not in adders:
+        from crosswalk.cli.arguments import LIVE_COMMANDS
+
+        adders |= LIVE_COMMANDS
+    if command in adders:
+        adders[command](commands)
+        return parser
+    installed = installed_commands()
+    if command is not None and command in installed:
+        installed[command].add_to(commands)
+        return parser
+    for add in adders.values():
+        add(commands)
+    for name, other in installed.items():
+        if name not in adders:
+            other.name_in(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from crosswalk.version import __version__  # it takes longer than all the rest of the parser
+
+        write_text(f"crosswalk {__version__}\n")
+        parser.exit()

@@ -1,0 +1,605 @@
+"""OpenAI's Chat Completions and legacy Completions: requests read, answers written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, ClassVar, Final
+
+from crosswalk.formats.reading import (
+    Incoming,
+    Wants,
+    answer,
+    cache_marks,
+    incoming,
+    option,
+    read_words,
+    take_neutral,
+    word,
+)
+from crosswalk.formats.writing import (
+    TIERS,
+    CallIDs,
+    Event,
+    Heading,
+    Piece,
+    WireForm,
+    Writer,
+    first_words,
+    logprobs_of,
+    openai_error,
+    put_back,
+    unnamed_frame,
+    url_citation,
+)
+from crosswalk.request import CacheMark, NamedTool, ResponseFormat, ToolDefinition, Turn
+from crosswalk.types.json import copy_json
+from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart, ToolCall
+from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
+from crosswalk.wire import chat as wire
+from crosswalk.wire.chat import (
+    read_calls,
+    read_choice,
+    read_content,
+    read_custom_tool,
+    read_format,
+    read_message,
+    read_role,
+    read_tool,
+)
+from crosswalk.wire.fields import Fields, placed
+
+# ------------------------------------------------------------------------------------ chat
+# Requests in the form of OpenAI's Chat Completions: the inverse of :func:`crosswalk.service.build_openai_chat_request`.
+
+
+_OF_ANSWERS: Final = ("refusal", "reasoning_content", "reasoning", "reasoning_details")
+"""The fields of a message that only a whole answer can hold."""
+
+
+def read(body: Fields, said: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *said* is an untouched copy.
+
+    Raises:
+        FieldError: it is not a valid request.
+    """
+    wants = Wants(**_wants(body), defaults=take_neutral(body, "chat"))
+    tools = _tools(body)
+    turns, marks = _messages(body)
+    return incoming(
+        WireForm.OPENAI_CHAT,
+        body,
+        said,
+        wants,
+        messages=turns,
+        tools=option(body, "tools", "tools", tools),
+        tool_choice=_legacy_choice(body) or choice(body),
+        response_format=answer_format(body.object("response_format")),
+        reasoning_effort=effort(body, "reasoning_effort"),
+        cache_marks=marks,
+    )
+
+
+def _wants(body: Fields) -> dict[str, Any]:
+    options = body.object("stream_options")
+    usage = None if options is None else options.flag("include_usage")
+    n = body.is_whole("n")
+    return {
+        "include_usage": bool(usage),
+        "n": 1 if n is None else n,
+        "logprobs": bool(body.is_flag("logprobs")),
+        "store": body.is_flag("store"),
+        "user": body.is_text("user"),
+    }
+
+
+# The conversation.
+
+
+def _messages(body: Fields) -> tuple[list[Turn], list[CacheMark]]:
+    """Return the conversation, and the marks at the end of its messages."""
+    messages = list(body.objects("messages"))
+    if not messages:
+        body.refuse("must be a list with at least one message", "messages")
+    turns = [_turn(message) for message in messages]
+    marks = (cache_marks(message.last("content"), number) for number, message in enumerate(messages))
+    return turns, [*chain.from_iterable(marks)]
+
+
+def _turn(message: Fields) -> Turn:
+    role = read_role(message)
+    if role is Role.ASSISTANT and any(message.look(name) for name in _OF_ANSWERS):
+        return _answer(message)
+    return read_message(message, role)
+
+
+def _answer(message: Fields) -> Turn:
+    """Return an answer with more than text and calls, as its server sent it."""
+    content = read_content(message)
+    text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
+    payload: dict[str, Any] = {"role": "assistant", "content": text}
+    for name in _OF_ANSWERS:
+        kind = message.items if name == "reasoning_details" else message.text
+        if (value := kind(name)) is not None:
+            payload[name] = value
+    calls = [_call(call) for call in read_calls(message)]
+    if calls:
+        payload["tool_calls"] = calls
+    choice = {"index": 0, "message": payload, "finish_reason": "tool_calls" if calls else "stop"}
+    return answer(message, {"object": "chat.completion", "choices": [choice]}, "openai")
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    kind, arguments = ("custom", "input") if call.is_custom else ("function", "arguments")
+    return {"id": call.id, "type": kind, kind: {"name": call.name, arguments: call.arguments}}
+
+
+def _text(part: ContentPart) -> str:
+    return part.text if isinstance(part, TextPart) else ""
+
+
+# Options.
+
+
+def _tools(body: Fields) -> list[ToolDefinition]:
+    """Return the client's tools, including legacy ``functions``."""
+    tools: list[ToolDefinition] = []
+    for tool in body.objects("tools"):
+        kind = tool.need("type", tool.text("type"))
+        if kind == "function":
+            tools.append(definition(tool.need("function", tool.object("function"))))
+        elif kind == "custom":
+            tools.append(custom_definition(tool.need("custom", tool.object("custom"))))
+        else:
+            tool.leave()
+    return [*tools, *map(definition, body.objects("functions"))]
+
+
+def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:
+    """Return the tool that *tool* defines, with the schema of its arguments under *parameters*."""
+    with placed(tool):
+        return ToolDefinition(**read_tool(tool, parameters))
+
+
+def custom_definition(tool: Fields) -> ToolDefinition:
+    """Return the tool that *tool* defines, which takes free text."""
+    with placed(tool):
+        return ToolDefinition(**read_custom_tool(tool))
+
+
+def choice(body: Fields, *, is_nested: bool = True) -> str | NamedTool | None:
+    """Return whether the model may call tools, or which one it must call."""
+    if not isinstance(body.look("tool_choice"), dict):
+        return word(body, "tool_choice", read_words("tool_choice", "chat"))
+    raw = body.object("tool_choice")
+    assert raw is not None, "it is an object"
+    name = read_choice(raw, is_nested=is_nested)
+    with placed(raw, "name"):
+        return None if name is None else NamedTool(name)
+
+
+def _legacy_choice(body: Fields) -> str | NamedTool | None:
+    """Return the choice among the legacy ``functions``."""
+    if not isinstance(body.look("function_call"), dict):
+        return word(body, "function_call", {"auto": "auto", "none": "none"})
+    raw = body.object("function_call")
+    assert raw is not None, "it is an object"
+    with placed(raw, "name"):
+        return NamedTool(raw.need("name", raw.text("name")))
+
+
+def answer_format(said: Fields | None, nested: str | None = "json_schema") -> ResponseFormat | None:
+    """Return the required format of the answer from *said*, with the description of a schema in the field *nested*."""
+    fields = None if said is None else read_format(said, nested)
+    if said is None or fields is None:
+        return None
+    with placed(said):
+        return ResponseFormat(**fields)
+
+
+def effort(fields: Fields, name: str) -> str | None:
+    """Return the reasoning effort from the field *name*."""
+    return word(fields, name, read_words("reasoning_effort", "chat"))
+
+
+# ----------------------------------------------------------------------------- completions
+# Requests in the form of OpenAI's legacy Completions: a text to continue, which becomes the user's message.
+
+
+def read_completions(body: Fields, said: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *said* is an untouched copy.
+
+    Raises:
+        FieldError: it is not a valid request, or asks to continue several texts, or tokens.
+    """
+    echo, user, n = body.flag("echo"), body.is_text("user"), body.is_whole("n")
+    logprobs = body.is_whole("logprobs")
+    requested = body.object("stream_options")
+    usage = None if requested is None else requested.flag("include_usage")
+    defaults = take_neutral(body, "completions", {"suffix": ""})
+    prompt = _prompt(body)
+    with placed(body, "prompt"):
+        messages = [ChatMessage.user(prompt)]
+    return incoming(
+        WireForm.OPENAI_COMPLETIONS,
+        body,
+        said,
+        Wants(
+            include_usage=bool(usage),
+            n=1 if n is None else n,
+            echo=bool(echo),
+            logprobs=logprobs is not None,
+            user=user,
+            defaults=defaults,
+        ),
+        messages=messages,
+    )
+
+
+def _prompt(body: Fields) -> str:
+    """Return the text to continue.
+
+    Each of several texts would be a separate conversation: a call that may fail by itself, and that no limit of the client's
+    accounts for. A client with several texts sends a request for each.
+    """
+    prompt = body.need("prompt", body.take("prompt"))
+    if isinstance(prompt, list) and len(prompt) == 1:
+        prompt = prompt[0]
+    if isinstance(prompt, str):
+        return prompt
+    items = prompt if isinstance(prompt, list) else []
+    if items and all(isinstance(item, str) for item in items):
+        body.refuse(f"holds {len(items)} texts: send a request for each", "prompt")
+    if any(isinstance(item, int | list) for item in items):
+        body.refuse("must be a text, not numbers of tokens: these are of one model", "prompt")
+    body.refuse("must be one text", "prompt")
+
+
+# ----------------------------------------------------------------------------- openai chat
+# Chat Completions: the body of ``/v1/chat/completions``, and its chunks.
+#
+# A body is the sum of the deltas of its chunks. Reasoning is written to ``reasoning_content``, where servers that show
+# any put it (provider document "OpenAI Chat Completions", section 9). OpenAI's own endpoint has no field for it.
+
+
+_FIELD: Final = first_words(wire.FIELDS)
+_TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
+
+
+class WrittenChoice:
+    """One answer under construction."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.length = 0  # of the content, in characters
+        self.ids = CallIDs(number)
+        self.calls: dict[int, Event] = {}  # their fields that were sent
+        self.annotations: list[Event] = []
+        self.details: list[Event] = []  # the known details of its reasoning, in its own form
+        self.tokens: list[TokenLogprob] = []  # of the chunk to come
+        self.finish: str | None = None
+        self.has_begun = False
+        self.has_audio = False
+        self.held: list[
+            Event
+        ] = []  # deltas that wait for the choices before it; all of them for a whole answer
+
+    def message(self) -> Event:
+        """Return all buffered deltas as a message."""
+        message: Event = {"role": "assistant", "content": None, "refusal": None}
+        texts: dict[str, list[str]] = {}
+        calls: dict[int, Event] = {}
+        for name, raw in (item for delta in self.held for item in delta.items()):
+            if isinstance(raw, str):
+                texts.setdefault(name, []).append(raw)
+            elif name == "tool_calls":
+                call = {key: value for key, value in raw[0].items() if key != "index"}
+                calls[raw[0]["index"]] = call
+                if "function" in call:
+                    call["function"]["arguments"] = call["function"]["arguments"] or "{}"
+            else:
+                message[name] = raw
+        message |= {name: "".join(raw) for name, raw in texts.items()}
+        if calls:
+            message["tool_calls"] = [calls[self.calls[index]["index"]] for index in sorted(self.calls)]
+        return message
+
+
+class ChatWriter(Writer):
+    """Writes Chat Completions."""
+
+    form = WireForm.OPENAI_CHAT
+    objects: ClassVar[tuple[str, str]] = (wire.BODY, wire.CHUNK)
+    """The ``object`` of a body, and of a chunk."""
+
+    def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
+        super().__init__(heading, whole=whole)
+        self._choices: dict[int, WrittenChoice] = {0: WrittenChoice(0)}
+        self._next = 0  # the choice to begin next: clients take them in the order of their numbers only
+
+    def piece(self, piece: Piece) -> Iterable[Event]:
+        """See :meth:`Writer.piece`."""
+        choice = self._choice(piece.choice)
+        delta = self._delta(piece, choice)
+        detail = _detail_of(piece, is_own=self.is_own)
+        if detail is not None:
+            choice.details.append(detail)  # it is restored with the reasoning
+            if not self.whole:
+                delta["reasoning_details"] = [choice.details[-1]]
+        if delta:
+            choice.held.append(delta)
+            if not self.whole:
+                yield from self._advance(choice)
+
+    def _advance(self, choice: WrittenChoice) -> Iterator[Event]:
+        """Write the waiting deltas of *choice* if the choices before it have begun, then those that waited for it."""
+        if choice.number and not self._next:
+            yield self._chunk(self._choices[0], {})  # there always is one
+            self._next = 1
+        ready: WrittenChoice | None = choice
+        while ready is not None and ready.held and ready.number <= self._next:
+            yield from self._written(ready)
+            if ready.number < self._next:
+                return
+            self._next += 1
+            ready = self._choices.get(self._next)
+
+    def _written(self, choice: WrittenChoice) -> Iterator[Event]:
+        buffered, choice.held = choice.held, []
+        for delta in buffered:
+            yield self._chunk(choice, delta)
+
+    def _delta(self, piece: Piece, choice: WrittenChoice) -> Event:
+        if piece.call is not None:
+            return {"tool_calls": [self._call(piece, choice)]}
+        name = _FIELD.get(piece.type, "")
+        if piece.type in _TEXTS:
+            choice.length += len(piece.text) if piece.type is SegmentType.TEXT else 0
+            return {name: piece.text} if piece.text else {}
+        if piece.type is SegmentType.CITATION:
+            cited = url_citation(piece, choice.length)
+            if cited is not None:  # clients take one list of them only: at the end
+                choice.annotations.append({"type": "url_citation", "url_citation": cited})
+        if piece.type is SegmentType.MEDIA and not choice.has_audio:
+            audio = {**piece.metadata.thawed(), "data": piece.text}
+            is_whole = all(type(audio.get(key)) is kind for key, kind in wire.AUDIO.items())
+            if is_whole and piece.text and audio.get("type") == name:
+                choice.has_audio = True
+                return {name: {key: audio[key] for key in wire.AUDIO}}
+        return {}
+
+    def _call(self, piece: Piece, choice: WrittenChoice) -> Event:
+        about = piece.call
+        assert about is not None, "the caller has looked"
+        known = choice.calls.get(about.index, {})
+        # OpenAI's client cannot add up the pieces of a custom call.
+        kind = "custom" if self.whole and about.kind is not None else "function"
+        about_tool = {"arguments" if kind == "function" else "input": piece.text}
+        payload: Event = {"index": known.get("index", len(choice.calls)), kind: about_tool}
+        if not known:
+            # In the order in which they begin, as in the other forms: clients take no later number first.
+            known = choice.calls[about.index] = {"index": payload["index"], "id": None, "name": None}
+            payload["type"] = kind
+        if about.id and known["id"] is None:
+            known["id"] = payload["id"] = choice.ids.take(about.id, about.index)
+        if about.name and known["name"] is None:
+            known["name"] = about_tool["name"] = about.name
+        return payload
+
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
+        """See :meth:`Writer.tokens`."""
+        self._choice(choice).tokens += tokens
+
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+        """See :meth:`Writer.end`."""
+        own = raw if (self.whole and self.is_own) or raw in PAUSES else None
+        self._choice(choice).finish = self.word_for(reason, own, wire.WRITTEN)
+
+    error_event = staticmethod(openai_error)
+    frame = staticmethod(unnamed_frame)
+
+    def _pending(self) -> Iterator[Event]:
+        """See :meth:`Writer._pending`. Citations, and ids of calls that got none, are known only at the end."""
+        for _, choice in sorted(self._choices.items()):
+            if choice.annotations:
+                choice.held.append({_FIELD[SegmentType.CITATION]: choice.annotations})
+            for index, call in sorted(choice.calls.items()):
+                if call["id"] is None and call["name"] is not None:
+                    payload = {"index": call["index"], "id": choice.ids.take(None, index)}
+                    choice.held.append({"tool_calls": [{**payload, "function": {"arguments": ""}}]})
+            if not self.whole:
+                yield from self._written(choice)
+
+    def _last(self) -> Iterable[Event]:
+        """See :meth:`Writer._last`."""
+        last = [self._chunk(choice, {}, choice.finish) for _, choice in sorted(self._choices.items())]
+        raw = [chunk["choices"][0] for chunk in last]
+        if self.usage is not None:
+            last.append({**self._top(), "choices": [], "usage": self.usage.to_openai()})
+        if self.is_own:
+            self._put_back(last[-1], raw)
+        yield from last
+        yield {}  # the end marker
+
+    def _body(self) -> Event:
+        """See :meth:`Writer._body`."""
+        choices = [self._entry(choice) for _, choice in sorted(self._choices.items())]
+        body = {**self._top(), "choices": choices}
+        if self.usage is not None:
+            body["usage"] = self.usage.to_openai()
+        if self.is_own:
+            self._put_back(body, choices)
+        for raw in choices:
+            if details := self._choices[raw["index"]].details:
+                _add_details(raw["message"], details)
+        return self.spelled(body)
+
+    def _entry(self, choice: WrittenChoice) -> Event:
+        """Return *choice* in a body."""
+        about = {"index": choice.number, "message": choice.message()}
+        return {**about, "logprobs": _logprobs(choice), "finish_reason": choice.finish}
+
+    def _put_back(self, top: Event, choices: list[Event]) -> None:
+        """Put the stored fields of the answer back into its *choices*, and the others into *top*."""
+        remaining, part = self.left, "message" if self.whole else "delta"
+        there = "delta" if remaining.pop("object", None) == wire.CHUNK else "message"
+        payload = {choice["index"]: choice for choice in choices}
+        stored = remaining.pop("choices", ())
+        for position, entry in enumerate(stored if isinstance(stored, list) else ()):
+            if not isinstance(entry, dict) or type(entry.get("index", position)) is not int:
+                continue
+            if there in entry:
+                entry[part] = entry.pop(there)
+            if not self.whole:
+                entry.pop("logprobs", None)  # they were written, piece by piece
+                if isinstance(entry.get(part), dict):
+                    entry[part] = {key: value for key, value in entry[part].items() if key not in _SPEECH}
+            choice = payload.get(entry.pop("index", position))
+            if choice is not None:
+                put_back(choice, entry, over=self.whole)
+        if self.usage is None and not self.whole:
+            remaining.pop("usage", None)
+        put_back(top, remaining)
+
+    def spelled(self, event: Event) -> Event:
+        """See :meth:`Writer.spelled`."""
+        spell = None if self.heading.own is None else self.heading.own.info.spell
+        if spell is None or self.error is not None:
+            return event
+        spelled: Event = copy_json(event)
+        try:
+            spell(spelled)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return event  # the stored fields have another shape than that server's answers
+        return spelled
+
+    def _choice(self, number: int) -> WrittenChoice:
+        return self._choices.setdefault(number, WrittenChoice(number))
+
+    def _chunk(self, choice: WrittenChoice, delta: Event, finish: str | None = None) -> Event:
+        if not choice.has_begun:
+            choice.has_begun = True
+            delta = {"role": "assistant", **delta}
+        payload: Event = {"index": choice.number, "delta": delta, "finish_reason": finish}
+        if logprobs := _logprobs(choice):
+            payload["logprobs"] = logprobs
+        return {**self._top(), "choices": [payload]}
+
+    def _top(self) -> Event:
+        heading = self.heading
+        created, object = int(heading.created.timestamp()), self.objects[not self.whole]
+        top: Event = {"id": heading.id, "object": object, "created": created, "model": heading.model}
+        tier, fingerprint = map(heading.extensions.get, ("service_tier", "system_fingerprint"))
+        if tier in TIERS:
+            top["service_tier"] = tier
+        if isinstance(fingerprint, str):
+            top["system_fingerprint"] = fingerprint
+        return top
+
+
+_SPEECH: Final = ("role", _FIELD[SegmentType.TEXT], _FIELD[SegmentType.TOOL_CALL])
+"""The fields that the deltas of a stream have sent, regardless of the stored ones."""
+
+
+def _logprobs(choice: WrittenChoice) -> Event | None:
+    """Return the log probabilities of *choice* that have not been written, or ``None`` without any."""
+    tokens, choice.tokens = logprobs_of(tuple(choice.tokens)), []
+    return {"content": tokens, "refusal": None} if tokens else None
+
+
+def _detail_of(piece: Piece, *, is_own: bool) -> Event | None:
+    """Return the detail of reasoning in *piece*: as its server has sent it, or a gateway's seal, or ``None`` for another."""
+    about = piece.metadata
+    if piece.type is not SegmentType.REASONING or "type" not in about:
+        return None
+    if is_own:
+        return about.thawed()
+    is_seal = about.get("format") == "crosswalk"
+    return {"type": about["type"], "format": about["format"], "data": about["encrypted"]} if is_seal else None
+
+
+def _add_details(message: Event, details: list[Event]) -> None:
+    """Put the *details* of its reasoning into *message*, each into its stored entry, or behind those of text alone."""
+    there = message.setdefault("reasoning_details", [])
+    if not (isinstance(there, list) and all(isinstance(detail, dict) for detail in there)):
+        return
+    known = {(str(detail.get("type")), str(detail.get("index"))): detail for detail in there}
+    for detail in details:
+        same = known.get((str(detail["type"]), str(detail.get("index"))))
+        if same is None:
+            there.append(detail)
+        else:
+            same.update(detail)
+
+
+# ---------------------------------------------------------------------- openai completions
+# Legacy Completions: the body of ``/v1/completions``, and its chunks. They hold only text.
+
+
+_WORDS: Final = {
+    word: meaning for word, meaning in wire.WRITTEN.items() if meaning is not FinishReason.TOOL_CALLS
+}
+
+
+class CompletionsWriter(ChatWriter):
+    """Writes legacy Completions: Chat Completions with a text in place of the message."""
+
+    form = WireForm.OPENAI_COMPLETIONS
+    objects = (wire.TEXT, wire.TEXT)
+
+    def piece(self, piece: Piece) -> Iterable[Event]:
+        """See :meth:`Writer.piece`."""
+        # The reason of a refusal has no other field.
+        if piece.call is None and piece.type in (SegmentType.TEXT, SegmentType.REFUSAL) and piece.text:
+            choice = self._choice(piece.choice)
+            if self.whole:
+                choice.held.append({"text": piece.text})
+            else:
+                yield self._chunk(choice, {"text": piece.text})
+
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+        """See :meth:`Writer.end`."""
+        self._choice(choice).finish = self.word_for(reason, raw, _WORDS)
+
+    def spelled(self, event: Event) -> Event:
+        """See :meth:`Writer.spelled`."""
+        return event
+
+    def _entry(self, choice: WrittenChoice) -> Event:
+        return self._said(choice, "".join(delta["text"] for delta in choice.held), choice.finish)
+
+    def _chunk(self, choice: WrittenChoice, delta: Event, finish: str | None = None) -> Event:
+        return {**self._top(), "choices": [self._said(choice, delta.get("text", ""), finish)]}
+
+    def _said(self, choice: WrittenChoice, text: str, finish: str | None) -> Event:
+        tokens, choice.tokens = choice.tokens, []
+        logprobs = _logprob_lists(tokens, choice.length) if tokens else None
+        choice.length += len(text)
+        return {"text": text, "index": choice.number, "logprobs": logprobs, "finish_reason": finish}
+
+    def _put_back(self, top: Event, choices: list[Event]) -> None:
+        remaining = self.left
+        stored = remaining.pop("choices", ())
+        for entry in stored if isinstance(stored, list) else ():
+            if isinstance(entry, dict):  # some servers use this name for the answers of a chat, too
+                entry.pop("message", None)
+                entry.pop("delta", None)
+        put_back({"choices": choices}, {"choices": stored})
+        put_back(top, remaining)
+
+
+def _logprob_lists(tokens: Iterable[TokenLogprob], start: int) -> Event:
+    """Return *tokens* in the lists of the legacy form. *start* is the position of the first one in the text."""
+    payload: dict[str, list[Any]] = {
+        "tokens": [],
+        "token_logprobs": [],
+        "top_logprobs": [],
+        "text_offset": [],
+    }
+    for token in tokens:
+        payload["tokens"].append(token.token)
+        payload["token_logprobs"].append(token.logprob)
+        payload["top_logprobs"].append({other.token: other.logprob for other in token.top} or None)
+        payload["text_offset"].append(start)
+        start += len(token.token)
+    return payload

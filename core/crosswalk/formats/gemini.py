@@ -1,0 +1,666 @@
+"""Gemini's generateContent: requests read, answers written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.formats.reading import (
+    Incoming,
+    Wants,
+    answer,
+    incoming,
+    options,
+    read_words,
+    take_neutral,
+    word,
+)
+from crosswalk.formats.writing import (
+    CallIDs,
+    Event,
+    Heading,
+    JSONObjectText,
+    Piece,
+    WireForm,
+    Writer,
+    gemini_error,
+    input_of,
+    put_back,
+    unnamed_frame,
+    url_citation,
+)
+from crosswalk.request import (
+    HostedTool,
+    HostedToolKind,
+    NamedTool,
+    ReasoningEffort,
+    ResponseFormat,
+    ToolDefinition,
+    Turn,
+)
+from crosswalk.types.json import dump_json
+from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
+from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import CitationRef, FinishReason, SegmentType, TokenLogprob
+from crosswalk.wire import gemini as wire
+from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.gemini import HOSTED_TOOLS, proto_name
+from crosswalk.wire.options import options_read
+
+# ---------------------------------------------------------------------------------- gemini
+# Requests in the form of Gemini's ``generateContent``. Facts: provider document "Google Gemini".
+#
+# The API takes each field by its JSON name and by its proto name: ``systemInstruction`` and ``system_instruction``.
+
+
+_CONFIG: Final = "generationConfig."
+_DEFAULTS: Final = {
+    path.removeprefix(_CONFIG): option.neutral
+    for path, option in options_read("gemini").items()
+    if path.startswith(_CONFIG) and option.neutral is not None
+} | {"stopSequences": [], "responseModalities": ["TEXT"]}
+_MODES: Final = read_words("tool_choice", "gemini")
+_LEVELS: Final = read_words("reasoning_effort", "gemini")
+_TYPES: Final = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
+_MEDIA: Final[dict[str, type[ImagePart | AudioPart]]] = {"image": ImagePart, "audio": AudioPart}
+
+
+def read(body: Fields, said: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *said* is an untouched copy. Model and stream are in *body*, too, although they come from
+    the path.
+
+    Raises:
+        FieldError: it is not a valid request.
+    """
+    config = _object(body, "generationConfig") or Fields({})
+    defaults = take_neutral(config, "", _DEFAULTS)
+    count, logprobs = config.is_whole("candidateCount"), config.is_flag("responseLogprobs")
+    tools, hosted = _tools(body)
+    return incoming(
+        WireForm.GEMINI,
+        body,
+        said,
+        Wants(
+            include_usage=True, n=1 if count is None else count, logprobs=bool(logprobs), defaults=defaults
+        ),
+        messages=[*_system(body), *_Conversation(body).turns],
+        **options(config, "gemini", _CONFIG),
+        tools=tools,
+        hosted_tools=hosted,
+        tool_choice=_choice(body),
+        response_format=_format(config),
+        reasoning_effort=_effort(config),
+    )
+
+
+def _name(fields: Fields, name: str) -> str:
+    """Return the spelling of the field *name* in *fields*."""
+    proto = proto_name(name)
+    return proto if proto in fields and name not in fields else name
+
+
+def _object(fields: Fields, name: str) -> Fields | None:
+    return fields.object(_name(fields, name))
+
+
+def _objects(fields: Fields, name: str) -> Iterator[Fields]:
+    return fields.objects(_name(fields, name))
+
+
+def _text(fields: Fields, name: str) -> str | None:
+    return fields.text(_name(fields, name))
+
+
+# The conversation.
+
+
+def _system(body: Fields) -> Iterator[ChatMessage]:
+    content = _object(body, "systemInstruction")
+    if content is None:
+        return
+    content.take("role")  # it has no meaning here
+    for part in content.objects("parts"):
+        with placed(part, "text"):
+            yield ChatMessage.system(part.need("text", part.text("text")))
+
+
+class _Conversation:
+    """Contents as turns. Calls and results need no ids here, so some have to be made up.
+
+    Attributes:
+        turns: the turns.
+    """
+
+    def __init__(self, body: Fields) -> None:
+        self.turns: list[Turn] = []
+        self._open: list[tuple[str, str]] = []  # id and name of each call that has no result yet
+        given = body.look("contents")
+        contents = (
+            body.objects("contents") if isinstance(given, list) else filter(None, [body.object("contents")])
+        )
+        for content in contents:
+            role = content.text("role")
+            if role == "model":
+                self._answer(content)
+            elif role in (None, "user", "function"):
+                self._user(content)
+            else:
+                content.refuse("must be one of user, model", "role")
+        if not self.turns:
+            body.refuse("must have at least one content", "contents")
+
+    def _user(self, content: Fields) -> None:
+        parts: list[ContentPart] = []
+        count = len(self.turns)
+        for part in content.objects("parts"):
+            given = _object(part, "functionResponse")
+            if given is not None:
+                self._say(content, parts)
+                parts = []
+                self.turns.append(self._result(given))
+            elif (read := _part(part)) is not None:
+                parts.append(read)
+        self._say(content, parts)
+        if len(self.turns) == count and content.given.get("parts"):
+            self.turns.append(ChatMessage.user(()))  # none of its parts is read
+
+    def _say(self, content: Fields, parts: list[ContentPart]) -> None:
+        if parts:
+            is_text = len(parts) == 1 and isinstance(parts[0], TextPart)
+            with placed(content, "parts"):
+                self.turns.append(
+                    ChatMessage.user(parts[0].text if is_text and isinstance(parts[0], TextPart) else parts)
+                )
+
+    def _result(self, given: Fields) -> ChatMessage:
+        name, id = given.need("name", given.text("name")), given.text("id")
+        call = next((call for call in self._open if id == call[0] or (not id and name == call[1])), None)
+        if call is None:
+            given.refuse("is the result of no call before it")
+        self._open.remove(call)
+        response = given.plain("response") or {}
+        text, is_error = _given(response)
+        media = [part for part in map(_part, given.objects("parts")) if part is not None]
+        with placed(given):
+            content: Any = [TextPart(text), *media] if media else text
+            return ChatMessage.tool_result(call[0], content, is_error=is_error or None)
+
+    def _answer(self, content: Fields) -> None:
+        """Return the answer as its server sent it, each call with an id."""
+        parts = content.items("parts") or []
+        self._open = []
+        raw: list[Any] = []
+        for number, part in enumerate(parts):
+            call = part.get("functionCall", part.get("function_call")) if isinstance(part, dict) else None
+            if isinstance(call, dict):
+                id = call.get("id") or f"call_{len(self.turns)}_{number}"
+                self._open.append((id, str(call.get("name"))))
+                remainder = {
+                    key: value for key, value in part.items() if key not in ("functionCall", "function_call")
+                }
+                part = {**remainder, "functionCall": {**call, "id": id}}
+            raw.append(part)
+        if not raw:
+            content.refuse("must have at least one part", "parts")
+        candidate = {"content": {"role": "model", "parts": raw}, "finishReason": "STOP", "index": 0}
+        self.turns.append(answer(content, {"candidates": [candidate]}, WireForm.GEMINI.provider))
+
+
+def _given(response: dict[str, Any]) -> tuple[str, bool]:
+    """Return the result of a tool, as text, and whether it is an error."""
+    if len(response) == 1:
+        (key, value) = next(iter(response.items()))
+        if key in ("result", "output", "error") and isinstance(value, str):
+            return value, key == "error"
+    return dump_json(response).decode(), False
+
+
+def _part(part: Fields) -> ContentPart | None:
+    """Return *part* as a part of a message, or ``None`` if there is no such part. Then it stays unread."""
+    if isinstance(part.look("text"), str):
+        with placed(part, "text"):
+            return TextPart(part.need("text", part.text("text")))
+    for name, field, ours in (("inlineData", "data", "data"), ("fileData", "fileUri", "url")):
+        media = _object(part, name)
+        if media is not None:
+            where = {ours: media.need(field, _text(media, field)), "media_type": _text(media, "mimeType")}
+            title = _text(media, "displayName")
+            kind = _MEDIA.get((where["media_type"] or "").partition("/")[0])
+            with placed(media):
+                return FilePart(**where, name=title) if kind is None else kind(**where)
+    part.leave()
+    return None
+
+
+# Options.
+
+
+def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
+    """Return the client's tools, and the server's own."""
+    own: list[ToolDefinition] = []
+    hosted: list[HostedTool] = []
+    for tool in body.objects("tools"):
+        own += map(_definition, _objects(tool, "functionDeclarations"))
+        for kind, name in HOSTED_TOOLS.items():
+            if tool.look(_name(tool, name)) == {}:
+                tool.take(_name(tool, name))
+                hosted.append(HostedTool(HostedToolKind(kind)))
+    return own, hosted
+
+
+def _definition(tool: Fields) -> ToolDefinition:
+    name, about = tool.need("name", tool.text("name")), tool.text("description")
+    schema = tool.plain(_name(tool, "parametersJsonSchema"))
+    if schema is None:
+        schema = _json_schema(tool.plain("parameters") or {"type": "object", "properties": {}})
+    with placed(tool):
+        return ToolDefinition(name, about, schema)
+
+
+def _json_schema(schema: Any) -> Any:
+    """Return Google's *schema* as JSON Schema: types in lower case, ``nullable`` as one more type."""
+    if isinstance(schema, list):
+        return [_json_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    read: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties" and isinstance(value, dict):
+            read[key] = {name: _json_schema(inner) for name, inner in value.items()}
+        elif key in ("items", "anyOf"):
+            read[key] = _json_schema(value)
+        elif key == "type" and value in _TYPES:
+            read[key] = value.lower()
+        else:
+            read[key] = value
+    if read.pop("nullable", False) is True and isinstance(read.get("type"), str):
+        read["type"] = [read["type"], "null"]
+    return read
+
+
+def _choice(body: Fields) -> str | NamedTool | None:
+    config = _object(body, "toolConfig")
+    calling = None if config is None else _object(config, "functionCallingConfig")
+    if calling is None:
+        return None
+    names = calling.look(_name(calling, "allowedFunctionNames"))
+    if calling.look("mode") == "ANY" and isinstance(names, list) and len(names) == 1:
+        calling.take("mode")
+        calling.take(_name(calling, "allowedFunctionNames"))
+        with placed(calling, "allowedFunctionNames"):
+            return NamedTool(names[0])
+    if isinstance(names, list):
+        calling.leave()
+        return None
+    return word(calling, "mode", _MODES)
+
+
+def _format(config: Fields) -> ResponseFormat | None:
+    if config.look(_name(config, "responseMimeType")) == "text/plain":
+        config.take(_name(config, "responseMimeType"))
+    if config.look(_name(config, "responseMimeType")) != "application/json":
+        return None
+    config.take(_name(config, "responseMimeType"))
+    schema = config.plain(_name(config, "responseJsonSchema"))
+    if schema is None:
+        given = config.plain(_name(config, "responseSchema"))
+        schema = None if given is None else _json_schema(given)
+    with placed(config, "responseSchema"):
+        return ResponseFormat() if schema is None else ResponseFormat(schema)
+
+
+def _effort(config: Fields) -> str | None:
+    """Return the reasoning effort: the word for it, or none for a budget of zero. Any other budget stays unread."""
+    thinking = _object(config, "thinkingConfig")
+    if thinking is None:
+        return None
+    if thinking.look("includeThoughts") is True:
+        thinking.take("includeThoughts")  # visible thoughts of a server are always passed on
+    if thinking.look("thinkingBudget") == 0:
+        thinking.take("thinkingBudget")
+        return ReasoningEffort.NONE
+    return word(thinking, "thinkingLevel", _LEVELS)
+
+
+# ---------------------------------------------------------------------------------- gemini
+# Gemini: the body of ``generateContent``, and the chunks of ``streamGenerateContent`` (provider document "Google
+# Gemini").
+#
+# A chunk is a small whole body: its parts add to those before. A call is written in one part, once it is complete.
+
+
+_TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING)
+
+
+@attrs.define(eq=False)
+class _Part:
+    """A part of an answer under construction.
+
+    Attributes:
+        number: the number of the part.
+        type: its type.
+        texts: its text so far. For a call its arguments.
+        about: its known metadata.
+        id: for a client's call, its id.
+        name: for a client's call, its name, or ``None`` for everything else.
+        index: for a client's call, its position among the calls.
+        syntax: for a call, detects the end of its arguments.
+    """
+
+    number: int
+    type: SegmentType
+    texts: list[str] = attrs.Factory(list)
+    about: Event = attrs.Factory(dict)
+    id: str | None = None
+    name: str | None = None
+    index: int = 0
+    syntax: JSONObjectText = attrs.Factory(JSONObjectText)
+
+
+@attrs.define(eq=False)
+class _Candidate:
+    """One of several answers under construction.
+
+    Attributes:
+        number: its number.
+        parts: the parts of a whole answer. For a stream those that wait.
+        written: the parts that have been written.
+        text: the text so far.
+        citations: the sources of the text: the piece, and the length of the text at that time.
+        ids: the ids of its calls.
+        refusal: why the model declined.
+        logprobs: the log probabilities of the next output.
+        finish: the finish word.
+        blocked: whether the prompt was refused.
+        seal: the opaque value of a gateway, until a part has it.
+    """
+
+    number: int
+    parts: list[_Part] = attrs.Factory(list)
+    written: list[Event] = attrs.Factory(list)
+    text: list[str] = attrs.Factory(list)
+    citations: list[tuple[Piece, int]] = attrs.Factory(list)
+    ids: CallIDs = attrs.Factory(CallIDs)
+    refusal: list[str] = attrs.Factory(list)
+    logprobs: list[TokenLogprob] = attrs.Factory(list)
+    finish: str | None = None
+    blocked: bool = False
+    seal: str | None = None
+
+
+class GeminiWriter(Writer):
+    """Writes Gemini's answers."""
+
+    form = WireForm.GEMINI
+
+    def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
+        super().__init__(heading, whole=whole)
+        self._candidates: dict[int, _Candidate] = {0: _Candidate(0)}
+
+    def piece(self, piece: Piece) -> Iterable[Event]:
+        """See :meth:`Writer.piece`."""
+        candidate = self._candidate(piece.choice)
+        match piece.type:
+            case SegmentType.REFUSAL:
+                candidate.refusal.append(piece.text)
+            case SegmentType.CITATION:
+                candidate.citations.append((piece, len("".join(candidate.text))))
+            case SegmentType.SAFETY:
+                candidate.blocked = candidate.blocked or piece.metadata.get("of") == "prompt"
+            case SegmentType.ERROR:
+                pass
+            case SegmentType.REASONING if piece.metadata.get("format") == "crosswalk":
+                candidate.seal = str(piece.metadata["encrypted"])
+            case _:
+                self._add(candidate, piece)
+                if not self.whole:
+                    yield from self._advance(candidate, to_the_end=False)
+
+    def _add(self, candidate: _Candidate, piece: Piece) -> None:
+        """Add *piece* to its part."""
+        if piece.type is SegmentType.TEXT:
+            candidate.text.append(piece.text)
+        part = next((one for one in candidate.parts if one.number == piece.part), None)
+        if part is None:
+            part = _Part(piece.part, piece.type)
+            candidate.parts.append(part)
+        if piece.call is not None:
+            part.id, part.name = part.id or piece.call.id, part.name or piece.call.name
+            part.index = piece.call.index
+        part.texts.append(piece.text)
+        part.syntax.add(piece.text)
+        part.about |= piece.metadata.thawed()
+
+    def _advance(self, candidate: _Candidate, *, to_the_end: bool) -> Iterator[Event]:
+        """Write the known parts: a text so far, any other once the next part has begun."""
+        while candidate.parts:
+            part, is_last = candidate.parts[0], len(candidate.parts) == 1
+            is_text = part.type in _TEXTS
+            is_open = part.name is not None and not part.syntax.is_complete
+            if not (to_the_end or is_text or (not is_last and not is_open)):
+                return
+            raw = self._part(part, candidate)
+            if raw is not None:
+                candidate.written.append(raw)
+                yield self._chunk(self._said(candidate, [raw]))
+            part.texts, part.about = [], {}
+            if is_last and is_text and not to_the_end:
+                return
+            candidate.parts.pop(0)
+
+    def _part(self, part: _Part, candidate: _Candidate) -> Event | None:
+        """Return *part* in the API's form, or ``None`` if the API has no such part."""
+        text, about = "".join(part.texts), part.about
+        if not self.is_own:  # the signature is another provider's
+            about.pop("signature", None)
+        if part.name is not None:
+            signed = {"thoughtSignature": about["signature"]} if "signature" in about else {}
+            id = candidate.ids.take(part.id, part.index)
+            call = {"id": id, "name": part.name, "args": input_of(text)}
+            return {"functionCall": call, **signed, **_taken_seal(candidate)}
+        if part.type is SegmentType.TOOL_CALL:
+            is_written: object = self.is_own
+        elif part.type is SegmentType.MEDIA:
+            is_written = text and (self.is_own or isinstance(about.get("media_type"), str))
+        else:
+            is_written = text or "signature" in about
+        return wire.part_of(part.type, text, about) if is_written else None
+
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
+        """See :meth:`Writer.tokens`."""
+        self._candidate(choice).logprobs += tokens
+
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+        """See :meth:`Writer.end`."""
+        candidate = self._candidate(choice)
+        declined = candidate.refusal and reason is FinishReason.STOP and not self.is_own
+        candidate.finish = self.word_for(
+            FinishReason.CONTENT_FILTER if declined else reason, raw, wire.FINISH_REASONS
+        )
+
+    error_event = staticmethod(gemini_error)
+    frame = staticmethod(unnamed_frame)
+
+    def _pending(self) -> Iterator[Event]:
+        """See :meth:`Writer._pending`."""
+        for _, candidate in sorted(self._candidates.items()):
+            if not self.whole:
+                yield from self._advance(candidate, to_the_end=True)
+                if candidate.seal is not None:
+                    yield self._chunk(self._said(candidate, [{"text": "", **_taken_seal(candidate)}]))
+
+    def _last(self) -> Iterator[Event]:
+        """See :meth:`Writer._last`."""
+        yield self._chunk_at_end([{} for _ in self._candidates])
+
+    def _body(self) -> Event:
+        """See :meth:`Writer._body`."""
+        raw: list[Event] = []
+        for _, candidate in sorted(self._candidates.items()):
+            parts = [self._part(part, candidate) for part in candidate.parts]
+            candidate.written = [part for part in parts if part is not None]
+            if candidate.seal is not None:  # no call has it: as Gemini does, the last text, else an empty one
+                if not candidate.written or candidate.written[-1].keys() != {"text"}:
+                    candidate.written.append({"text": ""})
+                candidate.written[-1] |= _taken_seal(candidate)
+            raw.append(self._said(candidate, candidate.written))
+        return self._chunk_at_end(raw)
+
+    def _chunk_at_end(self, said: list[Event]) -> Event:
+        """Return the data that are known at the end, with the written part *said* of each candidate."""
+        first = self._candidates[0]
+        if first.blocked and self.is_own and not first.written:
+            message = {"blockReasonMessage": "".join(first.refusal)} if first.refusal else {}
+            last = self._chunk(None) | {"promptFeedback": {"blockReason": first.finish, **message}}
+        else:
+            last = self._chunk(None)
+            ends = zip(sorted(self._candidates.items()), said, strict=True)
+            last["candidates"] = [
+                {**begun, **self._end(candidate), "index": number} for (number, candidate), begun in ends
+            ]
+        remaining = self.left if self.is_own else {}
+        spent = _usage(self.usage, remaining, is_own=self.is_own)
+        if spent:
+            last["usageMetadata"] = spent
+        if self.is_own:
+            self._put_back(last, remaining)
+        return last
+
+    def _put_back(self, last: Event, left: Event) -> None:
+        """Put the stored fields of the answer back into its candidates, and the others next to them."""
+        stored = left.pop("candidates", ())
+        for position, entry in enumerate(stored if isinstance(stored, list) else ()):
+            if not isinstance(entry, dict):
+                continue
+            number = entry.pop("index", position)
+            content = entry.get("content")
+            parts = content.get("parts") if isinstance(content, dict) else None
+            is_known = self.whole and isinstance(parts, list) and len(parts) == self._written(number)
+            if isinstance(content, dict) and not is_known:
+                content.pop("parts", None)  # the parts cannot be matched
+            for candidate in last.get("candidates", ()):
+                if candidate["index"] == number:
+                    put_back(candidate, entry)
+        put_back(last, left)
+
+    def _written(self, number: Any) -> int:
+        candidate = self._candidates.get(number)
+        return -1 if candidate is None else len(candidate.written)
+
+    def _end(self, candidate: _Candidate) -> Event:
+        """Return the fields of *candidate* behind its parts."""
+        end: Event = {} if candidate.finish is None else {"finishReason": candidate.finish}
+        if candidate.refusal and not candidate.blocked:
+            end["finishMessage"] = "".join(candidate.refusal)
+        if not self.is_own:  # it keeps its own
+            end |= _grounding(candidate)
+        return end | self._tokens(candidate)
+
+    @staticmethod
+    def _tokens(candidate: _Candidate) -> Event:
+        """Return the log probabilities that have not been written."""
+        known = [token for token in candidate.logprobs if token.logprob is not None]
+        candidate.logprobs = []
+        if not known:
+            return {}
+        result: Event = {"chosenCandidates": [_token(token) for token in known]}
+        if any(token.top for token in known):
+            tops = [{"candidates": [_token(top) for top in token.top]} for token in known]
+            result["topCandidates"] = tops
+        return {"logprobsResult": result}
+
+    def _said(self, candidate: _Candidate, parts: list[Event]) -> Event:
+        content = {"content": {"parts": parts, "role": "model"}} if parts else {}
+        return {**content, **self._tokens(candidate), "index": candidate.number}
+
+    def _candidate(self, number: int) -> _Candidate:
+        return self._candidates.setdefault(number, _Candidate(number))
+
+    def _chunk(self, candidate: Event | None) -> Event:
+        heading = self.heading
+        top: Event = {} if candidate is None else {"candidates": [candidate]}
+        if heading.model:
+            top["modelVersion"] = heading.model
+        if not self.is_own:
+            top["createTime"] = heading.time
+        if heading.id:
+            top["responseId"] = heading.id
+        return top
+
+
+def _taken_seal(candidate: _Candidate) -> Event:
+    """Return the seal of *candidate* as the signature of one part, for the first part that asks."""
+    seal, candidate.seal = candidate.seal, None
+    return {} if seal is None else {"thoughtSignature": seal}
+
+
+def _token(token: TokenLogprob) -> Event:
+    return {"token": token.token, "logProbability": token.logprob}
+
+
+def _grounding(candidate: _Candidate) -> Event:
+    """Return the web pages that the text is based on, with the byte ranges for each."""
+    text = "".join(candidate.text)
+    chunks: list[Event] = []
+    supports: list[Event] = []
+    for piece, length in candidate.citations:
+        cited = url_citation(piece, length)
+        if cited is None:
+            continue
+        web = {"web": {"uri": cited["url"], **({"title": cited["title"]} if cited["title"] else {})}}
+        ref = next(note for note in piece.annotations if isinstance(note, CitationRef))
+        if ref.span is not None:
+            before, words = text[: ref.span[0]].encode(), text[slice(*ref.span)]
+            segment = {"startIndex": len(before), "endIndex": len(before + words.encode()), "text": words}
+            supports.append({"segment": segment, "groundingChunkIndices": [len(chunks)]})
+        chunks.append(web)
+    grounding: Event = {"groundingChunks": chunks, **({"groundingSupports": supports} if supports else {})}
+    return {"groundingMetadata": grounding} if chunks else {}
+
+
+def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
+    """Return the counts. Those of the server's own tools, in *left*, are not part of the prompt's."""
+    if usage is None:
+        return {}
+    own = left.get("usageMetadata")
+    tools: Event = own if isinstance(own, dict) else {}
+    thoughts = min(usage.reasoning_tokens or 0, usage.completion_tokens)
+    counts = {
+        "prompt_tokens": usage.prompt_tokens - _count(tools.get("toolUsePromptTokenCount")),
+        "completion_tokens": usage.completion_tokens - thoughts,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+    # An answer of Gemini's own leaves zeros out.
+    payload: Event = {
+        wire.COUNTS[name]: count for name, count in counts.items() if count or (count == 0 and not is_own)
+    }
+    listed = tools.get("toolUsePromptTokensDetails")
+    spent = {
+        str(item.get("modality")): _count(item.get("tokenCount"))
+        for item in (listed if isinstance(listed, list) else ())
+        if isinstance(item, dict)
+    }
+    for ending, name in wire.MODALITIES.items():
+        details = {
+            modality: getattr(usage.details, f"{modality.lower()}_{ending}") for modality in _MODALITIES
+        }
+        less = spent if ending == "input_tokens" else {}
+        counted = [
+            {"modality": modality, "tokenCount": count - less.get(modality, 0)}
+            for modality, count in details.items()
+            if count is not None and (count != less.get(modality) or not is_own)
+        ]
+        if counted:
+            payload[name] = counted
+    return payload
+
+
+_MODALITIES: Final = ("TEXT", "IMAGE", "VIDEO", "AUDIO")
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int else 0

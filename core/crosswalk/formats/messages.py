@@ -1,0 +1,759 @@
+"""Anthropic's Messages: requests read, answers written."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.formats.chat import definition
+from crosswalk.formats.reading import (
+    Incoming,
+    Wants,
+    answer,
+    cache_marks,
+    incoming,
+    read_words,
+    take_neutral,
+    word,
+)
+from crosswalk.formats.writing import (
+    INVALID_JSON,
+    CallIDs,
+    Event,
+    Heading,
+    JSONObjectText,
+    Piece,
+    WireForm,
+    Writer,
+    anthropic_error,
+    as_input,
+    is_cut_input,
+    json_of,
+    put_back,
+    url_citation,
+    without_place,
+)
+from crosswalk.mapping.reader import drain
+from crosswalk.request import (
+    CacheMark,
+    HostedTool,
+    HostedToolKind,
+    NamedTool,
+    ReasoningEffort,
+    ResponseFormat,
+    ToolDefinition,
+    Turn,
+)
+from crosswalk.types.json import copy_json, dump_json
+from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, TextPart, ToolCall
+from crosswalk.types.usage import UsageInfo, counts_at
+from crosswalk.types.values import FinishReason, SegmentType
+from crosswalk.wire import messages as wire, messages as wire_form
+from crosswalk.wire.fields import Fields, placed
+
+# -------------------------------------------------------------------------------- messages
+# Requests in the form of Anthropic's Messages. Facts: provider document "Anthropic Messages".
+
+
+_HOSTED: Final = {HostedToolKind(kind): wire for kind, wire in wire_form.HOSTED_TOOLS.items()}
+_LITTLE, _MUCH = 4096, 16384
+"""Budgets in tokens: up to the first, thinking counts as low. Beyond the second, it counts as high."""
+
+
+def read(body: Fields, said: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *said* is an untouched copy.
+
+    Raises:
+        FieldError: it is not a valid request.
+    """
+    defaults = take_neutral(body, "messages")
+    said, unsigned = _without_unsigned(said)
+    conversation = _Conversation(body)
+    tools, hosted = conversation.tools(body)
+    about = body.object("metadata")
+    user = None if about is None else about.is_text("user_id")
+    choice, parallel = _choice(body)
+    config = body.object("output_config")
+    read = incoming(
+        WireForm.ANTHROPIC,
+        body,
+        said,
+        Wants(include_usage=True, user=user, defaults=defaults),
+        messages=conversation.turns,
+        tools=tools,
+        hosted_tools=hosted,
+        tool_choice=choice,
+        parallel_tool_calls=parallel,
+        response_format=None if config is None else _format(config),
+        reasoning_effort=_effort(body, config),
+        cache_marks=conversation.marks,
+    )
+    return attrs.evolve(read, request=attrs.evolve(read.request, unsigned=unsigned)) if unsigned else read
+
+
+def _without_unsigned(said: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return *said* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
+    messages = said.get("messages")
+    results: list[str] = []
+    stored: list[Any] = []
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, list) and message.get("role") == "assistant":
+            places = [position for position, block in enumerate(content) if _is_unsigned(block)]
+            if places and len(places) < len(content):
+                results += [f"messages[{number}].content[{position}]" for position in places]
+                blocks = [block for position, block in enumerate(content) if position not in places]
+                message = {**message, "content": blocks}
+        stored.append(message)
+    return ({**said, "messages": stored}, tuple(results)) if results else (said, ())
+
+
+def _is_unsigned(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "thinking" and block.get("signature") == ""
+
+
+def _effort(body: Fields, config: Fields | None) -> str | None:
+    """Return the reasoning effort: the word for it, or else a budget. The exact number of a budget stays unread."""
+    thinking = body.object("thinking")
+    kind = None if thinking is None else thinking.need("type", thinking.text("type"))
+    if kind == "disabled":
+        return ReasoningEffort.NONE
+    effort = None if config is None else word(config, "effort", read_words("reasoning_effort", "messages"))
+    if effort is not None or thinking is None:
+        return effort
+    if kind == "adaptive":
+        return ReasoningEffort.HIGH
+    if kind == "enabled":
+        budget = thinking.need("budget_tokens", thinking.is_whole("budget_tokens"))
+        if budget <= _LITTLE:
+            return ReasoningEffort.LOW
+        return ReasoningEffort.MEDIUM if budget <= _MUCH else ReasoningEffort.HIGH
+    thinking.leave()
+    return None
+
+
+def _format(config: Fields) -> ResponseFormat | None:
+    wanted = config.object("format")
+    if wanted is None:
+        return None
+    if wanted.need("type", wanted.text("type")) != "json_schema":
+        wanted.leave()
+        return None
+    with placed(wanted, "schema"):
+        return ResponseFormat(wanted.need("schema", wanted.plain("schema")))
+
+
+def _choice(body: Fields) -> tuple[str | NamedTool | None, bool | None]:
+    choice = body.object("tool_choice")
+    if choice is None:
+        return None, None
+    alone = choice.flag("disable_parallel_tool_use")
+    parallel = None if alone is None else not alone
+    kind = choice.need("type", choice.text("type"))
+    if kind == "tool":
+        with placed(choice, "name"):
+            return NamedTool(choice.need("name", choice.text("name"))), parallel
+    choices = read_words("tool_choice", "messages")
+    if kind not in choices:
+        choice.leave()
+        return None, None
+    return choices[kind], parallel
+
+
+class _Conversation:
+    """The conversation of *body* as turns, with its cache marks.
+
+    Attributes:
+        turns: the system's messages, then the messages of user and model and the results of tools.
+        marks: the marks in places where a mark is possible.
+    """
+
+    def __init__(self, body: Fields) -> None:
+        self.turns: list[Turn] = []
+        self.marks: list[CacheMark] = []
+        self._system(body)
+        messages = list(body.objects("messages"))
+        if not messages:
+            body.refuse("must be a list with at least one message", "messages")
+        for message in messages:
+            role = message.need("role", message.text("role"))
+            if role not in ("user", "assistant", "system"):
+                message.refuse("must be one of user, assistant", "role")
+            if isinstance(message.need("content", message.look("content")), str):
+                with placed(message, "content"):
+                    self._say(ChatMessage(role, message.text("content")))
+            elif role == "user":
+                self._user(message)
+            elif role == "assistant":
+                self._answer(message)
+            else:
+                self._say(ChatMessage.system([*_parts(message)]))
+
+    def _say(self, turn: Turn, *blocks: Fields) -> None:
+        """Add *turn*, made of *blocks*. The last block may have a mark."""
+        self.turns.append(turn)
+        if blocks:
+            self._mark(blocks[-1], len(self.turns) - 1)
+
+    def _mark(self, block: Fields, after: Any) -> None:
+        self.marks += cache_marks(block, after)
+
+    def _system(self, body: Fields) -> None:
+        if isinstance(body.look("system"), str | None):
+            if system := body.text("system"):
+                self._say(ChatMessage.system(system))
+            return
+        blocks = list(body.objects("system"))
+        for number, block in enumerate(blocks):
+            if block.need("type", block.text("type")) != "text":
+                block.refuse("must be text", "type")
+            with placed(block, "text"):
+                self.turns.append(ChatMessage.system(block.need("text", block.text("text"))))
+            self._mark(block, "system" if number == len(blocks) - 1 else number)
+
+    def _user(self, message: Fields) -> None:
+        parts: list[ContentPart] = []
+        of: list[Fields] = []
+        count = len(self.turns)
+        for block in message.objects("content"):
+            kind = block.need("type", block.text("type"))
+            if kind == "tool_result":
+                if parts:
+                    self._say(ChatMessage.user(parts), *of)
+                parts, of = [], []
+                self._say(_result(block), block)
+            elif read := [*_part(block, kind)]:
+                parts += read
+                of.append(block)
+        if parts or len(self.turns) == count:
+            self._say(ChatMessage.user(parts), *of)
+
+    def _answer(self, message: Fields) -> None:
+        blocks = list(message.objects("content"))
+        kinds = [block.need("type", block.text("type")) for block in blocks]
+        turn = len(self.turns)
+        markable = [b for b, kind in zip(blocks, kinds, strict=True) if kind not in wire_form.UNMARKED]
+        if markable:
+            self._mark(markable[-1], turn)
+        raw = [{"type": kind, **block.rest()} for block, kind in zip(blocks, kinds, strict=True)]
+        self.turns.append(_plain(raw, message) or _whole(raw, message))
+
+    # Tools.
+
+    def tools(self, body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
+        """Return the tools of *body*: those of the client, and those of the server."""
+        own: list[ToolDefinition] = []
+        hosted: list[HostedTool] = []
+        tools = list(body.objects("tools"))
+        for tool in tools:
+            kind = tool.look("type")
+            known = next((k for k in _HOSTED if isinstance(kind, str) and kind.startswith(f"{k}_2")), None)
+            if kind in (None, "custom"):
+                tool.take("type")
+                own.append(definition(tool, "input_schema"))
+            elif known is not None:
+                hosted.append(_hosted(tool, known))
+            else:
+                tool.need("type", tool.text("type"))
+                tool.leave()
+                continue
+            if tool is tools[-1]:
+                self._mark(tool, "tools")
+        return own, hosted
+
+
+def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:
+    if tool.look("type") == _HOSTED[kind]:
+        tool.take("type")
+    if tool.look("name") == kind.value:
+        tool.take("name")
+    if kind is HostedToolKind.CODE_EXECUTION:
+        return HostedTool(kind)
+    allowed, blocked = (tool.texts(f"{which}_domains") or () for which in ("allowed", "blocked"))
+    most = tool.whole("max_uses")
+    with placed(tool):
+        return HostedTool(kind, allowed_domains=allowed, blocked_domains=blocked, max_uses=most)
+
+
+# Parts of user messages.
+
+
+_ABOUT: Final = {
+    "document": ("title", "context"),
+    "search_result": ("title", "source"),
+    "tool_reference": ("tool_name",),
+}
+"""The fields with words about a block that is told as text, by its type. Its own text follows them."""
+
+
+def _parts(fields: Fields, name: str = "content") -> Iterator[ContentPart]:
+    for block in fields.objects(name):
+        yield from _part(block, block.need("type", block.text("type")))
+
+
+def _part(block: Fields, kind: str) -> Iterator[ContentPart]:
+    """Return *block* as parts, or none if there is no such part. Then it stays unread."""
+    if kind == "text":
+        with placed(block, "text"):
+            yield TextPart(block.need("text", block.text("text")))
+            return
+    source, how = block.look("source"), None
+    if kind in ("image", "document") and isinstance(source, dict):
+        how = source.get("type")
+    if how in ("base64", "url"):
+        yield _medium(block, kind)
+    elif (kind == "document" and how in ("text", "content")) or kind in ("search_result", "tool_reference"):
+        yield from _told(block, kind)
+    else:
+        block.leave()
+
+
+def _medium(block: Fields, kind: str) -> ContentPart:
+    source = block.need("source", block.object("source"))
+    field = "data" if source.text("type") == "base64" else "url"
+    where = {field: source.need(field, source.text(field)), "media_type": source.text("media_type")}
+    with placed(source):
+        if kind == "image":
+            return ImagePart(**where)
+        return FilePart(**where, name=block.text("title"))
+
+
+def _told(block: Fields, kind: str) -> Iterator[ContentPart]:
+    """Return *block*, which is text that only this format has a block for: the words about it, and then its parts."""
+    about = "\n".join(filter(None, (block.text(name) for name in _ABOUT[kind])))
+    holder, name = block, "content"
+    if kind == "document":
+        holder = block.need("source", block.object("source"))
+        name = "data" if holder.text("type") == "text" else name
+        holder.take("media_type")
+    is_text = isinstance(holder.look(name), str)
+    parts: list[ContentPart] = [TextPart(holder.text(name) or "")] if is_text else [*_parts(holder, name)]
+    first = parts[0] if parts else None
+    said = first.text if isinstance(first, TextPart) else ""
+    if text := "\n\n".join(filter(None, (about, said))):
+        yield TextPart(text)
+    yield from parts[isinstance(first, TextPart) :]
+
+
+def _result(block: Fields) -> ChatMessage:
+    is_error = block.flag("is_error")
+    id = block.need("tool_use_id", block.text("tool_use_id"))
+    content: Any = block.look("content")
+    content = block.text("content") or "" if isinstance(content, str | None) else [*_parts(block)]
+    with placed(block):
+        return ChatMessage.tool_result(id, content, is_error=is_error)
+
+
+# Answers of the model.
+
+
+def _plain(blocks: list[dict[str, Any]], message: Fields) -> ChatMessage | None:
+    """Return the message of *blocks*: a text, then calls, or ``None`` if they are more than that."""
+    text: str | None = None
+    calls: list[ToolCall] = []
+    for number, block in enumerate(blocks):
+        if block.keys() == {"type", "text"} and not number and isinstance(block["text"], str):
+            text = block["text"]
+        elif block.keys() == {"type", "id", "name", "input"} and isinstance(block["input"], dict):
+            with placed(message, "content", number):
+                calls.append(ToolCall(block["id"], block["name"], dump_json(block["input"]).decode()))
+        else:
+            return None
+    with placed(message, "content"):
+        return ChatMessage.assistant(text, tool_calls=calls or None)
+
+
+def _whole(blocks: list[dict[str, Any]], message: Fields) -> Turn:
+    """Return the answer of *blocks*, as its server sent it."""
+    end = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
+    ended = {"stop_reason": end, "stop_sequence": None, "usage": {"output_tokens": 0}}
+    payload = {"type": "message", "role": "assistant", "content": blocks, **ended}
+    return answer(message, payload, WireForm.ANTHROPIC.provider)
+
+
+# ------------------------------------------------------------------------------- anthropic
+# Messages: the body of ``/v1/messages``, and its events (provider document "Anthropic Messages").
+#
+# One content block is open at a time. A part that arrives while the arguments of a call are still arriving waits for
+# their
+# end. Arguments are sent when they are complete and known to be an object, or its beginning if the answer was cut.
+# Others are
+# sent as a text under ``INVALID_JSON``: clients fail on invalid JSON, and would run a call with an empty input.
+
+
+_TYPE_OF: Final = {piece.leaf: type for type, piece in wire.PIECES.items()}
+"""The type of the piece that brings each leaf."""
+_LATE: Final = ("content", *wire.AT_END)
+"""The fields that the start of the message lacks."""
+
+
+class _Block:
+    """A content block that is to be written, with its known facts."""
+
+    def __init__(self, part: int, said: Event) -> None:
+        self.part = part
+        self.said = said
+        self.waiting: list[Piece] = []
+        self.index = -1
+        self.texts: list[str] = []
+        self.has_text = False
+        self.is_signed = False
+        self.is_cited_behind = False
+        self.id: str | None = None
+        self.name: str | None = None
+        self.arguments = JSONObjectText()
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the next block may begin, because this one is complete."""
+        return self.said["type"] != "tool_use" or self.arguments.is_complete
+
+
+class MessagesWriter(Writer):
+    """Writes Anthropic's Messages, the first of several answers."""
+
+    form = WireForm.ANTHROPIC
+
+    def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
+        super().__init__(heading, whole=whole)
+        self._content: list[Event] = []
+        self._calls: dict[int, _Block] = {}  # the client's calls by part
+        self._ids = CallIDs()
+        self._queue: deque[_Block] = deque()  # the open block, then those that wait for its end
+        self._length = 0  # of the text, in characters
+        self._refusal: list[str] = []
+        self._details: Event | None = None  # of a refusal
+        self._stop_reason: str | None = None
+        self._is_cut = False  # a client of a stream does not run a call of an answer that was cut
+        self._has_begun = False
+        self._at = 0  # the number of stored blocks that have been examined
+        self._begun: Event = {}  # the stored fields that were sent with the start
+
+    def piece(self, piece: Piece) -> Iterable[Event]:
+        """See :meth:`Writer.piece`."""
+        if piece.choice:
+            return
+        if piece.type in (SegmentType.REFUSAL, SegmentType.SAFETY):
+            self._refuse(piece)
+            if self.is_own or piece.type is SegmentType.SAFETY:
+                return
+            piece = attrs.evolve(
+                piece, type=SegmentType.TEXT
+            )  # clients show the text, and it may be sent back
+        yield from self._begin()
+        block = self._calls.get(piece.part)
+        if block is None:
+            block = self._queue[-1] if self._queue and self._belongs(piece, self._queue[-1]) else None
+        if block is None:
+            raw = self._opening(piece)
+            if raw is None:
+                return
+            block = _Block(piece.part, raw)
+            self._queue.append(block)
+        if piece.call is not None:
+            self._calls[piece.part] = block
+            block.id = block.id or piece.call.id
+            block.name = block.name or piece.call.name
+        block.has_text = block.has_text or piece.type is SegmentType.TEXT
+        if piece.metadata:
+            block.is_cited_behind = block.is_cited_behind or piece.metadata.get("citations") == "follow"
+            block.is_signed = block.is_signed or _text(piece.metadata, "signature") is not None
+        block.part = piece.part
+        block.waiting.append(piece)
+        yield from self._advance()
+
+    def _belongs(self, piece: Piece, block: _Block) -> bool:
+        """Whether *piece* continues *block*, the newest one. A signature alone belongs to the thinking before it."""
+        if block.said["type"] == "thinking" and piece.type is SegmentType.REASONING and not piece.text:
+            is_signature = not block.is_signed and _text(piece.metadata, "signature") is not None
+            return is_signature or piece.part == block.part
+        if piece.part == block.part or block.said["type"] != "text":
+            return piece.part == block.part
+        if piece.type is SegmentType.CITATION:
+            # Anthropic's own bodies list the citations of a block before its text. A stream may send them after it.
+            own = piece.metadata.get("type") in wire.LOCATIONS and not block.is_cited_behind
+            return not (self.whole and block.has_text and own)
+        return piece.type is SegmentType.TEXT and not block.has_text
+
+    def _opening(self, piece: Piece) -> Event | None:
+        """Return the block that *piece* begins, as its start shows it, or ``None`` if it begins none."""
+        if piece.call is not None:
+            return {"type": "tool_use"}
+        signature, hidden = (_text(piece.metadata, name) for name in ("signature", "encrypted"))
+        match piece.type:
+            case SegmentType.TEXT | SegmentType.CITATION:
+                is_cited = piece.type is SegmentType.CITATION and self._citation(piece) is not None
+                is_said = piece.type is SegmentType.TEXT and piece.text
+                if not (is_said or is_cited):
+                    return None
+                # Required. Null is allowed there, but some clients take a list only, and an empty one is in both.
+                return {"type": "text", "text": "", **({} if self.is_own else {"citations": []})}
+            case SegmentType.REASONING if hidden and not piece.text:
+                return {"type": "redacted_thinking", "data": hidden}
+            case SegmentType.REASONING:
+                is_empty = not (piece.text or signature or hidden)
+                return None if is_empty else {"type": "thinking", "thinking": "", "signature": ""}
+        return self._server_block(piece)
+
+    def _advance(self, *, to_the_end: bool = False) -> Iterator[Event]:
+        """Write the blocks that may be written now, or all of them *to_the_end* of the answer."""
+        while self._queue:
+            block, is_last = self._queue[0], len(self._queue) == 1
+            if block.index < 0:
+                if not self._complete(block, force=to_the_end or not is_last):
+                    if not to_the_end:
+                        return
+                    self._queue.popleft()
+                    continue
+                yield from self._start(block)
+            for piece in block.waiting:
+                yield from self._write(piece, block)
+            block.waiting = []
+            if not to_the_end and (is_last or not block.is_ended):
+                return
+            yield from self._stop(block)
+            self._queue.popleft()
+
+    def _complete(self, block: _Block, *, force: bool) -> bool:
+        """Whether enough of *block* is known to begin it: for a call its name and, unless it cannot wait, its id."""
+        if block.said["type"] != "tool_use":
+            return True
+        is_alone = self.is_own and not self.whole and len(block.waiting) == 1
+        if block.name is None or (not force and (block.id is None or is_alone)):
+            return False
+        about: Event = {}
+        if self.is_own:  # further fields of the call, such as its caller, follow it in a stream
+            for piece in block.waiting:
+                block.said |= piece.metadata.thawed()
+        else:
+            about["caller"] = dict(wire.CALLER)
+        first = block.waiting[0].call
+        assert first is not None, "a call begins with one"
+        block.said |= {
+            "type": "tool_use",
+            "id": self._ids.take(block.id, first.index),
+            "name": block.name,
+            "input": {},
+            **about,
+        }
+        return True
+
+    def _start(self, block: _Block) -> Iterator[Event]:
+        yield from self._unsaid()
+        block.index = len(self._content)
+        self._content.append(block.said)
+        shown = {**block.said, "input": {}} if wire.is_server_call(block.said["type"]) else dict(block.said)
+        if self.is_own and not self.whole:
+            for stored in self._kept_of(block.index):
+                put_back(shown, stored)
+        yield _event("content_block_start", index=block.index, content_block=shown)
+
+    def _kept_of(self, index: int) -> Iterator[Event]:
+        """Return the stored fields of the block *index*, so far."""
+        blocks = self.left.get("content")
+        for position, stored in enumerate(blocks if isinstance(blocks, list) else ()):
+            if isinstance(stored, dict) and stored.get("index", position) == index:
+                yield copy_json(without_place(stored))
+
+    def _write(self, piece: Piece, block: _Block) -> Iterator[Event]:
+        """Return the events that *piece* adds to *block*, which is open."""
+        kind = block.said["type"]
+        if kind == "tool_use":
+            block.arguments.add(piece.text)
+            block.texts.append(piece.text)
+        elif wire.is_server_call(kind):
+            yield _delta(block, "partial_json", piece.text)
+        elif piece.type is SegmentType.CITATION:
+            citation = self._citation(piece)
+            if citation is not None:
+                block.said.setdefault("citations", []).append(citation)
+                yield _delta(block, "citation", citation)
+        elif kind in ("text", "thinking"):
+            if piece.text:
+                block.texts.append(piece.text)
+                self._length += len(piece.text) if kind == "text" else 0
+                yield _delta(block, kind, piece.text)
+            if kind == "thinking" and (signature := _text(piece.metadata, "signature")):
+                block.said["signature"] = signature
+                yield _delta(block, "signature", signature)
+
+    def _citation(self, piece: Piece) -> Event | None:
+        """Return *piece* as a citation: Anthropic's own unchanged, a page as a result of a search."""
+        needs = wire.LOCATIONS.get(str(piece.metadata.get("type")))
+        if needs is not None:
+            is_known = all(type(piece.metadata.get(name)) is kind for name, kind in needs.items())
+            return {**piece.metadata.thawed(), "cited_text": piece.text} if self.is_own or is_known else None
+        cited = url_citation(piece, self._length)
+        if cited is None:
+            return None
+        about = {name: cited[name] for name in ("url", "title")}
+        return {"type": "web_search_result_location", "cited_text": "", **about, "encrypted_index": ""}
+
+    def _server_block(self, piece: Piece) -> Event | None:
+        """Return *piece* as its original block of a server's tool or file, or ``None`` if clients do not know the type.
+
+        Content that was read from this form can always be written back to it.
+        """
+        about: Event = piece.metadata.thawed()
+        kind = _text(about, "type")
+        known = wire.BLOCKS.get(kind or "")
+        needs = known.needs.items() if known is not None else ()
+        is_known = bool(needs) and all(
+            about.get(name) != "" and isinstance(about.get(name), of) for name, of in needs
+        )
+        if kind is None or not (is_known or self.is_own):
+            return None
+        if not wire.is_server_call(kind):
+            return None if piece.text else about
+        requested = (
+            as_input(piece.text or "{}") if self.is_own or about["name"] in wire.SERVER_TOOLS else None
+        )
+        return None if requested is None else {**about, "input": requested}
+
+    def _stop(self, block: _Block) -> Iterator[Event]:
+        text, kind = "".join(block.texts), block.said["type"]
+        if kind in ("text", "thinking"):
+            block.said[kind] = text
+        elif kind == "tool_use":
+            requested = as_input(text or "{}")
+            if requested is None and not (self._is_cut and is_cut_input(text)):
+                requested = {INVALID_JSON: text}  # an empty input would be a call without arguments
+                text = json_of(requested).decode()
+            block.said["input"] = requested or {}
+            if text:
+                yield _delta(block, "partial_json", text)
+        yield _event("content_block_stop", index=block.index)
+
+    def _refuse(self, piece: Piece) -> None:
+        """Store the reason of a refusal for the end, if the form has a field for it."""
+        if piece.type is SegmentType.SAFETY and piece.metadata.get("type") != "refusal":
+            return
+        self._refusal.append(piece.text)
+        raw = self._details = self._details or {"type": "refusal", "category": None}
+        if self.is_own:
+            raw |= piece.metadata.thawed()
+        elif piece.metadata.get("category") in wire.CATEGORIES:
+            raw["category"] = piece.metadata["category"]
+
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+        """See :meth:`Writer.end`."""
+        if not choice:
+            self._is_cut = not self.whole and reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
+            declined = self._refusal and reason is FinishReason.STOP and not self.is_own
+            self._stop_reason = "refusal" if declined else self.word_for(reason, raw, wire.FINISH_REASONS)
+
+    error_event = staticmethod(anthropic_error)
+
+    def _pending(self) -> Iterable[Event]:
+        """See :meth:`Writer._pending`."""
+        yield from self._begin()
+        yield from self._advance(to_the_end=True)
+
+    def _last(self) -> Iterable[Event]:
+        """See :meth:`Writer._last`."""
+        yield from self._unsaid()
+        last = _event("message_delta", delta=self._end(), usage=self._usage())
+        if self.is_own:
+            for name, value in self.left.items():
+                if name == "usage" or name not in ("content", *self._begun):
+                    put_back(last["delta"] if name in wire.AT_END else last, {name: value})
+        yield last
+        yield _event("message_stop")
+
+    def _body(self) -> Event:
+        """See :meth:`Writer._body`."""
+        drain(self._unsaid())
+        body = {**self._message(), "content": self._content, **self._end()}
+        if self.is_own:
+            remaining = self.left
+            blocks = remaining.pop("content", None)
+            if isinstance(blocks, list) and len(blocks) == len(self._content):
+                remaining["content"] = blocks  # else the blocks cannot be matched
+            put_back(body, remaining)
+        return body
+
+    def _unsaid(self) -> Iterator[Event]:
+        """Write the next blocks that have no pieces: their stored fields in the answer's own form are complete."""
+        blocks = self.left.get("content") if self.is_own else None
+        while isinstance(blocks, list) and self._at < len(blocks):
+            block = blocks[self._at] if isinstance(blocks[self._at], dict) else {}
+            index, number = len(self._content), block.get("index", self._at)
+            if type(number) is int and number > index:
+                return
+            self._at += 1
+            if number == index and "type" in block:
+                raw = copy_json(without_place(block))
+                self._content.append(raw)
+                yield _event("content_block_start", index=index, content_block=raw)
+                yield _event("content_block_stop", index=index)
+
+    def _begin(self) -> Iterator[Event]:
+        if not self._has_begun:
+            self._has_begun = True
+            message = self._message()
+            if self.is_own and not self.whole:
+                self._begun = copy_json(
+                    {name: value for name, value in self.left.items() if name not in _LATE}
+                )
+                put_back(message, self._begun)
+            yield _event("message_start", message=message)
+
+    def _message(self) -> Event:
+        payload = {"id": self.heading.id, "type": "message", "role": "assistant", "model": self.heading.model}
+        ended = {"stop_reason": None, **self._nulls()}
+        return {**payload, "content": [], **ended, "usage": self._usage(*wire.NULL_AT_START)}
+
+    def _nulls(self) -> Event:
+        """Return the required members of a message at its end, empty. An answer of this form has its own."""
+        if self.is_own:
+            return {} if self.whole else {"stop_sequence": None}
+        return dict(wire.NULL_AT_END)
+
+    def _usage(self, *more: str) -> Event:
+        """Return the counts, and null for required unknown ones. With *more* names for those of a message's start."""
+        nulls = {} if self.is_own else dict.fromkeys((*wire.NULL_COUNTS, *more))
+        return nulls | _usage(self.usage, is_own=self.is_own)
+
+    def _end(self) -> Event:
+        end: Event = {"stop_reason": self._stop_reason, **self._nulls()}
+        sequence = self.heading.extensions.get("stop_sequence")
+        if isinstance(sequence, str) and self._stop_reason == "stop_sequence":
+            end["stop_sequence"] = sequence
+        if self._details is not None:
+            end["stop_details"] = {**self._details, "explanation": "".join(self._refusal) or None}
+        return end
+
+
+def _event(type: str, **data: Any) -> Event:
+    return {"type": type, **data}
+
+
+def _delta(block: _Block, leaf: str, said: Any) -> Event:
+    return _event("content_block_delta", index=block.index, delta={"type": _TYPE_OF[leaf], leaf: said})
+
+
+def _text(about: Mapping[str, Any], name: str) -> str | None:
+    value = about.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _usage(usage: UsageInfo | None, *, is_own: bool) -> Event:
+    """Return the counts in Anthropic's division: the prompt less the tokens that were read from and written to the cache.
+
+    Each group of details is complete, with 0 for missing counts, unless the answer *is* of the form's *own*.
+    """
+    usage = usage or UsageInfo.EMPTY
+    paths = {**wire.COUNTS, **wire.DETAILS}
+    cached = (usage.cached_tokens or 0) + (usage.cache_write_tokens or 0)
+    if cached > usage.prompt_tokens:  # some servers count cached tokens otherwise; the sum is what counts
+        written = counts_at(paths, usage, cached_tokens=None, cache_write_tokens=None)
+    else:
+        written = counts_at(paths, usage, prompt_tokens=usage.prompt_tokens - cached)
+    for path in wire.DETAILS.values():
+        group, _, name = path.partition(".")
+        if group in written and not is_own:
+            written[group].setdefault(name, 0)
+    return written

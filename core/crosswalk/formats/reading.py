@@ -1,0 +1,594 @@
+"""What the readers of all formats share: a client's request in canonical form, and the body for a server of its own form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import reduce
+from operator import getitem, is_
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from crosswalk.errors import CrosswalkError
+from crosswalk.formats.writing import WireForm
+from crosswalk.mapping.normalize import normalize
+from crosswalk.request import (
+    CacheMark,
+    ChatRequest,
+    Dropped,
+    HTTPRequest,
+    Turn,
+    UnsupportedRequestError,
+    in_words,
+)
+from crosswalk.types.json import copy_json, dump_json
+from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import altered, unchecked
+from crosswalk.wire.fields import Fields, Place, Unread, path_of, placed as placed
+from crosswalk.wire.gemini import json_name, proto_name
+from crosswalk.wire.options import (
+    FORMATS,
+    NESTED,
+    STATE,
+    WORDS,
+    Option,
+    OptionGrade,
+    format_of_path,
+    option_of,
+    options_read,
+)
+
+# -------------------------------------------------------------------------------- incoming
+# A client's request in canonical form, and the body for a server that speaks the client's own form.
+
+
+VERSION: Final = "anthropic-version"
+"""The header is sent to no server: answers are read and written here in one version."""
+
+
+@attrs.frozen(kw_only=True)
+class Wants:
+    """Requests for the form of the answer, or for the gateway itself. They are not sent to a model.
+
+    Those that a server could also fulfil are among the unread fields, too. :meth:`Incoming.without` removes them.
+
+    Attributes:
+        include_usage: whether a stream ends with the token counts (``stream_options``).
+        n: the number of answers.
+        echo: whether the prompt precedes the answer (completions).
+        logprobs: whether log probabilities are requested.
+        store: whether to keep the answer (Responses), or ``None`` if the request does not say.
+        previous_response_id: the id of the answer to continue (Responses), or ``None`` without one.
+        background: whether to make the answer in the background (Responses).
+        user: the client's name for its end user, or ``None`` without one.
+        namespaces: the namespace of each tool that has one, and its name there, by the tool's name in the request
+            (Responses).
+        load: ``load`` or ``unload`` if a request of Ollama's has no prompt and only loads or unloads the model, or ``None``
+            for any other.
+        defaults: options that only repeat the default, by name. Servers do not need them.
+    """
+
+    include_usage: bool = False
+    n: int = 1
+    echo: bool = False
+    logprobs: bool = False
+    store: bool | None = None
+    previous_response_id: str | None = None
+    background: bool = False
+    user: str | None = None
+    namespaces: Mapping[str, tuple[str, str]] = attrs.field(factory=dict)
+    load: str | None = None
+    defaults: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ClientRequest(ChatRequest):
+    """A client's request in canonical form, which keeps the client's other fields.
+
+    A service builds it like any other request. Then :meth:`built_by` adds the fields that a server of the client's own form
+    accepts, and lists the rest as dropped: the service raises for that, or records it.
+
+    Attributes:
+        form: the client's form.
+        said: the body as the client sent it.
+        unread: its fields without a canonical one.
+        asked: the request as it was read, before any change.
+        headers: the options in the client's headers, by name in lower case.
+        notes: the parts of earlier answers that the gateway has left out.
+        known: the ids of the answers with a provider from a seal.
+        unsigned: the places of the thinking that is not in *said*, because its signature is empty.
+        told: the places of results that name no call, so that an API of another form gets them as text.
+    """
+
+    form: WireForm
+    said: Mapping[str, Any]
+    unread: tuple[Unread, ...]
+    asked: ChatRequest
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    notes: tuple[Dropped, ...] = ()
+    known: frozenset[str] = frozenset()
+    unsigned: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+
+    def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+        """See :meth:`ChatRequest.built_by`."""
+        built = self._built_by(build)
+        if self.headers:
+            built = self._with_headers(built)
+        dropped = (*built.dropped, *self.notes)
+        return attrs.evolve(built, dropped=tuple(_at_client(one, self.messages) for one in dropped))
+
+    def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
+        """Return *built* with the options of the client's headers, if the server speaks the client's form."""
+        described = dict(self.headers) if self._is_own(built) else {}
+        described.pop(VERSION, None)
+        why = "the header asks what this API does not know"
+        remaining = (Dropped(name, why, refuses=False) for name in self.headers if name not in described)
+        return attrs.evolve(
+            built, headers={**built.headers, **described}, dropped=(*built.dropped, *remaining)
+        )
+
+    def _is_own(self, built: HTTPRequest) -> bool:
+        """Return whether *built* is for an API of the client's form."""
+        return built.path.partition("?")[0].endswith(self.form.paths)
+
+    def _built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+        if self.provider == self.form.provider:
+            as_said = self._as_said(build)
+            if as_said is not None:
+                return as_said
+        request = self
+        if self.unread and not self._is_own(frame := build(_unchanged(self))):
+            request = self._in_words(format_of_path(frame.path))
+        built = build(request)
+        told = (Dropped(place, "it names no call: it is told as text", refuses=False) for place in self.told)
+        built = attrs.evolve(built, dropped=(*built.dropped, *told))
+        if not self._is_own(built):
+            return request._translated(built, build)
+        if any(isinstance(turn, ChatResponse) for turn in self.messages):
+            # These are probably the server's own answers, so it gets back the fields that such answers have.
+            built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
+        return self._with_unread(built, self.unread)
+
+    def _in_words(self, target: str | None) -> ClientRequest:
+        """Return the request for an API of the format *target*, with words for messages of which nothing is read.
+
+        Those of the system are left out: their parts are named.
+
+        Raises:
+            UnsupportedRequestError: the request names what a server keeps.
+        """
+        for one in self.unread:
+            self._refuse_state(one, target)
+        turns = list(self.messages)
+        kinds = _kinds_of_unread(self.said, self.unread)
+        for number in reversed(range(len(turns))):
+            if isinstance(turn := turns[number], ChatMessage) and turn.content == ():
+                kind = kinds.pop() if kinds else "content"
+                turns[number] = attrs.evolve(turn, content=in_words(kind, "you cannot be shown it"))
+                if turn.role is Role.SYSTEM and len(turns) > 1 and not self.cache_marks:
+                    del turns[number]
+        return altered(self, messages=tuple(turns))
+
+    def _refuse_state(self, unread: Unread, target: str | None) -> None:
+        if _is_state(self.form.key, unread):
+            keeper, label = FORMATS[self.form.key][0], FORMATS[target][0] if target else "the API"
+            why = f"it names what a server of {keeper} keeps, and {label} has nothing for it"
+            raise UnsupportedRequestError(
+                f"it cannot express {unread.path} ({why})", provider=self.provider, options=[unread.path]
+            )
+
+    def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+        """Return the options for an API of another form, in its own words, as far as it has them."""
+        form = self.form
+        target, source = format_of_path(built.path), _NEAREST.get(form, (form.key, form.key))
+        same = [one for one in self.unread if _is_shared(one, source, target)] if target == source[0] else []
+        options: dict[str, Any] = {}
+        paths: dict[str, str] = {}
+        dropped: list[Dropped] = []
+        for unread in _apart(one for one in self.unread if one not in same):
+            option = _option(source[1], unread)
+            is_item = unread.path != unread.option
+            value = None if option is None else is_item or option.read(unread.value, source[1])
+            if option is not None and option.name not in _FIELD_NAMES and value is not None:
+                options[option.name], paths[option.name] = value, unread.path
+            else:
+                dropped += self._dropped(unread, target)
+        if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
+            options["logprobs"] = True
+            paths.setdefault("logprobs", paths["top_logprobs"])
+        if options:
+            built = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
+        renamed = (attrs.evolve(one, option=paths.get(one.option, one.option)) for one in built.dropped)
+        return self._with_unread(attrs.evolve(built, dropped=(*dict.fromkeys(renamed), *dropped)), same)
+
+    def _own(self, turn: Any) -> Any:
+        if not isinstance(turn, ChatResponse) or self.provider is None or turn.id in self.known:
+            return turn
+        return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, provider_id=self.provider))
+
+    def _as_said(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest | None:
+        """Return the body as the client sent it, with the changes since it was read, or ``None`` for another API.
+
+        A conversation that did not change is not built: its own server knows what it may hold.
+        """
+        asked: ChatRequest = altered(self.asked, **{name: getattr(self, name) for name in _OF_ENDPOINTS})
+        mine: ChatRequest = self
+        is_same = len(self.messages) == len(asked.messages) and all(map(is_, self.messages, asked.messages))
+        if is_same:
+            mine, asked = _unchanged(self), _unchanged(asked)
+        built = build(mine)
+        if not self._is_own(built):
+            return None
+        is_same = is_same and all(getattr(mine, name) == getattr(asked, name) for name in _FIELD_NAMES)
+        before = built if is_same else _built_before(build, asked)
+        body = {name: value for name, value in self.said.items() if name not in _OURS}
+        written: set[str] = set()
+        for name in {**before.body, **built.body}:
+            value, old = built.body.get(name), before.body.get(name)
+            if name not in _OURS and value == old:
+                continue
+            said = body.get(name)
+            for given in [*body]:
+                if given == name or built.spellings.get(given) == name:
+                    del body[given]
+            if name == "stream_options" and isinstance(self.said.get(name), dict) and value is not None:
+                body[name] = {**self.said[name], **value}
+            elif value is not None:
+                is_sealed = bool(self.known or self.notes)  # then the client's items are not the server's
+                body[name] = value if is_sealed else _patched(said, old, value)
+                written |= {name} if body[name] is value else set()
+        wanted = self.said.get("stream_options")
+        if isinstance(wanted, dict) and built.body.get("stream") and "stream_options" not in body:
+            body["stream_options"] = {
+                name: value for name, value in wanted.items() if name != "include_usage"
+            }
+        known = {(dropped.option, dropped.reason) for dropped in before.dropped}
+        new = tuple(one for one in built.dropped if (one.option, one.reason) not in known)
+        why = "thinking with an empty signature"
+        unsigned = (Dropped(location, why, refuses=False) for location in self.unsigned)
+        built = attrs.evolve(built, body=body, dropped=(*new, *unsigned))
+        return self._with_unread(built, [one for one in self.unread if one.place[0] in written])
+
+    def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
+        """Return *built* with each *unread* value in its place, as far as the lists there have the same items."""
+        body = copy_json(built.body)
+        waiting = sorted(unread, key=lambda one: one.place)
+        remaining = []
+        while waiting:
+            if not _put(body, self.said, waiting[0].place, waiting):
+                remaining.append(waiting[0])
+            del waiting[0]
+        target = format_of_path(built.path)
+        lost = (dropped for one in remaining for dropped in self._dropped(one, target))
+        return attrs.evolve(built, body=body, dropped=(*built.dropped, *lost))
+
+    def _dropped(self, unread: Unread, target: str | None) -> Iterator[Dropped]:
+        """Return the part of *unread* to report, because an API of the format *target* does not get it.
+
+        Raises:
+            UnsupportedRequestError: it is state. Without it the request is another one, so it is never left out.
+        """
+        self._refuse_state(unread, target)
+        label = FORMATS[target][0] if target else "the API"
+        ends = (unread.place[-1], unread.place[0])
+        option = next((NESTED[str(end)] for end in ends if end in NESTED), None)
+        grade = OptionGrade.DANGEROUS if option is None else option.lost(unread.value, target)
+        if grade is not OptionGrade.HARMLESS:
+            yield Dropped(unread.path, f"{label} has nothing for it", refuses=grade is OptionGrade.DANGEROUS)
+
+
+_NEAREST: Final = {
+    WireForm.OPENAI_COMPLETIONS: ("chat", "completions"),
+    WireForm.OLLAMA_GENERATE: ("ollama", "ollama"),
+}
+"""The format closest to a form, and the format with the same spelling of options, for forms that no server is asked in."""
+_FIELD_NAMES: Final = frozenset(attrs.fields_dict(ChatRequest))
+
+
+def _option(format: str, unread: Unread) -> Option | None:
+    """Return the option that *unread* is in *format*. Gemini takes each field by its proto name, too."""
+    return option_of(format, json_name(unread.option) if format == "gemini" else unread.option)
+
+
+def _is_shared(unread: Unread, source: tuple[str, str], target: str | None) -> bool:
+    """Return whether *unread* is an option that the *target* spells like the client's form."""
+    if not isinstance(unread.value, dict) or unread.place[0] == "options":
+        option = _option(source[1], unread)
+        return option is not None and option.path(target) == unread.option
+    return False
+
+
+def _apart(unread: Iterable[Unread]) -> Iterator[Unread]:
+    """Return *unread*, with each item of a list of words by itself."""
+    for one in unread:
+        if one.place == ("include",) and isinstance(one.value, list):
+            for number, item in enumerate(one.value):
+                yield Unread(("include", number), item)
+        else:
+            yield one
+
+
+_OURS: Final = ("model", "stream", "stream_options")
+"""The fields that the plugin sets for a server, regardless of the client's values."""
+_OF_ENDPOINTS: Final = ("model", "stream", "provider")
+"""The fields of a request that differ between the client's and the one for an endpoint."""
+_UNCHANGED: Final = (ChatMessage.user("-"),)
+"""Stands for a conversation that goes on as the client sent it."""
+
+
+def _unchanged(request: ChatRequest) -> ChatRequest:
+    """Return *request* with a stand-in for its conversation."""
+    return altered(request, messages=_UNCHANGED, cache_marks=())
+
+
+def _kinds_of_unread(said: Any, unread: Iterable[Unread]) -> list[str]:
+    """Return the types of the parts of each message in *said* of which all parts are *unread*, in order."""
+    lists: dict[Place, list[str]] = {}
+    for one in sorted((one for one in unread if isinstance(one.place[-1], int)), key=lambda one: one.place):
+        kind = one.value.get("type") if isinstance(one.value, dict) else None
+        lists.setdefault(one.place[:-1], []).append(f"{kind or 'content'!s:.40}")
+    return [
+        " and ".join(dict.fromkeys(kinds))
+        for place, kinds in lists.items()
+        if len(place) > 1 and len(reduce(getitem, place, said)) == len(kinds)
+    ]
+
+
+def _built_before(build: Callable[[ChatRequest], HTTPRequest], asked: ChatRequest) -> HTTPRequest:
+    """Return what *build* makes of *asked*, or nothing if *asked* is only complete with the turns before it."""
+    try:
+        return build(asked)
+    except UnsupportedRequestError:
+        return HTTPRequest("", {})
+
+
+def _patched(said: Any, old: Any, new: Any) -> Any:
+    """Return *new*, with the client's items in place of those that did not change since *old*, or *new* as it is.
+
+    Items are the same at the end or the beginning of both lists, or one by one in lists of one length.
+    """
+    if not (isinstance(said, list) and isinstance(old, list) and isinstance(new, list) and old):
+        return new
+    if new[-len(old) :] == old:
+        return [*new[: -len(old)], *said]
+    if new[: len(old)] == old:
+        return [*said, *new[len(old) :]]
+    if len(said) == len(old) == len(new):
+        each = zip(said, old, new, strict=True)
+        return [item if before == after else after for item, before, after in each]
+    return new
+
+
+_MESSAGE: Final = re.compile(r"messages\[(\d+)\]")
+
+
+def _at_client(dropped: Dropped, turns: Sequence[Turn]) -> Dropped:
+    """Return *dropped*, with an answer among *turns* named as in the client's request."""
+    match = _MESSAGE.fullmatch(dropped.option)
+    turn = turns[int(match[1])] if match and not dropped.refuses else None
+    return attrs.evolve(dropped, option=turn.id) if isinstance(turn, ChatResponse) else dropped
+
+
+def _is_state(format: str, unread: Unread) -> bool:
+    """Return whether *unread*, of a request in *format*, names what a server keeps."""
+    *outer, last = unread.place
+    known = STATE.get(format, ())
+    if isinstance(last, int):
+        kind = unread.value.get("type", "item_reference") if isinstance(unread.value, dict) else None
+        return kind in known
+    name = json_name(last) if format == "gemini" else last
+    return name in known and outer[:1] in ([], ["messages"])
+
+
+def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
+    """Put the first of those *waiting* into *body*, at its *place* in *said*, the client's body. Return whether it is there.
+
+    In a list it is there if the list has as many items as the client's, apart from those still waiting.
+    """
+    step, *remainder = place
+    is_there = isinstance(body, list if isinstance(step, int) else dict)
+    if not is_there:
+        return False
+    if isinstance(step, int):
+        own = waiting[0].place[: -len(place)]
+        if len(body) != len(said) - sum(other.place[:-1] == own for other in waiting):
+            return False
+        if not remainder:
+            body.insert(step, waiting[0].value)
+            return True
+        return _put(body[step], said[step], tuple(remainder), waiting)
+    if not remainder:
+        return body.setdefault(step, waiting[0].value) is waiting[0].value
+    inner = body.get(step, type(said[step])())
+    is_there = _put(inner, said[step], tuple(remainder), waiting)
+    if is_there:
+        body[step] = inner
+    return is_there
+
+
+@attrs.frozen(kw_only=True)
+class Incoming:
+    """A client's request after reading.
+
+    Attributes:
+        form: the client's form.
+        request: the canonical request for a service, unchanged or changed with ``attrs.evolve``. Its ``model`` is the
+            client's name for it, its ``stream`` the client's wish. It carries the unread fields.
+        wants: the client's requests for the form of the answer.
+    """
+
+    form: WireForm
+    request: ClientRequest
+    wants: Wants
+
+    @property
+    def custom_tools(self) -> frozenset[str]:
+        """The names of the client's tools that take free text."""
+        return frozenset(tool.name for tool in self.request.asked.tools if tool.is_custom)
+
+    @property
+    def unread(self) -> Mapping[str, Any]:
+        """The fields without a canonical one, by JSON path, as the client sent them.
+
+        They go to a server of the client's own form. To any other they are options that cannot be expressed, so the service
+        refuses the request and names them, or drops and records them.
+        """
+        return {unread.path: unread.value for unread in self.request.unread}
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """The unread fields that name what a server keeps, by JSON path. They never go to another server."""
+        return {one.path: one.value for one in self.request.unread if _is_state(self.form.key, one)}
+
+    def without(self, *paths: str) -> Incoming:
+        """Return the same without the unread fields *paths*, which the gateway handles. They are sent to no server."""
+        stored = tuple(unread for unread in self.request.unread if unread.path not in paths)
+        gone: set[Place] = {unread.place for unread in self.request.unread if unread.path in paths}
+        if not gone:
+            return self
+        payload = {name: value for name, value in self.request.said.items() if (name,) not in gone}
+        return attrs.evolve(self, request=attrs.evolve(self.request, unread=stored, said=payload))
+
+
+# --------------------------------------------------------------------------------- reading
+# The functions that the readers of all formats share.
+
+
+T = TypeVar("T")
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_FIELDS = attrs.fields_dict(ChatRequest)
+
+
+_TAKERS: Final[dict[str, Callable[[Fields, str], Any]]] = {
+    "temperature": Fields.number,
+    "top_p": Fields.number,
+    "top_k": Fields.whole,
+    "max_tokens": Fields.whole,
+    "stop": lambda fields, name: _stop(fields, name),
+    "seed": Fields.whole,
+    "parallel_tool_calls": Fields.flag,
+}
+
+
+def options(fields: Fields, format: str, under: str = "") -> dict[str, Any]:
+    """The options in *fields* that :class:`ChatRequest` has, in the spelling of *format* below *under*.
+
+    Of two spellings of one option the later one in the table counts, and the other stays.
+    """
+    results: dict[str, Any] = {}
+    for path, known in reversed(options_read(format).items()):
+        name = path.removeprefix(under)
+        if format == "gemini" and name not in fields:
+            name = proto_name(name)
+        if known.name in _TAKERS and known.name not in results and name in fields:
+            results[known.name] = option(fields, name, known.name, _TAKERS[known.name](fields, name))
+    return results
+
+
+def _stop(fields: Fields, name: str) -> Any:
+    if isinstance(fields.look(name), str):
+        return fields.text(name)
+    if not isinstance(fields.look(name), list):
+        fields.refuse("must be a string or a list of strings", name)
+    return fields.texts(name)
+
+
+def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
+    """The options of *body* that change nothing, by name: those of *format*, and *more* with their values."""
+    neutral = {path: known.neutral for path, known in options_read(format).items() if known.name != "store"}
+    results = {}
+    for name, value in {**neutral, **more}.items():
+        raw = body.look(name)
+        if raw is not None and raw == value and (type(raw) is bool) is (type(value) is bool):
+            results[name] = body.take(name)
+    return results
+
+
+def option(fields: Fields, name: str, field: str, value: Any) -> Any:
+    """*value*, taken as *name*, as :class:`ChatRequest` has it in its *field*."""
+    attribute = _FIELDS[field]
+    with placed(fields, name):
+        if callable(attribute.converter):
+            value = attribute.converter(value)
+        if attribute.validator is not None:
+            attribute.validator(None, attribute, value)
+    return value
+
+
+def word(fields: Fields, name: str, words: Mapping[str, T]) -> T | None:
+    """What the word in the field *name* means; one that is not among *words* stays, for there may be more some day."""
+    raw = fields.look(name)
+    if raw is None:
+        return None
+    if not isinstance(raw, str):
+        return fields.text(name)  # type: ignore[return-value]  # it raises
+    if raw not in words:
+        return None
+    fields.take(name)
+    return words[raw]
+
+
+def read_words(option: str, format: str) -> dict[str, str]:
+    """What each word of *format* for *option* means."""
+    return {raw: name for name, raw in WORDS[option][format].items() if isinstance(raw, str)}
+
+
+def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
+    """An earlier answer, as *provider* sent it: *body*, made of *fields*, is read as any answer is.
+
+    Raises:
+        FieldError: that is no answer.
+    """
+    id = f"{path_of(fields.place)}"
+    try:
+        return normalize(
+            dump_json(body),
+            provider,
+            id_factory=lambda: id,
+            clock=lambda: _EPOCH,
+            unknown="keep",
+            keep_raw=False,
+        )
+    except CrosswalkError as error:
+        problem = f"is no answer of {provider}: {error}"
+    fields.refuse(problem)
+
+
+def cache_marks(block: Fields | None, after: Any) -> Iterator[CacheMark]:
+    """Return the mark of *block*, which is the last of the prompt's part that *after* names. Another one stays unread."""
+    control = None if block is None else block.object("cache_control")
+    if control is None:
+        return
+    if control.look("type") != "ephemeral" or control.look("ttl") not in (None, "5m", "1h"):
+        control.leave()
+        return
+    control.take("type")
+    yield CacheMark(after, control.take("ttl"))
+
+
+def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **requested: Any) -> Incoming:
+    """Return the request in *body*: the canonical fields *requested*, those that every form has, and the unread rest.
+
+    Raises:
+        FieldError: the fields do not go together.
+    """
+    model = option(body, "model", "model", body.need("model", body.text("model")))
+    fields = {"model": model, "stream": bool(body.flag("stream")), **options(body, form.key), **requested}
+    with placed(body, "messages"):
+        request = ChatRequest(**{name: value for name, value in fields.items() if value is not None})
+        whole = unchecked(
+            ClientRequest,
+            **{name: getattr(request, name) for name in _FIELDS},
+            form=form,
+            said=said,
+            unread=tuple(body.unread()),
+            asked=request,
+            headers={},
+        )
+    return Incoming(form=form, request=whole, wants=wants)

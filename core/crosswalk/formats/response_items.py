@@ -1,0 +1,330 @@
+"""Items of a Responses answer under construction, with the stored items of the answer that was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+import orjson
+
+from crosswalk.formats.writing import Event, JSONObjectText, Piece, put_back, url_citation, without_place
+from crosswalk.types.json import copy_json, load_json
+from crosswalk.types.usage import UsageInfo, counts_at
+from crosswalk.types.values import CitationRef, SegmentType
+from crosswalk.wire.responses import (
+    ANNOTATIONS,
+    COUNTS,
+    DETAILS,
+    ITEMS,
+    PARTS,
+    REPEATED,
+    REQUIRED,
+    ItemRole,
+    WireItem,
+)
+
+# ------------------------------------------------------------------------- response values
+# Canonical values as those of the Responses API: citations, counts, and actions of a server's own tools.
+
+
+def server_item(piece: Piece, new_id: Callable[[str], str]) -> Event | None:
+    """Return *piece* as its original item, or as a generated image, or ``None`` if it is neither.
+
+    Args:
+        piece: the input or output of a server's tool, or a medium.
+        new_id: makes the id of an item of the given kind.
+    """
+    about: Event = piece.metadata.thawed()
+    kind, media_type = about.get("type"), str(about.get("media_type"))
+    known = ITEMS.get(kind) if isinstance(kind, str) else None
+    if piece.type is SegmentType.MEDIA:
+        if known is None:
+            if not media_type.startswith("image/") or ":" in piece.text:
+                return None
+            kind = "image_generation_call"
+            known = ITEMS[kind]
+            format = media_type.removeprefix("image/")
+            about = {"id": new_id(kind), "type": kind, "status": "completed", "output_format": format}
+        about = {key: value for key, value in about.items() if key not in ("encoding", "media_type")}
+    return None if known is None else _with_asked(about, piece.text, known)
+
+
+def _with_asked(about: Event, text: str, known: WireItem) -> Event | None:
+    """Return *about* with the input or output, or ``None`` if *text* is invalid for the item."""
+    if not known.fields:
+        return None if text else about
+    field, requested = known.fields[0], _json(text) if known.kind is not str and text else text
+    if requested is None:
+        return None
+    is_search = known.role is ItemRole.SERVER and known.kind is dict
+    if text and (field in about or (is_search and not (isinstance(requested, dict) and "type" in requested))):
+        about["arguments"] = text  # xAI writes its searches like calls of functions
+    elif text or (known.kind is str and field not in about):
+        about[field] = requested
+    return about
+
+
+def action_item(type: str, arguments: str) -> Event | None:
+    """Return the action of an item of *type*, a call of a tool without a name, or ``None`` if it is not an object."""
+    requested, fields = _json(arguments), ITEMS[type].fields
+    if not isinstance(requested, dict):
+        return None
+    return requested if requested and requested.keys() <= set(fields) else {fields[0]: requested}
+
+
+def _json(text: str) -> Any:
+    """Return *text* decoded, or ``None`` if it is not JSON."""
+    try:
+        return load_json(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
+    """Return *piece*, a citation, as its original annotation, or as that of a page, or ``None`` for other sources.
+
+    Args:
+        piece: the citation.
+        length: the length of the text so far.
+        is_own: whether it was an annotation of a response.
+    """
+    ref = next((note for note in piece.annotations if isinstance(note, CitationRef)), CitationRef())
+    start, end = ref.span or (None, None)
+    about: Event = piece.metadata.thawed()
+    kind = about.get("type")
+    needs = ANNOTATIONS.get(kind, {}) if isinstance(kind, str) else {}
+    title = "title" if "title" in needs else "filename"
+    payload: Event = {title: piece.text or (None if is_own else ""), "url": ref.source, "file_id": ref.id}
+    payload |= {"start_index": start, "end_index": end}
+    known = about | {name: value for name, value in payload.items() if value is not None}
+    if is_own and isinstance(kind, str):
+        return known
+    if needs and all(type(known.get(name)) is of for name, of in needs.items()):
+        return {"type": kind, **{name: known[name] for name in needs}}
+    cited = url_citation(piece, length)
+    return None if cited is None else {"type": "url_citation", **cited}
+
+
+def usage_of(usage: UsageInfo, *, is_own: bool) -> Event:
+    """Return *usage*, with 0 for missing counts that the form requires, unless it *is* of the form's *own*."""
+    zeros = {} if is_own else {name: 0 for name in COUNTS if getattr(usage, name) is None}
+    return counts_at({**COUNTS, **DETAILS}, usage, **zeros)
+
+
+def repeated(request: Mapping[str, Any]) -> Event:
+    """Return the members of *request* that a response repeats, each complete, with the API's defaults."""
+    payload = {name: request[name] for name in REPEATED if request.get(name) is not None}
+    payload = {**REPEATED.thawed(), **payload}
+    payload["tools"] = [_complete(tool, tool["type"]) for tool in payload["tools"]]
+    payload["text"] = {**payload["text"], "format": _format(payload["text"].get("format"))}
+    if payload["reasoning"] is not None:
+        payload["reasoning"] = _complete(payload["reasoning"], "reasoning")
+    return payload
+
+
+def _format(said: Event | None) -> Event:
+    return {"type": "text"} if said is None else _complete(said, said["type"])
+
+
+def _complete(said: Event, kind: str) -> Event:
+    """Return *said* with the fields that its *kind* requires and the request has left out."""
+    return {
+        **said,
+        **{name: value for name, value in REQUIRED.get(kind, {}).items() if said.get(name) is None},
+    }
+
+
+# -------------------------------------------------------------------------- response items
+# Items of a response's output, and their parts, under construction.
+
+
+@attrs.define(eq=False)
+class OpenPart:
+    """A part of an item under construction.
+
+    Attributes:
+        type: its type, of :data:`crosswalk.wire.responses.PARTS`.
+        index: its position in its list.
+        part: the number of its part of the answer.
+        texts: its text so far.
+        annotations: for a text, its annotations so far.
+        logprobs: for a text, its log probabilities so far.
+    """
+
+    type: str
+    index: int
+    part: int
+    texts: list[str] = attrs.Factory(list)
+    annotations: list[Event] = attrs.Factory(list)
+    logprobs: list[Event] = attrs.Factory(list)
+
+    @property
+    def text(self) -> Event:
+        """Its text, under its key."""
+        return {PARTS[self.type].leaf: "".join(self.texts)}
+
+    def value(self) -> Event:
+        """Return it, so far."""
+        payload: Event = {"type": self.type, **self.text}
+        if self.type == "output_text":
+            payload["annotations"] = list(self.annotations)
+            if self.logprobs:
+                payload["logprobs"] = list(self.logprobs)
+        return payload
+
+
+@attrs.define(eq=False)
+class OpenItem:
+    """An item of the output under construction.
+
+    Attributes:
+        index: its position in the output.
+        id: its id.
+        type: its type.
+        place: its position in the stored output, or ``None`` if it is not stored.
+        whole: all of it, if it is written at once.
+        about: its known metadata besides its texts.
+        parts: its parts.
+        arguments: for a call, its arguments.
+        syntax: detects the end of the arguments.
+    """
+
+    index: int
+    id: str
+    type: str
+    place: int | None = None
+    whole: Event | None = None
+    about: Event = attrs.Factory(dict)
+    parts: list[OpenPart] = attrs.Factory(list)
+    arguments: list[str] = attrs.Factory(list)
+    syntax: JSONObjectText = attrs.Factory(JSONObjectText)
+
+    @property
+    def role(self) -> ItemRole | None:
+        """The role of the item, or ``None`` for an unknown one, which comes whole."""
+        return ITEMS[self.type].role if self.type in ITEMS else None
+
+    def value(self, status: str, left: Event | None = None) -> Event:
+        """Return it so far, with the fields *left* of the original item, which determine the status, too."""
+        if self.whole is not None:
+            return self.whole
+        payload: Event = {"id": self.id, "type": self.type, **self.about}
+        if left is None:
+            payload["status"] = status
+        if self.type == "message":
+            payload |= {"role": "assistant", "content": self._parts("content")}
+        elif self.type == "reasoning":
+            content = self._parts("content")
+            payload |= {"summary": self._parts("summary"), **({"content": content} if content else {})}
+        elif self.role is ItemRole.CALL:
+            text = "".join(self.arguments)
+            is_given = bool(text) or left is not None or status == "in_progress"
+            nothing = "" if self.type == "custom_tool_call" else "{}"
+            payload[ITEMS[self.type].fields[0]] = text if is_given else nothing
+        if left is not None:
+            put_back(payload, left)
+        return payload
+
+    def _parts(self, place: str) -> list[Event]:
+        return [part.value() for part in self.parts if PARTS[part.type].list == place]
+
+
+@attrs.define(eq=False)
+class HeldCall:
+    """A call without its name or id so far."""
+
+    index: int
+    id: str | None = None
+    name: str | None = None
+    type: str = "function_call"
+    texts: list[str] = attrs.Factory(list)
+
+
+# ------------------------------------------------------------------------------ kept items
+# The stored items of a response that was read, and the one that is written next.
+
+
+_EMPTY: Final[Mapping[str, Event]] = {
+    "message": {"role": "assistant", "content": []},
+    "reasoning": {"summary": []},
+    "additional_tools": {"role": "assistant"},
+}
+"""The key of an item of which only the id is stored."""
+
+
+class KeptItems:
+    """The stored data of each item, in order, or empty if another form was read.
+
+    Args:
+        output: returns the stored data under the name ``output``, so far.
+    """
+
+    def __init__(self, output: Callable[[], Any]) -> None:
+        self._output = output
+        self._at = 0  # the number of items that have been written, or passed over
+        self._passed: list[int] = []
+
+    def entry(self, place: int | None) -> Event:
+        """Return the stored data of the item at *place*, or empty for ``None``."""
+        entry = self._output()[place] if place is not None and place < self._count() else None
+        return entry if isinstance(entry, dict) else {}
+
+    def left_of(self, item: OpenItem, status: str, *, is_late: bool) -> Event | None:
+        """Return the stored data of *item*, which ends with *status*, without newer facts, or ``None`` for a new item.
+
+        If the answer *is late*, the item's own end has not been read yet.
+        """
+        if item.place is None:
+            return None
+        remaining: Event = copy_json(without_place(self.entry(item.place)))
+        for name in ("added", *item.about):  # its beginning, or newer facts
+            remaining.pop(name, None)
+        if is_late and remaining.get("status") == "in_progress":
+            remaining["status"] = status
+        return remaining
+
+    def next_is(self, type: str) -> bool:
+        """Whether the next item that has pieces is of that *type*."""
+        for position in range(self._at, self._count()):
+            known = ITEMS.get(self._type(position))
+            if known is not None and known.role is not ItemRole.STATE:
+                return self._type(position) == type
+        return False
+
+    def pass_over(
+        self, type: str | None, called: str | None = None, id: Any = None
+    ) -> tuple[int | None, dict[int, Event]]:
+        """Return the position of the next item of *type* and *id*, or of a call of *called*, or ``None`` if there is none.
+
+        The result includes the items before it, by position, that have had no pieces so far: all remaining items if *type*
+        is ``None``. Behind the last one, the first of those is next: the answer has been reordered.
+        """
+        ahead = range(self._at, self._count())
+        location = next((number for number in ahead if self._fits(number, type, called, id)), None)
+        if location is None and type is not None:
+            again = next((number for number in self._passed if self._fits(number, type, called, id)), None)
+            if again is not None:
+                self._passed.remove(again)
+            return again, {}
+        passed = range(self._at, self._count() if location is None else location)
+        self._at = passed.stop + 1
+        self._passed += passed
+        return location, {number: self._whole(self.entry(number)) for number in passed}
+
+    def _whole(self, entry: Event) -> Event:
+        return {**_EMPTY.get(str(entry.get("type")), {}), **copy_json(without_place(entry))}
+
+    def _count(self) -> int:
+        output = self._output()
+        return len(output) if isinstance(output, list) else 0
+
+    def _type(self, place: int) -> str:
+        return str(self.entry(place).get("type"))
+
+    def _fits(self, place: int, type: str | None, called: str | None, id: Any) -> bool:
+        there = self._type(place)
+        if called is None or there not in ITEMS:
+            return there == type and id in (None, self.entry(place).get("id", id))
+        role = ITEMS[there].role
+        return role is ItemRole.CALL or (role is ItemRole.ACTION and there == called)

@@ -1,0 +1,835 @@
+"""OpenAI's Responses: requests read, answers written."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from crosswalk.errors import ErrorInfo
+from crosswalk.formats.chat import answer_format, choice, custom_definition, definition, effort
+from crosswalk.formats.reading import Incoming, Wants, answer, incoming, take_neutral
+from crosswalk.formats.response_items import (
+    HeldCall,
+    KeptItems,
+    OpenItem,
+    OpenPart,
+    action_item,
+    annotation_of,
+    repeated,
+    server_item,
+    usage_of,
+)
+from crosswalk.formats.writing import (
+    TIERS,
+    CallIDs,
+    Event,
+    Heading,
+    Piece,
+    WireForm,
+    Writer,
+    logprobs_of,
+    openai_error,
+    put_back,
+    response_error,
+)
+from crosswalk.request import HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
+from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
+from crosswalk.types.json import as_json_object, copy_json, dump_json
+from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
+from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
+from crosswalk.wire.chat import ROLES, read_source
+from crosswalk.wire.fields import Fields, path_of, placed
+from crosswalk.wire.options import STATE
+from crosswalk.wire.responses import (
+    BESIDE,
+    FAMILIES,
+    FINISH_REASONS,
+    ITEMS,
+    LISTS,
+    PARTS,
+    EventRole,
+    ItemRole,
+    read_part,
+)
+
+if TYPE_CHECKING:
+    from crosswalk.responses.reading import OnUnknown
+
+
+# ------------------------------------------------------------------------------- responses
+# Requests in the form of OpenAI's Responses. Facts: provider document "OpenAI Responses".
+
+
+_ROLES: Final = {word: role for word, role in ROLES.items() if role is not Role.TOOL}
+_CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The items that call a tool of the client by name, and their field for the arguments."""
+_CALL_IDS: Final = {
+    "mcp_approval_response": ("approval_request_id",),
+    "local_shell_call_output": ("call_id", "id"),
+}
+"""The fields with the id of a call in the items of its result, for those that have other ones than ``call_id``."""
+_MADE: Final = ("reasoning", "compaction", "program", "program_output")
+"""The items that only a model or its server makes, besides calls."""
+_OUTPUT: Final = "_output"
+"""The end of the type of an item with a result."""
+_OF_ITEMS: Final = {"type", "id", "status"}
+"""The fields of an item with a result that are not the result."""
+_LONGEST: Final = 64
+"""The length of a tool's name that every API takes."""
+_SEARCHES: Final = ("web_search", "web_search_preview")
+
+
+def read(body: Fields, said: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *said* is an untouched copy.
+
+    Raises:
+        FieldError: it is not a valid request.
+    """
+    wants = _wants(body)
+    tools, hosted, namespaces = _tools(body)
+    said_in = _Items(namespaces)
+    turns = [*_instructions(body), *said_in.turns(body)]
+    if not turns:
+        if not (body.given.get("input") or any(body.look(name) for name in STATE["responses"])):
+            body.refuse("must say something", "input")
+        turns = [ChatMessage.user(())]  # what a server keeps
+    wants = attrs.evolve(wants, namespaces=namespaces)
+    body.object("stream_options")
+    text, reasoning = body.object("text"), body.object("reasoning")
+    if text is not None:
+        take_neutral(text, "responses", {"verbosity": "medium"})
+    read = incoming(
+        WireForm.OPENAI_RESPONSES,
+        body,
+        said,
+        wants,
+        messages=turns,
+        tools=tools,
+        hosted_tools=hosted,
+        tool_choice=_choice(body, [tool.name for tool in tools], namespaces),
+        response_format=None if text is None else answer_format(text.object("format"), nested=None),
+        reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
+    )
+    told = tuple(said_in.told)
+    return attrs.evolve(read, request=attrs.evolve(read.request, told=told)) if told else read
+
+
+def _wants(body: Fields) -> Wants:
+    store, background = body.is_flag("store"), body.is_flag("background")
+    previous, user = body.is_text("previous_response_id"), body.is_text("user")
+    return Wants(
+        include_usage=True,
+        store=store,
+        previous_response_id=previous,
+        background=bool(background),
+        user=user,
+        defaults=take_neutral(body, "responses", {"store": True, "include": []}),
+    )
+
+
+def _instructions(body: Fields) -> Iterator[Turn]:
+    if isinstance(body.look("instructions"), list):
+        return  # items, of an answer that is continued
+    with placed(body, "instructions"):
+        if instructions := body.text("instructions"):
+            yield ChatMessage.system(instructions)
+
+
+# The conversation.
+
+
+class _Items:
+    """Items as turns.
+
+    Args:
+        namespaces: the namespace of each tool that has one, and its name there, by the tool's name.
+
+    Attributes:
+        told: the paths of the results that are told as text, because they name no call.
+    """
+
+    def __init__(self, namespaces: Mapping[str, tuple[str, str]]) -> None:
+        self.told: list[str] = []
+        self._namespaces = namespaces
+        self._ids: dict[str, str] = {}  # the id of each call, by that of its item
+        self._of_server: list[str] = []  # the ids of calls that the server itself runs
+
+    def turns(self, body: Fields) -> Iterator[Turn]:
+        """Return the turns of the conversation in *body*."""
+        if isinstance(body.look("input"), str):
+            with placed(body, "input"):
+                yield ChatMessage.user(body.need("input", body.text("input")))
+            return
+        output: list[Fields] = []  # the items of an answer
+        for item in body.objects("input"):
+            if self._is_output(item):
+                self._note(item)
+                output.append(item)
+                continue
+            turn = self._turn(item)
+            if turn is not None:
+                if output:
+                    yield _answer(output)
+                output = []
+                yield turn
+        if output:
+            yield _answer(output)
+
+    def _note(self, item: Fields) -> None:
+        """Give a tool the name that the server has for it, without a namespace. Note the ids of a call."""
+        said = (item.look("namespace"), item.look("name"))
+        name = next((name for name, inner in self._namespaces.items() if inner == said), None)
+        if name is not None:
+            item.take("namespace")
+            item.give("name", name)
+        id, call_id = item.look("id"), item.look("call_id")
+        if isinstance(id, str) and isinstance(call_id, str):
+            self._ids[id] = call_id
+        environment = item.look("environment")
+        if isinstance(environment, dict) and environment.get("type") == "container_reference":
+            self._of_server += [call_id] if isinstance(call_id, str) else []
+
+    def _is_output(self, item: Fields) -> bool:
+        """Return whether *item* belongs to an answer."""
+        kind = _kind(item)
+        is_made = kind in _MADE or kind.endswith(("_call", "_list_tools", "_approval_request"))
+        if kind.endswith(_OUTPUT):
+            call_id = item.look("call_id")
+            is_made = is_made or item.look("execution") == "server" or call_id in self._of_server
+        return is_made or (kind == "message" and item.look("role") == "assistant")
+
+    def _turn(self, item: Fields) -> Turn | None:
+        """Return the content of *item*, or ``None`` if it has none here, such as a reference. Then it stays unread."""
+        kind = _kind(item)
+        if kind == "message":
+            role = _ROLES.get(item.need("role", item.text("role")))
+            if role is None:
+                item.refuse(f"must be one of {', '.join(_ROLES)}", "role")
+            item.take("type")
+            with placed(item, "content"):
+                return ChatMessage(role, item.need("content", _content(item, "content")))
+        if kind.endswith(_OUTPUT) or kind in _CALL_IDS:
+            return self._result(item, kind)
+        item.leave()
+        return None
+
+    def _result(self, item: Fields, kind: str) -> ChatMessage:
+        """Return the result of a call of any kind. If it names no call, it is told as the user's."""
+        names = _CALL_IDS.get(kind, ("call_id",))
+        ids = [id for name in names if (id := item.text(name)) is not None]
+        item.take("type")
+        is_plain = kind in ("function_call_output", "custom_tool_call_output")
+        content = item.need("output", _content(item, "output")) if is_plain else _given(item, kind)
+        with placed(item):
+            if ids:
+                is_error = item.look("status") == "failed" or None
+                return ChatMessage.tool_result(self._ids.get(ids[0], ids[0]), content, is_error=is_error)
+            self.told.append(path_of(item.place))
+            name = ".".join(filter(None, (item.text("namespace"), item.text("name")))) or kind
+            text = f"The output of {name}:"
+            if isinstance(content, str):
+                return ChatMessage.user(f"{text}\n{content}")
+            return ChatMessage.user([TextPart(text), *content])
+
+
+def _given(item: Fields, kind: str) -> str | list[ContentPart]:
+    """Return the result in *item*, of a tool without a name: its picture, its text, or all its fields as JSON."""
+    fields = {name: item.look(name) for name in item if name not in _OF_ITEMS}
+    if kind == "apply_patch_call_output":
+        fields["status"] = item.look("status")
+    for name in fields:
+        item.take(name)
+    output = fields.get("output")
+    picture: list[ContentPart] = []
+    if isinstance(output, dict) and isinstance(output.get("image_url"), str):
+        with placed(item, "output", "image_url"):
+            picture = [ImagePart(**read_source(output["image_url"]))]
+        del fields["output"]
+    if fields.keys() == {"output"} and isinstance(output, str) and as_json_object(output) is None:
+        return output
+    text = dump_json(fields).decode()
+    return [*([TextPart(text)] if fields else []), *picture] if picture else text
+
+
+def _kind(item: Fields) -> str:
+    kind = item.look("type")
+    if kind is None and "role" in item:
+        return "message"
+    if kind is None and {*item} == {"id"}:
+        return "item_reference"
+    if not isinstance(kind, str):
+        item.refuse("must be a string" if "type" in item else "is missing", "type")
+    return kind
+
+
+def _content(item: Fields, name: str) -> str | list[ContentPart] | None:
+    if isinstance(item.look(name), str | None):
+        return item.text(name)
+    return [part for part in map(read_part, item.objects(name)) if part is not None]
+
+
+def _answer(items: list[Fields]) -> Turn:
+    """Return the answer of *items*: a message if they are a text and then calls, or else as its server sent it."""
+    text: str | None = None
+    calls: list[ToolCall] = []
+    for item in items:
+        kind, raw = _kind(item), set(item)
+        content = item.look("content")
+        if (
+            kind == "message"
+            and raw <= {"type", "role", "content"}
+            and isinstance(content, str)
+            and not (text or calls)
+        ):
+            text = content
+        elif kind in _CALLS and raw == {"type", "call_id", "name", _CALLS[kind]}:
+            with placed(item):
+                requested, word = item.look(_CALLS[kind]), "custom" if kind == "custom_tool_call" else None
+                calls.append(ToolCall(item.look("call_id"), item.look("name"), requested, word))
+        else:
+            return _whole(items)
+    for item in items:
+        item.rest()
+    with placed(items[0], "content"):
+        return ChatMessage.assistant(text, tool_calls=calls or None)
+
+
+def _whole(items: list[Fields]) -> Turn:
+    output = [_spelled_out(item) for item in items]
+    return answer(
+        items[0], {"object": "response", "status": "completed", "output": output}, "openai_responses"
+    )
+
+
+def _spelled_out(item: Fields) -> dict[str, Any]:
+    """Return *item* as a server sends it: a message that is only a text becomes parts."""
+    kind, raw = _kind(item), item.rest()
+    if kind == "message" and isinstance(raw.get("content"), str):
+        raw["content"] = [{"type": "output_text", "text": raw["content"], "annotations": []}]
+    return {**raw, "type": kind}
+
+
+# Options.
+
+
+def _choice(
+    body: Fields, tools: Collection[str], namespaces: Mapping[str, tuple[str, str]]
+) -> str | NamedTool | None:
+    """Return the choice among *tools*. Tools of *namespaces* that it names get the names that they have here."""
+
+    def renamed(one: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(some := one.get("tools"), list):
+            return {**one, "tools": [renamed(tool) if isinstance(tool, dict) else tool for tool in some]}
+        space, inner = one.get("namespace"), one.get("name")
+        for name, location in namespaces.items():
+            if location == (space, inner):
+                return {**{key: one[key] for key in one if key != "namespace"}, "name": name}
+        if any(inner == other for _, other in namespaces.values()) and inner not in tools:
+            body.refuse(f"{inner!r:.80} is a tool of several namespaces: add the `namespace`", "tool_choice")
+        return one
+
+    if isinstance(body.look("tool_choice"), dict):
+        body.give("tool_choice", renamed(body.look("tool_choice")))
+    return choice(body, is_nested=False)
+
+
+def _tools(
+    body: Fields,
+) -> tuple[list[ToolDefinition], list[HostedTool], dict[str, tuple[str, str]]]:
+    """Return the client's tools, the server's tools, and the namespaces by tool.
+
+    The tools of a namespace are listed singly, because no other API has namespaces. If two tools have one name, those in a
+    namespace get its name before theirs: ``sea__look``.
+    """
+    own: list[ToolDefinition] = []
+    hosted: list[HostedTool] = []
+    namespaces: dict[str, tuple[str, str]] = {}
+    waiting: list[tuple[Fields, str | None]] = [(tool, None) for tool in body.objects("tools")]
+    results: list[tuple[Fields, str | None]] = []
+    while waiting:
+        tool, namespace = waiting.pop(0)
+        if tool.look("type") == "namespace" and isinstance(tool.look("tools"), list):
+            tool.take("type")
+            tool.take("description")
+            name = tool.need("name", tool.text("name"))
+            waiting[:0] = [(inner, name) for inner in tool.objects("tools")]
+        else:
+            results.append((tool, namespace))
+    names = Counter(str(tool.look("name")) for tool, _ in results if "name" in tool)
+    for tool, namespace in results:
+        kind = tool.need("type", tool.text("type"))
+        if kind in ("function", "custom"):
+            inner = tool.need("name", tool.text("name"))
+            tool.give("name", inner)
+            if namespace is not None:
+                name = f"{namespace}__{inner}" if names[inner] > 1 else inner
+                if name != inner and (len(name) > _LONGEST or name in names or name in namespaces):
+                    tool.refuse(f"is the name of two tools, and cannot be {name!r} instead", "name")
+                tool.give("name", name)
+                namespaces[name] = (namespace, inner)
+            own.append(definition(tool) if kind == "function" else custom_definition(tool))
+        elif kind in _SEARCHES and not any(one.kind is HostedToolKind.WEB_SEARCH for one in hosted):
+            filters = tool.object("filters")
+            allowed = () if filters is None else filters.texts("allowed_domains") or ()
+            with placed(tool, "filters", "allowed_domains"):
+                hosted.append(HostedTool(HostedToolKind.WEB_SEARCH, allowed_domains=allowed))
+            if kind != _SEARCHES[0]:
+                tool.give("type", kind)
+        elif kind == "code_interpreter" and tool.look("container") == {"type": "auto"}:
+            tool.take("container")
+            hosted.append(HostedTool(HostedToolKind.CODE_EXECUTION))
+        else:
+            tool.leave()
+    return own, hosted, namespaces
+
+
+# ------------------------------------------------------------------------ openai responses
+# Responses: the response object of ``/v1/responses``, and its events (provider document "OpenAI Responses").
+#
+# A text, with its citations, is a part of a message. A run of texts and refusals is one message. Reasoning is a
+# separate
+# item, and so is each call. An answer that was read as a response is restored: its items in their order, with their
+# types,
+# ids and stored fields.
+
+
+_NEWS: Final = ("output", "type", "sequence_number", "obfuscation")
+"""Stored data that are not fields of the response: its items, and the further fields of events."""
+
+
+class ResponsesWriter(Writer):
+    """Writes Responses, the first of several answers."""
+
+    form = WireForm.OPENAI_RESPONSES
+
+    def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
+        super().__init__(heading, whole=whole)
+        self._items: list[OpenItem] = []
+        self._passed: dict[int | None, int] = {}  # items without pieces, by their positions
+        self._kept = KeptItems(lambda: self.left.get("output") if self.is_own else None)
+        self._open: OpenItem | None = None  # the message or the reasoning that may continue
+        self._reasoning_part = -1
+        self._call_ids = CallIDs()
+        self._calls: dict[int, OpenItem] = {}  # the calls that have begun, by part
+        self._unfinished: dict[int, OpenItem] = {}  # those of them whose arguments may continue, by number
+        self._held: dict[int, HeldCall] = {}  # the calls that have not, by part
+        self._named: dict[int, str] = {}  # those of them whose name is known
+        self._complete: list[OpenItem] = []  # calls whose arguments are complete
+        self._done: dict[int, Event] = {}
+        self._tokens: list[Event] = []
+        self._length = 0
+        self._sequence = 0
+        self._status = ""
+        self._detail = ""
+        self._has_begun = False
+
+    # The input.
+
+    def piece(self, piece: Piece) -> Iterator[Event]:
+        """See :meth:`Writer.piece`."""
+        if piece.choice or piece.type in (SegmentType.SAFETY, SegmentType.ERROR):
+            return
+        yield from self._begin()
+        match piece.type:
+            case SegmentType.TEXT | SegmentType.REFUSAL | SegmentType.CITATION:
+                yield from self._message(piece)
+            case SegmentType.REASONING:
+                yield from self._reasoning(piece)
+            case SegmentType.TOOL_CALL if piece.call is not None:
+                yield from self._call(piece)
+            case _:
+                yield from self._server_item(piece)
+
+    def _message(self, piece: Piece) -> Iterator[Event]:
+        annotation = None
+        if piece.type is SegmentType.CITATION:
+            annotation = annotation_of(piece, self._length, is_own=self.is_own)
+            if annotation is None:
+                return
+        (key, name), part, item = BESIDE["message"], self._part_of(piece), self._opened("message")
+        phase = piece.metadata.get(name)
+        about = {key: phase} if isinstance(phase, str) else {}
+        if part is None and not (piece.text or annotation):
+            if item is not None:
+                item.about |= about
+            if item is not None or not about:
+                return
+        if part is None:
+            if item is None or key in item.about or self._kept.next_is("message"):
+                item = yield from self._new_open("message", piece)
+            kind = "refusal" if piece.type is SegmentType.REFUSAL else "output_text"
+            part = yield from self._add_part(item, kind, piece.part)
+        assert item is not None, "a part is one of the open item"
+        if annotation is not None:
+            part.annotations.append(annotation)
+            number, family = len(part.annotations) - 1, FAMILIES[EventRole.ANNOTATION, part.type]
+            location = self._place(item, part)
+            yield self._event(f"{family}.added", **location, annotation=annotation, annotation_index=number)
+        elif piece.text:
+            yield from self._say(item, part, piece.text)
+        if phase:
+            item.about |= about
+
+    def _opened(self, type: str) -> OpenItem | None:
+        """Return the item that may continue, if it is of that type."""
+        return self._open if self._open is not None and self._open.type == type else None
+
+    def _part_of(self, piece: Piece) -> OpenPart | None:
+        """Return the part that *piece* continues, or ``None`` if it begins one."""
+        if self._open is None or not self._open.parts:
+            return None
+        last = self._open.parts[-1]
+        if piece.type is SegmentType.CITATION:
+            return last if last.type == "output_text" else None
+        return last if last.part == piece.part and PARTS[last.type].segment is piece.type else None
+
+    def _reasoning(self, piece: Piece) -> Iterator[Event]:
+        (key, name), item = BESIDE["reasoning"], self._opened("reasoning")
+        hidden = piece.metadata.get(name)
+        if item is None or not self._goes_on(piece, item):
+            if not (piece.text or isinstance(hidden, str) or "id" in piece.metadata):
+                return
+            item = yield from self._new_open("reasoning", piece)
+        self._reasoning_part = piece.part
+        if isinstance(hidden, str):
+            item.about[key] = hidden
+        if piece.text:
+            part = self._part_of(piece)
+            if part is None:
+                remaining = self._left_of(item, "")
+                # A summary, or the reasoning itself: servers that show it encrypt nothing, and mark it so.
+                is_summary = remaining is not None and (key not in remaining or remaining[key])
+                part = yield from self._add_part(
+                    item, "summary_text" if is_summary else "reasoning_text", piece.part
+                )
+            yield from self._say(item, part, piece.text)
+
+    def _goes_on(self, piece: Piece, item: OpenItem) -> bool:
+        """Whether *piece* belongs to *item*, the reasoning that is open."""
+        if piece.part == self._reasoning_part or item.id == piece.metadata.get("id"):
+            return True
+        return item.place is not None and not self._kept.next_is("reasoning")
+
+    def _call(self, piece: Piece) -> Iterator[Event]:
+        about = piece.call
+        assert about is not None, "the caller has looked"
+        item = self._calls.get(piece.part)
+        if item is not None:
+            yield from self._argue(item, piece.text)
+            return
+        if piece.part not in self._held:
+            yield from self._settle(piece.part)  # the buffered call has ended, with or without an id
+            self._held[piece.part] = HeldCall(about.index)
+        buffered = self._held[piece.part]
+        buffered.id = buffered.id or about.id
+        buffered.name = buffered.name or about.name
+        buffered.type = buffered.type if about.kind is None else "custom_tool_call"
+        buffered.texts.append(piece.text)
+        if buffered.name:
+            self._named[piece.part] = buffered.name
+            if buffered.id:
+                yield from self._open_held(piece.part)
+
+    def _open_held(self, part: int) -> Iterator[Event]:
+        """Begin the call of *part*, if its name is known. A missing id is replaced by the one that the answer makes."""
+        if part not in self._named:
+            return
+        name, buffered = self._named.pop(part), self._held.pop(part)
+        yield from self._settle(part)
+        item = yield from self._new_item(buffered.type, None, called=name)
+        if item.role is ItemRole.ACTION:  # its action is written at once
+            requested = action_item(item.type, "".join(buffered.texts))
+            if requested is None:  # and is not an action
+                item = OpenItem(item.index, item.id, "function_call")
+            else:
+                item.about |= requested
+                self._complete.append(item)
+        id = self._call_ids.take(buffered.id, buffered.index)
+        if ITEMS[item.type].id != "id":
+            item.about[ITEMS[item.type].id] = id
+        if item.role is ItemRole.CALL:
+            item.about["name"] = name
+        self._calls[part] = self._unfinished[item.index] = item
+        yield from self._added(item)
+        for text in buffered.texts if item.role is ItemRole.CALL else ():
+            yield from self._argue(item, text)
+
+    def _argue(self, item: OpenItem, text: str) -> Iterator[Event]:
+        if item.index in self._done or not text:
+            return
+        item.arguments.append(text)
+        was_complete = item.syntax.is_complete
+        item.syntax.add(text)
+        if item.syntax.is_complete and not was_complete:
+            self._complete.append(item)
+        yield from self._argued(item, "delta", {"delta": text})
+
+    def _argued(self, item: OpenItem, word: str, said: Event) -> Iterator[Event]:
+        """Return the event for the arguments of *item*, if its type has one."""
+        family = FAMILIES.get((EventRole.FIELD, item.type))
+        if family is not None and item.role is ItemRole.CALL:
+            yield self._event(f"{family}.{word}", item_id=item.id, output_index=item.index, **said)
+
+    def _server_item(self, piece: Piece) -> Iterator[Event]:
+        value = server_item(piece, lambda kind: self._id(kind, None))
+        if value is not None and self._is_item(value):
+            yield from self._settle(piece.part)
+            # A stream cannot take back what it passed over, should it arrive later.
+            yield from self._pass_over(str(value["type"]), id=value.get("id") if self.whole else None)
+            yield from self._write_whole(value)
+
+    def _write_whole(self, value: Event) -> Iterator[Event]:
+        item = OpenItem(len(self._items), str(value.get("id") or ""), "server", whole=value)
+        yield from self._added(item)
+        yield from self._finish(item, "completed")
+
+    def _is_item(self, value: Event) -> bool:
+        """Whether *value* can be in the output: any value that was read from there can."""
+        if self.is_own:
+            return True
+        needs = ITEMS[value["type"]].needs
+        return bool(needs) and all(value.get(name) is not None for name in needs) and is_item(value, "raise")
+
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
+        """See :meth:`Writer.tokens`."""
+        if not choice:
+            self._tokens += logprobs_of(tokens, with_bytes=True)
+
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+        """See :meth:`Writer.end`."""
+        if not choice:
+            word = self.word_for(reason, raw, FINISH_REASONS)
+            is_missing = reason is FinishReason.TOOL_CALLS and not (self._calls or self._held)
+            if not self.is_own and (is_missing or (reason is FinishReason.STOP and raw in PAUSES)):
+                word = "incomplete"
+            self._status, _, self._detail = word.partition(":")
+
+    def fail(self, info: ErrorInfo) -> Iterable[Event]:
+        """See :meth:`Writer.fail`. The error event comes with the end, with the token counts."""
+        self.error = info
+        self._status = "failed"
+        return ()
+
+    error_event = staticmethod(openai_error)
+
+    def close(self) -> Iterator[Event]:
+        """See :meth:`Writer.close`. A failed answer has all of its items, too."""
+        yield from self._pending()
+        yield from self._last()
+
+    def _pending(self) -> Iterator[Event]:
+        """See :meth:`Writer._pending`."""
+        yield from self._begin()
+        for part in list(self._held):
+            yield from self._open_held(part)
+        remaining = [*self._unfinished.values(), *([self._open] if self._open is not None else [])]
+        for item in sorted(remaining, key=lambda item: item.index):
+            is_cut = self._status != "completed" and item.index == len(self._items) - 1
+            yield from self._finish(item, "incomplete" if is_cut else "completed")
+        self._unfinished.clear()
+        self._open = None
+        yield from self._pass_over(None)
+
+    def _last(self) -> Iterator[Event]:
+        """See :meth:`Writer._last`."""
+        last = self._status if self._status in ("completed", "failed") else "incomplete"
+        yield self._event(last, response=self.response())
+
+    def top_of(self, event: Event) -> Event:
+        """See :meth:`Writer.top_of`."""
+        top: Event = event.get("response", event)
+        return top
+
+    @property
+    def is_error_body(self) -> bool:
+        """See :meth:`Writer.is_error_body`. A failed answer is a response, an HTTP error without one is not."""
+        return self.error is not None and self.error.status is not None and not self._items
+
+    def _body(self) -> Event:
+        """See :meth:`Writer._body`."""
+        return self.response()
+
+    def response(self, *, begins: bool = False) -> Event:
+        """Return the response so far. If it *begins*, it has no end yet."""
+        # Some servers send the model's name at the end.
+        late = self._ask() if self.is_own and not self.whole else self.heading
+        created, error, is_cut = (
+            late.created.timestamp(),
+            self.error,
+            self._status == "incomplete" and self._detail,
+        )
+        payload: Event = {
+            "id": self.heading.id,
+            "object": "response",
+            "created_at": int(created) if created.is_integer() else created,
+            "status": "in_progress" if begins else self._status,
+            "error": None if begins or error is None else response_error(error, is_own=self.is_own),
+            "incomplete_details": {"reason": self._detail} if is_cut and not begins else None,
+            "model": late.model,
+            "output": [self._done[index] for index in sorted(self._done)],
+        }
+        if self.usage is not None:
+            payload["usage"] = usage_of(self.usage, is_own=self.is_own)
+        if self.is_own:
+            stored = {name: value for name, value in self.left.items() if self._is_kept(name, value)}
+            put_back(payload, stored if self.whole else copy_json(stored))
+            return payload
+        took = None if begins or self._status != "completed" else self.duration
+        payload |= {
+            "created_at": int(created),
+            "completed_at": int(created + took.total_seconds()) if took else None,
+            "usage": payload.get("usage"),
+            **repeated(self.heading.request),
+        }
+        names = ("parallel_tool_calls", "previous_response_id", "service_tier")
+        parallel, before, tier = map(self.heading.extensions.get, names)
+        if isinstance(parallel, bool):
+            payload["parallel_tool_calls"] = parallel
+        if isinstance(before, str):
+            payload["previous_response_id"] = before
+        if tier in (*TIERS, "ultrafast"):
+            payload["service_tier"] = tier
+        return payload
+
+    def _is_kept(self, name: str, value: Any) -> bool:
+        """Whether the stored value under *name* goes back into the response."""
+        if name == "usage" and self.usage is None and not self.whole:
+            return False  # it begins
+        return name not in _NEWS and not name.startswith("event_")
+
+    # The beginning and end of items and parts.
+
+    def _new_item(
+        self, type: str, piece: Piece | None, called: str | None = None
+    ) -> Generator[Event, None, OpenItem]:
+        """Return the item that begins now, like the original one if there is one."""
+        location = yield from self._pass_over(type, called)
+        remaining = self._kept.entry(location)
+        id = remaining.get("id")
+        if type != "custom_tool_call":  # which a call may have become since
+            type = str(remaining.get("type", type))
+        known = id if isinstance(id, str) and id else self._id(type, piece)
+        return OpenItem(len(self._items), known, type, location)
+
+    def _pass_over(
+        self, type: str | None, called: str | None = None, id: Any = None
+    ) -> Generator[Event, None, int | None]:
+        """Return its position among the original items. Those before it are written from storage."""
+        location, passed = self._kept.pass_over(type, called, id)
+        for number, value in passed.items():
+            if self._is_item(value):
+                self._passed[number] = len(self._items)
+                yield from self._write_whole(value)
+        if location in self._passed and self.whole:  # a stream cannot take it back
+            del self._done[self._passed.pop(location)]
+        return location
+
+    def _left_of(self, item: OpenItem, status: str) -> Event | None:
+        return self._kept.left_of(item, status, is_late=not self.whole)
+
+    def _begin(self) -> Iterator[Event]:
+        if not self._has_begun:
+            self._has_begun = True
+            for word in ("created", "in_progress"):
+                yield self._event(word, response=self.response(begins=True))
+
+    def _settle(self, part: int) -> Iterator[Event]:
+        """End the items that must end when *part* begins. A call may still wait for the rest of its arguments."""
+        for other in sorted(other for other in self._named if other < part):
+            yield from self._open_held(other)
+        if self._open is not None:
+            item, self._open = self._open, None
+            yield from self._finish(item, "completed")
+        complete, self._complete = self._complete, []
+        for item in complete:
+            yield from self._finish(item, "completed")
+            self._unfinished.pop(item.index, None)
+
+    def _new_open(self, type: str, piece: Piece) -> Generator[Event, None, OpenItem]:
+        """Return a new item of texts that *piece* begins, which may continue."""
+        yield from self._settle(piece.part)
+        item = self._open = yield from self._new_item(type, piece)
+        yield from self._added(item)
+        return item
+
+    def _added(self, item: OpenItem) -> Iterator[Event]:
+        self._items.append(item)
+        value = item.value("in_progress", self._left_of(item, "in_progress"))
+        begun = self._kept.entry(item.place).get("added")
+        if isinstance(begun, dict):  # its type changes in the end
+            value.update(begun)
+        yield self._event("output_item.added", output_index=item.index, item=value)
+
+    def _add_part(self, item: OpenItem, type: str, number: int) -> Generator[Event, None, OpenPart]:
+        yield from self._end_part(item)
+        location = PARTS[type].list
+        part = OpenPart(type, sum(PARTS[other.type].list == location for other in item.parts), number)
+        item.parts.append(part)
+        yield self._event(
+            f"{FAMILIES[EventRole.PART, location]}.added", **self._place(item, part), part=part.value()
+        )
+        return part
+
+    def _say(self, item: OpenItem, part: OpenPart, text: str) -> Iterator[Event]:
+        part.texts.append(text)
+        more: Event = {}
+        if part.type == "output_text":
+            self._length += len(text)
+            more["logprobs"], self._tokens = self._tokens, []
+            part.logprobs += more["logprobs"]
+        family = FAMILIES[EventRole.TEXT, part.type]
+        yield self._event(f"{family}.delta", **self._place(item, part), delta=text, **more)
+
+    def _end_part(self, item: OpenItem) -> Iterator[Event]:
+        if item.parts:
+            part = item.parts[-1]
+            location, text, family = (
+                self._place(item, part),
+                part.text,
+                FAMILIES[EventRole.PART, PARTS[part.type].list],
+            )
+            if part.type == "output_text":
+                text["logprobs"] = list(part.logprobs)
+            yield self._event(f"{FAMILIES[EventRole.TEXT, part.type]}.done", **location, **text)
+            yield self._event(f"{family}.done", **location, part=part.value())
+
+    def _finish(self, item: OpenItem, status: str) -> Iterator[Event]:
+        yield from self._end_part(item)
+        value = self._done[item.index] = item.value(status, self._left_of(item, status))
+        if item.role is ItemRole.CALL:
+            names = (ITEMS[item.type].fields[0], "name")
+            yield from self._argued(item, "done", {name: value[name] for name in names})
+        yield self._event("output_item.done", output_index=item.index, item=value)
+
+    @staticmethod
+    def _place(item: OpenItem, part: OpenPart) -> Event:
+        return {"item_id": item.id, "output_index": item.index, LISTS[PARTS[part.type].list]: part.index}
+
+    def _event(self, family: str, **said: Any) -> Event:
+        self._sequence += 1
+        return {"type": f"response.{family}", "sequence_number": self._sequence - 1, **said}
+
+    def _id(self, kind: str, piece: Piece | None) -> str:
+        """Return the item's own id if it is known in time, or one made from the response's: the same each time."""
+        own = None if piece is None else piece.metadata.get("id")
+        if isinstance(own, str) and own:
+            return own
+        token = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.heading.id}/{len(self._items)}").hex
+        return make_id(IdKind(kind), token=lambda: token)  # type: ignore[call-arg]  # a word finds its member
+
+
+def is_item(value: Event, unknown: OnUnknown) -> bool:
+    """Whether the types of the API can hold *value* as an item of an output. *unknown* as for :func:`parse_item`."""
+    from crosswalk.responses.reading import (
+        parse_item,
+    )  # only for actions of the server alone: it loads all types
+
+    try:
+        parse_item(value, unknown=unknown)
+    except ResponsesError:
+        return False
+    return True

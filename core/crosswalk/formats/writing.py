@@ -1,0 +1,809 @@
+"""What the writers of all formats share: the pieces of an answer, its stored fields, its failure, its arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Context, Decimal
+from enum import StrEnum
+from itertools import accumulate, chain
+from typing import Any, ClassVar, Final, Self, TypeAlias
+
+import attrs
+import orjson
+
+from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.mapping.blocks import logprob_of
+from crosswalk.plugin.registry import Mapper
+from crosswalk.text import clean_message
+from crosswalk.types.answer import ChoiceDraft
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import EMPTY_OBJECT, PIECES, Arrays, FrozenObject, dump_json, merge
+from crosswalk.types.message import CallKind, ChatMessage, ToolCall
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import UsageInfo
+from crosswalk.types.values import (
+    PAUSES,
+    Annotation,
+    CitationRef,
+    FinishReason,
+    Segment,
+    SegmentType,
+    TokenLogprob,
+)
+from crosswalk.wire import (
+    chat as chat_wire,
+    gemini,
+    gemini as gemini_wire,
+    messages,
+    responses,
+    responses as responses_wire,
+)
+from crosswalk.wire.options import FORMATS
+
+# ---------------------------------------------------------------------------------- errors
+# The errors of a conversion.
+#
+# CrosswalkError
+# └── ConversionError (ValueError)     a value from which the form cannot be made
+#     ├── DangerousLossError           acting on the converted answer may do the wrong thing
+#     └── FoldingError                 a message or an item that the other kind of conversation cannot express
+
+
+class ConversionError(CrosswalkError, ValueError):
+    """An unknown form, or a value that cannot be written as JSON."""
+
+
+class FoldingError(ConversionError):
+    """A message or an item that cannot be turned into the other.
+
+    Attributes:
+        place: its position, such as ``input[3]``.
+        item_type: its ``type``, or the role of a message.
+    """
+
+    def __init__(self, problem: str, *, place: str, item_type: str) -> None:
+        super().__init__(f"{problem} @ {place} ({item_type})")
+        self.place = place
+        self.item_type = item_type
+
+
+# ------------------------------------------------------------------------------------ form
+# The wire forms that clients speak. Answers are converted to them, and the gateway accepts requests in them.
+
+
+class WireForm(StrEnum):
+    """A form that clients understand, by the name that ``crosswalk convert --to`` takes."""
+
+    provider: str
+    """The provider id under which Crosswalk reads the form."""
+    key: str
+    """Its key in :data:`crosswalk.wire.options.FORMATS`."""
+    label: str
+    """Its name for people."""
+    paths: tuple[str, ...]
+    """The possible endings of the path of a server's endpoint that accepts the form."""
+
+    def __new__(cls, word: str, provider: str, key: str) -> Self:
+        """Return the form of this name, which is its value."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.provider = provider
+        member.key = key
+        member.label, member.paths = FORMATS[key]
+        return member
+
+    OPENAI_CHAT = "openai-chat", "openai", "chat"
+    OPENAI_RESPONSES = "openai-responses", "openai_responses", "responses"
+    ANTHROPIC = "anthropic", "anthropic", "messages"
+    OLLAMA = "ollama", "ollama", "ollama"
+    OLLAMA_GENERATE = "ollama-generate", "ollama", "generate"
+    GEMINI = "gemini", "gemini", "gemini"
+    OPENAI_COMPLETIONS = "openai-completions", "openai", "completions"
+
+    @classmethod
+    def of(cls, name: str) -> WireForm:
+        """Return the form called *name*.
+
+        Raises:
+            ConversionError: there is no such form.
+        """
+        for form in cls:
+            if form.value == name:
+                return form
+        raise ConversionError(f"no form {name!r:.40}; there are: {', '.join(cls)}")
+
+
+# ------------------------------------------------------------------------------- arguments
+# The arguments of a call: incremental detection of their end, and their values.
+
+
+INVALID_JSON: Final = "INVALID_JSON"
+"""The key of arguments that are not a JSON object, for a format that takes an object only. Anthropic advises it."""
+
+
+class JSONObjectText:
+    """The text of a JSON object that arrives in pieces.
+
+    Attributes:
+        is_complete: whether the object has been closed.
+    """
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+
+    def add(self, text: str) -> None:
+        """Take the next piece. Each character is read once."""
+        for character in text:
+            if self._in_string:
+                if self._escaped:
+                    self._escaped = False
+                elif character == "\\":
+                    self._escaped = True
+                elif character == '"':
+                    self._in_string = False
+            elif self._depth == 0 and not self.is_complete:
+                if character == "{":
+                    self._depth = 1
+                elif not character.isspace():
+                    self.is_complete = True
+            elif character == '"':
+                self._in_string = True
+            elif character in "{[":
+                self._depth += 1
+            elif character in "}]":
+                self._depth -= 1
+                self.is_complete = self._depth == 0 or self.is_complete
+
+
+_DEPTH: Final = 190
+"""The maximum nesting depth of an input's objects and arrays. The official client takes 200 in the whole body."""
+
+
+def as_input(text: str) -> dict[str, Any] | None:
+    """Return *text* as an input that official clients can read, with all digits of numbers, or ``None`` if invalid."""
+    if not _is_input(text):
+        return None
+    exact: dict[str, Any] = json.loads(text, parse_int=orjson.Fragment, parse_float=orjson.Fragment)
+    return exact
+
+
+def input_of(text: str) -> dict[str, Any]:
+    """Return *text* as an input, or under ``INVALID_JSON``. An empty object would be a call without arguments."""
+    requested = as_input(text or "{}")
+    return {INVALID_JSON: text} if requested is None else requested
+
+
+def is_cut_input(text: str) -> bool:
+    """Whether *text* is the beginning of a JSON object that lacks only its rest, and is not too deep."""
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        is_cut = error.pos == len(text) and text.lstrip().startswith("{")
+        return is_cut and _depth(text) <= _DEPTH
+    return False
+
+
+def is_same_object(one: str, other: str) -> bool:
+    """Whether two texts are the same JSON object: every digit of a number counts, and every key that comes twice."""
+    return _is_input(one) and _is_input(other) and bool(_exact(one) == _exact(other))
+
+
+def _is_input(text: str) -> bool:
+    """Whether *text* is a JSON object, and not too deep."""
+    try:
+        is_object = isinstance(orjson.loads(text), dict)
+    except orjson.JSONDecodeError:
+        return False
+    return is_object and _depth(text) <= _DEPTH
+
+
+def _depth(text: str) -> int:
+    """Return the maximum nesting depth of the objects and arrays of *text*."""
+    return max(accumulate((mark in "{[") - (mark in "}]") for mark in _MARKS.findall(text)))
+
+
+_MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]')
+"""The characters that open and close objects and arrays, and texts, in which they have no effect."""
+
+
+def _exact(text: str) -> Any:
+    """Return *text*, which is JSON, as values that are equal only for the same JSON."""
+    return json.loads(text, parse_int=_integer, parse_float=_number, object_pairs_hook=_object)
+
+
+_QUIET: Final = Context(traps=[])
+
+
+def _integer(digits: str) -> tuple[str, str]:
+    """An integer. Python would treat it as equal to a number with a point, and 1 as equal to true."""
+    return "integer", digits
+
+
+def _number(digits: str) -> tuple[str, Decimal | str]:
+    """A number with all its digits, or its text if the exponent is too large."""
+    value = Decimal(digits, _QUIET)
+    return "number", value if value.is_finite() else digits
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Any:
+    raw = dict(pairs)
+    return raw if len(raw) == len(pairs) else pairs
+
+
+class CallIDs:
+    """The ids of the calls of one answer, all different.
+
+    Args:
+        choice: the answer's number.
+    """
+
+    def __init__(self, choice: int = 0) -> None:
+        self._prefix = f"call_{choice}_" if choice else "call_"
+        self._taken: set[str] = set()
+
+    def take(self, id: str | None, index: int) -> str:
+        """Return *id*, or the answer's own id for its call *index* if it is missing or taken by another call."""
+        if not id or id in self._taken:
+            id = f"{self._prefix}{index}"
+            while id in self._taken:
+                id += "_"
+        self._taken.add(id)
+        return id
+
+
+# ----------------------------------------------------------------------------------- parts
+# An answer as pieces of its parts: the input of the writers of all forms, for whole answers and streams.
+
+
+@attrs.frozen
+class CallPiece:
+    """Marks a piece of a call that the client is to make.
+
+    Attributes:
+        index: the call's position among the calls of its choice.
+        id: its id, on the piece that brings it.
+        name: its name, on the piece that brings it.
+        kind: ``custom`` if its arguments are free text.
+    """
+
+    index: int
+    id: str | None = None
+    name: str | None = None
+    kind: CallKind | None = None
+
+
+@attrs.frozen
+class Piece:
+    """A piece of a part of an answer, or all of it.
+
+    Attributes:
+        part: the number of the part in its choice, from 0.
+        type: the type of the part.
+        text: text to append: for a call its arguments.
+        metadata: the known facts about the part, or the new ones.
+        annotations: citations and verdicts.
+        call: the client's call of the piece, or ``None`` for everything else, including calls of the server's tools.
+        choice: the number of the answer, if there are several.
+    """
+
+    part: int
+    type: SegmentType
+    text: str = ""
+    metadata: FrozenObject = EMPTY_OBJECT
+    annotations: tuple[Annotation, ...] = ()
+    call: CallPiece | None = None
+    choice: int = 0
+
+
+def pieces_of(message: ChatMessage, segments: tuple[Segment, ...], *, choice: int = 0) -> Iterator[Piece]:
+    """Yield the parts of a whole answer, each in one piece.
+
+    The message determines the client's calls and, if the segments do not show all of it, the text.
+    """
+    calls = message.tool_calls or ()
+    unseen: dict[tuple[str, str], list[int]] = {}
+    for index in reversed(range(len(calls))):
+        unseen.setdefault((calls[index].id, calls[index].arguments), []).append(index)
+    for number, segment in enumerate(segments):
+        indices = None
+        if segment.type is SegmentType.TOOL_CALL:
+            indices = unseen.get((str(segment.metadata.get("id")), segment.content))
+        yield _piece(number, segment, _about(calls, indices.pop()) if indices else None, choice)
+    number = len(segments)
+    if message.text and not any(segment.type is SegmentType.TEXT for segment in segments):
+        yield Piece(number, SegmentType.TEXT, message.text, choice=choice)
+    for index in sorted(chain.from_iterable(unseen.values())):  # no segment shows it
+        number += 1
+        about = _about(calls, index)
+        yield Piece(number, SegmentType.TOOL_CALL, calls[index].arguments, call=about, choice=choice)
+
+
+def _about(calls: Sequence[ToolCall], index: int) -> CallPiece:
+    return CallPiece(index, calls[index].id, calls[index].name, calls[index].kind)
+
+
+class Parts:
+    """Determines for each delta of a stream the part of the answer that it adds to."""
+
+    def __init__(self) -> None:
+        self._choices: dict[int, ChoiceDraft] = {}
+        self._calls: dict[tuple[int, int], int] = {}
+
+    def of(self, delta: ResponseDelta) -> Iterator[Piece]:
+        """Return the pieces of *delta*, in the order in which the answer takes them."""
+        number = delta.choice
+        choice = self._choices.get(number)
+        if choice is None:
+            choice = self._choices[number] = ChoiceDraft()
+        parts = choice.parts
+        for kind, text in (
+            (SegmentType.REASONING, delta.reasoning_delta),
+            (SegmentType.TEXT, delta.content_delta),
+            (SegmentType.REFUSAL, delta.refusal_delta),
+        ):
+            if text is not None:
+                choice.write(kind, text)
+                if choice.open is kind:
+                    yield Piece(len(parts) - 1, kind, text, choice=number)
+        call, segment = delta.tool_call_delta, delta.segment
+        if call is not None:
+            choice.add_call(call)
+            part = self._calls.setdefault((number, call.index), len(parts) - 1)
+            about = CallPiece(call.index, call.id, call.name, call.kind)
+            yield Piece(part, SegmentType.TOOL_CALL, call.arguments_delta or "", call=about, choice=number)
+        if segment is not None:
+            choice.insert(segment)
+            yield _piece(len(parts) - 1, segment, None, number)
+
+
+def _piece(part: int, segment: Segment, call: CallPiece | None, choice: int) -> Piece:
+    return Piece(part, segment.type, segment.content, segment.metadata, segment.annotations, call, choice)
+
+
+# ---------------------------------------------------------------------------------- source
+# Restores the stored fields of an answer's original form at their positions.
+#
+# ``metadata.extensions`` have the structure of the payload. In a list of objects, each gives its position as ``index``
+# if its position in the list is a different one.
+
+
+def form_of_body(body: Any) -> WireForm | None:
+    """Return the form of a whole *body* by the guarantees of its API, or ``None`` if it matches no form."""
+    if not isinstance(body, dict):
+        return None
+    if body.get("object") == "response":
+        return WireForm.OPENAI_RESPONSES
+    if body.get("type") == "message" and isinstance(body.get("content"), list):
+        return WireForm.ANTHROPIC
+    if type(body.get("done")) is bool:
+        if isinstance(body.get("message"), dict):
+            return WireForm.OLLAMA
+        return WireForm.OLLAMA_GENERATE if isinstance(body.get("response"), str) else None
+    if isinstance(body.get("candidates"), list) or isinstance(body.get("promptFeedback"), dict):
+        return WireForm.GEMINI
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, dict):
+        return None
+    if body.get("object") == chat_wire.TEXT and isinstance(first.get("text"), str):
+        return WireForm.OPENAI_COMPLETIONS
+    return WireForm.OPENAI_CHAT if isinstance(first.get("message"), dict) else None
+
+
+def source_form(response: ChatResponse) -> WireForm | None:
+    """Return the form that *response*, complete or partial, was read from, or ``None`` if it is unclear."""
+    remaining = response.metadata.extensions
+    object = remaining.get("object")
+    if isinstance(object, str) and object.startswith("chat.completion"):
+        return WireForm.OPENAI_CHAT
+    if object == chat_wire.TEXT:
+        return WireForm.OPENAI_COMPLETIONS
+    if "stop_sequence" in remaining:  # a message always has it
+        return WireForm.ANTHROPIC
+    if response.metadata.provider_id == WireForm.ANTHROPIC.provider and "log_id" not in remaining:
+        return WireForm.ANTHROPIC  # of all but the legacy completions of Anthropic, which have it
+    if response.metadata.provider_id == WireForm.GEMINI.provider and _is_gemini(response):
+        return WireForm.GEMINI
+    if "updated" in remaining:
+        return None  # an interaction of Gemini's, which ends with the words of the Responses API
+    word = (response.raw_finish_reason or "").partition(":")[0]
+    if word in responses_wire.FINISH_REASONS or _is_output(remaining.get("output")):
+        return WireForm.OPENAI_RESPONSES
+    if response.metadata.provider_id == WireForm.OLLAMA.provider and isinstance(
+        remaining.get("created_at"), str
+    ):
+        return WireForm.OLLAMA  # or an answer of its generate API: they are indistinguishable
+    return None
+
+
+def _is_gemini(response: ChatResponse) -> bool:
+    """Whether an answer of Gemini's provider is of ``generateContent``, and not of its other APIs: by its first event or, if
+    that was not kept, by its finish word."""
+    if len(response.raw_events):
+        return form_of_body(response.raw_events[0]) is WireForm.GEMINI
+    word = response.raw_finish_reason or ""
+    return word in gemini_wire.FINISH_REASONS or word in gemini_wire.FAILED
+
+
+def _is_output(value: Any) -> bool:
+    """Whether *value* lists the items of a response, each with its position and its type."""
+    return isinstance(value, tuple | list) and any(
+        isinstance(item, Mapping) and type(item.get("index")) is int and type(item.get("type")) is str
+        for item in value
+    )
+
+
+def put_back(said: dict[str, Any], left: Mapping[str, Any], *, over: bool = False) -> None:
+    """Put into *said*, a written object, the residue *left* of the original. Written fields stay.
+
+    With *over*, an object with a type replaces the written one: it has no canonical field, so the written object was made up
+    as a substitute.
+    """
+    for name, value in left.items():
+        there = said.get(name)
+        if isinstance(there, dict) and isinstance(value, dict):
+            put_back(there, value, over=over)
+        elif isinstance(there, list) and isinstance(value, list):
+            _put_items(there, value, over)
+        elif there is None or (over and type(there) is type(value)):
+            said[name] = value
+
+
+def _put_items(said: list[Any], left: list[Any], over: bool) -> None:
+    """Do the same for lists of objects. An entry without a written counterpart is added if it is whole (has a type)."""
+    for position, item in enumerate(left):
+        if isinstance(item, dict):
+            number, remainder = item.get("index", position), without_place(item)
+            if type(number) is int and number < len(said) and isinstance(said[number], dict):
+                put_back(said[number], remainder, over=over)
+            elif "type" in remainder:
+                said.append(remainder)
+
+
+def without_place(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one of several residues, without its position. An ``index`` of the payload gets its own name back."""
+    return {
+        "index" if name == "own_index" else name: value for name, value in item.items() if name != "index"
+    }
+
+
+# ---------------------------------------------------------------------------------- writer
+# The shared base of the writers of all forms.
+
+
+Event: TypeAlias = dict[str, Any]
+"""An event of a stream, or an object in one."""
+
+TIERS: Final = ("auto", "default", "flex", "scale", "priority", "fast")
+"""The service tiers that clients of OpenAI's forms know."""
+
+
+@attrs.frozen
+class Heading:
+    """The facts about an answer that a form writes before its content.
+
+    Attributes:
+        id: its id.
+        model: the model, or ``""`` if unknown.
+        created: the time of its creation.
+        extensions: the provider's further fields, as far as they are known. A form takes only its own.
+        own: the provider that read it, if it was read from the form that is written, or ``None``.
+        request: the client's request in the form that is written, as far as the answer repeats it.
+    """
+
+    id: str
+    model: str
+    created: datetime
+    extensions: FrozenObject = EMPTY_OBJECT
+    own: Mapper | None = None
+    request: Mapping[str, Any] = attrs.Factory(dict)
+
+    @property
+    def time(self) -> str:
+        """The time of its creation, in UTC, as Gemini and Ollama write it."""
+        return f"{self.created.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+
+
+class Writer(ABC):
+    """Writes one answer in one form, as the events of a stream or as a whole.
+
+    Pass it the stored fields (:meth:`learn`), feed it with :meth:`piece`, :meth:`tokens`, :meth:`end` and :meth:`fail`, then
+    :meth:`close` it, and take the events that it makes. A writer of the *whole* answer has it as :meth:`body` after that.
+
+    Args:
+        heading: returns the heading. It is called once, as late as possible, because some providers send it late.
+        whole: whether only the body is wanted. Then events are unused, and a part may wait for the next one.
+
+    Attributes:
+        form: the form.
+        usage: the tokens so far, set by the caller.
+        duration: the duration of the request, set by the caller before the end, or ``None`` if unknown.
+    """
+
+    form: ClassVar[WireForm]
+
+    def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
+        self._ask = heading
+        self._heading: Heading | None = None
+        self._left: dict[str, Any] | None = None
+        self._arrays = Arrays()
+        self.whole = whole
+        self.usage: UsageInfo | None = None
+        self.duration: timedelta | None = None
+        self.error: ErrorInfo | None = None
+
+    @property
+    def heading(self) -> Heading:
+        """The heading."""
+        if self._heading is None:
+            self._heading = self._ask()
+        return self._heading
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the answer was read from this form, so that its stored fields go back to their positions."""
+        return self.heading.own is not None
+
+    @property
+    def left(self) -> dict[str, Any]:
+        """The stored fields of the answer in its own form so far. The writer's own copy."""
+        if self._left is None:
+            self._left = self.heading.extensions.thawed() if self.whole else {}
+        return self._left
+
+    def learn(self, left: FrozenObject) -> None:
+        """Take more of the stored fields of a streamed answer, as a delta brings them."""
+        merge(self.left, left.thawed(), self._arrays, PIECES)
+
+    @abstractmethod
+    def piece(self, piece: Piece) -> Iterable[Event]:
+        """Write a piece of a part. Content that the form cannot express is left out."""
+
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:  # noqa: B027  # not every form has them
+        """Write log probabilities of the text that follows next."""
+
+    @abstractmethod
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+        """Write the reason why an answer ended, with the provider's own word for it."""
+
+    def fail(self, info: ErrorInfo) -> Iterable[Event]:
+        """Write the error that ended the answer, as its last event."""
+        yield from self._pending()
+        self.error = info
+        yield self.error_event(info)
+
+    @staticmethod
+    @abstractmethod
+    def error_event(info: ErrorInfo) -> Event:
+        """Return the body of an HTTP error with *info*."""
+
+    def close(self) -> Iterable[Event]:
+        """End the answer."""
+        if self.error is None:
+            yield from self._pending()
+            if not self.whole:
+                yield from self._last()
+
+    @abstractmethod
+    def _pending(self) -> Iterable[Event]:
+        """Write the parts that have waited for later ones."""
+
+    @abstractmethod
+    def _last(self) -> Iterable[Event]:
+        """Write the last events of a stream."""
+
+    def word_for(self, reason: FinishReason, raw: str | None, words: Mapping[str, FinishReason]) -> str:
+        """Return the form's word for *reason*: the provider's own one if it is among the *words* and means the same.
+
+        In its own form an answer keeps an unknown word, and one that the presence or absence of calls overrules.
+        A pause has no word in another form. The nearest is a limit, which marks the answer as incomplete.
+        """
+        if raw in PAUSES and raw not in words and reason is FinishReason.STOP and not self.is_own:
+            reason = FinishReason.LENGTH
+        means = None if raw is None else words.get(raw, reason if self.is_own else None)
+        overruled = {means, reason} == {FinishReason.STOP, FinishReason.TOOL_CALLS}
+        if raw is not None and (means is reason or (overruled and self.is_own)):
+            return raw
+        first = first_words(words)
+        return first[reason if reason in first else _NEAREST[reason]]
+
+    @staticmethod
+    def frame(event: Event) -> bytes:
+        """Return *event* as it is sent in a stream."""
+        return named_frame(event)
+
+    def spelled(self, event: Event) -> Event:
+        """Return *event* in the spelling of the answer's server. The event may be changed."""
+        return event
+
+    def top_of(self, event: Event) -> Event:
+        """Return the object in *event* that has the top fields of a body."""
+        return event
+
+    @property
+    def is_error_body(self) -> bool:
+        """Whether the body is that of an HTTP error."""
+        return self.error is not None
+
+    def body(self) -> Event:
+        """Return the answer as a whole, or the body of an HTTP error, once it is closed."""
+        error = self.error if self.is_error_body else None
+        return self._body() if error is None else self.error_event(error)
+
+    @abstractmethod
+    def _body(self) -> Event:
+        """Return the answer as a whole."""
+
+
+def named_frame(event: Event) -> bytes:
+    """Return *event* with its type as its name, as Anthropic and the Responses API send it."""
+    return b"event: %s\ndata: %s\n\n" % (str(event["type"]).encode(), json_of(event))
+
+
+def unnamed_frame(event: Event) -> bytes:
+    """Return *event* as OpenAI sends chunks: without a name. An empty event is the end marker."""
+    return b"data: %s\n\n" % (json_of(event) if event else b"[DONE]")
+
+
+def json_of(value: Event) -> bytes:
+    """Return *value* as JSON text.
+
+    Raises:
+        ConversionError: JSON cannot hold it, such as half a surrogate pair.
+    """
+    try:
+        return dump_json(value)
+    except TypeError as error:
+        cause = str(error)[:80]
+    raise ConversionError(f"the answer holds what JSON cannot: {cause}")
+
+
+_NEAREST: Final = {
+    FinishReason.CANCELLED: FinishReason.LENGTH,  # marks the answer as incomplete
+    FinishReason.CONTENT_FILTER: FinishReason.LENGTH,  # likewise
+    FinishReason.TOOL_CALLS: FinishReason.STOP,
+    FinishReason.ERROR: FinishReason.STOP,  # of an alternative: the answer itself becomes an error
+}
+"""The substitute for a meaning that a form has no word for."""
+
+
+def first_words(words: Mapping[str, Any]) -> dict[Any, str]:
+    """Invert a form's *words* with their meanings: the first word for each meaning."""
+    return {meaning: word for word, meaning in reversed([*words.items()])}
+
+
+_ADDRESS: Final = ("http://", "https://")
+
+
+def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -> list[Event]:
+    """Return *tokens* in OpenAI's format. Tokens without a probability are left out, because it cannot be made up.
+
+    If *with_bytes*, a token without bytes gets those of its text.
+    """
+    results = [logprob_of(token) for token in tokens if token.logprob is not None]
+    for raw in results:
+        raw["top_logprobs"] = [top for top in raw["top_logprobs"] if top["logprob"] is not None]
+        for entry in (raw, *raw["top_logprobs"]) if with_bytes else ():
+            entry["bytes"] = entry["bytes"] or list(entry["token"].encode(errors="replace"))
+    return results
+
+
+def url_citation(piece: Piece, length: int) -> Event | None:
+    """Return the page of *piece*, a citation, in OpenAI's format, or ``None`` if it cites something else.
+
+    Args:
+        piece: the citation.
+        length: the length of the text so far: a citation without a span is of all of it.
+    """
+    ref = next((note for note in piece.annotations if isinstance(note, CitationRef)), None)
+    if ref is None or ref.source is None or not ref.source.startswith(_ADDRESS):
+        return None
+    title = piece.metadata.get("title")
+    start, end = ref.span or (0, length)
+    about = {"start_index": start, "end_index": end}
+    return {**about, "title": title if isinstance(title, str) else piece.text, "url": ref.source}
+
+
+# --------------------------------------------------------------------------------- failure
+# Errors in the format of each form.
+
+
+_INVALID: Final = "invalid_request_error"
+_USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
+    ErrorKind.RATE_LIMIT: (429, "rate_limit_exceeded", None),
+    ErrorKind.CONTEXT_OVERFLOW: (400, _INVALID, "context_length_exceeded"),
+    ErrorKind.MODEL_UNAVAILABLE: (404, _INVALID, "model_not_found"),
+    ErrorKind.AUTHENTICATION: (401, _INVALID, "invalid_api_key"),
+    ErrorKind.PERMISSION: (403, "permission_denied", None),
+    ErrorKind.INVALID_REQUEST: (400, _INVALID, None),
+    ErrorKind.CONTENT_FILTER: (400, _INVALID, "content_filter"),
+    ErrorKind.TOOL_CALL_VALIDATION: (400, _INVALID, "tool_use_failed"),
+    ErrorKind.TIMEOUT: (504, "timeout", None),
+    ErrorKind.SERVER: (500, "server_error", None),
+    ErrorKind.UNKNOWN: (500, "api_error", None),
+}
+"""The status of each kind, and OpenAI's type and code if the provider named none, by which a reader recognizes the kind."""
+_ANTHROPIC: Final = {**first_words(messages.ERRORS), ErrorKind.MODEL_UNAVAILABLE: "not_found_error"}
+_STATUSES: Final[dict[tuple[str, int | None], str]] = {
+    (_INVALID, 404): "not_found_error",
+    (_INVALID, 413): "request_too_large",
+    ("rate_limit_error", 503): "overloaded_error",
+    ("rate_limit_error", 529): "overloaded_error",
+}
+"""Anthropic's type of an error whose usual type means another status."""
+_GEMINI: Final = {
+    **first_words(gemini.ERRORS),
+    ErrorKind.SERVER: "INTERNAL",
+    ErrorKind.TIMEOUT: "DEADLINE_EXCEEDED",
+}
+_RESPONSES: Final = {
+    ErrorKind.RATE_LIMIT: "rate_limit_exceeded",
+    ErrorKind.INVALID_REQUEST: "invalid_prompt",
+    ErrorKind.SERVER: "server_error",
+}
+
+
+def error_status(info: ErrorInfo) -> int:
+    """Return the HTTP status to answer with: the provider's own, else the usual one for the kind of error."""
+    own = info.status
+    return own if own is not None and 400 <= own <= 599 else _USUAL[info.kind][0]
+
+
+def openai_error(info: ErrorInfo) -> Event:
+    """Return the body of an HTTP error, or of an event that ends a stream, as OpenAI writes it.
+
+    Many servers of its dialect have a number as the code, where OpenAI has a word or nothing. It is written as a text.
+    Other numbers stay, such as llama.cpp's ``n_ctx``. Other texts may contain secrets.
+    """
+    _, kind, usual = _USUAL[info.kind]
+    error = info.raw.get("error") if isinstance(info.raw, dict) else None
+    raw = error if isinstance(error, dict) else {}
+    own = _word(raw.get("type"))
+    code = info.code or usual
+    if own is not None and own == info.code:
+        code = str(raw["code"]) if type(raw.get("code")) is int else None
+    payload = {"message": info.message, "type": own or kind, "param": _word(raw.get("param")), "code": code}
+    numbers = {name: value for name, value in raw.items() if type(value) is int and name not in payload}
+    return {"error": payload | numbers}
+
+
+def anthropic_error(info: ErrorInfo) -> Event:
+    """Return the body of an HTTP error, or of an ``error`` event, as Anthropic writes it."""
+    code, near = info.code, ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
+    type = code if code in messages.ERRORS else _ANTHROPIC.get(info.kind, _ANTHROPIC[near])
+    type = _STATUSES.get((type or "", info.status)) or type
+    return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
+
+
+def gemini_error(info: ErrorInfo) -> Event:
+    """Return the body of an HTTP error, or of the chunk that ends a stream, as Google's services write it."""
+    near = ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
+    word = info.code if info.code in gemini.ERRORS else _GEMINI.get(info.kind, _GEMINI[near])
+    return {"error": {"code": error_status(info), "message": info.message, "status": word}}
+
+
+def ollama_error(info: ErrorInfo) -> Event:
+    """Return the body of an HTTP error, or of the line that ends a stream, as Ollama writes it."""
+    return {"error": info.message}
+
+
+def response_error(info: ErrorInfo, *, is_own: bool) -> Event:
+    """Return the ``error`` of a failed response. Its code is one of a closed list, unless it *is* the form's *own*."""
+    raw, code, kind = info.raw, info.code, info.kind
+    if is_own and isinstance(raw, dict) and {"code", "message"} <= raw.keys() and "type" not in raw:
+        return raw
+    if code not in responses.ERRORS:
+        near = ErrorKind.INVALID_REQUEST if _USUAL[kind][0] == 400 else ErrorKind.SERVER
+        code = _RESPONSES[kind if kind is ErrorKind.RATE_LIMIT else near]
+    return {"code": code, "message": info.message}
+
+
+def _word(value: Any) -> str | None:
+    return clean_message(value) if isinstance(value, str) and value else None

@@ -1,0 +1,734 @@
+"""A request to a model, independent of any provider: what users give, its tools, and the HTTP request that it becomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import attrs
+
+from crosswalk.errors import CrosswalkError, ResponseValidationError
+from crosswalk.keywords import checks_keywords
+from crosswalk.text import brief, clean_message, json_type_name, meant, short_repr, summary
+from crosswalk.types.json import (
+    Dumpable,
+    FrozenObject,
+    JSONObject,
+    as_frozen_object,
+    dumped,
+    is_dumpable,
+)
+from crosswalk.types.message import CallKind, ChatMessage, Role, TextPart, as_call_kind
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import altered, one_of
+from crosswalk.wire.chat import (
+    read_choice,
+    read_custom_tool,
+    read_format,
+    read_message,
+    read_role,
+    read_tool,
+)
+from crosswalk.wire.fields import FieldError, Fields, path_of
+from crosswalk.wire.options import OPTIONS, option_of
+
+# ---------------------------------------------------------------------------- http request
+# The HTTP request that a plugin builds, with the options that its API cannot express, and the error if it builds none.
+
+
+def _as_reason(value: str) -> str:
+    return clean_message(value, 200)
+
+
+@attrs.frozen
+class Dropped:
+    """An option of a request that the provider cannot express.
+
+    Attributes:
+        option: its name, such as ``top_k``.
+        reason: why, in a few words.
+        refuses: whether the request is refused for it when options must not be dropped. It is false for parts of another
+            provider's answer that no provider accepts, such as reasoning: these are only recorded.
+    """
+
+    option: str
+    reason: str = attrs.field(converter=_as_reason)
+    refuses: bool = attrs.field(default=True, kw_only=True)
+
+
+@brief
+@attrs.frozen(repr=False, eq=False)
+class HTTPRequest:
+    """The result of a plugin's ``build_request`` for a :class:`ChatRequest`.
+
+    Attributes:
+        path: the path below the endpoint's base URL, with its query: ``/v1/chat/completions``. A beginning that
+            repeats the end of the base URL (``/v1``) is used once.
+        body: the JSON body.
+        method: the HTTP method.
+        headers: headers that the API wants besides content type and credentials.
+        dropped: the options that the provider cannot express. The service raises for them, or records them, as its
+            caller wishes.
+        spellings: other names of fields of the body, and their names in the body. An entry of ``provider_options`` under
+            such a name is the same option. ``someName`` is ``some_name`` without an entry here.
+        added: the options that the API needs and the request does not set, with the values that are sent.
+    """
+
+    path: str
+    body: dict[str, Any]
+    method: str = "POST"
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    dropped: tuple[Dropped, ...] = ()
+    spellings: Mapping[str, str] = attrs.field(factory=dict)
+    added: Mapping[str, Any] = attrs.field(factory=dict)
+
+    def __repr__(self) -> str:
+        # Neither headers, which may hold credentials, nor the conversation.
+        return summary(
+            "HTTPRequest", [("method", self.method), ("path", self.path), ("body", tuple(self.body))]
+        )
+
+
+class UnsupportedRequestError(CrosswalkError, ValueError):
+    """A provider cannot express a request. Nothing has been sent.
+
+    Attributes:
+        provider: the provider id, or ``None`` if the request was built without one.
+        options: the names of the options that it cannot express, such as ``top_k`` or ``messages[0]``.
+    """
+
+    def __init__(self, message: str, *, provider: str | None = None, options: Sequence[str] = ()) -> None:
+        super().__init__(f"{provider}: {message}" if provider else message)
+        self.provider = provider
+        self.options = tuple(options)
+
+
+# ----------------------------------------------------------------------------------- given
+# Converts user input to canonical values: a text, dictionaries in OpenAI's chat form, an SDK's messages.
+#
+# Reads the output of :mod:`crosswalk.service.building`. Input without a canonical counterpart is refused by name,
+# with its
+# position, before anything is sent.
+
+
+Turn: TypeAlias = ChatMessage | ChatResponse
+"""One turn of a conversation: a message, or a model's complete answer. Only an answer has an owner, and state of its own."""
+Given: TypeAlias = Turn | Mapping[str, Any] | Dumpable
+"""A turn, or a value that can be converted to one: a dictionary in OpenAI's chat form, or an SDK's message."""
+Messages: TypeAlias = str | Given | Iterable[Given]
+"""A conversation, a single turn, or the user's message as a text."""
+
+_ACCEPTED: Final = (
+    "a text, a ChatMessage, a ChatResponse, or a dictionary in OpenAI's chat form, such as "
+    '{"role": "user", "content": "Hi"}; or a list of those'
+)
+
+
+def need_name(_: Any, attribute: attrs.Attribute[str], value: object) -> None:
+    """An attrs validator: a text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise ResponseValidationError(f"{attribute.name} must be a text that is not empty")
+
+
+def need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    """An attrs validator: a boolean."""
+    if type(value) is not bool:
+        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
+
+
+def as_tuple(name: str, value: Any) -> tuple[Any, ...]:
+    """Convert the list *value* of the field *name* to a tuple.
+
+    Raises:
+        ResponseValidationError: it is not a list.
+    """
+    if not isinstance(value, Iterable):
+        raise ResponseValidationError(f"{name} must be a list, not {json_type_name(value)}")
+    return tuple(value)
+
+
+def number(least: float, most: float | None = None, *, whole: bool = False) -> Any:
+    """Return a validator: ``None``, or a number from *least* to *most*."""
+    kinds: tuple[type, ...] = (int,) if whole else (int, float)
+
+    def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+        top = math.inf if most is None else most
+        if value is not None and not (type(value) in kinds and least <= value <= top and value != math.inf):
+            bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+            raise ResponseValidationError(
+                f"{attribute.name} must be a {'whole ' if whole else ''}number, {bounds}"
+            )
+
+    return check
+
+
+def turns_of(given: Messages) -> tuple[Turn, ...]:
+    """Convert *given* to a conversation.
+
+    Raises:
+        ResponseValidationError: it is not a conversation. The message gives the position, and what is accepted.
+    """
+    if isinstance(given, str):
+        return (ChatMessage.user(given),)
+    if isinstance(given, ChatMessage | ChatResponse | Mapping) or is_dumpable(given):
+        return (_turn(given, "messages"),)
+    turns: object = given
+    if not isinstance(turns, Iterable) or isinstance(turns, bytes | bytearray):
+        raise ResponseValidationError(f"messages must be {_ACCEPTED}; not {json_type_name(turns)}")
+    return tuple(_turn(turn, "messages", number) for number, turn in enumerate(turns))
+
+
+def _turn(given: Any, *place: str | int) -> Turn:
+    if isinstance(given, ChatMessage | ChatResponse):
+        return given
+    wanted = f"must be {_ACCEPTED.partition(';')[0].removeprefix('a text, ')}"
+    raw = _plain(_mapping(given, wanted, *place))
+    if isinstance(raw.get("content"), list):
+        raw["content"] = [TextPart(part) if isinstance(part, str) else part for part in raw["content"]]
+    fields = Fields({name: value for name, value in raw.items() if value != []}, place)
+    role = read_role(fields)
+    refusal = fields.text("refusal") if role is Role.ASSISTANT else None
+    message = read_message(fields, role)
+    _need_all_read(fields)
+    if refusal:
+        message = attrs.evolve(message, content="\n\n".join(filter(None, (message.text, refusal))))
+    return message
+
+
+def _plain(given: Any) -> Any:
+    """Return *given* with dictionaries and lists instead of objects of SDKs, mappings and iterables."""
+    if is_dumpable(given):
+        given = dumped(given)
+    if isinstance(given, Mapping):
+        return {name: _plain(value) for name, value in given.items()}
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes | bytearray):
+        return [_plain(item) for item in given]
+    return given
+
+
+def tool_fields(given: object, place: str) -> dict[str, Any]:
+    """Return the fields of the tool that *given* defines, in the form of Chat Completions or of the Responses API.
+
+    Raises:
+        ResponseValidationError: it does not define a tool.
+    """
+    accepted = 'must be a ToolDefinition, or {"type": "function", "function": {"name": …, "parameters": …}}'
+    fields = Fields(dict(_mapping(given, accepted, place)), (place,))
+    kind = fields.take("type")
+    if kind not in ("function", "custom"):
+        fields.refuse(f"{accepted}; what the provider runs goes into hosted_tools or provider_options")
+    read = read_tool if kind == "function" else read_custom_tool
+    raw = read(fields.object(kind) or fields)
+    _need_all_read(fields)
+    return raw
+
+
+def choice_name(given: Mapping[str, Any]) -> str:
+    """Return the name of the tool that a ``tool_choice`` in OpenAI's form requires.
+
+    Raises:
+        ResponseValidationError: it requires none.
+    """
+    fields = Fields(dict(given), ("tool_choice",))
+    name = read_choice(fields, is_nested="name" not in fields)
+    if name is None:
+        fields.refuse('must be a ToolChoice, a NamedTool, or {"type": "function", "function": {"name": …}}')
+    return name
+
+
+def format_fields(given: object) -> dict[str, Any] | None:
+    """Return the fields of the ``response_format`` *given* in OpenAI's form, or ``None`` for free text.
+
+    Raises:
+        ResponseValidationError: it is not a response format.
+    """
+    accepted = (
+        'must be a ResponseFormat, or {"type": "json_object"}, or {"type": "json_schema", "json_schema": {…}}'
+    )
+    if isinstance(given, type):
+        accepted = f"for an answer of a type, use complete_json(request, {given.__name__:.60})"
+    fields = Fields(dict(_mapping(given, accepted, "response_format")), ("response_format",))
+    if fields.look("type") not in ("text", "json_object", "json_schema"):
+        fields.refuse(accepted)
+    raw = read_format(fields)
+    _need_all_read(fields)
+    return raw
+
+
+_RENAMED: Final = {"max_completion_tokens": "max_tokens"}
+_USAGE: Final = ({"include_usage": True}, {"include_usage": False})
+
+
+def request_fields(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of a request from *given*: a dictionary of the arguments that the chat SDKs take, by keyword.
+
+    Raises:
+        ResponseValidationError: it holds a field that no request has.
+    """
+    fields = {_RENAMED.get(name, name): value for name, value in given.items() if value is not None}
+    if fields.get("stream_options") in _USAGE:
+        del fields["stream_options"]  # a service always asks for the usage
+    for name in [name for name in fields if name not in known]:
+        option = option_of("chat", name)
+        if option is None:
+            why = "no option of a ChatRequest; what only one API knows goes into provider_options"
+            raise FieldError(f"{why}{meant(name, known)}", f"request.{name:.40}")
+        fields["extra_options"] = {**fields.get("extra_options", {}), option.name: fields.pop(name)}
+    return fields
+
+
+def _mapping(given: object, accepted: str, *place: str | int) -> Mapping[str, Any]:
+    if is_dumpable(given):
+        given = dumped(given)
+    if not isinstance(given, Mapping):
+        raise FieldError(f"{accepted}; not {json_type_name(given)}", path_of(place))
+    return given
+
+
+def _need_all_read(fields: Fields) -> None:
+    """Refuse *fields* for the first entry in them that has no canonical counterpart."""
+    for unread in fields.unread():
+        raise FieldError(unread.why, unread.path)
+
+
+def in_words(noun: str, *about: str | None) -> str:
+    """Return the text for *noun*, with the facts *about* it."""
+    raw = ", ".join(filter(None, about))
+    return f"({noun}: {raw})" if raw else f"({noun})"
+
+
+# ----------------------------------------------------------------------------------- tools
+# Tools that a model may call: those of the application, and those that providers run themselves.
+
+
+class ToolChoice(StrEnum):
+    """Whether the model may call tools (OpenAI's words)."""
+
+    AUTO = "auto"
+    """The model may call tools."""
+    NONE = "none"
+    """The model must not call tools."""
+    REQUIRED = "required"
+    """The model must call at least one tool."""
+
+
+def _need_text(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise ResponseValidationError(f"{attribute.name} must be text, not {json_type_name(value)}")
+
+
+_FREE_TEXT: Final = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+
+
+@checks_keywords()
+@brief
+@attrs.frozen(repr=False)
+class ToolDefinition:
+    """A tool that the model may call.
+
+    Attributes:
+        name: the name that the model calls.
+        description: the purpose of the tool and when to use it, for the model, or ``None`` for no description.
+        parameters: the JSON Schema of its arguments, or an object without properties by default.
+        strict: whether arguments must follow the schema exactly. ``None`` leaves that to the provider.
+        kind: ``custom`` for a tool that takes free text, which most providers get as a function with one string ``input``,
+            or ``None`` for a function.
+        input_format: the format of the free text in the form of the Responses API, or ``None`` for any text.
+
+    Raises:
+        ResponseValidationError: an empty name, parameters that are not a JSON object, or a field of another type.
+    """
+
+    name: str = attrs.field(validator=need_name)
+    description: str | None = attrs.field(default=None, validator=_need_text)
+    parameters: FrozenObject = attrs.field(
+        default=FrozenObject.adopt({"type": "object", "properties": {}}), converter=as_frozen_object
+    )
+    strict: bool | None = attrs.field(default=None, validator=attrs.validators.optional(need_bool))
+    kind: CallKind | None = attrs.field(default=None, converter=as_call_kind)
+    input_format: FrozenObject | None = attrs.field(
+        default=None, converter=attrs.converters.optional(as_frozen_object)
+    )
+
+    __repr__ = short_repr("name", "description", "parameters")
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether the tool takes free text."""
+        return self.kind is CallKind.CUSTOM
+
+    def as_function(self) -> ToolDefinition:
+        """Return the function that stands for a custom tool. Its description tells the format of the input in words."""
+        if not self.is_custom:
+            return self
+        format: Mapping[str, Any] = self.input_format or {}
+        about = [self.description] if self.description else []
+        if format.get("type") == "grammar":
+            syntax, grammar = format.get("syntax"), format.get("definition")
+            about.append(f"The input must match this grammar ({syntax}):\n{grammar}")
+        return ToolDefinition(self.name, "\n\n".join(about) or None, _FREE_TEXT)
+
+
+@attrs.frozen
+class NamedTool:
+    """A ``tool_choice``: the model must call the tool of this name.
+
+    Raises:
+        ResponseValidationError: an empty name.
+    """
+
+    name: str = attrs.field(validator=need_name)
+
+
+class HostedToolKind(StrEnum):
+    """A tool that several providers run themselves."""
+
+    WEB_SEARCH = "web_search"
+    """Searches the web."""
+    WEB_FETCH = "web_fetch"
+    """Reads pages by the addresses in the conversation."""
+    CODE_EXECUTION = "code_execution"
+    """Runs code that the model writes."""
+
+
+def _as_kind(value: str) -> HostedToolKind:
+    return one_of(
+        HostedToolKind, value, "unknown hosted tool; one of a single provider goes into provider_options"
+    )
+
+
+def _as_domains(value: Iterable[str]) -> tuple[str, ...]:
+    domains = () if isinstance(value, str) else as_tuple("domains", value)
+    if not all(type(domain) is str and domain for domain in domains) or isinstance(value, str):
+        raise ResponseValidationError("domains must be a list of names, such as example.org")
+    return domains
+
+
+@attrs.frozen
+class HostedTool:
+    """A tool that the provider runs, so that the application does not answer its calls.
+
+    Attributes:
+        kind: the tool.
+        allowed_domains: the only domains that it may look at, or empty for all.
+        blocked_domains: the domains that it must not look at.
+        max_uses: the most uses in one answer, or ``None`` for the provider's own limit.
+
+    Raises:
+        ResponseValidationError: an unknown kind, domains that are not a list of names, or a limit below 1.
+    """
+
+    kind: HostedToolKind = attrs.field(converter=_as_kind)
+    allowed_domains: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_domains)
+    blocked_domains: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_domains)
+    max_uses: int | None = attrs.field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        number(1, whole=True)(self, attrs.fields(HostedTool).max_uses, self.max_uses)
+
+
+def as_definition(value: ToolDefinition | Mapping[str, Any], place: str = "tools") -> ToolDefinition:
+    """Convert *value*, found at *place*, to the definition of a tool.
+
+    Raises:
+        ResponseValidationError: it does not define a tool.
+    """
+    return value if isinstance(value, ToolDefinition) else ToolDefinition(**tool_fields(value, place))
+
+
+def as_tools(value: Iterable[ToolDefinition | Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
+    """Convert *value* to definitions of tools.
+
+    Raises:
+        ResponseValidationError: an item does not define a tool, or two have one name.
+    """
+    tools = tuple(
+        as_definition(tool, f"tools[{number}]") for number, tool in enumerate(as_tuple("tools", value))
+    )
+    names = [tool.name for tool in tools]
+    if len(set(names)) != len(names):
+        raise ResponseValidationError("two tools have the same name")
+    return tools
+
+
+def as_hosted_tools(value: Iterable[HostedTool | str]) -> tuple[HostedTool, ...]:
+    """Convert *value* to hosted tools. A kind alone is accepted as a tool.
+
+    Raises:
+        ResponseValidationError: an item is not a hosted tool, or two are of the same kind.
+    """
+    given = (value,) if isinstance(value, str) else as_tuple("hosted_tools", value)
+    tools = tuple(tool if isinstance(tool, HostedTool) else HostedTool(tool) for tool in given)
+    if len({tool.kind for tool in tools}) != len(tools):
+        raise ResponseValidationError("two hosted tools are of the same kind")
+    return tools
+
+
+def as_tool_choice(value: str | NamedTool | Mapping[str, Any] | None) -> ToolChoice | NamedTool | None:
+    """Convert *value* to a tool choice. OpenAI's form is accepted.
+
+    Raises:
+        ResponseValidationError: it is not a tool choice.
+    """
+    if value is None or isinstance(value, NamedTool):
+        return value
+    if isinstance(value, Mapping):
+        return NamedTool(choice_name(value))
+    return one_of(ToolChoice, value, "unknown tool choice; for a tool's name write NamedTool(name)")
+
+
+# --------------------------------------------------------------------------------- request
+# A provider-independent request to a model. Loads no HTTP client.
+
+
+class ReasoningEffort(StrEnum):
+    """How much the model should reason before it answers (OpenAI's words)."""
+
+    NONE = "none"
+    MINIMAL = "minimal"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    XHIGH = "xhigh"
+
+
+_LIFETIMES = (None, "5m", "1h")
+
+
+@attrs.frozen
+class CacheMark:
+    """The end of the prompt's cached part, for APIs that take one. Others cache by themselves, or not at all.
+
+    Attributes:
+        after: ``"tools"``, ``"system"``, or the number of the last message to be cached (-1 is the last one).
+        ttl: the lifetime: ``"5m"`` or ``"1h"``, or ``None`` for the provider's default.
+
+    Raises:
+        ResponseValidationError: any other value.
+    """
+
+    after: Literal["tools", "system"] | int
+    ttl: Literal["5m", "1h"] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.after not in ("tools", "system") and type(self.after) is not int:
+            raise ResponseValidationError(
+                'a cache mark stands after "tools", "system" or a message\'s number'
+            )
+        if self.ttl not in _LIFETIMES:
+            raise ResponseValidationError('ttl must be "5m" or "1h"')
+
+
+@brief
+@attrs.frozen(repr=False)
+class ResponseFormat:
+    """A ``response_format``: the answer must be JSON.
+
+    Attributes:
+        schema: the JSON Schema that it must follow, or ``None`` for any JSON object.
+        name: the name of the schema, which OpenAI requires.
+        strict: whether the provider must enforce the schema, if it can.
+
+    Raises:
+        ResponseValidationError: an empty name, or a schema that is not a JSON object.
+    """
+
+    schema: FrozenObject | None = attrs.field(
+        default=None, converter=attrs.converters.optional(as_frozen_object)
+    )
+    name: str = attrs.field(default="answer", validator=need_name)
+    strict: bool = True
+
+    __repr__ = short_repr("name", "schema")
+
+
+def as_response_format(value: ResponseFormat | Mapping[str, Any] | None) -> ResponseFormat | None:
+    """Convert *value* to a response format. In OpenAI's form, free text becomes ``None``.
+
+    Raises:
+        ResponseValidationError: it is not a response format.
+    """
+    if value is None or isinstance(value, ResponseFormat):
+        return value
+    fields = format_fields(value)
+    return None if fields is None else ResponseFormat(**fields)
+
+
+def _as_turns(value: Messages) -> tuple[Turn, ...]:
+    turns = turns_of(value)
+    if not turns:
+        raise ResponseValidationError("a request needs at least one message")
+    return turns
+
+
+def _as_stop(value: str | Iterable[str]) -> tuple[str, ...]:
+    words = (value,) if isinstance(value, str) else as_tuple("stop", value)
+    if not all(type(word) is str and word for word in words):
+        raise ResponseValidationError("stop must be texts that are not empty")
+    return words
+
+
+def as_cache_marks(value: Iterable[CacheMark | str | int]) -> tuple[CacheMark, ...]:
+    """Convert *value* to cache marks. The value of ``after`` alone is accepted as a mark.
+
+    Raises:
+        ResponseValidationError: an item is not a cache mark.
+    """
+    given: tuple[Any, ...] = (value,) if isinstance(value, str) else as_tuple("cache_marks", value)
+    return tuple(mark if isinstance(mark, CacheMark) else CacheMark(mark) for mark in given)
+
+
+def _as_effort(value: str | None) -> ReasoningEffort | None:
+    return None if value is None else one_of(ReasoningEffort, value, "unknown reasoning effort")
+
+
+def _as_options(value: Mapping[str, JSONObject]) -> Mapping[str, FrozenObject]:
+    given: object = value
+    if not isinstance(given, Mapping) or not all(isinstance(of, Mapping) for of in given.values()):
+        raise ResponseValidationError("provider_options are JSON objects by provider id")
+    return cast("Mapping[str, FrozenObject]", as_frozen_object(value))  # not a proxy, which cannot be pickled
+
+
+def _as_extra_options(value: JSONObject) -> FrozenObject:
+    options = as_frozen_object(value)
+    names = [option.name for option in OPTIONS if option.name not in _FIELDS]
+    for name in options:
+        if name not in names:
+            raise ResponseValidationError(
+                f"extra_options: there is no option {name!r:.60}{meant(name, names)}"
+            )
+    return options
+
+
+_ANY_INTEGER = number(-(2**63), 2**63 - 1, whole=True)
+
+
+@checks_keywords()
+@brief
+@attrs.frozen(repr=False)
+class ChatRequest:
+    """A request to a model, independent of the provider.
+
+    Attributes:
+        messages: the conversation, oldest first: messages, and models' answers as received. A string is the
+            user's message. Dictionaries in OpenAI's chat form and an SDK's own messages are accepted. A
+            ``ChatResponse`` sends back the items that its provider wants to see again, such as the signature of its
+            reasoning. ``response.message`` sends text and calls alone.
+        model: the model's name as the provider knows it, or ``None`` for the endpoint's own.
+        temperature: how random the answer is, from 0, or ``None`` for the provider's default, here and below.
+        top_p: sample from the most likely tokens that make up this share, from 0 to 1.
+        top_k: sample from this many most likely tokens.
+        max_tokens: the most tokens that the answer may have, reasoning included.
+        stop: texts at which generation ends.
+        seed: makes sampling repeatable, as far as the server supports that.
+        tools: the tools that the model may call. OpenAI's form is accepted, as for ``tool_choice`` and
+            ``response_format``.
+        hosted_tools: tools that the provider runs for the model: :class:`HostedTool`, or its kind (``"web_search"``).
+        tool_choice: whether the model may call tools, must, or must call a certain one.
+        parallel_tool_calls: whether it may call several at once.
+        response_format: the JSON that the answer must be, or ``None`` for free text.
+        reasoning_effort: how much to reason.
+        cache_marks: the ends of the prompt's cached parts, for APIs that take them: :class:`CacheMark`, or its
+            ``after``.
+        stream: whether ``complete`` requests a stream and assembles it, which measures the time to the first
+            token and lets the timeouts for tokens apply. ``stream`` always does.
+        provider_options: JSON objects by provider id, each merged into the body for that provider, for options of one
+            API. ``{"ollama": {"keep_alive": "5m", "options": {"num_ctx": 8192}}}``. Lists, such as tools, get more
+            items. A field of the request cannot be overridden here.
+        extra_options: options that several APIs have and that have no field above, by their name in
+            :data:`crosswalk.wire.options.OPTIONS`: ``{"frequency_penalty": 0.3, "prompt_cache_key": "a"}``. Each API gets
+            them in its own spelling.
+        provider: the provider for which it is being built. The service fills it in.
+
+    Raises:
+        ResponseValidationError: a field of another type or outside its bounds.
+    """
+
+    messages: tuple[Turn, ...] = attrs.field(converter=_as_turns)
+    model: str | None = attrs.field(
+        default=None, kw_only=True, validator=attrs.validators.optional(need_name)
+    )
+    temperature: float | None = attrs.field(default=None, kw_only=True, validator=number(0))
+    top_p: float | None = attrs.field(default=None, kw_only=True, validator=number(0, 1))
+    top_k: int | None = attrs.field(default=None, kw_only=True, validator=number(1, whole=True))
+    max_tokens: int | None = attrs.field(default=None, kw_only=True, validator=number(1, whole=True))
+    stop: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_stop)
+    seed: int | None = attrs.field(default=None, kw_only=True, validator=_ANY_INTEGER)
+    tools: tuple[ToolDefinition, ...] = attrs.field(default=(), kw_only=True, converter=as_tools)
+    hosted_tools: tuple[HostedTool, ...] = attrs.field(default=(), kw_only=True, converter=as_hosted_tools)
+    tool_choice: ToolChoice | NamedTool | None = attrs.field(
+        default=None, kw_only=True, converter=as_tool_choice
+    )
+    parallel_tool_calls: bool | None = attrs.field(
+        default=None, kw_only=True, validator=attrs.validators.optional(need_bool)
+    )
+    response_format: ResponseFormat | None = attrs.field(
+        default=None, kw_only=True, converter=as_response_format
+    )
+    reasoning_effort: ReasoningEffort | None = attrs.field(default=None, kw_only=True, converter=_as_effort)
+    cache_marks: tuple[CacheMark, ...] = attrs.field(default=(), kw_only=True, converter=as_cache_marks)
+    stream: bool = attrs.field(default=False, kw_only=True, validator=need_bool)
+    provider_options: Mapping[str, FrozenObject] = attrs.field(
+        factory=dict, kw_only=True, converter=_as_options, hash=False
+    )
+    extra_options: FrozenObject = attrs.field(
+        factory=FrozenObject, kw_only=True, converter=_as_extra_options, hash=False
+    )
+    provider: str | None = attrs.field(
+        default=None, kw_only=True, validator=attrs.validators.optional(need_name)
+    )
+
+    @cache_marks.validator
+    def _check_marks(self, _: Any, marks: tuple[CacheMark, ...]) -> None:
+        count = len(self.messages)
+        if any(isinstance(mark.after, int) and not -count <= mark.after < count for mark in marks):
+            raise ResponseValidationError("a cache mark stands after a message that is not there")
+
+    def with_turns(self, *turns: Turn | Mapping[str, Any]) -> ChatRequest:
+        """Return the same request with *turns* at the end of the conversation."""
+        return attrs.evolve(self, messages=(*self.messages, *turns))
+
+    def for_model(self, model: str | None) -> ChatRequest:
+        """Return the same request for *model*, or with ``None`` for the endpoint's own. Nothing is checked again."""
+        return altered(self, model=model)
+
+    def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+        """Return the result of *build*, a plugin's function, for this request. A subclass may add to it."""
+        return build(self)
+
+    def __repr__(self) -> str:
+        return summary(
+            "ChatRequest",
+            [
+                ("model", self.model),
+                ("messages", len(self.messages)),
+                ("tools", len(self.tools) or None),
+                ("last", self.messages[-1]),
+            ],
+        )
+
+
+_FIELDS = frozenset(attrs.fields_dict(ChatRequest))
+
+Asked: TypeAlias = ChatRequest | Messages
+"""The input of a service: a request, its messages, or a dictionary of its fields including ``messages``."""
+
+
+def as_request(given: Asked) -> ChatRequest:
+    """Convert *given* to a request.
+
+    Raises:
+        ResponseValidationError: it is not a request. The message says what is wrong, and what is accepted.
+    """
+    if isinstance(given, ChatRequest):
+        return given
+    if isinstance(given, Mapping) and "messages" in given:
+        return ChatRequest(**request_fields(given, attrs.fields_dict(ChatRequest)))
+    return ChatRequest(given)

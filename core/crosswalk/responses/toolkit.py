@@ -1,0 +1,856 @@
+"""Tools: every call of one behind one interface, and the registry of tools."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
+
+import attrs
+
+from crosswalk.errors import ToolCallArgumentsError
+from crosswalk.responses.citations import Chunk, CitationAnnotation
+from crosswalk.responses.content import (
+    AnnotationFileCitation,
+    AnnotationURLCitation,
+    ResponseInputFile,
+    ResponseInputText,
+)
+from crosswalk.responses.items import (
+    ComputerAction,
+    ResponseComputerToolCall,
+    ResponseComputerToolCallOutputItem,
+    SafetyCheck,
+    register_item,
+)
+from crosswalk.responses.messages import (
+    Item,
+    ResponseFunctionToolCall,
+    ResponseFunctionToolCallOutputItem,
+    ToolOutput,
+)
+from crosswalk.responses.reading import parse, to_json
+from crosswalk.responses.records import Record, keys_of, record, tags_of
+from crosswalk.responses.server_calls import (
+    ActionFind,
+    ActionOpenPage,
+    ActionSearch,
+    FilePage,
+    FileSearchResult,
+    FoundDocument,
+    ResponseDocumentFinderToolCall,
+    ResponseFileReaderToolCall,
+    ResponseFileSearchToolCall,
+    ResponseFunctionWebSearch,
+    WebSearchAction,
+    WebSearchResult,
+    WebSearchSource,
+    WebSearchURL,
+)
+from crosswalk.responses.vocabulary import (
+    FileSearchCallStatus,
+    ItemStatus,
+    ResponsesError,
+    WebSearchCallStatus,
+)
+from crosswalk.text import brief, clean_message, short_repr
+from crosswalk.types.message import ToolCall
+
+# ------------------------------------------------------------------------------------ call
+# The one interface of all tool calls, and the statuses that a call goes through.
+
+
+class ToolCallError(ResponsesError, ValueError):
+    """A tool call that is not of the tool asked for, that lacks what the other form needs, or of no registered tool.
+
+    Attributes:
+        tool: the tool, as the ``type`` of its items, or ``None`` when it is not known.
+        call_id: the call, shortened, or ``None`` when it has no id.
+    """
+
+    def __init__(self, problem: str, *, tool: str | None = None, call_id: str | None = None) -> None:
+        self.tool = tool
+        self.call_id = None if call_id is None else clean_message(call_id, 60)
+        where = " ".join(part for part in (tool, self.call_id and repr(self.call_id)) if part)
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+
+class StatusProgressionError(ResponsesError, ValueError):
+    """A call's status that cannot follow the one before.
+
+    Attributes:
+        tool: the tool, as the ``type`` of its items.
+        before: the status it had, or ``None`` when it had none.
+        after: the status it should have had next, shortened.
+        call_id: the call, shortened, or ``None`` when it has no id.
+    """
+
+    def __init__(self, *, tool: str, before: str | None, after: str, call_id: str | None = None) -> None:
+        self.tool = tool
+        self.before = before
+        self.after = clean_message(after, 40)
+        self.call_id = None if call_id is None else clean_message(call_id, 60)
+        name = tool if self.call_id is None else f"{tool} {self.call_id!r}"
+        problem = f"cannot follow {before!r}" if before is not None else "is no status of this tool"
+        super().__init__(f"{name}: {self.after!r} {problem}")
+
+
+@attrs.frozen
+class StatusProgression:
+    """The steps that a tool's status takes.
+
+    A call goes along the *path*, one step at a time, and from its last step to the *end*. It may break off at any
+    step: a response that is cancelled or full ends calls that have hardly begun. A final status
+    does not change. Repeating the same status is allowed.
+
+    Attributes:
+        path: the steps on the way, in order.
+        end: the final status of a successful call.
+        interruptions: the other final statuses.
+    """
+
+    path: tuple[str, ...]
+    end: str = "completed"
+    interruptions: frozenset[str] = frozenset({"incomplete"})
+
+    @property
+    def words(self) -> frozenset[str]:
+        """All the statuses that there are."""
+        return frozenset({*self.path, self.end, *self.interruptions})
+
+    def allows(self, before: str | None, after: str) -> bool:
+        """Return whether *after* may follow *before*. Anything may follow an unknown status."""
+        if after not in self.words:
+            return False
+        if before is None or before == after:
+            return True
+        if before not in self.path:
+            return False
+        following = (*self.path, self.end)[self.path.index(before) + 1]
+        return after == following or after in self.interruptions
+
+    def check(self, before: str | None, after: str, *, tool: str, call_id: str | None = None) -> None:
+        """Refuse an impossible step.
+
+        Raises:
+            StatusProgressionError: a call that was *before* cannot next be *after*.
+        """
+        if not self.allows(before, after):
+            raise StatusProgressionError(
+                tool=tool, before=before if after in self.words else None, after=after, call_id=call_id
+            )
+
+
+SEARCHING: Final = StatusProgression(
+    ("in_progress", "searching"), interruptions=frozenset({"incomplete", "failed"})
+)
+"""Of searches: ``in_progress -> searching -> completed``."""
+RUNNING: Final = StatusProgression(("in_progress",))
+"""Of functions and most other tools: ``in_progress -> completed``."""
+
+
+ItemT = TypeVar("ItemT", bound=Item)
+R = TypeVar("R", bound=Record)
+
+
+@brief
+@attrs.frozen(repr=False)
+class ResponseToolCall(ABC, Generic[ItemT]):
+    """A call of a tool: its item, and the item that answers it, if the answer is a separate item.
+
+    A tool is a subclass, registered with :func:`crosswalk.responses.register_tool_call`.
+
+    Attributes:
+        item: the call, as in a response.
+        output: its answer, as in the next request, or ``None`` if it is unanswered or the results of the tool are in
+            the call.
+
+    Raises:
+        ToolCallError: an item of another tool, or the output of another call.
+    """
+
+    item: ItemT
+    output: Item | None = None
+
+    item_type: ClassVar[type[Item]]
+    """The type of its items, which has a literal ``type``."""
+    output_type: ClassVar[type[Item] | None] = None
+    """The type of the items that answer it, or ``None`` if its results are in the call."""
+    chat_name: ClassVar[str | None] = None
+    """The name of its function in chat, or ``None`` if it has many names, like functions."""
+    progression: ClassVar[StatusProgression]
+    """The steps of its status."""
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.item, self.item_type):
+            raise ToolCallError(f"expected {self.item_type.__name__}, got {type(self.item).__name__}")
+        if self.output is None:
+            return
+        if self.output_type is None or not isinstance(self.output, self.output_type):
+            raise self._problem(f"is not answered by a {type(self.output).__name__}")
+        answered = getattr(self.output, "call_id", None)
+        if answered is not None and answered != self.id:
+            raise self._problem("the output is another call's")
+
+    __repr__ = short_repr("item", "output")
+
+    @classmethod
+    @abstractmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """The call that *tool_call* of a chat asks for, in progress.
+
+        Raises:
+            ToolCallError: it is a call of another tool.
+            ToolCallArgumentsError: its arguments are not what the tool takes.
+        """
+
+    @abstractmethod
+    def to_chat_tool_call(self) -> ToolCall:
+        """Return the tool call in a chat: id, name and arguments, without status and results.
+
+        Raises:
+            ToolCallError: it has no id, or its action is not known yet.
+        """
+
+    @abstractmethod
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """Return its results, in order, or none so far."""
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """Return the call with only *chunks*, of those of :meth:`chunkify`, as its results, with their contents.
+
+        A tool that does not implement it is unchanged.
+        """
+        return self
+
+    @classmethod
+    def tool(cls) -> str:
+        """The ``type`` of its items."""
+        return str(tags_of(cls.item_type)[0])
+
+    @property
+    def id(self) -> str | None:
+        """The id that answers name: ``call_id``, or the item's ``id`` if the server answers."""
+        result: str | None = getattr(self.item, "call_id", None) or self.item.id
+        return result
+
+    @property
+    def status(self) -> str | None:
+        """Its status, or ``None`` if unknown."""
+        result = getattr(self.item, "status", None)
+        return None if result is None else str(result)
+
+    def advance(self, status: str) -> Self:
+        """Return the call with its next status, or with the same one.
+
+        Raises:
+            StatusProgressionError: *status* cannot follow the present one.
+            ToolCallError: *status* is not a string.
+        """
+        if not isinstance(status, str):
+            raise self._problem(f"expected a status, got {type(status).__name__}")
+        self.progression.check(self.status, status, tool=self.tool(), call_id=self.id)
+        return self._having(status=status)
+
+    def answered(self, output: Item) -> Self:
+        """Return the call with *output* as its answer.
+
+        Raises:
+            ToolCallError: it does not answer this call.
+        """
+        return attrs.evolve(self, output=output)
+
+    def _having(self, **changes: Any) -> Self:
+        return attrs.evolve(self, item=self.item.replace(**changes))
+
+    def _problem(self, problem: str) -> ToolCallError:
+        return ToolCallError(problem, tool=self.tool(), call_id=self.id)
+
+
+def read_arguments(
+    tool_call: ToolCall,
+    arguments: type[R],
+    tool: type[ResponseToolCall[Any]],
+    prepare: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> R:
+    """Return the arguments of *tool_call*, which must be a call of *tool*.
+
+    Args:
+        tool_call: the call.
+        arguments: the class of the tool's arguments.
+        tool: the tool.
+        prepare: brings the arguments, as the model wrote them, into the form of *arguments*.
+
+    Raises:
+        ToolCallError: it is a call of another tool.
+        ToolCallArgumentsError: its arguments do not match *arguments*. Unknown ones are refused.
+    """
+    if tool_call.name != tool.chat_name:
+        raise ToolCallError(f"is no call of {tool.chat_name!r}", tool=tool.tool(), call_id=tool_call.id)
+    data = tool_call.parsed()
+    try:
+        read = parse(arguments, prepare(data))
+    except ResponsesError as error:
+        problem = str(error)
+    else:
+        unknown = next(_unknown_fields(read), None)
+        if unknown is None:
+            return read
+        problem = f"it takes no {clean_message(unknown, 40)!r}"
+    raise wrong_arguments(tool_call, problem)
+
+
+def wrong_arguments(tool_call: ToolCall, problem: str) -> ToolCallArgumentsError:
+    """Return the error of a call with JSON arguments that its tool does not accept."""
+    name, call_id = clean_message(tool_call.name, 60), clean_message(tool_call.id, 60)
+    return ToolCallArgumentsError(
+        f"arguments of tool call {call_id!r} to {name!r}: {problem}",
+        name=tool_call.name,
+        call_id=tool_call.id,
+    )
+
+
+def with_text(result: Any, text: str) -> Any:
+    """Return *result*, a record with a ``text``, with *text*. No text and an empty one are the same."""
+    return result if (result.text or "") == text else result.replace(text=text)
+
+
+def _unknown_fields(value: Any) -> Iterator[str]:
+    if isinstance(value, Record):
+        yield from value.extensions
+        for name in keys_of(type(value)).values():
+            yield from _unknown_fields(getattr(value, name))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _unknown_fields(item)
+
+
+def write_call(call: ResponseToolCall[Any], arguments: Record) -> ToolCall:
+    """The chat's form of *call*.
+
+    Raises:
+        ToolCallError: it has no id.
+    """
+    if not call.id or call.chat_name is None:
+        raise ToolCallError("a chat's tool call needs an id", tool=call.tool())
+    return ToolCall(call.id, call.chat_name, to_json(arguments).decode())
+
+
+# ------------------------------------------------------------------------------- functions
+# Functions and computers: calls that the program answers with a separate item.
+
+
+@attrs.frozen(repr=False)
+class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
+    """A call of a function, whose arguments are the exact text that the model wrote."""
+
+    item_type = ResponseFunctionToolCall
+    output_type = ResponseFunctionToolCallOutputItem
+    progression = RUNNING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. Any function is accepted."""
+        return cls(
+            ResponseFunctionToolCall(
+                call_id=tool_call.id,
+                name=tool_call.name,
+                arguments=tool_call.arguments,
+                status=ItemStatus.IN_PROGRESS,
+            )
+        )
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
+        if not self.item.call_id or not self.item.name:
+            raise self._problem("a chat's tool call needs an id and a name")
+        return ToolCall(self.item.call_id, self.item.name, self.item.arguments)
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """Return a chunk for its text, or for each text and file of its output. A file by id or URL is a source."""
+        output = self._output()
+        if isinstance(output, str):
+            return (Chunk(content=output, title=self.item.name),)
+        chunks = []
+        for index, part in enumerate(output):
+            if isinstance(part, ResponseInputText):
+                chunks.append(Chunk(content=part.text, title=self.item.name, index=index))
+            elif isinstance(part, ResponseInputFile):
+                title, citation = part.filename or self.item.name, _file_source(part)
+                chunks.append(Chunk(content="", title=title, annotation=citation, index=index))
+        return tuple(chunks)
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """See :meth:`ResponseToolCall.with_chunks`. Parts that are neither text nor file stay."""
+        output = self._output()
+        if self.output is None:
+            return self
+        remaining = {chunk.index: chunk.content for chunk in chunks}
+        stored: Any = remaining.get(0, "")
+        if not isinstance(output, str):
+            results = {chunk.index for chunk in self.chunkify()}
+            parts = [
+                (index, part)
+                for index, part in enumerate(output)
+                if index in remaining or index not in results
+            ]
+            stored = tuple(
+                part.replace(text=remaining[index]) if isinstance(part, ResponseInputText) else part
+                for index, part in parts
+            )
+        return attrs.evolve(self, output=self.output.replace(output=stored))
+
+    def _output(self) -> ToolOutput:
+        return self.output.output if isinstance(self.output, ResponseFunctionToolCallOutputItem) else ()
+
+
+def _file_source(part: ResponseInputFile) -> CitationAnnotation | None:
+    if part.file_id is not None:
+        return AnnotationFileCitation(file_id=part.file_id, filename=part.filename)
+    return None if part.file_url is None else AnnotationURLCitation(url=part.file_url, title=part.filename)
+
+
+@record
+class _ComputerArguments(Record):
+    action: ComputerAction | None = None
+    actions: tuple[ComputerAction, ...] | None = None
+    pending_safety_checks: tuple[SafetyCheck, ...] | None = None
+
+
+@attrs.frozen(repr=False)
+class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
+    """Something to be done on a computer, answered by what the screen then shows."""
+
+    item_type = ResponseComputerToolCall
+    output_type = ResponseComputerToolCallOutputItem
+    chat_name = "computer"
+    progression = RUNNING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``action`` or ``actions``."""
+        requested = read_arguments(tool_call, _ComputerArguments, cls)
+        if requested.action is None and requested.actions is None:
+            raise wrong_arguments(tool_call, "nothing is to be done")
+        return cls(
+            ResponseComputerToolCall(
+                call_id=tool_call.id,
+                action=requested.action,
+                actions=requested.actions,
+                pending_safety_checks=requested.pending_safety_checks or (),
+                status=ItemStatus.IN_PROGRESS,
+            )
+        )
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`. Pending safety checks are included."""
+        item = self.item
+        if item.action is None and item.actions is None:
+            raise self._problem("does not say yet what it does")
+        checks = item.pending_safety_checks or None
+        return write_call(
+            self, _ComputerArguments(action=item.action, actions=item.actions, pending_safety_checks=checks)
+        )
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """Return a chunk with the URL of the screenshot, which is not a source. None if the image is inline."""
+        if not isinstance(self.output, ResponseComputerToolCallOutputItem):
+            return ()
+        location = self.output.output.file_id or self.output.output.image_url or "data:"
+        return () if location.startswith("data:") else (Chunk(content=location, title="screenshot"),)
+
+
+# -------------------------------------------------------------------------------- searches
+# Web search, which finds pages, and file search, document finder and file reader, which find places in files.
+
+
+@record
+class _WebSearchArguments(Record):
+    action: WebSearchAction
+
+
+@attrs.frozen(repr=False)
+class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
+    """A search on the web: it looks for pages, opens one, or looks for a pattern in one.
+
+    OpenAI names the pages. Their text is available if the sources are :class:`WebSearchResult`.
+    """
+
+    item_type = ResponseFunctionWebSearch
+    chat_name = "web_search"
+    progression = SEARCHING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are those of an action, or a ``query``."""
+        action = read_arguments(
+            tool_call, _WebSearchArguments, cls, lambda data: {"action": {"type": "search", **data}}
+        ).action
+        if isinstance(action, ActionSearch) and action.sources is not None:
+            raise wrong_arguments(tool_call, "sources are what was found, not asked for")
+        status = WebSearchCallStatus.IN_PROGRESS
+        return cls(ResponseFunctionWebSearch(id=tool_call.id, action=action, status=status))
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`. A search is written without a ``type``."""
+        action = self.item.action
+        if action is None:
+            raise self._problem("does not say yet what it does")
+        if isinstance(action, ActionSearch):
+            action = action.replace(sources=None, presence=(action.presence - {"sources"}) | {"type"})
+        return write_call(self, action)
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """Return a chunk for each page. An opened page has one after it was opened."""
+        action = self.item.action
+        if isinstance(action, ActionOpenPage | ActionFind):
+            citation = url_citation(action.url) if self.status in {None, "completed"} else None
+            return () if citation is None else (Chunk(content="", annotation=citation),)
+        chunks = []
+        for index, source in enumerate(self._sources()):
+            if isinstance(source, WebSearchResult):
+                citation = url_citation(source.url, source.title)
+                chunks.append(
+                    Chunk(content=source.text or "", title=source.title, annotation=citation, index=index)
+                )
+            elif isinstance(source, WebSearchURL):
+                chunks.append(Chunk(content="", annotation=url_citation(source.url), index=index))
+        return tuple(chunks)
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """See :meth:`ResponseToolCall.with_chunks`. Sources other than pages stay."""
+        remaining = {chunk.index: chunk for chunk in chunks}
+        pages = {chunk.index for chunk in self.chunkify()}
+        action = self.item.action
+        if not isinstance(action, ActionSearch) or not action.sources:
+            return self
+        stored = tuple(
+            with_text(source, remaining[index].content) if isinstance(source, WebSearchResult) else source
+            for index, source in enumerate(action.sources)
+            if index in remaining or index not in pages
+        )
+        return self._having(action=action.replace(sources=stored))
+
+    def _sources(self) -> tuple[WebSearchSource, ...]:
+        return (self.item.action.sources or ()) if isinstance(self.item.action, ActionSearch) else ()
+
+
+def url_citation(url: str | None, title: str | None = None) -> CitationAnnotation | None:
+    """Return the citation of the page at *url*, or ``None`` without a URL."""
+    return AnnotationURLCitation(url=url, title=title) if url else None
+
+
+ResultT = TypeVar("ResultT", FileSearchResult, FoundDocument, FilePage)
+
+
+def _chosen(results: Sequence[ResultT], chunks: Sequence[Chunk]) -> tuple[ResultT, ...]:
+    """Return the *results* of *chunks*, with their contents.
+
+    Raises:
+        ToolCallError: a chunk does not belong to any of them.
+    """
+    if any(chunk.index >= len(results) for chunk in chunks):
+        raise ToolCallError("a chunk that the call did not find")
+    return tuple(with_text(results[chunk.index], chunk.content) for chunk in chunks)
+
+
+@record
+class _FileSearchArguments(Record):
+    queries: tuple[str, ...]
+
+
+@attrs.frozen(repr=False)
+class FileSearchToolCall(ResponseToolCall[ResponseFileSearchToolCall]):
+    """A search in vector stores.
+
+    Results with different pages or positions are different sources if their ``attributes``, or their extra fields, have
+    an integer ``page_number`` or ``document_position``. Otherwise all pieces of a file are one source.
+    """
+
+    item_type = ResponseFileSearchToolCall
+    chat_name = "file_search"
+    progression = SEARCHING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``queries``."""
+        arguments = read_arguments(tool_call, _FileSearchArguments, cls)
+        status = FileSearchCallStatus.IN_PROGRESS
+        return cls(ResponseFileSearchToolCall(id=tool_call.id, queries=arguments.queries, status=status))
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
+        return write_call(self, _FileSearchArguments(queries=self.item.queries))
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """A chunk for each result."""
+        return tuple(
+            Chunk(
+                content=result.text or "",
+                title=result.filename,
+                annotation=_file_citation(result),
+                score=result.score,
+                index=index,
+            )
+            for index, result in enumerate(self.item.results or ())
+        )
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """See :meth:`ResponseToolCall.with_chunks`."""
+        return self if self.item.results is None else self._having(results=_chosen(self.item.results, chunks))
+
+
+def _file_citation(result: FileSearchResult | FoundDocument) -> AnnotationFileCitation | None:
+    if result.file_id is None:
+        return None
+    return AnnotationFileCitation(
+        file_id=result.file_id,
+        filename=result.filename,
+        page_number=_place(result, "page_number"),
+        document_position=_place(result, "document_position"),
+    )
+
+
+def _place(result: FileSearchResult | FoundDocument, name: str) -> int | None:
+    attributes: Mapping[str, Any] = result.attributes or {}
+    for value in (attributes.get(name), result.extensions.get(name)):
+        if type(value) is int or (type(value) is float and value.is_integer()):
+            return int(value)
+    return None
+
+
+@record
+class _DocumentFinderArguments(Record):
+    queries: tuple[str, ...]
+    collections: tuple[str, ...] | None = None
+
+
+@attrs.frozen(repr=False)
+class DocumentFinderToolCall(ResponseToolCall[ResponseDocumentFinderToolCall]):
+    """A search for documents across collections."""
+
+    item_type = ResponseDocumentFinderToolCall
+    chat_name = "document_finder"
+    progression = SEARCHING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``queries`` and ``collections``."""
+        arguments = read_arguments(tool_call, _DocumentFinderArguments, cls)
+        return cls(
+            ResponseDocumentFinderToolCall(
+                id=tool_call.id,
+                queries=arguments.queries,
+                collections=arguments.collections,
+                status=FileSearchCallStatus.IN_PROGRESS,
+            )
+        )
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
+        item = self.item
+        return write_call(self, _DocumentFinderArguments(queries=item.queries, collections=item.collections))
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """A chunk for each document."""
+        return tuple(
+            Chunk(
+                content=result.text or "",
+                title=result.title or result.filename,
+                annotation=_file_citation(result) or url_citation(result.url, result.title),
+                score=result.score,
+                index=index,
+            )
+            for index, result in enumerate(self.item.results or ())
+        )
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """See :meth:`ResponseToolCall.with_chunks`."""
+        return self if self.item.results is None else self._having(results=_chosen(self.item.results, chunks))
+
+
+@record
+class _FileReaderArguments(Record):
+    file_id: str
+    first_page: int | None = None
+    last_page: int | None = None
+
+
+@attrs.frozen(repr=False)
+class FileReaderToolCall(ResponseToolCall[ResponseFileReaderToolCall]):
+    """A reading of a file."""
+
+    item_type = ResponseFileReaderToolCall
+    chat_name = "file_reader"
+    progression = RUNNING
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``file_id`` and two pages."""
+        arguments = read_arguments(tool_call, _FileReaderArguments, cls)
+        return cls(
+            ResponseFileReaderToolCall(
+                id=tool_call.id,
+                file_id=arguments.file_id,
+                first_page=arguments.first_page,
+                last_page=arguments.last_page,
+                status=ItemStatus.IN_PROGRESS,
+            )
+        )
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
+        item = self.item
+        return write_call(
+            self,
+            _FileReaderArguments(file_id=item.file_id, first_page=item.first_page, last_page=item.last_page),
+        )
+
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """A chunk for each page."""
+        item = self.item
+        return tuple(
+            Chunk(
+                content=page.text,
+                title=item.filename,
+                annotation=AnnotationFileCitation(
+                    file_id=item.file_id,
+                    filename=item.filename,
+                    page_number=page.page_number,
+                    document_position=page.document_position,
+                ),
+                index=index,
+            )
+            for index, page in enumerate(item.results or ())
+        )
+
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """See :meth:`ResponseToolCall.with_chunks`."""
+        return self if self.item.results is None else self._having(results=_chosen(self.item.results, chunks))
+
+
+# -------------------------------------------------------------------------------- registry
+# The registry of tools, by their items and by their names in chat.
+
+
+C = TypeVar("C", bound=type[ResponseToolCall[Any]])
+AnyToolCall = ResponseToolCall[Any]
+
+
+class ToolCallRegistry:
+    """The tools by item type and by chat name."""
+
+    def __init__(self) -> None:
+        self._by_tool: dict[str, type[AnyToolCall]] = {}
+        self._by_chat_name: dict[str, type[AnyToolCall]] = {}
+        self._function: type[AnyToolCall] | None = None
+
+    def register(self, cls: C) -> C:
+        """Add a tool, and read its items. A tool with the same items is replaced. Usable as a decorator.
+
+        A tool without a ``chat_name`` gets all functions with unregistered names.
+
+        Raises:
+            ToolCallError: another tool has its ``chat_name``.
+            TypeError: its items have no literal ``type``.
+        """
+        register_item(cls.item_type)
+        tool, name = cls.tool(), cls.chat_name
+        other = self._function if name is None else self._by_chat_name.get(name)
+        if other is not None and other.tool() != tool:
+            raise ToolCallError(f"the chat name {name!r} is that of {other.tool()}", tool=tool)
+        before = self._by_tool.get(tool)
+        if before is not None and before.chat_name is not None:
+            del self._by_chat_name[before.chat_name]
+        self._by_tool[tool] = cls
+        if name is None:
+            self._function = cls
+        else:
+            self._by_chat_name[name] = cls
+        return cls
+
+    def get(self, tool: str | None) -> type[AnyToolCall] | None:
+        """Return the tool with items of this ``type``, or ``None`` if none is registered."""
+        return self._by_tool.get(tool or "")
+
+    def from_item(self, item: Item, output: Item | None = None) -> AnyToolCall:
+        """Return the call of *item*, answered by *output*.
+
+        Raises:
+            ToolCallError: no tool with such items is registered, or *output* does not answer it.
+        """
+        word = getattr(item, "type", None)
+        cls = self.get(word)
+        if cls is None:
+            raise ToolCallError(f"no tool has items of type {clean_message(str(word), 60)!r}")
+        return cls(item, output)
+
+    def from_chat_tool_call(self, tool_call: ToolCall) -> AnyToolCall:
+        """Return the call of a chat's *tool_call*: of the tool with its name, else of a function.
+
+        Raises:
+            ToolCallError: no tool has its name, and there is no tool for other names.
+            ToolCallArgumentsError: its arguments do not match the tool.
+        """
+        cls = self._by_chat_name.get(tool_call.name, self._function)
+        if cls is None:
+            raise ToolCallError("no tool has such a name in chat", call_id=tool_call.id)
+        return cls.from_chat_tool_call(tool_call)
+
+    def tool_calls_of(self, items: Iterable[Item]) -> tuple[AnyToolCall, ...]:
+        """Return the calls among *items*, in order, each with the output that answers it.
+
+        Outputs answer the calls with their ``call_id`` in order. Items of unregistered tools,
+        and items other than calls, are skipped.
+
+        Raises:
+            ToolCallError: an output answers no call.
+        """
+        items = tuple(items)
+        answers: dict[tuple[type[Item], str], deque[Item]] = {}
+        kinds = {cls.output_type for cls in self._by_tool.values() if cls.output_type is not None}
+        for item in items:
+            call_id = getattr(item, "call_id", None)
+            if type(item) in kinds and call_id is not None:
+                answers.setdefault((type(item), call_id), deque()).append(item)
+        calls = []
+        for item in items:
+            cls = self.get(getattr(item, "type", None))
+            if cls is not None and isinstance(item, cls.item_type):
+                key = (cls.output_type, getattr(item, "call_id", None))
+                waiting = answers.get(key)  # type: ignore[arg-type]  # without an output type there is none
+                calls.append(cls(item, waiting.popleft() if waiting else None))
+        for waiting in answers.values():
+            for item in waiting:
+                raise ToolCallError(
+                    "answers no call",
+                    tool=getattr(item, "type", None),
+                    call_id=getattr(item, "call_id", None),
+                )
+        return tuple(calls)
+
+
+tool_registry = ToolCallRegistry()
+"""The tools that are used where no other registry is named."""
+
+
+for _tool in (
+    FunctionToolCall,
+    ComputerToolCall,
+    WebSearchToolCall,
+    FileSearchToolCall,
+    DocumentFinderToolCall,
+    FileReaderToolCall,
+):
+    tool_registry.register(_tool)
+
+
+def register_tool_call(cls: C) -> C:
+    """Add a tool to :data:`tool_registry`, see :meth:`ToolCallRegistry.register`."""
+    return tool_registry.register(cls)
+
+
+def tool_calls_of(items: Iterable[Item]) -> tuple[ResponseToolCall[Any], ...]:
+    """Return the calls of tools in :data:`tool_registry`, see :meth:`ToolCallRegistry.tool_calls_of`."""
+    return tool_registry.tool_calls_of(items)

@@ -1,0 +1,803 @@
+"""One call: its attempts, one after the other, and the events of the one that is delivered."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, suppress
+from typing import Any, Self
+
+import attrs
+
+from crosswalk.errors import (
+    CrosswalkError,
+    ErrorInfo,
+    ErrorKind,
+    FramingError,
+    IncompleteStreamError,
+    InvalidJSONError,
+    LimitError,
+    MappingError,
+    ResponseValidationError,
+    UnknownFinishReasonError,
+)
+from crosswalk.mapping.reader import Reader
+from crosswalk.request import Asked, ChatRequest, as_request
+from crosswalk.service.endpoint import Redaction, Route, where
+from crosswalk.service.http import HTTPAnswer, Nested, TimedWait
+from crosswalk.service.policy import (
+    CANCELLED,
+    AttemptFailure,
+    RetryState,
+    Timeouts,
+    as_cancelled,
+    completed,
+    failure_of,
+    is_paid,
+    is_unstarted,
+    request_id_of,
+    retry_after_of,
+    should_retry,
+    timeout_info,
+)
+from crosswalk.service.setup import (
+    Around,
+    Call,
+    Observation,
+    Prepared,
+    Setup,
+    Slots,
+    not_sent,
+    prepared,
+    replayed,
+)
+from crosswalk.stream import EventMaker, is_output
+from crosswalk.text import clean_message, counted
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.response import ChatResponse, new_id
+from crosswalk.types.stream import StreamEvent, StreamEventType
+from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
+from crosswalk.types.values import altered
+
+# -------------------------------------------------------------------------------- exchange
+# One attempt: a request, its answer's bytes, and the time limits on them.
+
+
+_DRAIN = 0.1
+"""The number of seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
+again."""
+
+
+class _Since:
+    """A clock with *start* as its first reading: a reader takes the time of its making for that of the request."""
+
+    def __init__(self, start: float, timer: Callable[[], float]) -> None:
+        self._start: float | None = start
+        self._timer = timer
+
+    def __call__(self) -> float:
+        start, self._start = self._start, None
+        return self._timer() if start is None else start
+
+
+class Attempt:
+    """One attempt at one endpoint.
+
+    Its methods return failures as values, because the caller decides how to continue.
+
+    Args:
+        setup: the state that all calls of the service share.
+        route: the endpoint.
+        request: the request. If it names no model, the endpoint's is used.
+        wait: lets the caller end a wait.
+        deadline: the time until which the call may wait, by the clock of *wait*, or ``None`` for no limit.
+
+    Attributes:
+        model: the requested model.
+        path: the path of its HTTP request, or empty before one is sent.
+        content_type: the content type of the answer, in lower case without parameters, or empty before it begins.
+        has_token: whether the first token has arrived.
+        extra: further facts about the attempt.
+    """
+
+    def __init__(
+        self, setup: Setup, route: Route, request: ChatRequest, wait: TimedWait, deadline: float | None = None
+    ) -> None:
+        self.model = request.model or route.endpoint.model or ""
+        self.path = self.content_type = ""
+        self.has_token = False
+        self.extra: dict[str, Any] = {}
+        self._setup = setup
+        self._route = route
+        self._is_stream = request.stream
+        self._wait = wait
+        self._deadline = deadline
+        self._redact = route.redact
+        self._answer: HTTPAnswer | None = None
+        self._length: str | None = None
+        self._is_error = False
+        self._reader: Reader | None = None
+        self._started = setup.timer()
+        self._sent = self._silent = 0.0
+        # The time since which the answer has been over, without the sentinel and with it.
+        self._ends: dict[bool, float] = {}
+
+    @property
+    def seconds(self) -> float:
+        """The time that it has taken so far."""
+        return self._setup.timer() - self._started
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of the answer. An answer that has not begun is empty."""
+        if self._reader is None:
+            self._reader = self._new_reader(200)
+        return self._reader
+
+    async def open(self, sent: Prepared) -> AttemptFailure | None:
+        """Send the prepared request, and wait for the answer to begin."""
+        setup, route, wait = self._setup, self._route, self._wait
+        try:
+            await wait.within(None, setup.transport.ready())
+        except CrosswalkError as error:
+            return not_sent(error)
+        except TimeoutError:
+            if not wait.is_late:
+                raise
+        if wait.is_cancelled:
+            return self.cancelled()
+        if sent.built.dropped:
+            self.extra["dropped"] = [{"option": d.option, "reason": d.reason} for d in sent.built.dropped]
+        if sent.built.added:
+            self.extra["added"] = dict(sent.built.added)
+        self.path = sent.built.path
+        self._started = setup.timer()
+        self._sent = wait.now()
+        self._silent = 0.0
+        method, headers = sent.built.method, sent.headers
+        if route.sign is not None:  # now: a signature does not last long
+            try:
+                signed = route.sign(method, sent.url, headers, sent.content)
+            except CrosswalkError as error:
+                return not_sent(error)
+            headers = {**headers, **signed.headers}
+            self._redact = Redaction([*route.headers.values(), *signed.secrets])
+        wait.resent = 0
+        sending = setup.transport.send(sent.url, method, headers, sent.content, setup.timeouts, wait)
+        when, name = self._limit(self._sent)
+        try:
+            self._answer = answer = await wait.within(when, sending)
+        except Exception as error:
+            return self._ended_by(error, name)
+        finally:
+            self._silent += wait.now() - self._sent
+            if wait.resent:
+                self.extra["resent"] = wait.resent
+        self._length = answer.headers.get("content-length")
+        self.content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        status = answer.status
+        self.extra["status"] = status
+        if (id := request_id_of(answer.headers)) is not None:
+            self.extra["request_id"] = clean_message(self._redact(id), 200)
+        self._is_error = status >= 400
+        self._reader = self._new_reader(min(status, 599) if self._is_error else 200)
+        if 300 <= status < 400:
+            return self.failed(
+                ErrorInfo(
+                    ErrorKind.INVALID_REQUEST,
+                    f"HTTP {status}: {_no_answer(answer.headers)}; check base_url",
+                    status=status,
+                )
+            )
+        return None
+
+    async def chunk(self) -> tuple[bytes | None, AttemptFailure | None]:
+        """Return the next bytes of the answer, ``None`` at its end, or the failure to read them."""
+        wait = self._wait
+        if wait.is_cancelled:
+            return None, self.cancelled()
+        assert self._answer is not None, "it has begun"
+        before = wait.now()
+        when, name = self._limit(before)
+        try:
+            return await wait.within(when, self._answer.chunks.__anext__()), None
+        except StopAsyncIteration:
+            return None, None
+        except LimitError as error:
+            return None, self.unread(error, has_read=True)
+        except Exception as error:
+            return None, self._ended_by(error, name)
+        finally:
+            self._silent += wait.now() - before
+
+    def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
+        """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end."""
+        if chunk is None:
+            yield from self.reader.finish()
+            return
+        length, self._length = self._length, None  # the first bytes may be all
+        is_whole = length is not None and length == str(len(chunk))
+        yield from self.reader.read_whole(chunk) if is_whole else self.reader.read(chunk)
+
+    def note_token(self) -> None:
+        """Note that a token has arrived: the wait for the next one begins."""
+        self.has_token = True
+        self._silent = 0.0
+
+    async def close(self) -> None:
+        """Release the connection: back to the pool if the answer was read to its end, else closed."""
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            await answer.aclose()
+
+    def failed(self, info: ErrorInfo) -> AttemptFailure:
+        """Return the failure of this attempt with *info* and the partial answer."""
+        return AttemptFailure(
+            info, self.retry_after, self.reader.partial(info), is_unstarted=self._is_unstarted(info)
+        )
+
+    def refused(self, response: ChatResponse) -> AttemptFailure | None:
+        """Return the failure that the server itself reported in *response*, or ``None`` for an answer.
+
+        A generation that ended with a finish word and its counts was paid for. It is final: nobody is asked again.
+        """
+        info = response.error_info
+        if info is None:
+            return None
+        assert self._answer is not None, "the server has answered"
+        headers = self._answer.headers
+        described = should_retry(headers, info)
+        is_requested = described is not info and described.retryable
+        return AttemptFailure(
+            described,
+            retry_after_of(headers, info.raw),
+            response,
+            is_final=is_paid(response) and not is_requested,
+            is_retry_requested=is_requested,
+            is_unstarted=self._is_unstarted(info),
+        )
+
+    def unread(self, error: CrosswalkError, *, has_read: bool) -> AttemptFailure:
+        """Return the failure of this attempt if *error* prevents its bytes from being read.
+
+        An answer that ends too early is the server's failure, and so is other content in its place, such as a proxy's page.
+        Unreadable data behind readable data raises: a retry would hide it.
+        """
+        if isinstance(error, IncompleteStreamError):
+            return self.failed(
+                ErrorInfo(ErrorKind.SERVER, error.cause, retryable=True, code="incomplete_stream")
+            )
+        if not has_read and isinstance(error, FramingError) and not isinstance(error, LimitError):
+            message = f"no answer that can be read ({self._content}): {error.cause}"
+            return self.failed(ErrorInfo(ErrorKind.SERVER, message, retryable=True, code="unreadable_answer"))
+        info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
+        failure = self.failed(info)
+        is_whole = isinstance(
+            error, UnknownFinishReasonError
+        )  # all of it was received: it is not requested again
+        return AttemptFailure(failure.info, failure.retry_after, failure.response, error, is_final=is_whole)
+
+    def crashed(self, error: Exception) -> AttemptFailure:
+        """Return the failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""
+        name = type(error).__name__
+        return self.failed(ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name))
+
+    def cancelled(self) -> AttemptFailure:
+        """Return the end of this attempt by its caller, with the partial answer."""
+        return AttemptFailure(
+            CANCELLED, response=as_cancelled(self.reader.partial(CANCELLED)), cancelled=True
+        )
+
+    def _is_unstarted(self, info: ErrorInfo) -> bool:
+        return is_unstarted(self.extra.get("status"), info.code)
+
+    @property
+    def retry_after(self) -> float | None:
+        """The seconds that the server asks to wait, or ``None`` if it does not."""
+        return None if self._answer is None else retry_after_of(self._answer.headers)
+
+    @property
+    def _content(self) -> str:
+        """The status and content type of the answer, from its headers."""
+        assert self._answer is not None, "something was read"
+        raw = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
+        return f"HTTP {self._answer.status}, {raw or 'without a content type'}"
+
+    def _ended_by(self, error: Exception, name: str) -> AttemptFailure | None:
+        """Return the failure of a wait under the limit *name*, ended by *error*. Raises *error* if it is not a failure."""
+        if self._wait.is_cancelled:
+            return self.cancelled()
+        if self._wait.is_late:
+            failure = self._broken(_too_late(name, self._setup.timeouts))
+            return failure if failure is None or name != "call" else attrs.evolve(failure, is_final=True)
+        info = failure_of(error, self._route.host)
+        if info is None:
+            raise error
+        return self._broken(info)
+
+    def _broken(self, info: ErrorInfo) -> AttemptFailure | None:
+        """Return the failure with *info*, or ``None`` if the answer had ended before and is complete."""
+        if not self.reader.has_ended:
+            return self.failed(info)
+        self.extra["after_end"] = info.code
+        return None
+
+    def _limit(self, now: float) -> tuple[float | None, str]:
+        """Return the time until which to wait now, and the name of that limit."""
+        timeouts, deadline = self._setup.timeouts, self._deadline
+        end, of_end = (None if timeouts.total is None else self._sent + timeouts.total), "total"
+        own, of_own = (now, "between_bytes") if self._is_stream else (self._sent, "whole")
+        seconds: float | None = getattr(timeouts, of_own)
+        if seconds is not None and (end is None or own + seconds < end):
+            end, of_end = own + seconds, of_own
+        if deadline is not None and (end is None or deadline < end):
+            end, of_end = deadline, "call"
+        reader = self._reader
+        if reader is not None and reader.has_ended:
+            is_done = reader.is_done
+            grace = _DRAIN if is_done else timeouts.after_end
+            if grace is not None:
+                over = self._ends.setdefault(is_done, now) + grace
+                return (over if end is None else min(over, end)), "after_end"
+        name = "between_tokens" if self.has_token else "first_token"
+        seconds = getattr(timeouts, name) if self._is_stream else None
+        if seconds is None:
+            return end, of_end
+        next_token = now + seconds - self._silent
+        return (end, of_end) if end is not None and end < next_token else (next_token, name)
+
+    def _new_reader(self, status: int) -> Reader:
+        timer = _Since(self._started, self._setup.timer)
+        options = altered(
+            self._setup.options,
+            status=status,
+            timer=timer,
+            redact=self._redact,
+            content_type=self.content_type,
+        )
+        return Reader(self._route.mapper, options)
+
+
+def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:
+    what = {
+        "first_token": "no first token",
+        "between_tokens": "no further token",
+        "between_bytes": "no further byte",
+    }.get(name, "no end of the answer")
+    return timeout_info(name, f"{what} within {counted(getattr(timeouts, name) or _DRAIN, 'second')}")
+
+
+def _no_answer(headers: Mapping[str, str]) -> str:
+    """Return why there is no answer, for a status that is neither success nor an error."""
+    if "location" in headers:
+        return "the server redirects, which is not followed"
+    return "the server sends no answer"
+
+
+# ---------------------------------------------------------------------------------- stream
+# One call: its attempts, one after the other, and the events of the one that is delivered.
+
+
+@attrs.frozen
+class Sent:
+    """The request of a stream.
+
+    Attributes:
+        provider: the provider id.
+        model: the model that was requested.
+        path: the path of the HTTP request.
+        content_type: the content type of the answer, in lower case without parameters.
+    """
+
+    provider: str
+    model: str
+    path: str
+    content_type: str
+
+
+def text_of(event: StreamEvent) -> str:
+    """Return the text that *event* adds to the first choice, or ``""``."""
+    delta = event.delta
+    return "" if delta is None or delta.choice else delta.content_delta or ""
+
+
+class EventStream(AsyncIterator[StreamEvent]):
+    """The events of an answer as they arrive, made by :meth:`LLMService.stream`.
+
+    The first event is ``response.created``, the last carries the complete response. Nothing is sent before the first
+    event is requested, and no byte is read before its event is. Use it in ``async with``: leaving the block closes the
+    connection of an unfinished answer, which is then marked ``cancelled``. A stream belongs to one event loop.
+
+    Args:
+        setup: the state that all calls of the service share.
+        request: the request.
+        shows: whether to deliver events. Otherwise only :attr:`response` is used.
+        raw_events: whether events carry the provider's own.
+    """
+
+    def __init__(self, setup: Setup, request: Asked, *, shows: bool = True, raw_events: bool = False) -> None:
+        self._setup = setup
+        self._shows = shows
+        self._request = self._as_shown(as_request(request))
+        self._raw_events = raw_events
+        self._taken = 0  # of the present attempt's frames
+        self._unreadable: int | None = None  # the number of the frame that could not be read
+        self._wait = TimedWait()
+        self._source = self._through() if setup.middleware else self._batches()
+        self.ready: deque[StreamEvent] = deque()
+        """Events that have arrived and not been read."""
+        self._attempts: list[ProviderAttempt] = []
+        self._response: ChatResponse | None = None
+        self._error: CrosswalkError | None = None
+        self._observations: tuple[Observation, ...] = ()
+        self._has_ended = False
+        self._attempted = False
+        self._prepared: dict[int, Prepared] = {}  # what goes to each endpoint
+        self._was_shown = False  # by an attempt, which may be void by now
+        self._deadline: float | None = None  # of the call, by the time of its waits
+
+    # The consumer's interface.
+
+    async def __anext__(self) -> StreamEvent:
+        """Return the next event.
+
+        Raises:
+            MappingError: the answer cannot be read. ``partial`` holds its readable part, and all attempts.
+            UnsupportedRequestError: an endpoint cannot express the request. Nothing was sent to any.
+        """
+        while not self.ready:
+            await self.read_on()
+        return self.ready.popleft()
+
+    @property
+    def text(self) -> AsyncGenerator[str, None]:
+        """The text of the answer as it arrives. Leaving the loop early ends the answer.
+
+        If an attempt is repeated after text was delivered (``RetryPolicy.after_first_token``), the new text follows the old
+        one. Iterate over the events to tell them apart.
+
+        Raises:
+            ProviderError: the provider failed, after the text so far. CrosswalkError: as from iterating.
+        """
+        return self._texts()
+
+    async def _texts(self) -> AsyncGenerator[str, None]:
+        async with self:
+            async for event in self:
+                if text := text_of(event):
+                    yield text
+        self.response.raise_for_error()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event, or the exception in its place, has arrived. Events may still be waiting to be read."""
+        return self._has_ended
+
+    @property
+    def response(self) -> ChatResponse:
+        """The complete response, once the stream has ended for any reason.
+
+        Raises:
+            ResponseValidationError: it has not ended (``ACODE-RSP-008``).
+            CrosswalkError: the exception that was raised, if nothing was sent.
+        """
+        if self._response is None:
+            if self._error is not None:
+                raise self._error
+            raise ResponseValidationError("the stream has not been read to its end", code="ACODE-RSP-008")
+        return self._response
+
+    @property
+    def partial(self) -> ChatResponse:
+        """The present attempt so far, as an error response that is marked so. At the end it is the complete response.
+
+        Raises:
+            ResponseValidationError: the first event has not been requested (``ACODE-RSP-008``).
+        """
+        if self._response is not None or not self._attempted:
+            return self.response
+        return self._exchange.reader.partial("the stream has not been read to its end")
+
+    @property
+    def sent(self) -> Sent | None:
+        """The request of the present attempt. ``None`` before one is sent, and for an answer of a middleware."""
+        if not self._attempted or not self._exchange.path:
+            return None
+        exchange = self._exchange
+        return Sent(self._route.provider, exchange.model, exchange.path, exchange.content_type)
+
+    def take_frames(self) -> list[bytes]:
+        """Return the provider's events of the present attempt since the last call, as received.
+
+        An event that could not be read is left out. Empty if the service stores no bytes (``keep_raw=False``).
+        """
+        frames = list(self._exchange.reader.frames[self._taken : self._unreadable]) if self._attempted else []
+        self._taken += len(frames)
+        return frames
+
+    async def cancel(self) -> None:
+        """End the answer here, from any task of this event loop, and close the connection.
+
+        Events that have arrived can still be read. The last one is then ``response.incomplete`` with a response marked
+        ``cancelled``. Does nothing to a stream that has ended.
+        """
+        self._wait.cancel()
+        async with self._wait.lock:
+            try:
+                async for batch in self._source:
+                    self.ready.extend(batch)
+            except CrosswalkError:
+                pass  # ``response`` reports it
+
+    async def end(self) -> None:
+        """Like :meth:`cancel`, by the service that is being closed. A stream of another event loop is left alone."""
+        if self._wait.is_here():
+            await self.cancel()
+
+    async def aclose(self) -> None:
+        """Like :meth:`cancel`, for a stream that is not read any further."""
+        await self.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def read_on(self) -> None:
+        """Wait for further events, unless some are :attr:`ready`. Afterwards some are, or the stream has ended.
+
+        Raises:
+            StopAsyncIteration: there are no more events. CrosswalkError: as from :meth:`__anext__`.
+        """
+        async with self._wait.lock:
+            if not self.ready:
+                self.ready.extend(await Nested(self._source.__anext__()))
+
+    def _as_shown(self, request: ChatRequest) -> ChatRequest:
+        return altered(request, stream=True) if self._shows and not request.stream else request
+
+    # The middleware around the call.
+
+    async def _through(self) -> AsyncGenerator[list[StreamEvent], None]:
+        """Yield the batches, with the middleware around them."""
+        try:
+            async with (
+                aclosing(Around(self._setup.middleware)) as around,
+                aclosing(self._batches()) as source,
+            ):
+                given = await around.ask(self._request)
+                if isinstance(given, ChatResponse):
+                    self._response, self._has_ended = given, True
+                    if self._shows:
+                        yield replayed(given)
+                    return
+                self._request = self._as_shown(given)
+                async for batch in source:
+                    if self._has_ended:
+                        given = await around.answer(self.response)
+                        batch[-1] = StreamEvent.terminal(given, batch[-1].delta)
+                        if given is not self._response and not self._was_shown:
+                            batch = replayed(given)  # such as an answer in place of a failure
+                        self._response = given
+                    yield batch
+                if not self._shows:  # pragma: no branch  # who reads events stops at the last one
+                    self._response = await around.answer(self.response)
+        except BaseException as error:
+            if not self._has_ended:
+                self._has_ended = True
+                self._error = error if isinstance(error, CrosswalkError) else None
+            raise
+
+    # The attempts.
+
+    async def _batches(self) -> AsyncGenerator[list[StreamEvent], None]:
+        setup = self._setup
+        wait: float | None = 0.0
+        self._wait.begin()
+        if setup.timeouts.call is not None:
+            self._deadline = self._wait.now() + setup.timeouts.call
+        self._begin(setup.routes[0])
+        setup.calls.add(self)
+        buffered: Slots | None = None
+        try:
+            failure: AttemptFailure | None = None
+            refused: dict[int, AttemptFailure] = {}
+            if setup.discovery is not None:
+                try:
+                    needs_model = self._request.model is None
+                    self._setup = setup = await setup.discovery.resolve(setup, needs_model=needs_model)
+                    self._begin(setup.routes[0])
+                except CrosswalkError as unresolved:
+                    refused = {0: not_sent(unresolved)}
+            if setup.slots is not None and not self._wait.is_cancelled:
+                with suppress(TimeoutError):  # it was cancelled, which is seen below
+                    await setup.slots.take(self._wait)
+                    buffered = setup.slots
+            if not refused and not self._wait.is_cancelled:
+                self._prepared, refused = prepared(setup, self._request)
+            retries = RetryState(self._prepared or range(len(setup.routes)), setup.retry, setup.cooling)
+            self._renew(retries)
+            self._tell_start()
+            for number, failure in refused.items():
+                self._begin(setup.routes[number])
+                self._record(failure)
+            if refused:
+                self._renew(retries)
+                wait = 0.0 if self._prepared else None
+            while wait is not None:
+                if not await self._pause(wait):
+                    failure = self._exchange.cancelled()
+                    break
+                self._is_trying = True
+                failure = await self._exchange.open(self._prepared[retries.endpoint])
+                while failure is None:
+                    chunk, failure = await self._exchange.chunk()
+                    if failure is None:
+                        batch, failure = self._collect(self._exchange.deltas(chunk))
+                        if batch:
+                            yield batch
+                        if chunk is None:
+                            failure = failure or self._error_response()
+                            break
+                await self._exchange.close()
+                wait = retries.after(failure, shown=self._is_shown)
+                if retries.cool_down is not None:
+                    self._exchange.extra["cool_down"] = retries.cool_down
+                if wait is not None and self._deadline is not None:
+                    wait = wait if self._wait.now() + wait < self._deadline else None
+                self._record(failure)
+                if wait is not None:
+                    self._renew(retries)
+            last = self._last(failure)
+            if last:
+                yield last
+        except BaseException as error:
+            if not self._has_ended:
+                # Anything but an Exception comes from a cancelled task, or from a consumer that left.
+                exchange = self._exchange
+                failure = exchange.crashed(error) if isinstance(error, Exception) else exchange.cancelled()
+                if self._is_trying:
+                    self._record(failure)
+                self._end(failure.response, error)
+            raise
+        finally:
+            setup.calls.discard(self)
+            self._wait.end()
+            await self._exchange.close()
+            if buffered is not None:
+                buffered.give_back()
+
+    def _renew(self, retries: RetryState) -> None:
+        """Begin the attempt that *retries* chooses."""
+        routes = self._setup.routes
+        self._begin(routes[retries.endpoint])
+        if retries.passed_over:
+            self._exchange.extra["passed_over"] = [where(routes[one].host) for one in retries.passed_over]
+
+    def _begin(self, route: Route) -> None:
+        """Begin an attempt at *route*. Events of an earlier one become void."""
+        self._attempted = True
+        self._route = route
+        self._exchange = Attempt(self._setup, route, self._request, self._wait, self._deadline)
+        self._maker = EventMaker()
+        self._taken = 0
+        self._unreadable = None
+        self._held: list[StreamEvent] = []
+        self._final: ResponseDelta | None = None
+        self._is_shown = False
+        self._is_trying = False
+        self._has_read = False  # anything at all
+
+    async def _pause(self, seconds: float) -> bool:
+        """Wait before an attempt. Return ``False`` if the caller ended the call meanwhile."""
+        if seconds and not self._wait.is_cancelled:
+            begin = self._setup.timer()
+            try:
+                await self._wait.pause(seconds)
+            finally:
+                before = self._attempts[-1]
+                extra = {**before.extra, "waited_seconds": self._setup.timer() - begin}
+                self._attempts[-1] = attrs.evolve(before, extra=extra)
+        return not self._wait.is_cancelled
+
+    def _collect(self, deltas: Iterable[ResponseDelta]) -> tuple[list[StreamEvent], AttemptFailure | None]:
+        """Return the events of *deltas*, and the failure after them."""
+        events: list[StreamEvent] = []
+        failure: AttemptFailure | None = None
+        exchange, has_output = self._exchange, False
+        try:
+            for delta in deltas:
+                self._has_read = True
+                if delta.finish_reason is not None and delta.choice == 0:
+                    self._final = delta
+                    continue
+                has_output = has_output or is_output(delta)
+                if self._shows:
+                    raw = exchange.reader.last_event() if self._raw_events else None
+                    events += self._maker.events(delta, raw)
+        except CrosswalkError as error:
+            failure = exchange.unread(error, has_read=self._has_read)
+            if not isinstance(error, IncompleteStreamError) or isinstance(error.__cause__, InvalidJSONError):
+                self._unreadable = len(exchange.reader.frames) - 1
+        if has_output:
+            exchange.note_token()
+        if self._shows and not self._is_shown:
+            events = [*self._held, *events]
+            self._held = [] if has_output else events
+            if not has_output:
+                return [], failure
+            events = [self._created(), *events]
+            self._is_shown = self._was_shown = True
+        return events, failure
+
+    def _created(self) -> StreamEvent:
+        begins = StreamEventType.RETRIED if self._was_shown else StreamEventType.CREATED
+        return StreamEvent(begins, attempts=self._attempts)
+
+    def _error_response(self) -> AttemptFailure | None:
+        """Return the failure that the server itself reported, or ``None`` for an answer."""
+        return self._exchange.refused(self._exchange.reader.response())
+
+    def _record(self, failure: AttemptFailure | None) -> None:
+        exchange, self._is_trying = self._exchange, False
+        extra = dict(exchange.extra)
+        outcome, message = AttemptOutcome.SUCCESS, None
+        if failure is not None:
+            outcome = AttemptOutcome.CANCELLED if failure.cancelled else AttemptOutcome.ERROR
+            message = failure.info.message
+            payload = {
+                "kind": failure.info.kind.value,
+                "code": None if failure.info.code is None else clean_message(failure.info.code, 200),
+                "retry_after": failure.retry_after,
+            }
+            extra |= {name: value for name, value in payload.items() if value is not None}
+        attempt = ProviderAttempt(
+            self._route.provider, exchange.model, exchange.seconds * 1000, outcome, message, extra
+        )
+        self._attempts.append(attempt)
+        for observation in self._observations:
+            observation.attempted(attempt, self._route)
+
+    def _last(self, failure: AttemptFailure | None) -> list[StreamEvent]:
+        """Return the events that end the stream.
+
+        Raises:
+            CrosswalkError: the exception that ends it instead.
+        """
+        response = self._exchange.reader.response() if failure is None else failure.response
+        if response is not None:
+            response = completed(
+                response, self._exchange.model, self._attempts, is_stream=self._request.stream
+            )
+        error = None if failure is None else failure.error
+        if failure is not None and failure.cancelled and not self._shows:
+            # Only the service itself can end a call that delivers no events. The part that arrived is not an answer.
+            error = CrosswalkError("the service was closed before the answer was complete")
+        if isinstance(error, MappingError):
+            error.partial = response
+        self._end(response, error)
+        if error is not None:
+            raise error
+        if response is None or not self._shows:
+            return []
+        final = None if self._final is None else self._maker.numbered(self._final)
+        begins = not self._is_shown and (failure is None or bool(self._held) or self._was_shown)
+        before = [self._created(), *self._held] if begins else []
+        return [*before, StreamEvent.terminal(response, final)]
+
+    # The observers.
+
+    def _tell_start(self) -> None:
+        call = Call(new_id(), self._request, self._route, self._exchange.model, self._shows)
+        self._observations = tuple(observer.started(call) for observer in self._setup.observers)
+
+    def _end(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        if response is not None and not response.attempts:
+            response = completed(
+                response, self._exchange.model, self._attempts, is_stream=self._request.stream
+            )
+        self._response, self._has_ended = response, True
+        self._error = error if isinstance(error, CrosswalkError) else None
+        for observation in self._observations:
+            observation.ended(response, error)

@@ -1,0 +1,619 @@
+"""HTTP over kept connections: time limits of waits, the interface of a transport, and the one over httpx2."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import sys
+import time
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from crosswalk.errors import ConfigurationError, CrosswalkError, StreamTooLargeError
+from crosswalk.service.policy import Timeouts
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+
+# ------------------------------------------------------------------------------- deadlines
+# How a call waits: with time limits, until the caller ends it, and for one of a number of slots.
+
+
+RESEND_SECONDS: Final = 0.5
+"""The number of seconds after sending a request over a kept connection in which the loss of that connection can still mean
+that the server had closed it before. Later, the server may have worked on the request and charged for it, so the loss is
+a failed attempt.
+"""
+
+T = TypeVar("T")
+
+
+class TimedWait:
+    """The waits of one call. One timer serves all of them: it is set again only when it rings.
+
+    Attributes:
+        is_cancelled: whether the caller has ended the call. Every further wait ends at once.
+        is_late: whether the last wait was ended, by its time limit or the caller.
+        lock: held while the call is read.
+        now: the clock of the limits, in seconds.
+        resent: the number of times that the request was sent once more, over another connection.
+    """
+
+    def __init__(self) -> None:
+        self.resent = 0
+        self.is_cancelled = self.is_late = False
+        self.lock = asyncio.Lock()
+        self.now: Callable[[], float] = time.monotonic  # until it begins
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._when: float | None = None
+        self._task: asyncio.Task[Any] | None = None  # the task that waits now
+
+    def begin(self) -> None:
+        """Begin the call here."""
+        self._loop = asyncio.get_running_loop()
+        self.now = self._loop.time
+
+    def is_here(self) -> bool:
+        """Return whether the call began in this event loop."""
+        return self._loop is asyncio.get_running_loop()
+
+    async def within(self, when: float | None, work: Awaitable[T]) -> T:
+        """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *when* or if the caller ends it."""
+        task = asyncio.current_task()
+        assert task is not None, "coroutines run in tasks"
+        self.is_late = False
+        self._task, self._when = task, when
+        timer = self._timer
+        if when is not None and (timer is None or timer.when() > when):
+            self._set(when)
+        cancelling = task.cancelling()
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if self.is_late and cancelling >= task.cancelling() - 1:
+                raise TimeoutError from None  # it was not the task that was cancelled, but this wait
+            raise
+        finally:
+            self._task = None
+            if self.is_late:
+                task.uncancel()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait for this time, or until the caller ends it."""
+        with suppress(TimeoutError):  # the caller ended it
+            await self.within(None, asyncio.sleep(seconds))
+
+    def cancel(self) -> None:
+        """End the wait, and any that follows."""
+        self.is_cancelled = True
+        self._interrupt()
+
+    def end(self) -> None:
+        """End the call."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _set(self, when: float) -> None:
+        assert self._loop is not None, "the call has begun"
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._task is not None and self._when is not None:
+            if self._when > self.now():
+                self._set(self._when)
+            else:
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        if self._task is not None and not self.is_late:
+            self.is_late = True
+            self._task.cancel()
+
+
+class CallSlots:
+    """Lets a number of calls run at once. Further calls wait.
+
+    Args:
+        number: the limit in each event loop.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+    async def take(self, wait: TimedWait) -> None:
+        """Wait for a free slot.
+
+        Raises:
+            TimeoutError: the call was cancelled.
+        """
+        await wait.within(None, self._here().acquire())
+
+    def give_back(self) -> None:
+        """Free the slot of a call that has ended."""
+        self._here().release()
+
+    def _here(self) -> asyncio.Semaphore:
+        loop = asyncio.get_running_loop()
+        if loop not in self._of_loops:
+            self._of_loops[loop] = asyncio.Semaphore(self._number)
+        return self._of_loops[loop]
+
+
+class Nested(Awaitable[T], Generic[T]):
+    """Awaits *work* without registering its inner async generators with the event loop.
+
+    At its end a loop closes all registered generators at once. An inner one, which the outer one is closing, would be closed
+    twice, which Python reports as an error.
+    """
+
+    def __init__(self, work: Awaitable[T]) -> None:
+        self._work = work
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        steps: Any = self._work.__await__()
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            hooks = sys.get_asyncgen_hooks()
+            sys.set_asyncgen_hooks(None, None)
+            try:
+                waited = steps.send(value) if error is None else steps.throw(error)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            finally:
+                sys.set_asyncgen_hooks(*hooks)
+            value = error = None
+            try:
+                value = yield waited
+            except BaseException as raised:
+                error = raised
+
+
+# ------------------------------------------------------------------------------- transport
+# Sends requests over kept connections: the interface that a service needs, and the parts that all transports share.
+#
+# There are two, which behave the same: :class:`~crosswalk.service.http.ClientTransport` over httpx2, and
+# :class:`~crosswalk.service.aiohttp_transport.AiohttpTransport`. Answers are decompressed within bounds, because a
+# few
+# bytes can expand to gigabytes.
+
+
+C = TypeVar("C")
+
+
+@attrs.frozen
+class HTTPAnswer:
+    """An answer that has begun.
+
+    Attributes:
+        status: the HTTP status.
+        headers: its headers, by their names in lower case.
+        chunks: the bytes of its body, decoded, as they arrive.
+        aclose: releases the connection: back to the pool if the answer was read to its end, else closed.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+    aclose: Callable[[], Awaitable[None]]
+
+
+class Transport(Protocol):
+    """Sends requests over connections that it keeps."""
+
+    async def ready(self) -> None:
+        """Prepare for sending, when it is first needed: this reads certificates, which takes some time.
+
+        Raises:
+            CrosswalkError: the transport is closed.
+            ConfigurationError: its options are wrong.
+        """
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: TimedWait,
+    ) -> HTTPAnswer:
+        """Send a request, after :meth:`ready`. The bytes of the answer are still to be read.
+
+        Raises:
+            CrosswalkError: the transport was closed meanwhile.
+            Exception: one of the HTTP library's, which :func:`crosswalk.service.policy.failure_of` explains.
+        """
+
+    async def aclose(self) -> None:
+        """Close the connections. Nothing can be sent afterwards."""
+
+
+class Kept(ABC, Generic[C]):
+    """The client of a transport: made when first needed, and again in a forked process and in another event loop.
+
+    It is made in a thread, so that it does not block the loop.
+    """
+
+    def __init__(self) -> None:
+        self._client: C | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process: int | None = None
+        self._is_closed = False
+        self._making: asyncio.Future[C] | None = None
+        self._left: list[C] = []  # of the process from which this one was forked
+
+    @property
+    def client(self) -> C:
+        """The client.
+
+        Raises:
+            CrosswalkError: it is closed.
+        """
+        if self._client is None:
+            raise CrosswalkError("the service is closed")
+        return self._client
+
+    @abstractmethod
+    def _make(self, loop: asyncio.AbstractEventLoop) -> C:
+        """Make one for *loop*, in any thread."""
+
+    @abstractmethod
+    async def _close(self, client: C) -> None:
+        """Close *client* and its connections."""
+
+    def _is_forked(self) -> bool:
+        """Whether this process was forked from the one that used it first.
+
+        Raises:
+            CrosswalkError: it is closed.
+        """
+        if self._is_closed:
+            raise CrosswalkError("the service is closed")
+        process = os.getpid()
+        if self._process is None:
+            self._process = process
+        return self._process != process
+
+    def _is_wanted(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether one has to be made, for *loop*. Connections belong to the loop in which they were made.
+
+        Raises:
+            CrosswalkError: it is closed.
+        """
+        if self._is_forked():
+            self._process = os.getpid()
+            if self._client is not None:
+                self._left.append(self._client)  # closing it would end requests of that process
+                self._client = None
+        return self._client is None or self._loop is not loop
+
+    async def ready(self) -> None:
+        """See :class:`Transport`. Callers that come at the same time share one future."""
+        loop = asyncio.get_running_loop()
+        while self._is_wanted(loop):
+            making = self._making
+            if making is None or making.get_loop() is not loop:
+                self._making = making = loop.run_in_executor(None, self._make, loop)
+                making.add_done_callback(self._made)
+            # A caller that is cancelled does not cancel it for the others.
+            await asyncio.shield(making)
+            self._made(making)  # the callback of one that was done already has not run yet
+
+    def _made(self, making: asyncio.Future[C]) -> None:
+        self._making = None if self._making is making else self._making
+        if making.cancelled() or making.exception() is not None:
+            return
+        if self._is_closed:
+            self._drop(making.result())
+        else:
+            self._client, self._loop = making.result(), making.get_loop()
+
+    def _drop(self, client: C) -> None:
+        """Give up *client*, whose connections, if any, are gone with their event loop."""
+
+    async def aclose(self) -> None:
+        """See :class:`Transport`. The connections of another event loop are gone with it."""
+        self._is_closed = True
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await self._close(client)
+        elif client is not None:
+            self._drop(client)
+
+
+class Sending:
+    """One sending of a request, which the HTTP library reports on.
+
+    Attributes:
+        was_kept: whether it was sent over a reused connection, and no head of an answer has arrived.
+    """
+
+    was_kept = False
+
+    def begin(self) -> None:
+        """The request is sent over a reused connection."""
+        self.was_kept, self._at = True, time.monotonic()
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether the loss of the connection can mean that the server had closed it before: see :data:`RESEND_SECONDS`."""
+        return self.was_kept and time.monotonic() - self._at <= RESEND_SECONDS
+
+
+_FREE: Final = 32 * 2**20
+"""The size up to which any ratio is allowed: a model that repeats itself compresses well."""
+_RATIO: Final = 100
+"""The highest ratio of an answer's size to its compressed size beyond that."""
+_PIECE: Final = 2**20
+
+
+def decoded(chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> AsyncIterator[bytes]:
+    """Return the decoded bytes of *chunks*, the body of an answer with *headers*, as they arrive.
+
+    While they are read:
+
+    Raises:
+        StreamTooLargeError: they are far more than the server has sent.
+        httpx2.DecodingError: they do not match their encoding.
+    """
+    encoding = headers.get("content-encoding", "").strip().lower()
+    return chunks if encoding in ("", "identity") else _Bounded(chunks, encoding)
+
+
+class _Counted(AsyncIterator[bytes]):
+    """Bytes, and their number so far."""
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
+        self.number = 0
+
+    async def __anext__(self) -> bytes:
+        chunk = await self._chunks.__anext__()
+        self.number += len(chunk)
+        return chunk
+
+
+class _Bounded(AsyncIterator[bytes]):
+    def __init__(self, chunks: AsyncIterator[bytes], encoding: str) -> None:
+        self._received = _Counted(chunks)
+        is_gzip = encoding in ("gzip", "x-gzip")
+        pieces = _unpacked(self._received) if is_gzip else _by_httpx2(self._received, encoding)
+        self._decoded = _Counted(pieces)
+
+    async def __anext__(self) -> bytes:
+        piece = await self._decoded.__anext__()
+        if self._decoded.number > _FREE and self._decoded.number > self._received.number * _RATIO:
+            raise StreamTooLargeError(
+                f"the answer unpacks to more than {_RATIO} times what was sent", limit=_RATIO
+            )
+        return piece
+
+
+async def _unpacked(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the content of gzip data, which may have several members. HTTP clients read the first one alone."""
+    import httpx2
+
+    unpack = zlib.decompressobj(31)
+    try:
+        async for chunk in chunks:
+            unread = chunk
+            while unread:
+                if unpack.eof:
+                    if not unread.startswith(b"\x1f"):
+                        break  # padding behind the last member
+                    unpack = zlib.decompressobj(31)
+                yield unpack.decompress(unread, _PIECE)
+                unread = unpack.unconsumed_tail or unpack.unused_data
+        yield unpack.flush()
+    except zlib.error as error:
+        raise httpx2.DecodingError(str(error)) from error
+
+
+def _by_httpx2(chunks: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+    import httpx2
+
+    class Stream(httpx2.AsyncByteStream):
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return chunks
+
+    return httpx2.Response(200, headers={"content-encoding": encoding}, stream=Stream()).aiter_bytes()
+
+
+# ---------------------------------------------------------------------------------- client
+# Sends requests through httpx2: the application's own client, or one with its options.
+
+
+class ClientTransport(Kept["httpx2.AsyncClient"]):
+    """A :class:`Transport` over an ``httpx2.AsyncClient``.
+
+    Args:
+        client: the application's own HTTP client, which the application closes, or ``None`` for one that is created when it
+            is needed, and closed here.
+        options: arguments for that one, as for ``httpx2.AsyncClient``: ``proxy``, ``verify``, ``cert``, ``http2``.
+    """
+
+    def __init__(self, client: httpx2.AsyncClient | None, options: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._given = client
+        self._options = options
+
+    async def ready(self) -> None:
+        """See :class:`Transport`."""
+        if self._given is None:
+            await super().ready()
+        elif self._is_forked():
+            raise CrosswalkError(
+                "client= belongs to the process from which this one was forked; make a service here"
+            )
+
+    def _make(self, _: asyncio.AbstractEventLoop) -> httpx2.AsyncClient:
+        import anyio
+        import httpx2  # only when something is sent: it takes as long to load as all of Crosswalk
+
+        anyio.run(anyio.sleep, 0)  # loads what the first request would load in the event loop
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+        with refused(httpx2.InvalidURL):
+            return httpx2.AsyncClient(**{"limits": limits, **with_context(self._options)})
+
+    async def _close(self, client: httpx2.AsyncClient) -> None:
+        await client.aclose()
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: TimedWait,
+    ) -> HTTPAnswer:
+        """See :class:`Transport`."""
+        import httpx2
+
+        client = self._given or self.client
+        timeout = httpx2.Timeout(None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total)
+        while True:
+            trace = _Trace()
+            request = client.build_request(
+                method, url, headers=headers, content=content, timeout=timeout, extensions={"trace": trace}
+            )
+            try:
+                # A redirect would carry the key to an unknown address.
+                response = await client.send(request, stream=True, follow_redirects=False)
+            except (httpx2.NetworkError, httpx2.RemoteProtocolError):
+                if not trace.may_repeat:
+                    raise
+                wait.resent += 1
+            else:
+                body = _Body(response)
+                return HTTPAnswer(response.status_code, response.headers, body, body.aclose)
+
+
+_open: set[_Body] = set()
+"""The answers that are being read.
+
+httpx2 reads through generators that wait while they are closed. If nobody held them, the garbage collector would end them
+before the stream that was forgotten can close its answer.
+"""
+
+
+class _Body(AsyncIterator[bytes]):
+    """The bytes of an answer as they arrive."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._response = response
+        is_read = response.is_stream_consumed  # by a hook or a transport of the application
+        self._steps = response.aiter_bytes() if is_read else response.aiter_raw()
+        self._chunks = self._steps if is_read else decoded(self._steps, response.headers)
+        _open.add(self)
+
+    async def __anext__(self) -> bytes:
+        return await self._chunks.__anext__()
+
+    async def aclose(self) -> None:
+        _open.discard(self)
+        await self._response.aclose()
+        await self._steps.aclose()  # or they would end outside the event loop, which they cannot
+
+
+class _Trace(Sending):
+    """The trace of a request from httpx2. Some of its transports give no trace."""
+
+    _is_new = False
+
+    async def __call__(self, event: str, _: Any) -> None:
+        if event.startswith("connection."):
+            self._is_new = True
+        elif event == "http11.send_request_headers.started" and not self._is_new:
+            self.begin()
+        elif event == "http11.receive_response_headers.complete":
+            self.was_kept = False
+
+
+def check_client(client: object, options: Mapping[str, Any]) -> None:
+    """Refuse a *client* of another type, and *options* that the client does not have. The client checks their values itself.
+
+    Raises:
+        ConfigurationError: one of them is refused.
+    """
+    if client is None and not options:
+        return
+    import httpx2  # needed only by callers that pass one of them
+
+    if client is not None and not isinstance(client, httpx2.AsyncClient):
+        raise ConfigurationError(
+            f"client must be an httpx2.AsyncClient, not {type(client).__name__}", key="client"
+        )
+    wrong = sorted(set(options) - set(inspect.signature(httpx2.AsyncClient).parameters))
+    if wrong:
+        raise ConfigurationError(
+            f"client_options: httpx2.AsyncClient has no option {wrong[0]!r:.60}", key="client_options"
+        )
+
+
+def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *options* with the certificates of a ``verify=PATH``, a file or a folder, or else the shared ones.
+
+    Raises:
+        OSError: they cannot be read.
+    """
+    import ssl
+
+    path = options.get("verify", True)
+    if path is True and options.get("cert") is None:
+        names = map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+        return {
+            **options,
+            "verify": _by_default(options.get("trust_env", True), options.get("http2"), *names),
+        }
+    if not isinstance(path, str | os.PathLike):
+        return dict(options)
+    file, folder = (None, path) if os.path.isdir(path) else (path, None)
+    return {**options, "verify": ssl.create_default_context(cafile=file, capath=folder)}
+
+
+@lru_cache(maxsize=4)
+def _by_default(trust_env: bool, *_: str | bool | None) -> ssl.SSLContext:
+    """The certificates that all clients of the process share: the system's, or those that the environment names.
+
+    They take long to load. A client with HTTP/2 has its own, since it changes them.
+    """
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=trust_env)
+
+
+@contextmanager
+def refused(*more: type[Exception]) -> Iterator[None]:
+    """Turns exceptions of wrong options into a :class:`ConfigurationError`, without their text.
+
+    The text may quote a proxy's URL with its password.
+    """
+    kinds: tuple[type[Exception], ...] = (TypeError, ValueError, OSError, *more)
+    try:
+        yield
+    except ImportError as error:
+        # For HTTP/2, or a SOCKS proxy, which the environment may name. That text quotes nothing.
+        raise ConfigurationError(f"client_options: {error}", key="client_options") from None
+    except kinds as error:
+        raise ConfigurationError(
+            f"client_options: httpx2.AsyncClient refuses them ({type(error).__name__})", key="client_options"
+        ) from None
