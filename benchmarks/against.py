@@ -21,6 +21,7 @@ HERE = Path(__file__).parents[1]
 def functions() -> dict[str, Callable[[], object]]:
     """Return the functions to measure, by name: only those that both checkouts have."""
     from benchmarks.bodies import log_of, ways_of
+    from benchmarks.recorded import read_streams, recorded_streams
     from benchmarks.responses import call_lines, text_lines
     from benchmarks.streams import ways_to_read
     from benchmarks.structured import Long, malformed
@@ -39,6 +40,8 @@ def functions() -> dict[str, Callable[[], object]]:
         "1.3 KB, indented": json.dumps(document, indent=2),
     }
     found: dict[str, Callable[[], object]] = {}
+    for name, answers in recorded_streams().items():
+        found[f"recorded streams, {name}"] = lambda answers=answers: read_streams(answers)
     for size, text in ordinary.items():
         for name, schema in (("a class", StructuredResponse), ("a registry", RESPONSE_VERSIONS)):
             parser: StructuredParser[Any] = StructuredParser(schema)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
-"""The recorded answers of ``tests/captures``: the cost of the first pass over all of them, compared with a later one.
+"""Recorded answers: the first pass over those of ``tests/captures`` compared with a later one, and streams by provider.
 
 Each pass runs in a separate process, in which the plugins are resolved first: importing them does not count as reading.
+The streams are those of ``tests/captures`` and of ``../shared/captures/recorded``, an event a read.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from benchmarks.measure import Above, is_met, print_table, verdict
+from benchmarks.measure import Above, is_met, medians, print_table, verdict
 from benchmarks.payloads import chunks
 
+if TYPE_CHECKING:
+    from crosswalk.plugin.registry import Mapper
+    from crosswalk.testing import Capture
+
 ROOT: Final = Path(__file__).parents[1]
+STREAMS_BAR: Final = 14
+"""For all recorded streams together."""
 BAR: Final = 1.2
 LATER: Final = 5
 """The number of passes after the first."""
@@ -62,8 +69,104 @@ def passes() -> dict[str, list[float]]:
     return {**counts, "all": [sum(pair) for pair in zip(*spent.values(), strict=True)]}
 
 
+class Recorded(NamedTuple):
+    """A recorded stream: who reads it, the bytes of each read, and the lines that are JSON."""
+
+    mapper: Mapper
+    reads: list[bytes]
+    events: list[bytes]
+
+
+def recorded_streams() -> dict[str, list[Recorded]]:
+    """Return the recorded streams by provider."""
+    from crosswalk import registry
+    from crosswalk.testing import load_captures
+
+    found: dict[str, list[Recorded]] = {}
+    for folder in sorted((ROOT / "tests/captures").iterdir()):
+        if folder.name in registry.names():
+            for capture in load_captures(folder):
+                _add(found, folder.name, capture)
+    sys.path.insert(0, str(ROOT / "tests"))
+    import beside  # which knows who reads the answers beside the project
+
+    for name in beside.folders():
+        if name.startswith("recorded/"):
+            for provider, capture in beside.answers_in(name):
+                _add(found, provider, capture)
+    if not beside.CAPTURES.is_dir():
+        print("skipped: no captures beside the project", file=sys.stderr)
+    return found
+
+
+def _add(found: dict[str, list[Recorded]], provider: str, capture: Capture) -> None:
+    from crosswalk import registry
+
+    if not capture.stream or capture.status >= 400:
+        return
+    mapper, body = registry.mapper(provider), capture.body
+    try:
+        events = [data for data, _ in capture.frames(mapper)]
+        for event in events:
+            orjson.loads(event)
+    except ValueError:  # broken on purpose
+        return
+    gap = next((gap for gap in (b"\r\n\r\n", b"\n\n") if gap in body), b"\n")
+    reads = [piece + gap for piece in body.split(gap)]
+    reads[-1] = reads[-1].removesuffix(gap)
+    found.setdefault(provider, []).append(Recorded(mapper, reads, events))
+
+
+def read_streams(answers: list[Recorded]) -> None:
+    """Read each of the streams, an event a read."""
+    from crosswalk.errors import CrosswalkError
+    from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+
+    options = ReaderOptions(unknown="keep")
+    for answer in answers:
+        reader = Reader(answer.mapper, options)
+        try:
+            for one in answer.reads:
+                drain(reader.read(one))
+            drain(reader.finish())
+            reader.response()
+        except CrosswalkError:  # some recorded answers are incomplete on purpose
+            pass
+
+
 def main(rounds: int) -> list[Above]:
-    """Print the table. Return the rows that miss their bar."""
+    """Print both tables. Return the rows that miss their bar."""
+    return [*_first_passes(rounds), *_by_provider(rounds)]
+
+
+def _by_provider(rounds: int) -> list[Above]:
+    rows, above, all_read, all_loaded = [], [], 0.0, 0.0
+    streams = recorded_streams()
+    for name, answers in streams.items():
+        events = [event for answer in answers for event in answer.events]
+        ways = {
+            "read": lambda answers=answers: read_streams(answers),
+            "floor": lambda events=events: [orjson.loads(event) for event in events],
+        }
+        found = medians(ways, rounds)
+        all_read, all_loaded = all_read + found["read"], all_loaded + found["floor"]
+        rows.append(_row(name, len(answers), len(events), found["read"], found["floor"]))
+    count, events = (sum(int(row[n]) for row in rows) for n in (1, 2))
+    times = all_read / all_loaded
+    if not is_met(times, STREAMS_BAR):
+        above.append(Above("recorded streams, all", times, STREAMS_BAR))
+    rows.append(_row("all", count, events, all_read, all_loaded))
+    header = ("", "answers", "events", "us an answer", "us an event", "times orjson.loads")
+    print_table(f"recorded streams, an event a read; bar for all: {STREAMS_BAR}", header, rows)
+    return above
+
+
+def _row(name: str, answers: int, events: int, read: float, loaded: float) -> tuple[str, ...]:
+    each, event = read / answers * 1e6, read / events * 1e6
+    return name, f"{answers}", f"{events}", f"{each:.0f}", f"{event:.1f}", f"{read / loaded:.1f}"
+
+
+def _first_passes(rounds: int) -> list[Above]:
     command = [
         sys.executable,
         "-c",

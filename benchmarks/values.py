@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 
-from benchmarks.measure import medians, print_table
+from benchmarks.measure import Above, medians, print_table
 from benchmarks.payloads import words
 from crosswalk import (
     ChatMessage,
@@ -39,8 +39,8 @@ def response(text: str) -> ChatResponse:
     )
 
 
-def main(rounds: int) -> None:
-    """Print the table."""
+def main(rounds: int) -> list[Above]:
+    """Print the table. Return the rows that cost more than their bound."""
     deltas = [ResponseDelta(n, content_delta=word) for n, word in enumerate(words(DELTAS))]
     end = ResponseDelta(DELTAS, finish_reason=FinishReason.STOP, usage=UsageInfo(100, 50))
     message, usage = ChatMessage.assistant("hello"), UsageInfo(100, 50)
@@ -94,6 +94,7 @@ def main(rounds: int) -> None:
     spent.append((f"build() of {DELTAS:,} deltas", _quick(complete.build), 100))
     rows = [(name, f"{seconds * 1e6:.2f}", f"{bound:,}") for name, seconds, bound in spent]
     print_table("values", ("", "us", "bound us"), rows)
+    return [Above(name, seconds * 1e6, bound) for name, seconds, bound in spent if seconds * 1e6 > bound]
 
 
 def _quick(run: Callable[[], object], times: int = 200) -> float:

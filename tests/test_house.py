@@ -93,7 +93,7 @@ def modules_of(chunk: bytes, before: list[bytes]) -> set[str]:
 
 
 def test_the_modules_that_read_a_chunk_are_those_of_contributing() -> None:
-    """A chunk that repeats the one before passes the first table of modules, any other one both."""
+    """A chunk that is like the one before passes the first table of modules, any other one both."""
     page = (ROOT / "CONTRIBUTING.md").read_text().partition("### One chunk")[2].partition("\n## ")[0]
     tables = page.partition("Every other chunk")[::2]
     few, more = (set(re.findall(r"^\| `([\w/]+\.py)`", table, re.MULTILINE)) for table in tables)

@@ -371,8 +371,7 @@ class OpenRouter(ChatDialect):
     # Every provider behind it takes these ids except Mistral, for which it changes them.
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
     call_names: ClassVar[str | None] = _NAMES
-    # Without the reasoning, which repeats the details.
-    text_paths: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
     way_back: ClassVar[WayBack] = WayBack(

@@ -431,6 +431,7 @@ class EventMapper:
 
     Attributes:
         mapper: the provider, or the provider of the dialect in this answer.
+        residue: what the hooks left of the last event.
         is_settled: whether the last event, sent again with another text, would change nothing but that text.
         may_switch: whether the answer may still turn out to be in another provider's dialect.
     """
@@ -444,6 +445,7 @@ class EventMapper:
     ) -> None:
         self.mapper = mapper
         self.is_settled = False
+        self.residue: dict[str, Any] = {}
         self._state = state
         self._unknown = unknown
         self._note_unknown = note_unknown
@@ -471,6 +473,7 @@ class EventMapper:
         outer = mistyped() if NOTED.values else []  # of an event with a hook that reads this one
         try:
             usage, residue = self._call_hooks(event, source, deltas)
+            self.residue = residue
             return usage, self._extend(residue) if residue else residue
         except UnknownEventError as error:
             if self._unknown == "raise":

@@ -27,6 +27,7 @@ from crosswalk.errors import (
     UnknownEventError,
     UnknownFinishReasonError,
 )
+from crosswalk.mapping.alike import AlikeEvents
 from crosswalk.mapping.event import (
     Delivery,
     EventMapper,
@@ -37,13 +38,12 @@ from crosswalk.mapping.event import (
     texts_of,
 )
 from crosswalk.mapping.failures import read_error_body
-from crosswalk.mapping.repeats import Repeats
 from crosswalk.plugin.registry import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.text import Redact, may_log_content, shortened
 from crosswalk.types.answer import ChoiceDraft
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import copy_json, dump_json, has_long_integer, load_json
+from crosswalk.types.json import copy_json, dump_json, load_json
 from crosswalk.types.response import Alternative, ChatResponse, counted_tokens, new_id, now
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import FinishReason, RawEvents, Segment, SegmentType
@@ -348,7 +348,7 @@ def _is_label(key: str) -> bool:
 #
 #     bytes -> framing (wire) -> event -> hooks (event) -> residue and state -> deltas (delivery) -> response
 #
-# An event that repeats an earlier one but for its text goes around the hooks (repeats). The reader does no I/O.
+# An event that is like an earlier one but for its text goes around the hooks (alike). The reader does no I/O.
 
 
 class Reader:
@@ -375,7 +375,8 @@ class Reader:
             mapper, state, options.unknown, partial(_log_unknown, options.redact) if is_live else None
         )
         self._delivery = Delivery(state)
-        self._repeats: Repeats | None = None
+        # From the second event of a stream on, if its provider declares where it has text.
+        self._alike: AlikeEvents | None = None
         self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
         self._decoder: SniffingDecoder | None = None  # made when bytes come that need framing
         self._decode: Callable[[bytes], list[Frame]] | None = None
@@ -386,6 +387,7 @@ class Reader:
         self._most_events = options.limits.events
         # Each level of nesting takes two bytes: what is shorter is not nested too deeply.
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
+        self._longest = options.limits.line_bytes
         self._has_halves = False  # whether the event that was loaded last may hold halves of surrogate pairs
         self._halves = HalfBuffer()
         self._has_sentinel = False
@@ -545,31 +547,21 @@ class Reader:
             if is_done(data):
                 last = [*self._map_held(self._halves.flush())]
                 self._is_done = self._has_sentinel = True
-                self._repeats = None
+                self._alike = None
                 return last  # the sentinel is not an event, and no event may follow it
         if self._events >= self._most_events:
             raise self._too_many()
         self._events += 1
         if self._raw is not None:
             self._raw.append(data)
-        repeats = self._repeats
         if (
-            repeats is None
-            or self._halves.waiting
-            or (len(data) > self._shallow and not self._is_within_limits(data))
+            self._alike is not None
+            and not self._halves.waiting
+            and len(data) <= self._longest
+            and (deltas := self._alike.read(data, name)) is not None
         ):
-            return self._map(self._load(data), name, data)
-        deltas = repeats.read(data, name)
-        if deltas is not None:
             return deltas
-        event = repeats.event
-        if event is None or has_long_integer(data):
-            event = self._load(data)
-        return self._map(event, name, data)
-
-    def _is_within_limits(self, data: bytes) -> bool:
-        limits = self._options.limits
-        return len(data) <= limits.line_bytes and data.count(b"{") + data.count(b"[") <= limits.depth
+        return self._map(self._load(data), name, data)
 
     def _too_many(self) -> MappingError:
         limit = self._most_events
@@ -626,7 +618,7 @@ class Reader:
             yield from deltas
 
     def _map_complete(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
-        state, repeats = self._state, self._repeats
+        state, alike = self._state, self._alike
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
         deltas: list[ResponseDelta] = []
@@ -637,22 +629,22 @@ class Reader:
             raise self._explain(error) from error.__cause__
         if state.unknown_finish is not None:
             state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
-        if repeats is not None:
-            repeats.note(name, deltas, usage, changes)
+        if alike is not None:
+            alike.note(source, name, deltas, usage, changes)
         elif self._decoder is not None:
             self._decode = self._decoder.direct
             if self._events == 1 or self._event_mapper.may_switch:
-                self._repeats = self._new_repeats()
+                self._alike = self._new_alike()
         delivered = self._deliver(deltas, usage, changes)
         if self._first_token is None and self._options.timer is not None and any(map(has_output, delivered)):
             self._first_token = self._options.timer()
         return delivered
 
-    def _new_repeats(self) -> Repeats | None:
+    def _new_alike(self) -> AlikeEvents | None:
         mapper = self._mapper
         if self._event_mapper.may_switch or not mapper.is_unmodified or not mapper.info.text_paths:
             return None
-        return Repeats(self._event_mapper, self._delivery, self._state)
+        return AlikeEvents(self._event_mapper, self._delivery, self._state, self._options.limits.depth)
 
     def _deliver(
         self, deltas: list[ResponseDelta], usage: Any, changes: dict[str, Any]
@@ -746,7 +738,7 @@ class Reader:
             redact_error(error, self._options.redact)
         if error.partial is None and self._events:
             error.partial = self.partial(error.cause)
-        self._repeats = None
+        self._alike = None
         log_failure(error)
         return error
 

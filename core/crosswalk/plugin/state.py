@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Container, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterator
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -594,13 +594,13 @@ class MappingState(AnswerDraft):
     has_other_ids = False
     whole: Any = None
     dialect: Any = None
-    repeated_texts: Mapping[int, list[str]] = MappingProxyType({})
     _request_duration: timedelta | None = None
     _raw_created: Any = None  # as the provider wrote it
 
     def __init__(self, provider: str) -> None:
         super().__init__(provider)
         self.data: dict[str, Any] = {}
+        self.repeated_texts: defaultdict[int, list[str]] = defaultdict(list)
         self.ends: dict[int, End] = {}
         self._own: dict[type[Any], Any] = {}
         self._calls: dict[int, ToolCalls] = {}

@@ -1,4 +1,4 @@
-"""An event that repeats another one but for its text is read without the hooks, and means the same."""
+"""An event that is like another one but for its text is read without the hooks, and means the same."""
 
 from __future__ import annotations
 
@@ -333,9 +333,35 @@ def test_events_with_another_name_are_mapped() -> None:
     assert plugin.events == [A, B, A, C, END]
 
 
-def test_white_space_and_escapes_of_other_kinds_repeat_all_the_same() -> None:
-    spaced = [b'{ "text": "\\u0061" }\n', b'{"text" :"\\u00e9"}\n', b'{"text":"e"}\n', b'{ "text": "f" }\n']
-    assert mapped(A, B, *spaced, C) == [A, B]
+def test_escapes_of_any_kind_repeat() -> None:
+    escaped = [
+        b'{"text":"\\u0061"}\n',
+        b'{"text":"\\u00e9"}\n',
+        b'{"text":"\xc3\xa9"}\n',
+        b'{"text":"\\/"}\n',
+    ]
+    assert mapped(A, B, *escaped, C) == [A, B]
+
+
+def test_a_server_that_escapes_every_letter_beyond_ascii_repeats() -> None:
+    escaped = [b'{"text":"\\u00e9"}\n'] * 4
+    assert mapped(*escaped, A) == [say("\u00e9")] * 2
+
+
+def test_other_white_space_is_mapped() -> None:
+    """The bytes around the text are not the same."""
+    spaced = [b'{ "text": "a" }\n', b'{"text" :"b"}\n', b'{"text":"c"}\n']
+    assert mapped(A, B, *spaced, C, D) == [A, B, A, B, C]
+
+
+def test_spaces_between_the_last_brackets_may_change() -> None:
+    """Servers pad their events with them."""
+    padded = [b'{"call":{"index":0,"args":"x"%b}%b}\n' % (b" " * n, b" " * (5 - n)) for n in range(5)]
+    opens = {"call": {"index": 0, "id": "c", "name": "f", "args": "{"}}
+    piece = {"call": {"index": 0, "args": "x"}}
+    assert mapped(opens, *padded) == [opens, piece]
+    more = {"call": {"index": 0, "args": "x", "more": 1}}
+    assert mapped(opens, *padded, b'{"call":{"index":0,"args":"x","more":1}}\n') == [opens, piece, more]
 
 
 @pytest.mark.parametrize(
@@ -355,8 +381,10 @@ def test_bytes_around_a_text_that_hold_more_than_a_text(event: bytes) -> None:
 
 def test_a_key_that_stands_there_twice_has_its_last_value() -> None:
     """Also where the first one is the text."""
-    events = [{"left": 1, "text": text} for text in "ab"]
-    assert mapped(*events, b'{"left":"d","left":1,"text":"d"}\n', {"left": 1, "text": "c"}) == events
+    a, b, c, d = ({"left": 1, "text": text} for text in "abcd")
+    twice = b'{"left":"d","left":1,"text":"d"}\n'
+    assert mapped(a, b, twice, c, d) == [a, b, d, c]
+    assert mapped(a, b, twice, twice, twice) == [a, b, d, d, d]
 
 
 def test_a_long_event_repeats_within_its_limits() -> None:
@@ -380,19 +408,19 @@ def test_a_text_that_stands_elsewhere_in_its_event_is_mapped() -> None:
     assert mapped(*events) == [events[0], events[1], *events[3:5], *events[6:]]
 
 
-@pytest.mark.parametrize(
-    ("digits", "repeats"),
-    [
-        ("1234567890123456789", False),
-        ("123456789012345678", True),
-        ("1.5e30", False),
-        ("1.5e3", True),
-        ("1.5", True),
-    ],
-)
-def test_a_number_that_may_have_lost_digits_is_mapped(digits: str, repeats: bool) -> None:
+@pytest.mark.parametrize("more", ['b"a', '"a', {"b": 'c"a'}])
+def test_a_text_that_another_one_ends_with_as_if_it_were_quoted_is_mapped(more: Any) -> None:
+    """Its bytes with the quotation marks are in that of the other one as well."""
+    events = [say(text, left=more) for text in "aaabc"]
+    assert mapped(*events) == events
+
+
+@pytest.mark.parametrize("digits", ["123456789012345678901", "1.5e30", "1.23456789012345678901", "1.5"])
+def test_a_number_repeats_if_it_has_the_same_digits(digits: str) -> None:
+    """Also one of more digits than a float has."""
     events = [b'{"text":"%b","left":%b}\n' % (text.encode(), digits.encode()) for text in "abc"]
-    assert (len(mapped(*events)) == 2) is repeats
+    assert len(mapped(*events)) == 2
+    assert len(mapped(*events, b'{"text":"d","left":%b1}\n' % digits.encode())) == 3
 
 
 def test_an_event_that_is_nested_too_deeply_to_be_compared_is_mapped() -> None:
@@ -408,6 +436,8 @@ def test_an_event_that_only_the_standard_library_reads_is_mapped() -> None:
     """Or refused; in any case as without the rule."""
     chunks = frames(A, B, C, b'{"text":"\\ud83d"}\n', D, D, D, END)
     assert told(Toy(), chunks) == told(Asked(), chunks)
+    odd = [b'{"text":"%b","left":"\\ude00"}\n' % text for text in (b"a", b"b", b"c")]
+    assert told(Toy(), frames(A, *odd, END)) == told(Asked(), frames(A, *odd, END))
 
 
 def test_an_event_that_is_not_an_object_is_mapped() -> None:
@@ -490,6 +520,64 @@ def test_each_choice_has_its_own_last_event() -> None:
     assert mapped(*turns, *ends)[:-1] == turns[:3]
 
 
+class Twins(Toy):
+    """It drops the second copy of a text."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Declare the same."""
+        return super().provider_info()
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """Keep a copy that is another text."""
+        self.events.append({**event})
+        twin = event.get("twin")
+        if twin is not None and twin == event.get("text"):
+            del event["twin"]
+        events, self.events = self.events, []
+        yield from super().map_delta(event, state)
+        self.events = events
+
+
+@pytest.mark.parametrize("more", [{}, {"at": "t"}, {"left": 1}])
+def test_a_text_may_stand_in_two_places(more: dict[str, Any]) -> None:
+    """If it is the same in both."""
+    first = [{"twin": text, "text": text, **more} for text in ("a", "b", "c", 'q"', "\N{GRINNING FACE}")]
+    last = [{"text": text, **more, "twin": text} for text in "abc"]
+    other = {"twin": "y", "text": "x", **more}
+    assert mapped_by(Twins, *first, other, *first) == [*first[:2], other, first[0]]
+    assert mapped_by(Twins, *last, *first)[:2] == last[:2]
+
+
+@pytest.mark.parametrize("number", [2, 8, 12])
+def test_choices_in_turns_repeat(number: int) -> None:
+    """The first event of each is mapped, and that of the stream comes before any is remembered."""
+    turns = [say(text, choice=choice) for text in "abcdef" for choice in range(number)]
+    ends = [{"choice": choice, "end": "stop"} for choice in range(1, number)]
+    assert mapped(*turns, *ends) == [*turns[: number + 1], *ends]
+    mixed = [*turns, *turns[::-1], *turns[::3], *turns[1::2]]
+    assert mapped(*mixed, *ends) == [*turns[: number + 1], *ends]
+
+
+def test_of_many_choices_the_last_ones_are_remembered() -> None:
+    """And none is mixed up with another."""
+    first = [say("a", choice=choice) for choice in range(40)]
+    turns = [say(text, choice=choice) for text in "bcd" for choice in range(40)]
+    ends = [{"choice": choice, "end": "stop"} for choice in range(1, 40)]
+    assert len(mapped(*first, *turns, *ends)) == len([*first, *turns, *ends])
+    again = [say(text, choice=39) for text in "efg"]
+    assert len(mapped(*first[32:], *again)) < 8 + len(again)
+
+
+def test_a_stream_in_which_few_events_are_alike_repeats_where_many_are() -> None:
+    """After events in vain fewer are remembered, but one in 32 still is."""
+    odd = [say("x", left=number) for number in range(100)]
+    alike = [say(f"y{number}", left="same") for number in range(100)]
+    got = mapped(*odd, *alike, *odd, *alike)
+    assert len(got) < 2 * (100 + 40)
+
+
 def test_a_choice_that_changes_its_form_is_mapped_once() -> None:
     thought = {"parts": [{"think": "t"}]}
     assert mapped(A, B, C, thought, thought, A, A, thought) == [A, B, thought, A, thought]
@@ -543,6 +631,21 @@ def test_a_time_that_repeats_goes_past_the_hook_for_extensions() -> None:
     ]
 
 
+@pytest.mark.parametrize("at", [b'"\\ud83d"', b'"\\ud83d\\ud83d"', b'"a\\tb"', b'"\\"at\\":1"', b"NaN"])
+def test_a_time_of_any_text_means_what_it_means_to_the_hooks(at: bytes) -> None:
+    """Also one that only the standard library reads."""
+    odd = [b'{"text":"%b","at":%b}\n' % (text, at) for text in (b"a", b"b", b"c")]
+    chunks = frames(say("x", at="t"), *odd, say("y", at="t"), END)
+    assert told(Toy(), chunks) == told(Asked(), chunks)
+
+
+@pytest.mark.parametrize("number", [b"1" * 5000, b"1" * 30, b"-1", b"1e3", b"0"])
+def test_any_number_means_what_it_means_to_the_hooks(number: bytes) -> None:
+    odd = [b'{"text":"%b","n":%b}\n' % (text, number) for text in (b"a", b"b", b"c")]
+    chunks = frames(*(say("x", n=n) for n in range(3)), *odd, say("y", n=3), END)
+    assert told(Toy(), chunks) == told(Asked(), chunks)
+
+
 def test_a_time_that_is_null_erases_nothing() -> None:
     events = [say("x", at=f"t{number}") for number in (1, 2, 3)]
     assert mapped(*events, say("x", at=None), say("x")) == [*events[:2], say("x", at=None), say("x")]
@@ -552,6 +655,18 @@ def test_a_time_that_is_null_erases_nothing() -> None:
 def test_a_time_of_another_type_is_mapped(at: Any) -> None:
     events = [say("x", at=f"t{number}") for number in (1, 2, 3)]
     assert mapped(*events, say("x", at=at), say("x")) == [*events[:2], say("x", at=at), say("x")]
+
+
+@pytest.mark.parametrize("at", [3, None, {"x": 1}, True])
+def test_a_time_of_another_type_before_the_text_is_mapped(at: Any) -> None:
+    events = [{"at": f"t{number}", "text": "x"} for number in range(3)]
+    assert mapped(*events, {"at": at, "text": "x"}) == [*events[:2], {"at": at, "text": "x"}]
+
+
+def test_an_event_that_only_begins_like_another_is_mapped() -> None:
+    events = [{"at": f"t{number}", "text": "x"} for number in range(3)]
+    other = {"at": "t3", "left": "x"}
+    assert mapped(*events, other) == [*events[:2], other]
 
 
 @pytest.mark.parametrize("times", [(1, 2), (1, "t2"), ("t1", 2), ({"x": 1}, {"x": 2})])
@@ -667,6 +782,26 @@ def test_counts_that_are_none_are_mapped(counts: Any) -> None:
     assert len(mapped(*before, event)) == 3
 
 
+class DeclaresText(Toy):
+    """It has the same values beside a text, and declares none of them."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Declare the text alone."""
+        return attrs.evolve(
+            super().provider_info(), timestamp_key=None, number_key=None, usage_key=None, logprob_paths={}
+        )
+
+
+@pytest.mark.parametrize(
+    "more", [{"usage": {"in": 1}}, {"usage": {"in": 1, "left": 2}}, {"probs": [-0.5]}], ids=str
+)
+def test_values_that_no_path_declares_are_mapped(more: dict[str, Any]) -> None:
+    """Also if they are the same in each event: each delta shows them."""
+    events = [say(text, **more) for text in "abcd"]
+    assert mapped(*events, kind=DeclaresText) == events
+
+
 def test_counts_with_reasoning_and_arguments() -> None:
     thoughts = [{"parts": [{"think": "x"}], "usage": {"out": number}} for number in range(4)]
     opens = {"call": {"index": 0, "id": "c", "name": "f", "args": "{"}}
@@ -688,6 +823,85 @@ def test_log_probabilities_may_change() -> None:
 def test_log_probabilities_that_are_none_are_mapped(probs: Any) -> None:
     before = [say("x", probs=[-0.5 - number]) for number in range(3)]
     assert mapped(*before, say("x", probs=probs))[2:] == [say("x", probs=probs)]
+
+
+@pytest.mark.parametrize("more", [{"deep": {"probs": {"x": 1}}}, {"probs": {"x": 1}, "deep": {"probs": {}}}])
+def test_log_probabilities_that_no_declaration_names_are_mapped(more: dict[str, Any]) -> None:
+    events = [say("x", **{"as": "probs", "chances": [-0.5], **more}) for _ in range(4)]
+    assert mapped(*events) == events
+
+
+class ReadsOther(Toy):
+    """Its hooks take other log probabilities than it declares."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Declare a reader that fails."""
+        return attrs.evolve(super().provider_info(), logprob_paths={"probs": lambda holder, text: 1 / 0})
+
+
+def test_declared_log_probabilities_that_cannot_be_read_alone_are_mapped() -> None:
+    events = [say("x", probs=[-0.5]) for _ in range(4)]
+    assert mapped_by(ReadsOther, *events) == events
+
+
+def test_counts_in_another_place_are_mapped() -> None:
+    events = [say("x", tokens={"in": number}) for number in range(3)]
+    assert mapped(*events) == events
+
+
+class Takes(Toy):
+    """It takes a text and counts, and looks at nothing else."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Declare the same."""
+        return super().provider_info()
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """Take the text or the end."""
+        text, end = event.pop("text", None), event.pop("end", None)
+        yield ResponseDelta(content_delta=text, raw_finish_reason=end)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """Take the counts with all that is in them."""
+        counts = event.pop("usage", None)
+        return counts and state.usage_info(counts["in"], 1)
+
+
+@pytest.mark.parametrize("levels", [10, 900, 990])
+def test_deeply_nested_counts_mean_what_they_mean_to_the_hooks(levels: int) -> None:
+    deep = [
+        b'{"text":"%b","usage":{"in":1,"more":%b1%b}}\n' % (text, b"[" * levels, b"]" * levels)
+        for text in (b"a", b"b", b"c")
+    ]
+    chunks, limits = frames(*deep, END), Limits(depth=1000)
+    deltas, response = told(Takes(), chunks, limits=limits)
+    assert len(deltas) == 4
+    assert orjson.loads(response)["message"]["content"] == "abc"
+
+
+class Lists(Toy):
+    """It reads arrays as well."""
+
+    provider_info = Toy.provider_info
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """Say the first item."""
+        if type(event) is list:
+            self.events.append([*event])
+            yield ResponseDelta(content_delta=event[0])
+            event.clear()
+        else:
+            yield from super().map_delta(event, state)
+
+
+def test_events_that_are_arrays_are_mapped() -> None:
+    events = [[text] for text in "abcd"]
+    assert mapped_by(Lists, A, B, *events) == [A, B, *events]
 
 
 def test_log_probabilities_elsewhere_are_mapped() -> None:
