@@ -120,8 +120,8 @@ def response_of(
         return stated_response(answer.record, clock=_clock(arguments))
     else:
         body = b"".join(answer.chunks)
-        if arguments.provider is None and (stored := _stored(body)) is not None:
-            return stored
+        if arguments.provider is None and (read_back := _stored(body)) is not None:
+            return read_back
         provider = _provider(answer, arguments, [body])
         options = _options(answer, arguments, lambda: _id(_digest(body)))
         from crosswalk.records import with_facts
@@ -314,8 +314,7 @@ def failed(answer: RecordedAnswer | InputFault, error: CrosswalkError | None = N
     """The failure of an *answer* that cannot be read, or of one whose mapping raised *error*."""
     if isinstance(answer, InputFault) or error is None:
         return Failed(answer.place, getattr(answer, "cause", ""))
-    location = f"{answer.place} ({answer.id})" if answer.id else answer.place
-    return Failed(location, f"{type(error).__name__}: {error}", type(error).__name__)
+    return Failed(answer.label, f"{type(error).__name__}: {error}", type(error).__name__)
 
 
 class MappingTally:

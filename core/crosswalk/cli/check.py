@@ -96,8 +96,8 @@ def _check_answers(arguments: argparse.Namespace) -> int:
                 result = compare_answer(capture, canonical, orjson.loads(file.read_bytes()))
             except (OSError, orjson.JSONDecodeError) as error:
                 cause = error.strerror if isinstance(error, OSError) else f"not JSON: {error}"
-                location = f"{capture.case}, canonical JSON"
-                result = [Problem("P4", location, str(cause), "canonical JSON", "", capture.case)]
+                place = f"{capture.case}, canonical JSON"
+                result = [Problem("P4", place, str(cause), "canonical JSON", "", capture.case)]
             report.add(Path(name), (result, Tally(captures=1)), [])
     _write(f"{counted(report.tally.captures, 'capture')}; {report.causes}")
     return FAILED if report.problems else OK

@@ -71,18 +71,18 @@ def _mapped(
     if isinstance(answer, InputFault):
         yield failed(answer)
         return
-    raw = arguments.raw
+    keep_raw = arguments.raw
     try:
         if arguments.stream:
-            yield from map(to_json, deltas_of(answer, arguments, keep_raw=raw))
+            yield from map(to_json, deltas_of(answer, arguments, keep_raw=keep_raw))
         else:
-            response = response_of(answer, arguments, keep_raw=raw)
-            yield to_json(response, indent=pretty, include_raw=raw)
+            response = response_of(answer, arguments, keep_raw=keep_raw)
+            yield to_json(response, indent=pretty, include_raw=keep_raw)
             yield from guesses(response)
     except CrosswalkError as error:
         yield failed(answer, error)
         if arguments.partial and isinstance(error, MappingError) and error.partial:
-            yield to_json(error.partial, indent=pretty, include_raw=raw)
+            yield to_json(error.partial, indent=pretty, include_raw=keep_raw)
 
 
 def _store(arguments: argparse.Namespace) -> int:

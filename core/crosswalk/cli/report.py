@@ -99,19 +99,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
     """The exit status, and every exchange of the inputs: of raw logs, and of folders of stored columns."""
-    stored = [path for path in arguments.paths if os.path.isdir(path) and keeper_of(Path(path)) is not None]
-    raw = [path for path in arguments.paths if path not in stored]
+    column_folders = [
+        path for path in arguments.paths if os.path.isdir(path) and keeper_of(Path(path)) is not None
+    ]
+    logs = [path for path in arguments.paths if path not in column_folders]
     rows: list[ReportRow] = []
-    for path in stored:
+    for path in column_folders:
         keeper = keeper_of(Path(path))
         assert keeper is not None
         rows += keeper.report_rows(Path(path))
-    if stored and arguments.prices:
+    if column_folders and arguments.prices:
         say("--prices adds no costs to stored columns; use it when you write them: crosswalk batch --prices")
-    if stored and not raw:
+    if column_folders and not logs:
         return OK, rows
     records = records_of(arguments)
-    sources, faults = find_sources(raw, records=True if records is None and not raw else records)
+    sources, faults = find_sources(logs, records=True if records is None and not logs else records)
     sources = _logs_of(sources)
     with Progress("reading", total_size(sources)) as progress:
         tally = MappingTally(progress, "mapped")

@@ -88,8 +88,8 @@ def _default_captures(provider: str) -> str:
 def _shipped(targets: Iterable[str]) -> Iterator[Path]:
     for target in targets:
         spec = find_spec(target.partition(":")[0].partition(".")[0])
-        for location in (spec and spec.submodule_search_locations) or ():
-            yield Path(location) / "captures"
+        for folder in (spec and spec.submodule_search_locations) or ():
+            yield Path(folder) / "captures"
 
 
 def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iterator[Capture]:
