@@ -125,8 +125,8 @@ class CallIds:
     def _spelt(self, number: int) -> str:
         letters = []
         for _ in range(min(self.maximum, _LONGEST)):
-            number, location = divmod(number, len(_LETTERS))
-            letters.append(_LETTERS[location])
+            number, digit = divmod(number, len(_LETTERS))
+            letters.append(_LETTERS[digit])
         return "".join(letters)
 
 
