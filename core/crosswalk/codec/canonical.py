@@ -193,15 +193,15 @@ def differences(before: ChatResponse, after: ChatResponse) -> list[Difference]:
 
 def _said(response: ChatResponse) -> dict[str, Any]:
     """Return the canonical JSON of *response*, without values that no mapping decides."""
-    raw: dict[str, Any] = to_jsonable(response)
+    canonical: dict[str, Any] = to_jsonable(response)
     for name, cls in (("usage", UsageInfo), ("metadata", ResponseMetadata)):
         for key in layout(cls):
             if key.computed:
-                raw[name].pop(key.name, None)
+                canonical[name].pop(key.name, None)
     for name in ("id", "created"):
         if response.metadata.provenance.get(name) is Provenance.SYNTHETIC:
-            del raw[name]
-    return raw
+            del canonical[name]
+    return canonical
 
 
 def _differences(before: Any, after: Any, path: tuple[str | int, ...]) -> Iterator[Difference]:
