@@ -30,7 +30,7 @@ def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
     if not known and os.path.isfile(meta):
         known = _checked(_said_in(meta), meta, meta)
     stream = known.get("stream")
-    payload = {
+    facts = {
         "case": case,
         "status": known.get("status") or 200,
         "stream": suffix in {".sse", ".ndjson"} if stream is None else stream,
@@ -40,7 +40,7 @@ def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
         "server": known.get("server") or known.get("served_by"),
         "content_type": (known.get("content_type") or "").partition(";")[0].strip().lower(),
     }
-    return _bytes_of(file), payload
+    return _bytes_of(file), facts
 
 
 def _bytes_of(file: str) -> bytes:
