@@ -152,9 +152,9 @@ def _json_problem(body: bytes) -> NotAStreamError:
 
 def _message(value: dict[str, Any], error: Any) -> str | None:
     inside = error.get("message") if isinstance(error, dict) else error
-    for raw in (inside, value.get("message"), value.get("detail")):
-        if isinstance(raw, str):
-            return clean_message(raw, 200)
+    for message in (inside, value.get("message"), value.get("detail")):
+        if isinstance(message, str):
+            return clean_message(message, 200)
     return None
 
 
@@ -319,12 +319,12 @@ class StreamHandler:
 
     def _call_stage(self, stage: Stage, snapshot: ResponseSnapshot) -> Steps[tuple[Update, ...]]:
         try:
-            raw = stage.call(snapshot)
-            if inspect.isawaitable(raw):
-                raw = yield raw
+            returned = stage.call(snapshot)
+            if inspect.isawaitable(returned):
+                returned = yield returned
             if stage.kind == "handler":
                 return ()
-            updates = tuple(raw or ())
+            updates = tuple(returned or ())
             for update in updates:
                 if not isinstance(update, Update):
                     raise TypeError(f"a processor gives updates, not {type(update).__name__}")

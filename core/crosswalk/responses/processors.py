@@ -55,11 +55,11 @@ class StageFailure:
     error: Exception
 
     def __str__(self) -> str:
-        location = clean_message(self.event_type or "opening or closing", 80)
+        place = clean_message(self.event_type or "opening or closing", 80)
         if self.sequence_number is not None:
-            location = f"{location} (sequence_number {self.sequence_number})"
+            place = f"{place} (sequence_number {self.sequence_number})"
         # Its message may quote content, so it is only in the cause.
-        return f"{self.stage} {self.name!r} failed at {location}: {type(self.error).__name__}"
+        return f"{self.stage} {self.name!r} failed at {place}: {type(self.error).__name__}"
 
 
 class PipelineError(ResponsesError):
@@ -277,15 +277,15 @@ class ProgressWatch:
         cls = self._registry.get(tool)
         if cls is None or status is None:
             return
-        word, location = str(status), self._places.of(event.output_index, item_id)
+        word, place = str(status), self._places.of(event.output_index, item_id)
         if isinstance(event, ItemEvent) and word not in cls.progression.words:
             return  # an event of the tool's own, which tells no status
         if isinstance(event, ResponseOutputItemAddedEvent):
-            if self._opened.get(location, item_id) != item_id:
-                self._statuses.pop(location, None)  # a server that gives all its items the same place
-            self._opened[location] = item_id
-        before = self._statuses.get(location)
-        self._statuses[location] = word
+            if self._opened.get(place, item_id) != item_id:
+                self._statuses.pop(place, None)  # a server that gives all its items the same place
+            self._opened[place] = item_id
+        before = self._statuses.get(place)
+        self._statuses[place] = word
         cls.progression.check(before, word, tool=cls.tool(), call_id=item_id)
 
 
@@ -329,9 +329,9 @@ class WrittenProcessor:
         if type(event) not in self.events:
             return ()
         known = EVENTS[event.type]
-        location = PARTS[known.of].list
-        index = getattr(event, LISTS[location]) or 0
-        key = f"{self._places.of(event.output_index, event.item_id)}.{location}.{index}"
+        list_name = PARTS[known.of].list
+        index = getattr(event, LISTS[list_name]) or 0
+        key = f"{self._places.of(event.output_index, event.item_id)}.{list_name}.{index}"
         text = getattr(event, known.leaf)
         return self._piece(key, text) if known.word == "delta" else self._whole(key, text)
 
@@ -387,12 +387,14 @@ class ToolProcessor:
         if isinstance(event, ev.PartEvent):
             return ()
         if isinstance(event, ev.ItemEvent):
-            described = call_status(event)
-            if described is None or isinstance(event, ev.ResponseImageGenCallPartialImageEvent):
+            tool_and_status = call_status(event)
+            if tool_and_status is None or isinstance(event, ev.ResponseImageGenCallPartialImageEvent):
                 return ()
-            location = self._places.of(event.output_index, event.item_id)
+            place = self._places.of(event.output_index, event.item_id)
             return self._line(
-                location, self._calls.setdefault(location, described[0].removesuffix("_call")), described[1]
+                place,
+                self._calls.setdefault(place, tool_and_status[0].removesuffix("_call")),
+                tool_and_status[1],
             )
         return self._rest(snapshot.response)
 

@@ -387,7 +387,7 @@ class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
         if self.output is None:
             return self
         remaining = {chunk.index: chunk.content for chunk in chunks}
-        stored: Any = remaining.get(0, "")
+        new_output: Any = remaining.get(0, "")
         if not isinstance(output, str):
             results = {chunk.index for chunk in self.chunkify()}
             parts = [
@@ -395,11 +395,11 @@ class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
                 for index, part in enumerate(output)
                 if index in remaining or index not in results
             ]
-            stored = tuple(
+            new_output = tuple(
                 part.replace(text=remaining[index]) if isinstance(part, ResponseInputText) else part
                 for index, part in parts
             )
-        return attrs.evolve(self, output=self.output.replace(output=stored))
+        return attrs.evolve(self, output=self.output.replace(output=new_output))
 
     def _output(self) -> ToolOutput:
         return self.output.output if isinstance(self.output, ResponseFunctionToolCallOutputItem) else ()
@@ -457,8 +457,8 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
         """Return a chunk with the URL of the screenshot, which is not a source. None if the image is inline."""
         if not isinstance(self.output, ResponseComputerToolCallOutputItem):
             return ()
-        location = self.output.output.file_id or self.output.output.image_url or "data:"
-        return () if location.startswith("data:") else (Chunk(content=location, title="screenshot"),)
+        image = self.output.output.file_id or self.output.output.image_url or "data:"
+        return () if image.startswith("data:") else (Chunk(content=image, title="screenshot"),)
 
 
 # -------------------------------------------------------------------------------- searches
@@ -525,12 +525,12 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
         action = self.item.action
         if not isinstance(action, ActionSearch) or not action.sources:
             return self
-        stored = tuple(
+        sources = tuple(
             with_text(source, remaining[index].content) if isinstance(source, WebSearchResult) else source
             for index, source in enumerate(action.sources)
             if index in remaining or index not in pages
         )
-        return self._having(action=action.replace(sources=stored))
+        return self._having(action=action.replace(sources=sources))
 
     def _sources(self) -> tuple[WebSearchSource, ...]:
         return (self.item.action.sources or ()) if isinstance(self.item.action, ActionSearch) else ()
