@@ -342,10 +342,10 @@ class ReceivedRequest:
         if "streamGenerateContent" in self.path:
             return True
         try:
-            raw = orjson.loads(self.body).get("stream")
+            stream = orjson.loads(self.body).get("stream")
         except (orjson.JSONDecodeError, AttributeError):
             return None
-        return raw if type(raw) is bool else None
+        return stream if type(stream) is bool else None
 
 
 def _header_text(_: object, __: object, headers: Mapping[str, str]) -> None:
