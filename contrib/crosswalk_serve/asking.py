@@ -424,8 +424,8 @@ def _is_paid(response: ChatResponse) -> bool:
 
 def _retry_after(response: ChatResponse) -> float | None:
     """Return the seconds after which the server asks for a retry, or ``None`` without such a request."""
-    raw = response.attempts[-1].extra.get("retry_after") if response.attempts else None
-    return raw if isinstance(raw, int | float) else None
+    seconds = response.attempts[-1].extra.get("retry_after") if response.attempts else None
+    return seconds if isinstance(seconds, int | float) else None
 
 
 def _is_free(response: ChatResponse) -> bool:

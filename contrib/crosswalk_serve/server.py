@@ -440,10 +440,10 @@ class _Ending:
 def reload(gateway: Gateway, load: Callable[[], Config]) -> None:
     """Reload *gateway* with the file that *load* reads. A wrong file is refused, and the old one stays in force."""
     try:
-        stored = gateway.reload(load())
+        needing_restart = gateway.reload(load())
     except CrosswalkError as error:
         _log.error("the configuration was not reloaded: %s", error)
         return
     _log.warning("the configuration was reloaded; models: %s", ", ".join(gateway.router.names))
-    if stored:
-        _log.warning("a restart is needed for: %s", ", ".join(stored))
+    if needing_restart:
+        _log.warning("a restart is needed for: %s", ", ".join(needing_restart))
