@@ -548,7 +548,7 @@ def test_a_job_is_what_its_manifest_says(run: Run) -> None:
     )
     described, _ = read_manifest(Path("out"))
     job = Job.of_description(described, Path("out"))
-    assert job.described() == described
+    assert job.description() == described
     assert job.options.layout == with_fields(None, {"response": "body"})
     assert job.options.keep == {"tenant": ("a", "b")}
     assert job.inputs == find_inputs(["log.jsonl"], Path("out"))
