@@ -373,14 +373,16 @@ class _Body:
         packed = iter(zip(exchange.times, exchange.chunks, strict=True))
         now = exchange.started
 
-        def raw() -> Iterator[bytes]:
+        def packed_chunks() -> Iterator[bytes]:
             nonlocal now
             for when, chunk in packed:
                 now = when
                 yield chunk
 
         self.times, self.chunks, room = [], [], keep_bytes
-        answer = httpx2.Response(200, headers={"content-encoding": exchange.encoding}, content=raw())
+        answer = httpx2.Response(
+            200, headers={"content-encoding": exchange.encoding}, content=packed_chunks()
+        )
         try:
             for piece in answer.iter_bytes():
                 if len(piece) > room:
@@ -458,9 +460,11 @@ class _AnswerReader:
             yield chunk
         self._now = exchange.finished
         if body_read.is_cut:
-            stored = len(body_read.body)
-            error = StreamTooLargeError(f"more came than the {stored} bytes that are kept", limit=stored)
-            raise error.locate(provider=self._provider, event=f"after byte {stored}")
+            kept_size = len(body_read.body)
+            error = StreamTooLargeError(
+                f"more came than the {kept_size} bytes that are kept", limit=kept_size
+            )
+            raise error.locate(provider=self._provider, event=f"after byte {kept_size}")
         self._is_over = True
 
     def _read(self, deltas: DeltaStream, cause: ErrorInfo | None, has_end: bool) -> ChatResponse | None:
