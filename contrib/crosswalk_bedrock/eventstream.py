@@ -88,8 +88,8 @@ class EventStreamDecoder(PushDecoder):
     def finish(self, frames: list[Frame]) -> None:
         """Return the last frame, see :class:`PushDecoder`."""
         if self._buffer:
-            location = f"message {self._messages + 1}"
-            raise IncompleteStreamError("the input ended in the middle of a message", place=location)
+            place = f"message {self._messages + 1}"
+            raise IncompleteStreamError("the input ended in the middle of a message", place=place)
 
     def _length(self, start: int) -> int:
         """Return the length of the message at *start*, with a complete prelude."""
@@ -164,8 +164,8 @@ def _line(data: bytes, name: str | None) -> bytes:
     if name is not None:
         event = _loaded(data, f"the event {name[:60]!r}")
         if name.endswith("Exception"):
-            raw = event[name]
-            about = raw if isinstance(raw, dict) else {"message": raw}
+            exception = event[name]
+            about = exception if isinstance(exception, dict) else {"message": exception}
             data = orjson.dumps({"error": {"type": name, **about}})
     # JSON has line ends between its tokens only.
     return data.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
@@ -251,14 +251,14 @@ def signer(address: str) -> Sign:
         )
 
     def sign(method: str, url: str, headers: Mapping[str, str], content: bytes) -> Signed:
-        payload = {name: value for name, value in headers.items() if name.lower() == "content-type"}
-        request = AWSRequest(method=method, url=url, headers=payload, data=content)
+        signed_headers = {name: value for name, value in headers.items() if name.lower() == "content-type"}
+        request = AWSRequest(method=method, url=url, headers=signed_headers, data=content)
         try:
             frozen = credentials.get_frozen_credentials()
             SigV4Auth(frozen, "bedrock", region).add_auth(request)
         except BotoCoreError as error:
             raise ConfigurationError(f"bedrock: not signed ({type(error).__name__})", key="api_key") from None
-        new = {name: value for name, value in request.headers.items() if name not in payload}
+        new = {name: value for name, value in request.headers.items() if name not in signed_headers}
         secrets = (
             frozen.access_key,
             frozen.secret_key,
