@@ -96,7 +96,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     cause = "reasoning_effort" if budget is None else "thinking_budget"
     thinks = budget is not None or request.reasoning_effort in words_of("reasoning_effort", "messages")
     refused = [name for name, least in _LEAST.items() if thinks and (getattr(request, name) or 0) < least]
-    drops.given(request, *refused, reason=f"not beside {cause}")
+    drops.given(request, *refused, reason=f"not with {cause}")
     put_options(body, request, "messages", drops, but=[*refused, "parallel_tool_calls"])
     tools = [tool_fields(tool, "input_schema") for tool in request.tools]
     tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
@@ -104,7 +104,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         _mark(tools, cache_mark(request, "tools"))
         body["tools"] = tools
         if thinks and request.tool_choice not in _FREE:
-            drops.add("tool_choice", f"no call can be forced beside {cause}")
+            drops.add("tool_choice", f"no call can be forced with {cause}")
             request = attrs.evolve(request, tool_choice=None)
         choice = _tool_choice(request)
         if choice is not None:
@@ -131,7 +131,7 @@ def _budget(request: ChatRequest, drops: Drops) -> int | None:
     if type(asked) is not int:
         drops.add(name, "it must be a whole number")
     elif request.reasoning_effort is ReasoningEffort.NONE:
-        drops.add(name, "reasoning_effort says none")
+        drops.add(name, "reasoning_effort is none")
     elif most < _LEAST_BUDGET:
         drops.add(name, f"it must be at least {_LEAST_BUDGET} and below max_tokens")
     else:

@@ -54,13 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--provider",
         metavar="NAME",
-        help="the provider id (default: what a record says, or found out from each answer)",
+        help="the provider id (default: the record's provider, or detected from each answer)",
     )
     parser.add_argument(
         "--status",
         type=http_status,
         metavar="N",
-        help="the HTTP status (default: what a record says, else 200)",
+        help="the HTTP status (default: the status in the record, else 200)",
     )
     parser.add_argument(
         "--unknown",
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prices",
         action="store_true",
-        help="estimate costs that neither log nor answer says, by list prices (needs the extra prices)",
+        help="estimate missing costs by list prices (needs the extra prices)",
     )
     parser.add_argument(
         "--column",
@@ -134,7 +134,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="map nothing: read every file of the output, and say which are missing or damaged",
+        help="map nothing: read every file of the output, and list those that are missing or damaged",
     )
     parser.add_argument(
         "--add",

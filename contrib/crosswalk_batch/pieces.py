@@ -394,7 +394,7 @@ def _columns_of(
         column = further[0]  # that of the layout
     if column not in known.names:
         names = ", ".join(known.names[:20])
-        raise InputError(f"{each.name}: no column {column!r} in it (--column NAME says which): {names}")
+        raise InputError(f"{each.name}: no column {column!r} in it (name it with --column): {names}")
     kind = known.field(column).type
     if not any(check(kind) for check in _BYTES_LIKE):
         raise InputError(f"{each.name}: column {column!r} holds no bytes and no text, but {kind}")

@@ -97,7 +97,7 @@ class EventStreamDecoder(PushDecoder):
         if binascii.crc32(bytes(memoryview(self._buffer)[start : start + 8])) != checksum:
             raise EventStreamError("no eventstream, or a damaged one: the prelude's checksum fails")
         if total < _SMALLEST + headers or headers > _LONGEST_HEADERS:
-            raise EventStreamError("lengths that cannot be")
+            raise EventStreamError("impossible lengths")
         limit = min(self.limits.line_bytes, _LONGEST)
         if total > limit:
             raise LineTooLongError(f"a message is longer than {limit} bytes", limit=limit)
@@ -116,7 +116,7 @@ class EventStreamDecoder(PushDecoder):
             about = {"code": headers.get(":error-code"), "message": headers.get(":error-message")}
             return orjson.dumps({"error": about}, default=str), None
         if kind not in ("event", "exception") or not isinstance(name, str):
-            raise EventStreamError("a message that is no event, exception or error")
+            raise EventStreamError("a message that is not an event, exception or error")
         payload: bytes = parsed.payload
         return (_unwrapped(payload), None) if name == "chunk" else (_wrapped(name, payload), name)
 
@@ -194,7 +194,7 @@ def _loaded(data: bytes, place: str | None = None) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        raise EventStreamError("a payload that is no JSON", place=place) from None
+        raise EventStreamError("the payload is not JSON", place=place) from None
 
 
 def _botocore() -> Any:

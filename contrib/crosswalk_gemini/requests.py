@@ -104,7 +104,7 @@ def _model(name: str) -> str:
     """*name* as a part of the path; a tuned model has a folder of its own."""
     segments = name.split("/") if "/" in name else ["models", name]
     if any(segment in ("", ".", "..") for segment in segments):
-        raise UnsupportedRequestError("the model's name is none", options=["model"])
+        raise UnsupportedRequestError("invalid model name", options=["model"])
     return "/".join(quote(segment, safe="") for segment in segments)
 
 
@@ -152,7 +152,7 @@ def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, An
     result = {"id": id, "name": name, "response": response}
     parts = [_part(part) for part in content_parts(message) if not isinstance(part, TextPart)]
     if any("fileData" in part for part in parts):
-        raise UnsupportedRequestError("what a tool gave must be given as data", options=["messages"])
+        raise UnsupportedRequestError("a tool's result must be given as data", options=["messages"])
     return {"functionResponse": {**result, **({"parts": parts} if parts else {})}}
 
 

@@ -35,7 +35,7 @@ def refused_beside_functions(request: ChatRequest) -> dict[str, str]:
     thinks = request.reasoning_effort not in (None, ReasoningEffort.NONE)
     if not (thinks and request.tools and _REFUSE_FUNCTIONS.fullmatch(request.model or "")):
         return {}
-    return {"reasoning_effort": "the model takes it beside functions only in the API of openai_responses"}
+    return {"reasoning_effort": "with functions the model takes it only in the API of openai_responses"}
 
 
 def add_chunks(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:

@@ -64,7 +64,7 @@ _UNREACHED: Final = {
     "connect_error": ("cannot be reached", 502),
     "connect_timeout": ("cannot be reached", 504),
     "connection_lost": ("broke off", 502),
-    "decoding_error": ("sent what cannot be unpacked", 502),
+    "decoding_error": ("sent a body that cannot be unpacked", 502),
     "transport_timeout": ("took too long", 504),
 }
 """Messages in place of those that contain a server's address, by code."""

@@ -68,7 +68,7 @@ def check_head(headers: Mapping[str, str], types: Container[str] = _JSON, *, tak
         Refusal: they frame the body in two ways, compress it, or say that it is no JSON.
     """
     if "transfer-encoding" in headers and "content-length" in headers:
-        raise _wrong("the request says in two ways where it ends")
+        raise _wrong("conflicting Content-Length and Transfer-Encoding")
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise _wrong("a compressed body is not read", status=415)
     kind, *parameters = headers.get("content-type", "").lower().split(";")
@@ -148,7 +148,7 @@ def load_body(body: bytes, limits: wire.Limits = _LIMITS) -> Fields:
     except LineTooLongError as error:
         problem, status = f"the request is longer than {error.limit} bytes", 413
     except (FramingError, orjson.JSONDecodeError) as error:
-        problem, status = f"the body is no JSON: {getattr(error, 'msg', error)}", 400
+        problem, status = f"the body is not JSON: {getattr(error, 'msg', error)}", 400
     raise BadRequestError(problem, status=status)
 
 

@@ -34,7 +34,7 @@ from crosswalk_serve.telemetry import forget
 
 _HEAD_BYTES: Final = 65536
 _BEHIND: Final = "this offers another protocol behind a request"
-_NO_REQUEST: Final = "this is no request in HTTP/1.1 that can be served"
+_NO_REQUEST: Final = "not a valid HTTP/1.1 request"
 _LONG: Final = f"the head of the request is longer than {_HEAD_BYTES} bytes"
 
 

@@ -80,7 +80,7 @@ class NativeDialect:
         elif "generated_text" in event:
             yield from _texts(event)
         else:
-            raise unknown_event(event, "neither a token nor a text in it")
+            raise unknown_event(event, "it has no token and no text")
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for TGI's word (section 5)."""

@@ -148,7 +148,7 @@ def _checked(text: bytes, place: str, source: str, *, needed: tuple[str, ...] = 
         entry = None
     if not isinstance(entry, dict) or any(entry.get(name) is None for name in needed):
         inside = "".join(f' with "{name}" in it' for name in needed)
-        raise ConfigurationError(f"{place}: no JSON object{inside}", source=source)
+        raise ConfigurationError(f"{place}: not a JSON object{inside}", source=source)
     for name, fault_of in _FAULTS.items():
         fault = None if entry.get(name) is None else fault_of(entry[name])
         if fault is not None:

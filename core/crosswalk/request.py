@@ -521,9 +521,7 @@ class CacheMark:
 
     def __attrs_post_init__(self) -> None:
         if self.after not in ("tools", "system") and type(self.after) is not int:
-            raise ResponseValidationError(
-                'a cache mark stands after "tools", "system" or a message\'s number'
-            )
+            raise ResponseValidationError('a cache mark must follow "tools", "system" or a message\'s number')
         if self.ttl not in _LIFETIMES:
             raise ResponseValidationError('ttl must be "5m" or "1h"')
 
@@ -691,7 +689,7 @@ class ChatRequest:
     def _check_marks(self, _: Any, marks: tuple[CacheMark, ...]) -> None:
         count = len(self.messages)
         if any(isinstance(mark.after, int) and not -count <= mark.after < count for mark in marks):
-            raise ResponseValidationError("a cache mark stands after a message that is not there")
+            raise ResponseValidationError("a cache mark follows a message that does not exist")
 
     def with_turns(self, *turns: Turn | Mapping[str, Any]) -> ChatRequest:
         """Return the same request with *turns* at the end of the conversation."""

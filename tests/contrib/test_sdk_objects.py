@@ -214,14 +214,14 @@ def test_what_json_does_not_have_is_written_as_servers_do_or_refused() -> None:
     kind = google.FinishReason.STOP
     said = dumped(Odd(when=[datetime(2026, 1, 1, tzinfo=UTC), date(2026, 1, 2), kind, b"\xff", (1, None)]))
     assert said == {"when": ["2026-01-01T00:00:00Z", "2026-01-02", "STOP", "/w==", [1, None]]}
-    with pytest.raises(InvalidJSONError, match="Odd is no JSON object: object is no JSON"):
+    with pytest.raises(InvalidJSONError, match="Odd is not a JSON object: object is not JSON"):
         normalize(Odd(when=object()), "openai")
     with pytest.raises(
         InvalidJSONError,
-        match=r"dict is no JSON object: it holds what JSON cannot say, such as NaN or a date$",
+        match=r"dict is not a JSON object: it holds a value that JSON cannot represent, such as NaN or a date$",
     ):
         normalize({"x": float("nan")}, "openai")
-    with pytest.raises(InvalidJSONError, match="dict is no JSON object"):
+    with pytest.raises(InvalidJSONError, match="dict is not a JSON object"):
         list(normalize_stream([{"a": float("nan")}], "openai"))
 
 

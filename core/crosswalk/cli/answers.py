@@ -160,7 +160,7 @@ def _provider(answer: RecordedAnswer, arguments: argparse.Namespace, chunks: Ite
     except DetectionError as error:
         if error.candidates or answer.record is None or answer.record.layout is not None:
             raise
-        hint = "--layout or --field response=PATH says where in the line the answer stands"
+        hint = "pass --layout or --field response=PATH to locate the answer in the line"
         raise DetectionError(f"{error}; {hint}") from None
 
 
@@ -237,7 +237,7 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
             return Provider(response.metadata.provider_id, is_guess=True)
         names = ", ".join(candidates)
         raise DetectionError(
-            f"several providers recognize it; say --provider: {names}", candidates=candidates
+            f"several providers recognize it; pass --provider: {names}", candidates=candidates
         )
     if not events:
         from crosswalk.wire.events import looks_like  # reading JSON does not need it
@@ -246,11 +246,11 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
         why = (
             f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT) or "there is no event in it"
         )
-        raise DetectionError(f"no JSON can be read from its beginning; {why}")
+        raise DetectionError(f"its beginning is not JSON; {why}")
     if (key := envelope_of(events)) is not None:
         raise DetectionError(f"there is an answer under {key!r}, in the envelope of a log")
     raise DetectionError(
-        f"no provider recognizes it; say --provider: {nameable(ambiguous.known, ambiguous.broken)}"
+        f"no provider recognizes it; pass --provider: {nameable(ambiguous.known, ambiguous.broken)}"
     )
 
 

@@ -354,7 +354,7 @@ def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
     """
     settings = arguments.settings
     if not (arguments.provider or settings.default_provider or arguments.base_url):
-        raise UsageError("which provider? say --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER")
+        raise UsageError("which provider? pass --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER")
     try:
         if arguments.provider:
             return Endpoint(arguments.provider, model=arguments.model, base_url=arguments.base_url)

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.answers is not None:
         return _check_answers(arguments)
     if arguments.provider is None:
-        raise UsageError("which provider? say --provider")
+        raise UsageError("which provider? pass --provider")
     mapper = registry.mapper(arguments.provider)
     canonical: dict[Path, Any] = {}
     if arguments.corpus is None:
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     if total.problems:
         return FAILED
     if not total.tally.events:
-        raise UsageError("there is no event in these captures, so that nothing of the plugin is shown")
+        raise UsageError("these captures contain no event, so they do not test the plugin")
     return OK
 
 
@@ -243,5 +243,5 @@ class _Report:
             parts.append(f"{self.excepted} excepted")
         if self.skipped:
             paths = ", ".join(sorted(set(self.skipped)))
-            parts.append(f"{len(self.skipped)} skipped, for they are no endpoints of the provider: {paths}")
+            parts.append(f"{len(self.skipped)} skipped, which are not endpoints of the provider: {paths}")
         return "; ".join(parts)

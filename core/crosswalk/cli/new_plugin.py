@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     name: str = arguments.name
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise UsageError(
-            f"{name[:_LONGEST_NAME]!r} is no provider id: it takes lower-case letters, digits, and single - or _ "
+            f"{name[:_LONGEST_NAME]!r} is not a provider id: it takes lower-case letters, digits, and single - or _ "
             f"between them, {_LONGEST_NAME} characters at most"
         )
     if _distribution(name) == OURS:

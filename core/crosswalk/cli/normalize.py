@@ -102,7 +102,7 @@ def _writer(arguments: argparse.Namespace, sources: list[InputSource]) -> _Write
     chosen = arguments.format or ("json" if is_one and not arguments.stream else "jsonl")
     if chosen == "jsonl":
         if arguments.indent:
-            raise UsageError("JSON Lines have no indentation; say --format json")
+            raise UsageError("JSON Lines have no indentation; pass --format json")
         return _Writer(is_array=False, pretty=False)
     return _Writer(is_array=not is_one, pretty=arguments.indent is not False)
 

@@ -148,7 +148,7 @@ def _logs_of(sources: list[InputSource]) -> list[InputSource]:
         source for source in sources if source.records or source.root is None or source.root not in folders
     ]
     if passed := len(sources) - len(logs):
-        say(f"passed over {counted(passed, 'file')} beside the logs")
+        say(f"passed over {counted(passed, 'file')} next to the logs")
     return logs
 
 
@@ -252,7 +252,7 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
     if unknown := total.errors[DetectionError.__name__]:
         yield (
             f"{unknown:,} of {total.exchanges:,} exchanges fit no provider, or several. --verbose lists them; "
-            "--provider NAME or --field provider=KEY says whose they are."
+            "name it with --provider NAME or --field provider=KEY."
         )
     if total.without_answer:
         yield (
@@ -263,7 +263,7 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
     if without:
         yield f"{without:,} of {total.exchanges:,} exchanges have no token counts."
     if total.exchanges and not total.with_cost and not with_prices:
-        yield "No exchange says its cost; --prices estimates it by list prices."
+        yield "No exchange states its cost; --prices estimates it by list prices."
     elif total.with_cost < total.exchanges:
         yield f"{total.exchanges - total.with_cost:,} of {total.exchanges:,} exchanges have no cost."
     if total.estimated:

@@ -103,7 +103,7 @@ def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iter
             skipped[str(capture.path)] = None
         progress.advance(1)
     if skipped:
-        progress.say(f"left out, for they are no endpoints of the provider: {', '.join(skipped)}")
+        progress.say(f"left out, not endpoints of the provider: {', '.join(skipped)}")
 
 
 def _write(found: list[Crosswalk]) -> None:

@@ -208,7 +208,7 @@ def log_unknown(provider: str, kind: str, word: str) -> None:
     from crosswalk.otel import otel_provider_name  # seldom needed
 
     extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": otel_provider_name(provider)}
-    _log().warning("%s: unknown %s %r is kept as it is", *unknown, extra=extra)
+    _log().warning("%s: unknown %s %r is kept unchanged", *unknown, extra=extra)
 
 
 # -------------------------------------------------------------------------------- redacted
@@ -729,7 +729,7 @@ class Reader:
         if error in self._failed:
             raise error
         text = str(error) if isinstance(error, ResponseValidationError) else type(error).__name__
-        return self._mapper.broken(f"it has set in the state what no response can have: {text}")
+        return self._mapper.broken(f"it has set a value in the state that a response cannot have: {text}")
 
     def _place(self) -> str:
         return f"event {max(self._events, 1)}"

@@ -110,7 +110,7 @@ class CallIds:
 
     def __attrs_post_init__(self) -> None:
         if not self.fits(self._spelt(_ANY)):
-            raise ValueError("the pattern of ids must allow letters and digits, as many as the maximum says")
+            raise ValueError("the pattern of ids must allow letters and digits, up to the maximum")
 
     def fits(self, id: str) -> bool:
         """Whether the server takes *id*."""

@@ -720,7 +720,7 @@ class MappingState(AnswerDraft):
 
         if type(path) is not str or not is_canonical(path):
             raise PluginError(
-                f"provider {self.provider!r}: it notes {path!r}, which is no field of a response",
+                f"provider {self.provider!r}: it notes {path!r}, which is not a field of a response",
                 plugin=self.provider,
             )
         if provenance is None:

@@ -1,7 +1,7 @@
 """The Responses API as types: responses, stream events and requests, without dropping a field.
 
-Every object of the API is a :class:`Record`, an immutable attrs value. ``None`` means that the field was not sent, or
-sent as ``null``; ``presence`` distinguishes the two. Fields without an attribute are in ``extensions``.
+Every object of the API is a :class:`Record`, an immutable attrs value. ``None`` means that the field was not
+sent, or sent as ``null``. ``presence`` distinguishes the two. Fields without an attribute are in ``extensions``.
 :func:`to_json` writes the JSON value that :func:`parse_response`, :func:`parse_event`, :func:`parse_item` and
 :func:`parse` read. Class names are those of the official SDK. A field named like a keyword has an underscore
 (``async_``).

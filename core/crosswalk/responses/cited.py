@@ -64,7 +64,9 @@ class CitedResponse:
             if chunk.number is not None and chunk.number != numbers.get(chunk.annotation):  # type: ignore[arg-type]
                 raise ResponsesValueError("a number that its source has not", path="CitedResponse.chunks")
             if chunk.call >= len(self.tool_calls):
-                raise ResponsesValueError("a chunk of no call", path="CitedResponse.chunks")
+                raise ResponsesValueError(
+                    "chunk does not belong to any tool call", path="CitedResponse.chunks"
+                )
 
     __repr__ = short_repr("response", "citations", "chunks")
 

@@ -202,9 +202,7 @@ def check_events(events: Iterable[object]) -> None:
     """
     for key in events:
         if not isinstance(key, str) and not (isinstance(key, type) and issubclass(key, Event)):
-            raise ResponsesValueError(
-                f"neither an event class nor a type: {type(key).__name__}", path="events"
-            )
+            raise ResponsesValueError(f"not an event class or type: {type(key).__name__}", path="events")
 
 
 # ----------------------------------------------------------------------------------- watch

@@ -92,7 +92,7 @@ class StatusProgressionError(ResponsesError, ValueError):
         self.after = clean_message(after, 40)
         self.call_id = None if call_id is None else clean_message(call_id, 60)
         name = tool if self.call_id is None else f"{tool} {self.call_id!r}"
-        problem = f"cannot follow {before!r}" if before is not None else "is no status of this tool"
+        problem = f"cannot follow {before!r}" if before is not None else "is not a status of this tool"
         super().__init__(f"{name}: {self.after!r} {problem}")
 
 
@@ -287,7 +287,7 @@ def read_arguments(
         ToolCallArgumentsError: its arguments do not match *arguments*. Unknown ones are refused.
     """
     if tool_call.name != tool.chat_name:
-        raise ToolCallError(f"is no call of {tool.chat_name!r}", tool=tool.tool(), call_id=tool_call.id)
+        raise ToolCallError(f"is not a call of {tool.chat_name!r}", tool=tool.tool(), call_id=tool_call.id)
     data = tool_call.parsed()
     try:
         read = parse(arguments, prepare(data))
@@ -447,7 +447,7 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
         """See :meth:`ResponseToolCall.to_chat_tool_call`. Pending safety checks are included."""
         item = self.item
         if item.action is None and item.actions is None:
-            raise self._problem("does not say yet what it does")
+            raise self._problem("has no action yet")
         checks = item.pending_safety_checks or None
         return write_call(
             self, _ComputerArguments(action=item.action, actions=item.actions, pending_safety_checks=checks)
@@ -496,7 +496,7 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
         """See :meth:`ResponseToolCall.to_chat_tool_call`. A search is written without a ``type``."""
         action = self.item.action
         if action is None:
-            raise self._problem("does not say yet what it does")
+            raise self._problem("has no action yet")
         if isinstance(action, ActionSearch):
             action = action.replace(sources=None, presence=(action.presence - {"sources"}) | {"type"})
         return write_call(self, action)

@@ -58,7 +58,7 @@ def _mistaken(case: Case, leaf: Leaf, other: Any, after: Outcome, what: str) -> 
     if shown is not None:
         yield case.problem("P4", leaf, f"{what} it is read as {shown}")
     elif vanished(case.baseline, after, other):
-        yield case.problem("P4", leaf, f"{what} it is accepted, and stands nowhere as it was sent")
+        yield case.problem("P4", leaf, f"{what} it is accepted, and is nowhere as it was sent")
 
 
 def _truncated(case: Case) -> Iterator[Problem]:

@@ -359,7 +359,7 @@ class ReplayServer:
         with self._changed:
             while not condition(self):
                 if not self._changed.wait(max(deadline - time.monotonic(), 0)):
-                    raise ReplayError(f"what was waited for did not happen within {timeout} seconds")
+                    raise ReplayError(f"the awaited condition was not met within {timeout} seconds")
 
     # --------------------------------------------------------------------------------- running it
 

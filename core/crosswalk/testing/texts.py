@@ -51,7 +51,7 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
         if after.error is not None or after.response is None:
             continue
         if not occurrences(after.response) and not occurrences(after.deltas):
-            yield case.problem("P4", place, "another text in its place is not passed on as it is")
+            yield case.problem("P4", place, "another text in its place is not passed on unchanged")
         elif _says_reasoning(case, place.leaves[0]) and occurrences(after.response["message"].get("content")):
             yield case.problem("P4", place, "reasoning is given as the text of the answer")
         elif (
@@ -112,7 +112,7 @@ def _words(response: dict[str, Any]) -> list[str]:
 _TEXTS: Final = {
     "  ": "a text of white space",
     "\n": "a line break",
-    "Kelp\x00\x07 \u200b": "a text with characters that nobody sees",
+    "Kelp\x00\x07 \u200b": "a text with invisible characters",
     f"\r\n\t{'Kelp ' * 14_000}\t\r\n": "a long text with white space around it",
 }
 
@@ -129,7 +129,7 @@ def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
             marked.replace(MARKER, text),
             marked.replace(MARKER, in_json),
         }:
-            yield case.problem("P4", place, f"{name} in its place is not passed on as it is")
+            yield case.problem("P4", place, f"{name} in its place is not passed on unchanged")
 
 
 _OBJECT: Final = '{ "KeLp":1.50, "b" :"\\u00e9\\/" }'
@@ -211,13 +211,11 @@ def text_only_once(case: Case) -> Iterator[Problem]:
             where = next(
                 path for path, text in scalars(extensions) if isinstance(text, str) and MARKER in text
             )
-            yield case.problem(
-                "P1", place, f"stands in a typed field and in the extensions: {show_path(where)}"
-            )
+            yield case.problem("P1", place, f"is in a typed field and in the extensions: {show_path(where)}")
         for kind in ("text", "reasoning", "refusal"):
             parts = [p["content"] for p in after.response.get("segments", ()) if p["type"] == kind]
             if occurrences(parts) > occurrences(marker_for(place.value)) * len(place.leaves):
-                yield case.problem("P1", place, f"stands more than once in the {kind} of the answer")
+                yield case.problem("P1", place, f"is more than once in the {kind} of the answer")
     yield from _doubled(case)
 
 
@@ -351,7 +349,9 @@ _WORD: Final = re.compile(r"\S{1,64}")
 _UNKNOWN: Final[dict[type, str | int]] = {str: "crosswalk", int: 7070707}
 _MOST_KINDS: Final = 16
 """More values at one place are not kinds."""
-_ALIKE: Final = "{!r}, another kind of this provider, in its place changes nothing: both are read alike"
+_ALIKE: Final = (
+    "{!r}, another kind of this provider, in its place changes nothing: both are read the same way"
+)
 
 
 def _names(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
@@ -388,7 +388,7 @@ def _keys(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
                 yield case.problem(
                     "P1",
                     Leaf(event, path, value),
-                    f"under the key {other[-1]!r} it is read alike",
+                    f"under the key {other[-1]!r} it is read the same way",
                     about="text",
                 )
 
@@ -442,7 +442,7 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
             yield case.problem(
                 "P4",
                 f"events named {name}",
-                "with a name that nobody knows they change the answer without an error",
+                "with an unknown name they change the answer without an error",
                 about="kind",
             )
 

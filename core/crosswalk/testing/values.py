@@ -390,7 +390,7 @@ def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Prob
         old, new = before["usage"].get(name), after["usage"].get(name)
         is_marked = _mark(after, name) in _REASONS
         if new and new != old and not is_marked and new not in _sums(case, place):
-            yield case.problem("P8", place, f"without it, usage.{name} is {new}, which nobody said")
+            yield case.problem("P8", place, f"without it, usage.{name} is {new}, which was not sent")
 
 
 _REASONS: Final = frozenset({Provenance.DERIVED, Provenance.SYNTHETIC})
@@ -590,7 +590,7 @@ def _counted_and_kept(
         for path, value in scalars(extensions):
             if _as_number(value) in numbers and not _is_kept_whole(case, place, at(extensions, path[:-1])):
                 where = show_path(path)
-                yield case.problem("P1", place, f"stands in usage.{name} and in the extensions: {where}")
+                yield case.problem("P1", place, f"is in usage.{name} and in the extensions: {where}")
 
 
 def _is_kept_whole(case: Case, place: Place, kept: Any) -> bool:
@@ -610,7 +610,9 @@ def _from_nowhere(case: Case, movers: dict[str, list[Place]], *, is_sure: bool) 
             if is_sure:  # in a sample, it may be a sum of others
                 yield case.problem("P8", f"usage.{name}", f"{count} comes from no number of the payload")
         elif is_sure and len(places) <= 6 and count not in _totals(places):
-            yield case.problem("P8", f"usage.{name}", f"{count} is no sum of the numbers that it comes from")
+            yield case.problem(
+                "P8", f"usage.{name}", f"{count} is not a sum of the numbers that it comes from"
+            )
 
 
 def _totals(places: list[Place]) -> set[int]:

@@ -539,7 +539,7 @@ class FrozenObject(Mapping[str, JSONValue]):
         # orjson writes null for NaN, and text for a date: not the value of the caller.
         if copy != plain:
             raise ResponseValidationError(
-                "not a JSON object: it holds what JSON cannot say, such as NaN or a date"
+                "not a JSON object: it holds a value that JSON cannot represent, such as NaN or a date"
             )
         if not isinstance(copy, dict):
             raise ResponseValidationError("not a JSON object")
@@ -767,4 +767,4 @@ def _plain(value: Any) -> Any:
         return b64encode(value).decode()  # pydantic would write the alphabet of URLs, which no wire form has
     if isinstance(value, date):
         return value.isoformat().replace("+00:00", "Z")
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -82,7 +82,7 @@ def as_text(value: object, name: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ResponseValidationError(f"{name} holds a lone surrogate, which is no text") from None
+            raise ResponseValidationError(f"{name} holds a lone surrogate, which is not text") from None
     return value if type(value) is str else str.__str__(value)
 
 

@@ -125,7 +125,7 @@ def test_without_the_store_nothing_is_kept_for_sure(
         more=away,
     )
     assert (one.status_code, two.status_code) == (200, 503)
-    assert "what its server keeps cannot be noted" in caplog.text
+    assert "the state that its server keeps cannot be stored" in caplog.text
     assert "temporarily unavailable" in two.json()["error"]["message"]
 
 

@@ -288,10 +288,10 @@ def test_a_body_that_is_too_long_is_read_away_and_refused(upstream: ReplayServer
 DEEP = b'{"messages": ' + b"[" * 100_000
 
 HOSTILE: dict[str, tuple[bytes, int, bytes]] = {
-    "no JSON": (request_of(b"{"), 400, b"the body is no JSON"),
-    "nothing": (request_of(b""), 400, b"the body is no JSON"),
+    "no JSON": (request_of(b"{"), 400, b"the body is not JSON"),
+    "nothing": (request_of(b""), 400, b"the body is not JSON"),
     "no object": (request_of(b"[]"), 400, b"object"),
-    "bad UTF-8": (request_of(b'{"model": "\xff"}'), 400, b"the body is no JSON"),
+    "bad UTF-8": (request_of(b'{"model": "\xff"}'), 400, b"the body is not JSON"),
     "a lone surrogate": (request_of(b'{"model": "\\ud800"}'), 400, b"error"),
     "deep JSON": (request_of(DEEP), 400, b"the request is nested deeper than 200 levels"),
     "a key twice": (request_of(b'{"model": "tiny", "model": "other"}'), 400, b"error"),

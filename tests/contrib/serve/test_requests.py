@@ -145,8 +145,8 @@ def test_a_wrong_request_is_refused_with_its_place(
     ("body", "problem", "status"),
     [
         (b"[]", "must be an object, not array", 400),
-        (b"{", "the body is no JSON", 400),
-        (b"\xff", "the body is no JSON", 400),
+        (b"{", "the body is not JSON", 400),
+        (b"\xff", "the body is not JSON", 400),
         (b'{"model":"m","model":"n"}', "a key is repeated", 400),
         (b'{"a":' + b"[" * 300 + b"]" * 300 + b"}", "the request is nested deeper than 200 levels", 400),
         (b'{"a":"' + b"x" * 99 + b'"}', "the request is longer than 90 bytes", 413),

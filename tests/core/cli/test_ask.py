@@ -128,7 +128,7 @@ def test_without_a_model_the_servers_models_are_listed(run: Run, server: ReplayS
     server.add(Answer.of_json({"data": [{"id": "big"}, {"id": "small"}]}), path="/v1/models", times=None)
     done = run("ask", "--provider", "vllm", "--base-url", server.url, "Hi")
     assert done.status == 2
-    assert "which model? say --model; the server has: big, small" in done.err
+    assert "which model? pass --model; the server has: big, small" in done.err
     done = run("ask", "--base-url", server.url, "Hi")
     assert done.status == 2
     assert "has several models; name one: big, small" in done.err
@@ -182,11 +182,11 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(
     [
         (
             ["--model", "m", "Hi"],
-            "which provider? say --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER",
+            "which provider? pass --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER",
         ),
         (
             ["--provider", "vllm", "--base-url", "http://127.0.0.1:9", "Hi"],
-            "which model? say --model (cannot connect",
+            "which model? pass --model (cannot connect",
         ),
         (["--provider", "vllm:m", "--model", "m", "Hi"], "model is given twice"),
         (["--provider", "nobody", "--model", "m", "Hi"], "'nobody'"),

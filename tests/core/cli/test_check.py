@@ -81,7 +81,7 @@ def test_other_endpoints_are_skipped_and_counted(run: Run, captures: Captures) -
     done = run("check", "--provider", "ollama", "captures")
     assert done.status == 0
     assert "captures: 2 captures, " in done.out
-    assert done.out.endswith("; 1 skipped, for they are no endpoints of the provider: /api/tags\n")
+    assert done.out.endswith("; 1 skipped, which are not endpoints of the provider: /api/tags\n")
 
 
 def test_several_folders_are_summed_up(run: Run, captures: Captures, lossy: str) -> None:
@@ -151,10 +151,7 @@ def test_captures_without_an_event_prove_nothing(run: Run, captures: Captures) -
     assert run("check", "--provider", "ollama", "captures", "empty.json").status == 0
     done = run("check", "--provider", "ollama", "empty.json")
     assert done.status == 2
-    assert (
-        done.err
-        == "crosswalk check: there is no event in these captures, so that nothing of the plugin is shown\n"
-    )
+    assert done.err == "crosswalk check: these captures contain no event, so they do not test the plugin\n"
 
 
 def test_nothing_to_check_is_status_2(run: Run, tmp_path: Path) -> None:
@@ -273,7 +270,7 @@ def test_the_answers_of_another_mapper_are_compared(run: Run, answers: Path) -> 
             "--corpus checks its own captures: leave the paths out",
         ),
         (("--answers", "answers"), "--answers needs --corpus"),
-        (("x.json",), "which provider? say --provider"),
+        (("x.json",), "which provider? pass --provider"),
     ],
 )
 def test_the_corpus_is_asked_for_alone(run: Run, arguments: tuple[str, ...], cause: str | None) -> None:

@@ -54,7 +54,7 @@ def test_a_wrong_command_line_is_status_2(run: Run, argv: list[str]) -> None:
 
 def test_check_asks_for_the_provider(run: Run) -> None:
     done = run("check", "x")
-    assert (done.status, done.out, done.err) == (2, "", "crosswalk check: which provider? say --provider\n")
+    assert (done.status, done.out, done.err) == (2, "", "crosswalk check: which provider? pass --provider\n")
 
 
 def test_alone_it_shows_the_help(run: Run) -> None:

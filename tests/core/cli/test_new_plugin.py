@@ -132,7 +132,7 @@ def test_its_code_is_in_order(made: Path, tool: list[str]) -> None:
 def test_what_makes_no_provider_id_is_refused(run: Run, tmp_path: Path, name: str) -> None:
     done = run("new-plugin", "--", name)
     assert (done.status, done.out) == (2, "")
-    assert "is no provider id" in done.err
+    assert "is not a provider id" in done.err
     assert len(done.err.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 

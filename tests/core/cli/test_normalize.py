@@ -25,7 +25,7 @@ Captures = Callable[..., Path]
 OLLAMA = ROOT / "tests/captures/ollama"
 VLLM = ROOT / "tests/captures/vllm"
 WHEN = "2026-01-01T00:00:00Z"
-NO_JSON = "no JSON can be read from its beginning; "
+NO_JSON = "its beginning is not JSON; "
 KNOWN = ", ".join(registry.names())
 
 
@@ -223,8 +223,8 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
     assert reports[0].startswith("2: not JSON: ")
     assert reports[1:] == [
         "3: expected an object, got array",
-        f"4: DetectionError: no provider recognizes it; say --provider: {KNOWN}; "
-        "--layout or --field response=PATH says where in the line the answer stands",
+        f"4: DetectionError: no provider recognizes it; pass --provider: {KNOWN}; "
+        "pass --layout or --field response=PATH to locate the answer in the line",
         "5: body: expected a string or an object, got number",
         "6: body_base64: not base64",
         "7: body_base64: expected a string, got number",
@@ -232,7 +232,7 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
         "9: status: expected an HTTP status",
         "10: provider: expected a string, got number",
         f"11: UnknownProviderError: unknown provider 'nobody'; known: {KNOWN}",
-        f"12 (r12): DetectionError: no provider recognizes it; say --provider: {KNOWN}",
+        f"12 (r12): DetectionError: no provider recognizes it; pass --provider: {KNOWN}",
         "13 (r13): IncompleteStreamError: ollama, after event 1: "
         "the input ended without the provider's terminal signal",
     ]
@@ -337,8 +337,8 @@ def test_a_missing_file_and_an_unknown_provider_stop_before_anything(run: Run, c
             b"<!DOCTYPE html><title>502 Bad Gateway</title>",
             f"{NO_JSON}it looks like HTML",
         ),
-        (b'{"odd": 1}', f"no provider recognizes it; say --provider: {KNOWN}"),
-        (b'{"error": "anybody"}', "several providers recognize it; say --provider: "),
+        (b'{"odd": 1}', f"no provider recognizes it; pass --provider: {KNOWN}"),
+        (b'{"error": "anybody"}', "several providers recognize it; pass --provider: "),
     ],
 )
 def test_what_cannot_be_recognized(run: Run, tmp_path: Path, content: bytes, cause: str) -> None:
@@ -408,7 +408,7 @@ def test_a_manifest_that_cannot_be_read_is_named(run: Run, captures: Captures, m
     (file.parent / "MANIFEST.jsonl").write_text(manifest)
     done = run("normalize", file)
     assert done.status == 2
-    assert 'MANIFEST.jsonl:1: no JSON object with "file" in it' in done.err
+    assert 'MANIFEST.jsonl:1: not a JSON object with "file" in it' in done.err
     assert run("normalize", "captures").status == 2
 
 
@@ -421,7 +421,7 @@ def test_a_note_beside_a_file_says_its_status(run: Run, tmp_path: Path) -> None:
     for wrong in ("no JSON", "3"):
         note.write_text(wrong)
         done = run("normalize", "a.response.json", "--provider", "ollama")
-        assert (done.status, done.err) == (2, f"a.response.json: {Path('a.meta.json')}: no JSON object\n")
+        assert (done.status, done.err) == (2, f"a.response.json: {Path('a.meta.json')}: not a JSON object\n")
 
 
 def test_a_file_that_cannot_be_read_is_reported(

@@ -48,7 +48,7 @@ def test_sections_by_endpoint_and_form(run: Run) -> None:
         "/v1/completions, streamed",
         "HTTP errors",
     ]
-    assert done.err == "left out, for they are no endpoints of the provider: /api/nope\n"
+    assert done.err == "left out, not endpoints of the provider: /api/nope\n"
 
 
 def test_rows_tell_path_types_and_how(run: Run, captures: Captures) -> None:

@@ -326,7 +326,7 @@ def test_what_is_unstructured_by_hand_is_structured_again() -> None:
 
 
 def test_a_type_that_json_has_no_form_for_is_refused() -> None:
-    with pytest.raises(TypeError, match="no JSON is read as <class 'complex'>"):
+    with pytest.raises(TypeError, match="cannot read JSON as <class 'complex'>"):
         new_converter().structure(1, complex)
 
 

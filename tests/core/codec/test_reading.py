@@ -388,7 +388,7 @@ def test_every_problem_is_listed() -> None:
 )
 def test_only_canonical_types_are_read(cls: Any) -> None:
     """Reading as anything but a canonical type is a mistake in the program."""
-    with pytest.raises(TypeError, match="is no canonical type"):
+    with pytest.raises(TypeError, match="is not a canonical type"):
         from_json(b"{}", cls)
 
 

@@ -229,15 +229,15 @@ def _changed(value: Any, field: str, item: Any) -> Any:
         (_adopted(-math.inf), "JSON has no number for -inf @ $.metadata.a"),
         ([_adopted({"b": math.inf})], "JSON has no number for inf @ $[0].metadata.a.b"),
         (_with(math.nan), "JSON has no number for nan @ $.extensions['x y'][1]"),
-        (_with("\ud800"), "a lone surrogate is no Unicode text @ $.extensions['x y'][1]"),
+        (_with("\ud800"), "a lone surrogate is not Unicode text @ $.extensions['x y'][1]"),
         (_with({"\ud800": 1}), "a key with a lone surrogate @ $.extensions['x y'][1]"),
-        (_with({1: 1}), "a key that is no string @ $.extensions['x y'][1]"),
+        (_with({1: 1}), "a key that is not a string @ $.extensions['x y'][1]"),
         (_with(10**4300), "an integer of more than 4300 digits @ $.extensions['x y'][1]"),
-        (_with(b"bytes"), "bytes is no JSON value @ $.extensions['x y'][1]"),
+        (_with(b"bytes"), "bytes is not a JSON value @ $.extensions['x y'][1]"),
         (_with(_deep), "nested deeper than 254 levels @ $"),
         (_with(_cycle), "nested deeper than 254 levels @ $"),
         (_with({"k" * 90: math.nan}), f"JSON has no number for nan @ $.extensions['x y'][1]['{'k' * 39}…']"),
-        (_adopted("\udfff"), "a lone surrogate is no Unicode text @ $.metadata.a"),
+        (_adopted("\udfff"), "a lone surrogate is not Unicode text @ $.metadata.a"),
         (_changed(TokenLogprob("a", 1.0), "logprob", math.nan), "JSON has no number for nan @ $.logprob"),
         (_changed(Segment("text"), "annotations", (7,)), "a field holds a value of a type not its own @ $"),
     ],
@@ -290,7 +290,7 @@ def test_deeply_nested_tokens() -> None:
 @pytest.mark.parametrize("value", [3, None, "text", {"id": "x"}, [3], object(), FinishReason.STOP])
 def test_only_canonical_values_are_written(value: Any) -> None:
     """Anything but a canonical value is a mistake in the program."""
-    with pytest.raises(TypeError, match="is no canonical type"):
+    with pytest.raises(TypeError, match="is not a canonical type"):
         to_json(value)
 
 
@@ -337,5 +337,5 @@ def test_what_is_no_number_is_found_beside_any_text(text: str, count: int) -> No
     for wrong in (math.nan, math.inf):
         with pytest.raises(CanonicalJSONError, match="JSON has no number"):
             to_json(_long({"a": [*values, wrong]}, text))
-    with pytest.raises(CanonicalJSONError, match="is no JSON value"):
+    with pytest.raises(CanonicalJSONError, match="is not a JSON value"):
         to_json(_long({"a": [*values, b"x"]}, text))

@@ -348,7 +348,7 @@ def test_an_answer_whose_end_nobody_understands_is_not_complete(caplog: pytest.L
         assert (response.finish_reason, response.is_complete) == ("stop", False)
         assert response.metadata.provenance["finish_reason"] == "unmapped"
     said = [record.message for record in caplog.records if "guardrail_xyz" in record.message]
-    assert said == ["vllm: unknown finish reason 'guardrail_xyz' is kept as it is"]
+    assert said == ["vllm: unknown finish reason 'guardrail_xyz' is kept unchanged"]
 
 
 def test_an_unknown_event_is_kept_whole_and_marked(caplog: pytest.LogCaptureFixture) -> None:
@@ -362,7 +362,7 @@ def test_an_unknown_event_is_kept_whole_and_marked(caplog: pytest.LogCaptureFixt
     assert {name: extensions[name] for name in event} == event
     assert response.metadata.provenance["metadata.extensions"] == "unmapped"
     assert [r.message for r in caplog.records if "novel_thing" in r.message] == [
-        "vllm: unknown event 'novel_thing' is kept as it is"
+        "vllm: unknown event 'novel_thing' is kept unchanged"
     ]
 
 
@@ -511,7 +511,7 @@ def test_a_value_that_no_response_can_have_is_a_fault_of_the_plugin(
     touch: Any, end: dict[str, Any], counts: dict[str, Any]
 ) -> None:
     """Reported where it is set, or at the latest with the response, whether the answer ended or not."""
-    fault = "'test': it has set in the state what no response can have|test, event 1: the plugin failed with "
+    fault = "'test': it has set a value in the state that a response cannot have|test, event 1: the plugin failed with "
     with pytest.raises((PluginError, MappingError), match=fault):
         read(touched(touch), ndjson({"items": [{"text": "a"}], **end, **counts}))
 
@@ -860,5 +860,7 @@ def test_an_end_that_is_not_one_is_a_fault_of_the_plugin() -> None:
             state.ends[0] = "stop"  # type: ignore[assignment]
             return dict(event)
 
-    with pytest.raises(PluginError, match="'test': it has set in the state what no response can have"):
+    with pytest.raises(
+        PluginError, match="'test': it has set a value in the state that a response cannot have"
+    ):
         read(Ends(), ndjson({"items": [{"text": "a"}]}))

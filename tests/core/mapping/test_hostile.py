@@ -46,7 +46,7 @@ def test_a_count_that_could_not_be_written_stays_as_it_was_sent() -> None:
 
 def test_a_decoded_body_must_be_json() -> None:
     """NaN would silently become null."""
-    with pytest.raises(InvalidJSONError, match="no JSON object"):
+    with pytest.raises(InvalidJSONError, match="not a JSON object"):
         normalize({"message": {"content": "x"}, "done": True, "x": float("nan")}, "ollama")
 
 

@@ -358,7 +358,7 @@ def test_what_a_response_has_can_be_noted(path: str) -> None:
 def test_a_note_about_no_field_of_a_response_is_the_plugins_fault(path: Any, provenance: Any) -> None:
     """Nobody would find it."""
     state = MappingState("test")
-    with pytest.raises(PluginError, match="provider 'test': it notes .*, which is no field of a response"):
+    with pytest.raises(PluginError, match="provider 'test': it notes .*, which is not a field of a response"):
         state.note(path, provenance)
     assert state.provenance == {}
 

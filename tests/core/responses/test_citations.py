@@ -128,7 +128,7 @@ def test_contradictions_are_refused() -> None:
         CitedResponse.of(plain, citations=[one, Citation(number=2, annotation=one.annotation, title="")])
     with pytest.raises(ResponsesValueError, match="a number that its source has not"):
         CitedResponse(response=plain, chunks=(Chunk(content="", annotation=one.annotation, number=1),))
-    with pytest.raises(ResponsesValueError, match="a chunk of no call"):
+    with pytest.raises(ResponsesValueError, match="chunk does not belong to any tool call"):
         CitedResponse(response=plain, chunks=(Chunk(content=""),))
 
 

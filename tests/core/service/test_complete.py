@@ -161,7 +161,7 @@ def test_a_passing_error_is_tried_again(server: ReplayServer, service_of: Make, 
     assert response.text == "Hello."
     assert [attempt.outcome for attempt in response.attempts] == ["error", "error", "success"]
     assert response.attempts[0].extra["status"] == status
-    assert response.attempts[0].error == "the replay server was told to fail"
+    assert response.attempts[0].error == "the replay server is set to fail"
 
 
 @pytest.mark.parametrize("fault", [Reset(), Reset(after_bytes=10), Cut(after_bytes=10), Cut()])

@@ -482,7 +482,7 @@ BUDGET_BOUNDS = "it must be at least 1024 and below max_tokens"
         ({"thinking_budget": 5}, 5120, 1024, [(f"sent as 1024: {BUDGET_BOUNDS}", False)]),
         ({"thinking_budget": 8000, "max_tokens": 1024}, 1024, None, [(BUDGET_BOUNDS, True)]),
         ({"thinking_budget": "many"}, 4096, None, [("it must be a whole number", True)]),
-        ({"thinking_budget": 2000, "reasoning_effort": "none"}, 4096, None, [("reasoning_effort says none", True)]),
+        ({"thinking_budget": 2000, "reasoning_effort": "none"}, 4096, None, [("reasoning_effort is none", True)]),
     ],
 )  # fmt: skip
 def test_a_budget_of_thought_has_its_type_and_is_below_the_ceiling(
@@ -514,8 +514,8 @@ def test_what_an_effort_rules_out_a_budget_rules_out() -> None:
     assert {"temperature", "tool_choice"}.isdisjoint(built.body)
     assert built.body["top_p"] == 0.95
     assert [(one.option, one.reason) for one in built.dropped] == [
-        ("temperature", "not beside thinking_budget"),
-        ("tool_choice", "no call can be forced beside thinking_budget"),
+        ("temperature", "not with thinking_budget"),
+        ("tool_choice", "no call can be forced with thinking_budget"),
     ]
 
 

@@ -114,10 +114,10 @@ def test_leaves_and_paths() -> None:
         ('{"file": "a.response.json", "request": "\\u0000"}', '"request" has a NUL character in it'),
         ('{"file": "\\u0000a"}', '"file" has a NUL character in it'),
         ('{"file": 7}', '"file" is not a string'),
-        ('{"file": null}', 'no JSON object with "file" in it'),
-        ("{}", 'no JSON object with "file" in it'),
-        ("7", 'no JSON object with "file" in it'),
-        ("{", 'no JSON object with "file" in it'),
+        ('{"file": null}', 'not a JSON object with "file" in it'),
+        ("{}", 'not a JSON object with "file" in it'),
+        ("7", 'not a JSON object with "file" in it'),
+        ("{", 'not a JSON object with "file" in it'),
     ],
 )
 def test_an_odd_manifest_is_named_with_its_line(tmp_path: Path, entry: str, cause: str) -> None:
@@ -201,7 +201,7 @@ def test_one_cause_is_one_problem() -> None:
         ("rows: prompt and completion are swapped", "P4 talk, usage.prompt_tokens: stated as 9, and read as 5"),
         ("rows: the zone of a time is thrown away", 'P4 talk, created: stated as "2026-01-01T09:45:00Z", and read as 2026-01-01T11:45:00+00:00'),
         ("rows: a full answer is complete", 'P4 long, finish: stated as "length", and read as "stop"'),
-        ("rows: the id is cut", "P4 talk, event 1, rows[0][1]: another text in its place is not passed on as it is"),
+        ("rows: the id is cut", "P4 talk, event 1, rows[0][1]: another text in its place is not passed on unchanged"),
         ("rows: log probabilities are rounded", "P4 talk, logprobs: the log probability -0.12 is not a number of the payload"),
     ],
 )  # fmt: skip

@@ -314,7 +314,7 @@ def test_requests_are_recorded_and_their_secrets_not_shown(
     assert (posted.json(), posted.headers["authorization"]) == ({"x": 1}, "Bearer s3cret")
     assert "s3cret" not in repr(posted)
     assert (got.method, got.body, got.case) == ("GET", b"", None)
-    with pytest.raises(ReplayError, match="GET /d: the body is no JSON"):
+    with pytest.raises(ReplayError, match="GET /d: the body is not JSON"):
         got.json()
 
 
