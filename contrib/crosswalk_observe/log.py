@@ -20,7 +20,7 @@ from crosswalk_observe.exchange import ObservedExchange
 from crosswalk_observe.reading import PLACEHOLDER
 
 if TYPE_CHECKING:
-    from crosswalk_observe.exchange import Exchange, SDKCall
+    from crosswalk_observe.exchange import SDKCall, WatchedExchange
 
 
 # ----------------------------------------------------------------------------------- sinks
@@ -47,7 +47,7 @@ class Sinks:
         self._sinks = sinks
         self._report = report
 
-    def begin(self, call: SDKCall, exchange: Exchange) -> None:
+    def begin(self, call: SDKCall, exchange: WatchedExchange) -> None:
         """Begin the operations of *call* with its first *exchange*."""
         for position, sink in enumerate(self._sinks):
             started = getattr(sink, "started", None)

@@ -14,7 +14,7 @@ from crosswalk.otel import SCHEMA_URL, otel_attributes, otel_output_messages, ot
 from crosswalk.records import look_up
 from crosswalk.service import ClientTelemetry
 from crosswalk.types.json import dump_json, load_json
-from crosswalk_observe.exchange import Exchange, ObservedExchange
+from crosswalk_observe.exchange import ObservedExchange, WatchedExchange
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
@@ -298,7 +298,7 @@ class OpenTelemetrySink:
         span = self._telemetry.start(common, _request_attributes(record.request.options), record.began)
         self._end(span, record.began, record)
 
-    def started(self, exchange: Exchange) -> _SpanOperation:
+    def started(self, exchange: WatchedExchange) -> _SpanOperation:
         """Begin the span of a call, in the thread of its request."""
         site = exchange.site
         common = _common_attributes(site.operation, site.providers[0], site.host, site.port, exchange.model)

@@ -16,7 +16,7 @@ from crosswalk.wire.framing import MIB
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from crosswalk.records import Exchange, Layout, Line, Record
+    from crosswalk.records import Layout, Line, LoggedExchange, Record
     from crosswalk.testing.captures import Capture
 
 
@@ -124,7 +124,7 @@ class InputFault:
     __slots__ = ("cause", "exchange", "line", "place", "size")
 
     def __init__(
-        self, place: str, cause: str, size: int = 0, line: bytes = b"", exchange: Exchange | None = None
+        self, place: str, cause: str, size: int = 0, line: bytes = b"", exchange: LoggedExchange | None = None
     ) -> None:
         self.place = place
         self.cause = cause

@@ -41,7 +41,7 @@ from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_
 from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import check_prices, cost_of
-from crosswalk.records import Exchange, with_facts
+from crosswalk.records import LoggedExchange, with_facts
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 
@@ -182,16 +182,16 @@ def _counted(
         yield failed(answer, error)
 
 
-def _stated(facts: Exchange | None, known: dict[str, Any]) -> ReportRow:
+def _stated(facts: LoggedExchange | None, known: dict[str, Any]) -> ReportRow:
     """The row of an answer that cannot be read: what its log states."""
     return ReportRow(**known) if facts is None else ReportRow(**known, model=facts.model, **_counts(facts))
 
 
-def _counts(facts: Exchange) -> dict[str, Any]:
+def _counts(facts: LoggedExchange) -> dict[str, Any]:
     return {name: facts.tokens.get(name) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
 
 
-def _known(record: Exchange) -> dict[str, Any]:
+def _known(record: LoggedExchange) -> dict[str, Any]:
     """The facts in the log about an exchange."""
     return {
         "time": record.created,

@@ -25,9 +25,9 @@ from crosswalk.responses.processors import (
     PipelineError,
     ProcessorRegistry,
     ProgressWatch,
-    Stage,
     StageFailure,
     StageKind,
+    StreamStage,
     check_events,
     default_processors,
 )
@@ -217,7 +217,7 @@ class StreamHandler:
             raise ResponsesValueError(f"cannot be called: {type(handler).__name__}", path="handler")
         check_events(events)
         known = name or str(getattr(handler, "__qualname__", type(handler).__qualname__))
-        self._router.add(Stage(kind="handler", name=known, call=handler, events=events))
+        self._router.add(StreamStage(kind="handler", name=known, call=handler, events=events))
 
     @property
     def snapshot(self) -> ResponseSnapshot | None:
@@ -317,7 +317,7 @@ class StreamHandler:
         if self._failures and self._on_failure == "at_once":
             raise PipelineError(self._failures, snapshot=self.snapshot)
 
-    def _call_stage(self, stage: Stage, snapshot: ResponseSnapshot) -> Steps[tuple[Update, ...]]:
+    def _call_stage(self, stage: StreamStage, snapshot: ResponseSnapshot) -> Steps[tuple[Update, ...]]:
         try:
             returned = stage.call(snapshot)
             if inspect.isawaitable(returned):

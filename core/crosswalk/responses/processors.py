@@ -90,7 +90,7 @@ EventKey: TypeAlias = type[Event] | str
 
 
 @attrs.frozen(kw_only=True)
-class Stage:
+class StreamStage:
     """A handler or processor of one stream, and the events that it takes.
 
     Attributes:
@@ -151,10 +151,10 @@ class ProcessorRegistry:
         registry._makers = dict(self._makers)
         return registry
 
-    def stages(self) -> list[Stage]:
+    def stages(self) -> list[StreamStage]:
         """New processors for one stream."""
         return [
-            Stage(kind="processor", name=name, call=factory(), events=events)
+            StreamStage(kind="processor", name=name, call=factory(), events=events)
             for name, (factory, events) in self._makers.items()
         ]
 
@@ -166,21 +166,21 @@ class EventRouter:
         stages: all of them, in order.
     """
 
-    def __init__(self, stages: Iterable[Stage] = ()) -> None:
+    def __init__(self, stages: Iterable[StreamStage] = ()) -> None:
         self._stages = list(stages)
-        self._routes: dict[tuple[type, str | None], tuple[Stage, ...]] = {}
+        self._routes: dict[tuple[type, str | None], tuple[StreamStage, ...]] = {}
 
-    def add(self, stage: Stage) -> None:
+    def add(self, stage: StreamStage) -> None:
         """Have *stage* get its events, after the others."""
         self._stages.append(stage)
         self._routes.clear()
 
-    def remove(self, stage: Stage) -> None:
+    def remove(self, stage: StreamStage) -> None:
         """Let *stage* get no more events."""
         self._stages = [other for other in self._stages if other is not stage]
         self._routes.clear()
 
-    def route(self, event: ResponseStreamEvent) -> tuple[Stage, ...]:
+    def route(self, event: ResponseStreamEvent) -> tuple[StreamStage, ...]:
         """The stages that take *event*, in order."""
         key = (type(event), event.type)
         result = self._routes.get(key)

@@ -31,7 +31,7 @@ from crosswalk.responses.messages import (
     ToolOutput,
 )
 from crosswalk.responses.reading import parse, to_json
-from crosswalk.responses.records import Record, keys_of, record, tags_of
+from crosswalk.responses.records import ResponsesRecord, keys_of, record, tags_of
 from crosswalk.responses.server_calls import (
     ActionFind,
     ActionOpenPage,
@@ -151,7 +151,7 @@ RUNNING: Final = StatusProgression(("in_progress",))
 
 
 ItemT = TypeVar("ItemT", bound=Item)
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=ResponsesRecord)
 
 
 @brief
@@ -317,7 +317,7 @@ def with_text(result: Any, text: str) -> Any:
 
 
 def _unknown_fields(value: Any) -> Iterator[str]:
-    if isinstance(value, Record):
+    if isinstance(value, ResponsesRecord):
         yield from value.extensions
         for name in keys_of(type(value)).values():
             yield from _unknown_fields(getattr(value, name))
@@ -326,7 +326,7 @@ def _unknown_fields(value: Any) -> Iterator[str]:
             yield from _unknown_fields(item)
 
 
-def write_call(call: ResponseToolCall[Any], arguments: Record) -> ToolCall:
+def write_call(call: ResponseToolCall[Any], arguments: ResponsesRecord) -> ToolCall:
     """The chat's form of *call*.
 
     Raises:
@@ -412,7 +412,7 @@ def _file_source(part: ResponseInputFile) -> CitationAnnotation | None:
 
 
 @record
-class _ComputerArguments(Record):
+class _ComputerArguments(ResponsesRecord):
     action: ComputerAction | None = None
     actions: tuple[ComputerAction, ...] | None = None
     pending_safety_checks: tuple[SafetyCheck, ...] | None = None
@@ -466,7 +466,7 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
 
 
 @record
-class _WebSearchArguments(Record):
+class _WebSearchArguments(ResponsesRecord):
     action: WebSearchAction
 
 
@@ -556,7 +556,7 @@ def _chosen(results: Sequence[ResultT], chunks: Sequence[Chunk]) -> tuple[Result
 
 
 @record
-class _FileSearchArguments(Record):
+class _FileSearchArguments(ResponsesRecord):
     queries: tuple[str, ...]
 
 
@@ -621,7 +621,7 @@ def _place(result: FileSearchResult | FoundDocument, name: str) -> int | None:
 
 
 @record
-class _DocumentFinderArguments(Record):
+class _DocumentFinderArguments(ResponsesRecord):
     queries: tuple[str, ...]
     collections: tuple[str, ...] | None = None
 
@@ -671,7 +671,7 @@ class DocumentFinderToolCall(ResponseToolCall[ResponseDocumentFinderToolCall]):
 
 
 @record
-class _FileReaderArguments(Record):
+class _FileReaderArguments(ResponsesRecord):
     file_id: str
     first_page: int | None = None
     last_page: int | None = None

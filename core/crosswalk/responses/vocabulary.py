@@ -257,7 +257,7 @@ class ResponseStatus(StrEnum):
         return self.value not in PENDING
 
 
-class IncompleteReason(StrEnum):
+class IncompleteDetailsReason(StrEnum):
     """Why a response is incomplete."""
 
     MAX_OUTPUT_TOKENS = "max_output_tokens"

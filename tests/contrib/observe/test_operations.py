@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from crosswalk.testing import Answer, ReplayServer
-from crosswalk_observe import Exchange, ObservedExchange, OpenTelemetrySink, Watcher
+from crosswalk_observe import ObservedExchange, OpenTelemetrySink, WatchedExchange, Watcher
 
 from .conftest import Seen, capture
 
@@ -50,7 +50,7 @@ def spans() -> Spans:
 
 def attempt(
     watcher: Watcher, number: int | None, status: int | None = 200, url: str = URL, **headers: str
-) -> Exchange:
+) -> WatchedExchange:
     """One exchange, with *status*; ``None`` for a connection that fails."""
     exchange = watcher.begin("POST", url, {} if number is None else {COUNT: str(number)}, BODY)
     assert exchange is not None
@@ -224,7 +224,7 @@ class Failing:
     def __call__(self, record: ObservedExchange) -> None:
         self.records.append(record)
 
-    def started(self, exchange: Exchange) -> Failing:
+    def started(self, exchange: WatchedExchange) -> Failing:
         self.fail("started")
         return self
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from crosswalk import Registry, UnknownProviderError, hookimpl
-from crosswalk_observe import Exchange, ObservedExchange, Watcher
+from crosswalk_observe import ObservedExchange, WatchedExchange, Watcher
 from crosswalk_observe.watcher import renew_all
 
 from .conftest import Seen, capture
@@ -25,7 +25,9 @@ HOST = {"vllm.example": "vllm"}
 ANSWER = capture("vllm/chat_think_stream.response.sse")
 
 
-def ask(watcher: Watcher, body: bytes = ANSWER.body, url: str = URL, *, end: bool = True) -> Exchange | None:
+def ask(
+    watcher: Watcher, body: bytes = ANSWER.body, url: str = URL, *, end: bool = True
+) -> WatchedExchange | None:
     exchange = watcher.begin("POST", url, {"Authorization": "Bearer x"}, b'{"model": "tiny"}')
     if exchange is not None:
         exchange.answered(200, {})

@@ -29,9 +29,9 @@ from crosswalk.responses import (
     ResponsesValueError,
     ResponseTextDeltaEvent,
     SnapshotError,
-    Stage,
     StatusProgressionError,
     StreamHandler,
+    StreamStage,
     ToolCallRegistry,
     UnknownEvent,
     UnknownTypeError,
@@ -363,7 +363,7 @@ def test_what_is_no_event_cannot_be_subscribed_to(key: Any) -> None:
 
 
 def test_a_router_forgets_routes_when_there_are_too_many() -> None:
-    stage = Stage(kind="handler", name="all", call=print)
+    stage = StreamStage(kind="handler", name="all", call=print)
     router = EventRouter([stage])
     for number in range(1100):
         assert router.route(UnknownEvent(type=f"response.{number}")) == (stage,)
