@@ -403,7 +403,7 @@ def test_a_config_passes_on_what_a_request_takes() -> None:
     assert request.hosted_tools == (HostedTool("web_search"),)
     assert request.cache_marks == (CacheMark("system"), CacheMark(2), CacheMark(-3))
     assert hash(config) == hash(ChatConfig(hosted_tools="web_search", cache_marks=config.cache_marks))
-    with pytest.raises(ResponseValidationError, match="not there"):
+    with pytest.raises(ResponseValidationError, match="does not exist"):
         config.request("One?")
 
 

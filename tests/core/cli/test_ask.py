@@ -378,7 +378,7 @@ def test_nobody_there(run: Run, server: ReplayServer, at_once: None) -> None:
     done = run("ask", *arguments, "Hi")
     assert done.status == 1
     assert "crosswalk: ServerError: vllm: server: cannot connect to 127.0.0.1" in done.err
-    assert "say --base-url, or set CROSSWALK_VLLM_BASE_URL" in done.err
+    assert "pass --base-url, or set CROSSWALK_VLLM_BASE_URL" in done.err
     assert "Tokens" not in done.err
 
 

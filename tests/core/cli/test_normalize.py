@@ -802,7 +802,7 @@ def test_an_envelope_of_a_log_is_not_read_as_another_vendors_answer(run: Run, tm
     done = run("normalize", file)
     assert (done.status, done.out) == (1, "")
     assert (
-        "log.jsonl:1: DetectionError: there is an answer under 'output', in the envelope of a log; --layout or --field"
+        "log.jsonl:1: DetectionError: there is an answer under 'output', in the envelope of a log; pass --layout or --field"
         in done.err
     )
     assert run("normalize", file, "--field", "response=output").err.count("DetectionError") == 0

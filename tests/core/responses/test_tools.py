@@ -395,7 +395,7 @@ def test_a_call_without_a_status_may_be_anywhere() -> None:
     call = tool_registry.from_item(parse_item({"type": "file_search_call"}))
     assert call.status is None
     assert call.advance("completed").status == "completed"
-    with pytest.raises(StatusProgressionError, match="'ready' is no status"):
+    with pytest.raises(StatusProgressionError, match="'ready' is not a status"):
         call.advance("ready")
 
 

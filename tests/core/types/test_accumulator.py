@@ -584,5 +584,5 @@ def test_the_answer_shows_no_content() -> None:
 def test_a_delta_that_nobody_has_numbered_is_refused() -> None:
     """Its place is not known; the mapping numbers what a hook gives."""
     total = DeltaAccumulator()
-    with pytest.raises(ResponseValidationError, match="nobody has numbered"):
+    with pytest.raises(ResponseValidationError, match="was not numbered"):
         total.append(ResponseDelta(content_delta="x"))
