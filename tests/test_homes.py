@@ -1,4 +1,4 @@
-"""A public class has one home: whoever looks for its name finds one class."""
+"""A public class has one home: a reader who looks for its name finds one class."""
 
 from __future__ import annotations
 

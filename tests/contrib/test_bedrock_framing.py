@@ -36,7 +36,7 @@ SENT = (BEGIN, piece(0, {"text": "H\u2028i\n"}), piece(0, {"text": "!"}), stop(0
 
 
 def test_binary_bytes_are_read_as_they_come() -> None:
-    """No helper is needed: the provider knows its own framing, cut anywhere, and says so when it is damaged."""
+    """No helper is needed: the provider knows its own framing, cut anywhere, and reports damage."""
     sent = binary(*SENT)
     whole = normalize(sent, "bedrock")
     stream = normalize_stream((sent[at : at + 7] for at in range(0, len(sent), 7)), "bedrock")
@@ -111,7 +111,7 @@ def normalize_stream_text(chunks: Iterable[bytes], provider: str) -> ChatRespons
 
 
 def test_frames_keep_payload_and_name() -> None:
-    """The kept bytes of a response say which event each was; what is no JSON is not made some by what stands around it."""
+    """The stored bytes of a response show the kind of each event. Its surroundings do not turn other bytes into JSON."""
     decoder = EventStreamDecoder()
     broken = message(b'{"message":"m"}', message_type="exception", exception_type="validationException")
     forged = event_of("contentBlockStop", b'{},"messageStop":{}')

@@ -1,4 +1,4 @@
-"""What the official SDKs make of an answer, mapped like its bytes: nothing of the SDKs is imported by Crosswalk."""
+"""The official SDKs' objects are mapped like the answer's bytes, and Crosswalk imports nothing of the SDKs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MESSAGES = {
 
 
 def as_model(event: Any) -> Any:
-    """*event* as its SDK gives it; ``None`` where no SDK does."""
+    """*event* as its SDK gives it. ``None`` where no SDK does."""
     if not isinstance(event, dict):
         return None
     kind = str(event.get("type"))
@@ -71,7 +71,7 @@ def as_model(event: Any) -> Any:
 
 
 def models(capture: Capture) -> list[Any]:
-    """The events of *capture* as an SDK gives them; none where no SDK reads all of them."""
+    """The events of *capture* as an SDK gives them. None where no SDK reads all of them."""
     try:
         found = [as_model(event) for event in capture.events()]
     except (CrosswalkError, ValueError):  # pydantic's, too: google-genai refuses fields that it does not know

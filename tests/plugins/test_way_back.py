@@ -108,7 +108,7 @@ def request(*turns: Any, to: str, model: str = "m", **options: Any) -> HTTPReque
 
 
 def back(provider: str, payload: Any, *after: Any, to: str | None = None, **options: Any) -> HTTPRequest:
-    """The next request after an answer; the same where it was stored, forked, trimmed, or its bytes were not kept."""
+    """The next request after an answer. The same where it was stored, forked, trimmed, or its bytes were not kept."""
     first = answer(provider, payload)
     built = request(USER, first, *(after or (MORE,)), to=to or provider, **options)
     session = ChatSession([USER, first])

@@ -1,4 +1,4 @@
-"""What the watcher does with exchanges: in its thread, within bounds, and without ever raising."""
+"""The watcher handles exchanges in its thread, within bounds, and without ever raising."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_where_no_thread_can_be_started_nothing_is_recorded(monkeypatch: pytest.
 
 
 class Broken:
-    """A stranger's plugin whose mapping fails."""
+    """A third party's plugin with a mapping that fails."""
 
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> None:

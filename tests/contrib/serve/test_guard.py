@@ -1,4 +1,4 @@
-"""What the gateway takes for a request in HTTP/1.1, beyond what its parser does; and what it does about the rest."""
+"""The gateway's rules for a request in HTTP/1.1, beyond those of its parser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(BODY),
 
 
 def all_of(connection: socket.socket) -> bytes:
-    """What comes until the other side closes."""
+    """The bytes until the other side closes."""
     return b"".join(iter(lambda: connection.recv(65536), b""))
 
 

@@ -1,4 +1,4 @@
-"""What a server keeps for a client is named again only by the key that received it, and only to that server."""
+"""State that a server keeps for a client is named again only by the key that received it, and only to that server."""
 
 from __future__ import annotations
 

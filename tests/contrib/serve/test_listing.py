@@ -1,4 +1,4 @@
-"""What clients ask beside answers."""
+"""Requests of clients for other things than answers."""
 
 from __future__ import annotations
 

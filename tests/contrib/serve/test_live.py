@@ -1,4 +1,4 @@
-"""Over real sockets: clients that leave, that take nothing, that send nonsense; and the end of the gateway."""
+"""Over real sockets: clients that leave, that take nothing, that send nonsense. And the end of the gateway."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STREAM = request_of(json.dumps(STREAMED).encode())
 
 
 def all_of(connection: socket.socket) -> bytes:
-    """What comes until the other side closes."""
+    """The bytes until the other side closes."""
     pieces = []
     try:
         while piece := connection.recv(65536):
@@ -47,7 +47,7 @@ def all_of(connection: socket.socket) -> bytes:
 
 
 def until(connection: socket.socket, mark: bytes) -> bytes:
-    """What comes, up to *mark*; of what is long, the end."""
+    """The bytes up to *mark*. If they are long, the end of them."""
     data = b""
     while mark not in data:
         piece = connection.recv(1 << 20)
@@ -122,7 +122,7 @@ def test_a_client_that_leaves_before_the_first_byte_ends_the_call(
 
 
 def counting_at(upstream: ReplayServer) -> Config:
-    """A gateway whose model's server counts tokens."""
+    """A gateway with a model on a server that counts tokens."""
     model = f"tiny: {{provider: anthropic, base_url: '{upstream.url}', api_key: k}}"
     return config_of(upstream, "limits: {shutdown_seconds: 0.01}", model)
 
@@ -367,7 +367,7 @@ def test_keys_are_not_guessed_and_not_logged(
 def test_the_log_says_where_a_wrong_key_came_from(
     upstream: ReplayServer, caplog: pytest.LogCaptureFixture, listen: str, said: str, method: str, path: str
 ) -> None:
-    """On every page; who stands before it is believed where the file says so."""
+    """On every page. A proxy is believed if the file says so."""
     caplog.set_level("INFO", "crosswalk.serve")
     keys = f"keys: {{a: {{hash: '{KeyHash.of('cw-alice-0123456789abcdefghij', b'saltsalt')}'}}}}"
     headers = {"x-api-key": "cw-guess", "x-forwarded-for": "198.51.100.1, 203.0.113.7"}

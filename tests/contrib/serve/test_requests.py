@@ -1,4 +1,4 @@
-"""What is read of requests, form by form, and how a wrong one is refused."""
+"""The fields that are read of requests, form by form, and the refusal of wrong ones."""
 
 from __future__ import annotations
 

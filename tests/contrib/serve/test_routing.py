@@ -30,7 +30,7 @@ def found(routes: Router, name: str) -> ModelRoute:
 
 
 def models_asked(route: ModelRoute) -> list[str]:
-    """What the endpoints of each service are asked for."""
+    """The requests that the endpoints of each service get."""
     return [" ".join(r.endpoint.model or "-" for r in service._setup.routes) for service, _ in route.services]
 
 

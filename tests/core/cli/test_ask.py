@@ -434,7 +434,7 @@ def test_ctrl_c_leaves_what_came_marked_cancelled(
 
 
 def pressing_ctrl_c(*arguments: str) -> subprocess.Popen[str]:
-    """The command in a process of its own, which a signal is sent to."""
+    """The command in a separate process, which a signal is sent to."""
     # A test run in the background may have told its children to ignore Ctrl-C.
     code = """import signal, sys
 from crosswalk.cli import main

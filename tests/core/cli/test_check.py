@@ -204,7 +204,7 @@ def test_a_statement_that_a_pattern_names_is_not_taken_for_a_capture(run: Run) -
 
 
 def test_a_plugin_is_checked_on_the_corpus(run: Run, provider: Callable[[object, str], str]) -> None:
-    """With captures, statements and canonical JSON; those of another provider by its name."""
+    """With captures, statements and canonical JSON. Those of another provider by its name."""
     done = run("check", "--corpus", "--provider", "xai", "--sample", "1")
     assert (done.status, "xai: 5 captures, " in done.out, "; 0 problems\n" in done.out) == (
         0,
@@ -280,7 +280,7 @@ def test_the_corpus_is_asked_for_alone(run: Run, arguments: tuple[str, ...], cau
 
 
 def test_an_answer_that_raises_is_compared_by_the_errors_name() -> None:
-    """Its words are each mapper's own; so are the ids that it makes up."""
+    """Its words are each mapper's own. So are the ids that it makes up."""
     raising = next(
         (one, canonical) for one, canonical in Corpus.installed().load("vllm") if "error" in canonical
     )

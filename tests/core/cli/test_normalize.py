@@ -455,7 +455,7 @@ def test_a_folder_that_nobody_may_look_into_is_reported(
 def test_a_link_that_leads_out_of_reach_costs_no_other_file(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor does one that is no capture, nor a pipe, which would be waited for."""
+    """Nor does a file that is not a capture, nor a pipe, which would be waited for."""
     folder = tmp_path / "mix"
     folder.mkdir()
     (folder / "a.response.json").write_bytes(orjson.dumps(line()))
@@ -583,7 +583,7 @@ def test_a_bar_of_bytes_shows_the_rate(
 def test_the_bar_goes_away_for_what_is_written(
     run: Run, captures: Captures, terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On one terminal, too, long work shows a bar; output never lands in the middle of it."""
+    """On one terminal, too, long work shows a bar. Output never lands in the middle of it."""
     monkeypatch.setattr(progress, "_LONG", 0.0)
     order: list[str] = []
     begin, hide, write = progress.Progress._begin, progress.Progress._hide, terminal_module._write
@@ -619,7 +619,7 @@ def mixed_log(folder: Path) -> Path:
 
 
 class Inline:
-    """An executor that works at once; what goes in and comes out is pickled, as it is on the way to a process."""
+    """An executor that works at once. Its arguments and results are pickled, as on the way to a process."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self.submitted = 0
@@ -753,7 +753,7 @@ def test_batches_are_full_or_the_last() -> None:
 def test_an_id_made_from_a_live_stream_is_that_of_its_bytes(
     run: Run, stdin: Callable[[bytes], None], tmp_path: Path
 ) -> None:
-    """With --provider standard input is mapped as it comes; the id is that of a file with the same bytes."""
+    """With --provider standard input is mapped as it comes. The id is that of a file with the same bytes."""
     data = orjson.dumps(
         {"message": {"role": "assistant", "content": "Hi."}, "done": True, "done_reason": "stop"}
     )
@@ -768,7 +768,7 @@ def test_an_id_made_from_a_live_stream_is_that_of_its_bytes(
 def test_an_id_made_from_the_bytes_is_the_same_without_the_lean_module(
     run: Run, captures: Captures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not every Python has it: what stands in front of it gives the same digest."""
+    """Not every Python has it. A prefix gives the same digest."""
     file = captures("a", line())
     lean = orjson.loads(run("normalize", "--provider", "ollama", file).out)
     monkeypatch.setitem(sys.modules, "_sha1", None)

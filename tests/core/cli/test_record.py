@@ -204,7 +204,7 @@ def test_the_time_limit_holds_before_the_headers_are_there(
 
 
 def dripping(first: bytes, again: bytes) -> type[socketserver.BaseRequestHandler]:
-    """What begins its answer with *first*, and says *again* for as long as anybody listens."""
+    """Begins its answer with *first*, and repeats *again* as long as a client listens."""
 
     class Dripping(socketserver.BaseRequestHandler):
         def handle(self) -> None:

@@ -106,7 +106,7 @@ def test_markdown_is_safe(run: Run, captures: Captures) -> None:
 
 
 class Events:
-    """A provider whose events name their type, with one leaf of every odd kind."""
+    """A provider with events that name their type, with one leaf of every odd kind."""
 
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:

@@ -135,7 +135,7 @@ def test_a_class_that_holds_a_response_needs_no_more() -> None:
 
 
 def test_a_converter_is_your_own() -> None:
-    """What you register with it is known to no other."""
+    """Classes that you register with it are known to no other."""
     mine = new_converter()
     mine.register_unstructure_hook(UsageInfo, lambda usage: usage.total_tokens)
     assert mine.unstructure(UsageInfo(1, 2)) == 3

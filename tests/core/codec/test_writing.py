@@ -1,4 +1,4 @@
-"""What canonical JSON looks like, and what cannot be written."""
+"""Canonical JSON as it is written, and values that cannot be written."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_seed_example() -> None:
 
 
 def test_order_of_keys() -> None:
-    """The keys of a response stand in one fixed order, the version last."""
+    """The keys of a response are in one fixed order, the version last."""
     segment = Segment(SegmentType.TEXT, "hi")
     full = _response(
         raw_finish_reason="stop",
@@ -155,7 +155,7 @@ def test_order_of_keys() -> None:
     ],
 )
 def test_layout(value: Any, written: bytes) -> None:
-    """None and empty collections are left out; zeros, falses and empty texts are said (FR-102, FR-103)."""
+    """None and empty collections are left out. Zeros, falses and empty texts are said (FR-102, FR-103)."""
     assert to_json(value) == written
 
 
@@ -168,7 +168,7 @@ def test_computed_values() -> None:
 
 
 def test_unknown_count_has_no_speed() -> None:
-    """Where the count was not sent there is no speed either (design, P8)."""
+    """If the count was not sent there is no speed either (design, P8)."""
     metadata = ResponseMetadata("p", "m", timedelta(seconds=4), provenance={"usage": "absent"})
     assert "tokens_per_second" not in to_jsonable(_response(metadata=metadata))["metadata"]
 
@@ -243,7 +243,7 @@ def _changed(value: Any, field: str, item: Any) -> Any:
     ],
 )
 def test_what_cannot_be_written(value: Any, problem: str) -> None:
-    """What JSON cannot say is refused with its place, never written as null, never a bare TypeError."""
+    """Values that JSON cannot represent are refused with their place, never written as null, never a bare TypeError."""
     with pytest.raises(CanonicalJSONError) as caught:
         to_json(value)
     assert caught.value.problems[0] == problem
@@ -251,7 +251,7 @@ def test_what_cannot_be_written(value: Any, problem: str) -> None:
 
 
 def test_several_problems_are_all_listed() -> None:
-    """The message tells the first problem and how many more there are; the attribute has them all."""
+    """The message tells the first problem and how many more there are. The attribute has them all."""
     value = _adopted(["\ud800", math.nan, b"x"])
     with pytest.raises(CanonicalJSONError, match=r"@ \$\.metadata\.a\[0\] \(and 2 more\)$") as caught:
         to_json(value)
@@ -305,7 +305,7 @@ def test_mapping_imports_no_cattrs() -> None:
 
 
 def _long(extensions: Any, text: str = 'a "b"\n' * 1000) -> ChatResponse:
-    """A response with a long text, which stands in its message and in its segment."""
+    """A response with a long text, in its message and in its segment."""
     return ChatResponse(
         id="r",
         message=ChatMessage.assistant(text),

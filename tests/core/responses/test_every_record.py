@@ -1,4 +1,5 @@
-"""Every record of the package, field by field: present, null, absent, of a wrong type, and beside unknown members.
+"""Every record of the package, field by field: present, null, absent, of a wrong type, and next to unknown
+members.
 
 ``every_record.jsonl`` holds for each record a document with every field set, and for each of its fields the values
 that it refuses, a letter each. It is not made anew when a class changes: change its line by hand.

@@ -53,7 +53,7 @@ CUT = {"ollama_crash_stream", "vllm_crash_stream"}
 
 
 class Recorder(DisplayStrategy):
-    """Keeps what it was told."""
+    """Keeps its calls."""
 
     def __init__(self) -> None:
         self.updates: list[Update] = []
@@ -164,7 +164,7 @@ def test_a_real_stream_goes_through(capture: Capture) -> None:
 
 
 def shown(updates: list[Update], kind: str) -> str:
-    """What a display of *updates* has in the end of that kind."""
+    """The final output of a display of that kind for *updates*."""
     texts: dict[str | None, str] = {}
     for update in updates:
         if update.kind == kind:

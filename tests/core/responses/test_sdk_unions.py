@@ -33,7 +33,7 @@ PAIRS = {
 
 
 def models(annotation: Any) -> list[type[BaseModel]]:
-    """The models in *annotation* itself, however it is wrapped; not those in their fields."""
+    """The models in *annotation* itself, however it is wrapped. Not those in their fields."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for inner in typing.get_args(annotation) for model in models(inner)]
@@ -67,7 +67,7 @@ def model_tags(model: type[BaseModel]) -> set[str]:
 
 
 def find(model: type[BaseModel], candidates: list[type[ResponsesRecord]]) -> list[type[ResponsesRecord]]:
-    """Which of *candidates* stand for *model*: those with its tag, or the one that has no tag either."""
+    """The *candidates* for *model*: those with its tag, or the one that has no tag either."""
     known = [cls for cls in candidates if not issubclass(cls, Unknown)]
     wanted = model_tags(model)
     tagged = [cls for cls in known if own_tags(cls) & wanted]
@@ -84,7 +84,7 @@ def wire_keys(cls: type[ResponsesRecord]) -> dict[str, str]:
 
 
 def differences(theirs: Any, mine: Any, path: str, seen: set[tuple[Any, Any]]) -> typing.Iterator[str]:
-    """What *theirs* has that *mine* has not."""
+    """The fields of *theirs* that *mine* lacks."""
     candidates = records(mine)
     for model in models(theirs):
         where = f"{path}.{model.__name__}"

@@ -1,4 +1,4 @@
-"""The requests of the captures beside the project: each is read, and goes to a server of its own form as it came."""
+"""The requests of the captures next to the project: each is read, and goes to a server of its own form unchanged."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_nothing_is_shown_in_full() -> None:
 
 
 class Asks:
-    """A provider whose request is whatever a test wants."""
+    """A provider with any request that a test wants."""
 
     def __init__(self, built: Any) -> None:
         self.built = built
@@ -356,7 +356,7 @@ def test_a_plugin_may_build_none() -> None:
 
 
 class Picky(Asks):
-    """A stranger's provider that takes only ids of its own kind."""
+    """A third party's provider that takes only its own kind of ids."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -591,7 +591,7 @@ def test_what_an_effort_rules_out_a_budget_rules_out() -> None:
 def test_provider_options_win_over_the_effort(
     provider: str, own: dict[str, Any], expected: dict[str, Any], instead: str | None
 ) -> None:
-    """A number of tokens beside a word would be refused, so that the word is left out, and said."""
+    """A number of tokens next to a word would be refused, so the word is left out, and reported."""
     request = ChatRequest("hi", model="m", reasoning_effort="high", provider_options={provider: own})
     built = build_http_request(request, provider)
     assert {name: built.body.get(name) for name in expected} == expected

@@ -1,4 +1,4 @@
-"""What ``stream`` shows, what it never shows twice, and how it ends."""
+"""The deltas of ``stream``, the text that it never shows twice, and its end."""
 
 from __future__ import annotations
 

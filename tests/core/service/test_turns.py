@@ -1,4 +1,4 @@
-"""What plugins are given to build their requests with: turns, options and tools in the form that many APIs share."""
+"""The input with which plugins build their requests: turns, options and tools in the form that many APIs share."""
 
 from __future__ import annotations
 

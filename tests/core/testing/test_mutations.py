@@ -1,7 +1,7 @@
 """The kit is tested by mistakes: a provider that keeps every promise passes, and each planted mistake is caught by name.
 
-The provider is invented, and so is its wire. Each mistake is one of those that authors of mappings make; beside it stands
-the check that has to find it.
+The provider is invented, and so is its wire. Each mistake is one of those that authors of mappings make. Next
+to it is the check that has to find it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KINDS = frozenset({"open", "muse", "say", "draft", "call", "counts", "close", "w
 
 
 def take(event: dict[str, Any], key: str, kind: type = str) -> Any:
-    """What *event* has at *key*, taken out of it; ``None`` where it has nothing."""
+    """The value of *event* at *key*, taken out of it. ``None`` if it has none."""
     value = event.get(key)
     if value is not None and type(value) is not kind:
         raise WireTypeError(key, expected=kind.__name__, got=value)
@@ -41,7 +41,7 @@ def take(event: dict[str, Any], key: str, kind: type = str) -> Any:
 
 
 class Tide:
-    """A small provider that keeps every promise; each mistake overrides one of its methods."""
+    """A small provider that keeps every promise. Each mistake overrides one of its methods."""
 
     finish_words: ClassVar[dict[str, FinishReason]] = {
         "done": FinishReason.STOP,
@@ -257,7 +257,7 @@ def mapper(plugin: Any) -> Any:
 def found_in(
     plugin: Any, *, sample: int | None = 40, checks: tuple[str, ...] = tuple(CHECKS)
 ) -> Iterator[Problem]:
-    """What the kit finds, without a snapshot and without a pair: of one capture after the other, as long as one asks."""
+    """The kit's findings, without a snapshot and without a pair: in one capture after the other, as long as you ask."""
     mapped = mapper(plugin)
     for one in CAPTURES.items():
         yield from check_capture(mapped, capture(*one), sample=sample, checks=checks)
@@ -367,7 +367,7 @@ class PromisesArguments(PromisesTooMuch):
 
 
 class CountsLetters(Tide):
-    """Says that texts pass unchanged and change nothing else, and leaves their length beside them."""
+    """Says that texts pass unchanged and change nothing else, and leaves their length next to them."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -481,7 +481,7 @@ class LooksForAWordInside(Tide):
 
 
 class TurnsLengthIntoStop(Tide):
-    """Of a word that no capture has."""
+    """For a word that no capture has."""
 
     finish_words: ClassVar[dict[str, FinishReason]] = {**Tide.finish_words, "length": FinishReason.STOP}
 
@@ -720,7 +720,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize("sample", [pytest.param(None, marks=pytest.mark.sweep), 40, 2])
 def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
-    """However much is tried; and its two forms of an answer agree."""
+    """However much is tried. Its two forms of an answer agree."""
     assert [str(problem) for problem in found_in(Tide(), sample=sample)] == []
     mapped = mapper(Tide())
     for name in ("talk", "call"):
@@ -820,7 +820,7 @@ ROWS = [
 @pytest.mark.parametrize("mistaken", ["say", "think", "call name", "call arguments"])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_what_means_something_by_its_position_is_tried_apart(mistaken: str, streamed: bool) -> None:
-    """Of a sample, too, in which leaves that mean alike stand for each other."""
+    """Also for a sample, in which leaves of the same meaning represent each other."""
     one = capture(
         "rows_stream" if streamed else "rows",
         [{"row": row} for row in ROWS] if streamed else [{"rows": ROWS}],

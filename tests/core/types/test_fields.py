@@ -1,7 +1,7 @@
 """Every field of every canonical type is checked when a value is made (NFR-016).
 
-What a field cannot hold raises :class:`ResponseValidationError` and nothing else; whatever is accepted can be written as
-canonical JSON and read back.
+A value that a field cannot hold raises :class:`ResponseValidationError` and nothing else. Every accepted
+value can be written as canonical JSON and read back.
 """
 
 from __future__ import annotations

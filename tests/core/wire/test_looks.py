@@ -1,4 +1,4 @@
-"""What is no JSON is told what it looks like, and nothing of it is quoted."""
+"""The error for other input than JSON says what it looks like, and quotes nothing of it."""
 
 from __future__ import annotations
 
