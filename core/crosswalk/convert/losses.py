@@ -349,9 +349,9 @@ class ConversionReport:
         if not self.losses:
             return f"{self.form.label}: everything carried"
         counts = Counter(loss.reason for loss in self.losses)
-        raw = ", ".join(f"{count} {reason.value.replace('_', ' ')}" for reason, count in counts.items())
-        stored = ", carried for a later conversion" if self.is_carried else ""
-        return "\n".join([f"{self.form.label}: {raw}{stored}", *(f"  {loss}" for loss in self.losses)])
+        tally = ", ".join(f"{count} {reason.value.replace('_', ' ')}" for reason, count in counts.items())
+        ending = ", carried for a later conversion" if self.is_carried else ""
+        return "\n".join([f"{self.form.label}: {tally}{ending}", *(f"  {loss}" for loss in self.losses)])
 
 
 class DangerousLossError(ConversionError):
@@ -549,8 +549,8 @@ def _logprobs(
         for old, new in zip(before, after, strict=True):
             filled |= _filled_in(old, new, "")
         if "" not in filled:
-            for location in sorted(filled):
-                yield Loss(f"{path}[]{location}", LossReason.FILLED_IN)
+            for path_below in sorted(filled):
+                yield Loss(f"{path}[]{path_below}", LossReason.FILLED_IN)
             return
     yield Loss(path, LossReason.CHANGED if after else LossReason.DROPPED)
 
