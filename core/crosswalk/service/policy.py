@@ -338,8 +338,8 @@ def completed(
     if not is_stream and metadata.time_to_first_token is not None:
         metadata = altered(metadata, time_to_first_token=None)
     if model is not None and metadata.provenance.get("model") is Provenance.ABSENT:
-        payload = {**metadata.provenance, "model": Provenance.DERIVED}
-        metadata = attrs.evolve(metadata, model_id=model, provenance=payload)
+        provenance = {**metadata.provenance, "model": Provenance.DERIVED}
+        metadata = attrs.evolve(metadata, model_id=model, provenance=provenance)
         response = attrs.evolve(response, model=model)
     return altered(response, metadata=metadata, attempts=tuple(attempts))
 
