@@ -65,8 +65,8 @@ def read_alone(
         if tokens is not None:
             remaining = values.pop(tokens.first, None)
         if values and mapper.extensions is not None:
-            stored = mapper.extensions(values, state)
-            residue = {} if stored is None else stored
+            extensions = mapper.extensions(values, state)
+            residue = {} if extensions is None else extensions
     except BaseException as error:
         if is_cancellation(error):
             raise
