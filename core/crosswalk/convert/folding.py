@@ -232,7 +232,7 @@ class _Folder:
         texts = []
         for part in content:
             if not isinstance(part, ResponseInputText | ResponseOutputText):
-                raise self._error("an assistant's part that is no text")
+                raise self._error("an assistant's part that is not text")
             texts.append(part.text)
         return "".join(texts)
 
@@ -327,7 +327,7 @@ def _input(message: ChatMessage, place: str) -> str | list[dict[str, Any]]:
     if content is None or isinstance(content, str):
         return content or ""
     if any(isinstance(part, AudioPart) for part in content):
-        raise FoldingError("audio is no part of an item", place=place, item_type=message.role.value)
+        raise FoldingError("audio cannot be part of an item", place=place, item_type=message.role.value)
     return [input_part(part, _url) for part in content if not isinstance(part, AudioPart)]
 
 

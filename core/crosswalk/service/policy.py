@@ -184,7 +184,9 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
         return ErrorInfo(ErrorKind.SERVER, cause, retryable=True, code="connect_error")
     if names & {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"}:
         name = type(error).__name__
-        return ErrorInfo(ErrorKind.INVALID_REQUEST, f"the request to {server} is no HTTP ({name})", code=name)
+        return ErrorInfo(
+            ErrorKind.INVALID_REQUEST, f"the request to {server} is not HTTP ({name})", code=name
+        )
     if "DecodingError" in names:
         return ErrorInfo(
             ErrorKind.SERVER,

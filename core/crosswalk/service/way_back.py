@@ -335,7 +335,7 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
     if all(message.role is not Role.TOOL and not message.tool_calls for message in messages):
         if any(isinstance(turn, ChatResponse) or content_parts(turn) for turn in request.messages):
             return request
-        raise _refused("a conversation that says nothing")
+        raise _refused("a conversation without content")
     options: Mapping[str, object] = request.provider_options.get(request.provider or "", {})
     rounds = _rounds(request.messages, messages, is_elsewhere=not _ELSEWHERE.isdisjoint(options))
     last = rounds[-1]
@@ -693,7 +693,7 @@ class _Sorter:
         if words:
             reason = _of_server(turn)
             del self._reasons[number, reason]
-            self._name(number, f"{reason}: it is told in words")
+            self._name(number, f"{reason}: it is sent as text")
         has_more = any(segment.type not in _VERDICTS for segment in turn.segments) or answer_state(turn)
         text = "\n".join(words or ([NO_ANSWER] if has_more else []))
         message = attrs.evolve(turn.message, content=text or turn.message.content)
@@ -765,7 +765,7 @@ class _Sorter:
             self._pictures.setdefault(user, []).append(picture)
             note = "the next message of the user shows it"
             return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], picture.media_type, note))
-        self._name(number, f"{_ARTICLES.get(kind, 'a file')}: it is told in words")
+        self._name(number, f"{_ARTICLES.get(kind, 'a file')}: it is sent as text")
         return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], *_about(segment, picture)))
 
     def _sound(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
@@ -782,7 +782,7 @@ class _Sorter:
         if transcript:
             self._name(number, "a sound: its transcript is sent")
             return Segment(SegmentType.TEXT, transcript)
-        self._name(number, "a sound: it is told in words")
+        self._name(number, "a sound: it is sent as text")
         return Segment(SegmentType.TEXT, in_words("a sound", *_about(segment, None)))
 
     def _next_user(self, number: int) -> int | None:

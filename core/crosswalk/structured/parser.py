@@ -313,7 +313,7 @@ def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> R
                 return candidate
             written = load_json(value_to_json(migrated))
         except (MigrationError, TypeError, RecursionError) as error:
-            problem = str(error) if isinstance(error, MigrationError) else f"no JSON of version {version}"
+            problem = str(error) if isinstance(error, MigrationError) else f"not JSON of version {version}"
             return Candidate(None, (Violation(problem, code=ReasonCode.MIGRATION_FAILED),), named)
         # A user's function made it: it must be a possible answer of that version.
         made = target.read(written)

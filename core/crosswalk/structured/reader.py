@@ -445,7 +445,7 @@ class _Reader:
 
     def _comma(self) -> None:
         if self._expected not in (_NEXT, _KEY):
-            self._refuse("nothing stands before a comma")
+            self._refuse("nothing before a comma")
         if self._last_token == ";":
             self._refuse("two separators in a row")
         self._boxes[-1].has_comma = True
@@ -504,7 +504,7 @@ class _Reader:
 
     def _put(self, value: Any) -> None:
         if not self._boxes:
-            self._refuse("neither an object nor an array")
+            self._refuse("not an object or array")
         box = self._boxes[-1]
         if box.closer == "}":
             box.value[box.key] = value
@@ -524,7 +524,7 @@ class _Reader:
         """The text has ended: *cut_string* is the string that it ends in, from its quote on, or ``None`` for none."""
         if not self._boxes:
             if self._expected != _NOTHING:
-                self._refuse("nothing stands here")
+                self._refuse("a value is missing here")
             return Reading(self._root, self._is_closed_early)
         is_between = (
             self._expected in (_NEXT, _KEY)

@@ -401,7 +401,7 @@ def _from_1_1(old: StructuredResponseV1_1) -> StructuredResponseV2:
 
 def _to_1_1(new: StructuredResponseV2) -> StructuredResponseV1_1:
     if any(citation.repeats_itself for citation in new.citations):
-        raise MigrationError("what a citation says twice would be lost")
+        raise MigrationError("repeated keys of a citation would be lost")
     return StructuredResponseV1_1(
         answer=new.response,
         sources=[{**citation.extra, **citation.said} for citation in new.citations],

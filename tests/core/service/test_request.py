@@ -211,7 +211,7 @@ def test_what_the_request_says_is_not_said_otherwise(
 ) -> None:
     request = ChatRequest(**{"messages": "hi", "model": "m", "provider_options": {provider: options}, **said})
     if is_refused:
-        with pytest.raises(UnsupportedRequestError, match="says otherwise than the request") as raised:
+        with pytest.raises(UnsupportedRequestError, match="contradicts the request") as raised:
             build_http_request(request, provider, on_unsupported="drop")
         assert raised.value.options[0].startswith(f"provider_options['{provider}']")
     else:
@@ -406,7 +406,7 @@ def test_a_plugins_own_refusal_says_for_whom(own: str | None) -> None:
     "value", ["\ud800", 10**5000, object()], ids=["a surrogate", "too many digits", "an object"]
 )
 def test_what_is_no_json_is_not_sent(value: Any) -> None:
-    with pytest.raises(UnsupportedRequestError, match="is no JSON"):
+    with pytest.raises(UnsupportedRequestError, match="is not JSON"):
         build(HTTPRequest("/p", {"a": value}))
 
 
@@ -444,7 +444,7 @@ def test_a_field_of_another_type(options: dict[str, Any]) -> None:
             {"user": "a", "safety_identifier": "b"},
             "anthropic",
             {"metadata": {"user_id": "a"}},
-            [("safety_identifier", "the request says metadata.user_id otherwise", False)],
+            [("safety_identifier", "the request sets metadata.user_id differently", False)],
         ),
         (
             {"thinking_budget": 99},
@@ -595,7 +595,7 @@ def test_provider_options_win_over_the_effort(
     request = ChatRequest("hi", model="m", reasoning_effort="high", provider_options={provider: own})
     built = build_http_request(request, provider)
     assert {name: built.body.get(name) for name in expected} == expected
-    notes = [] if instead is None else [("reasoning_effort", f"provider_options says {instead}", False)]
+    notes = [] if instead is None else [("reasoning_effort", f"provider_options sets {instead}", False)]
     assert [(one.option, one.reason, one.refuses) for one in built.dropped] == notes
 
 

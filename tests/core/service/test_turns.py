@@ -54,7 +54,7 @@ def test_user_and_model_take_turns(turns: tuple[Turn, ...], expected: list[tuple
 
 @pytest.mark.parametrize("turns", [(), (MODEL(""), USER(""))])
 def test_somebody_has_to_say_something(turns: tuple[Turn, ...]) -> None:
-    with pytest.raises(UnsupportedRequestError, match="says anything"):
+    with pytest.raises(UnsupportedRequestError, match="the conversation has no content"):
         said(*turns)
 
 
