@@ -105,7 +105,7 @@ def test_what_is_no_request_gets_an_error_in_json(upstream: ReplayServer, name: 
         head, _, body = all_of(connection).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
         assert b"connection: close" in head
-        assert "no request in HTTP/1.1" in json.loads(body)["error"]["message"]
+        assert "not a valid HTTP/1.1 request" in json.loads(body)["error"]["message"]
     assert upstream.requests == ()
 
 

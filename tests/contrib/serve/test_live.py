@@ -303,15 +303,15 @@ HOSTILE: dict[str, tuple[bytes, int, bytes]] = {
     "another path": (request_of(b"{}", path="/v1/nothing"), 404, b"Not Found"),
     "a path from below": (request_of(b"{}", path="/v1/../../etc/passwd"), 404, b"Not Found"),
     "a web page": (request_of(b"{}", origin="https://evil.example"), 403, b"web pages"),
-    "two lengths": (request_of(b"{}", content_length="2\r\ncontent-length: 3"), 400, b"no request in HTTP"),
+    "two lengths": (request_of(b"{}", content_length="2\r\ncontent-length: 3"), 400, b"not a valid HTTP"),
     "a length and chunks": (
-        request_of(b"0\r\n\r\n", content_length="5\r\ntransfer-encoding: chunked"), 400, b"no request in HTTP"),
+        request_of(b"0\r\n\r\n", content_length="5\r\ntransfer-encoding: chunked"), 400, b"not a valid HTTP"),
     "chunks in an odd spelling": (
-        request_of(b"0\r\n\r\n", content_length="", transfer_encoding="xchunked"), 400, b"no request in HTTP"),
-    "a space before a colon": (ASKED.replace(b"host:", b"host :"), 400, b"no request in HTTP"),
+        request_of(b"0\r\n\r\n", content_length="", transfer_encoding="xchunked"), 400, b"not a valid HTTP"),
+    "a space before a colon": (ASKED.replace(b"host:", b"host :"), 400, b"not a valid HTTP"),
     "a line of its own in a header": (ASKED.replace(b"host: x", b"host: x\ny"), 400, b""),
     "a long head": (request_of(b"{}", x="y" * 1_000_000), 431, b"longer than 65536 bytes"),
-    "no HTTP": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400, b"no request in HTTP"),
+    "no HTTP": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400, b"not a valid HTTP"),
     "a key that is none": (ASKED.replace(b"host: x", b"host: x\r\nauthorization: Bearer \xff\xfe"), 200, b"Hello"),
 }  # fmt: skip
 
