@@ -28,7 +28,7 @@ USAGE = {"inputTokens": 9, "outputTokens": 12, "totalTokens": 21}
 
 
 def read(*sent: Any, status: int = 200, **options: Any) -> ChatResponse:
-    """What events say: one is a body, several are a stream."""
+    """The result of events: one is a body, several are a stream."""
     body = b"".join(orjson.dumps(event) + b"\n" for event in sent)
     return normalize(body, "bedrock", status=status, **options)
 
@@ -51,7 +51,7 @@ METADATA = {"metadata": {"usage": USAGE, "metrics": {"latencyMs": 430}}}
 
 
 def message(payload: bytes, *, headers: bytes | None = None, **named: str) -> bytes:
-    """A message of an eventstream; *named* are its headers without the colon, ``_`` for ``-``."""
+    """A message of an eventstream. *named* are its headers without the colon, ``_`` for ``-``."""
     if headers is None:
         headers = b""
         for name, value in named.items():

@@ -1,7 +1,7 @@
-"""The captures that lie beside the project: which there are, and whose answers they are.
+"""The captures next to the project, with the provider of each.
 
 Hundreds of real answers that may not all be copied in. Their folder is ``$CROSSWALK_CAPTURES``, by default
-``../shared/captures`` beside the project; where it is absent, tests marked with :data:`needs_captures` skip.
+``../shared/captures`` next to the project. If it is absent, tests marked with :data:`needs_captures` skip.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ MIXED = {"recorded/bedrock-invoke": "bedrock", "recorded/other-openai-compat": "
 
 
 def provider_of(capture: Capture) -> str | None:
-    """The provider that reads *capture*, a file in or below :data:`CAPTURES`; ``None`` where none does."""
+    """The provider that reads *capture*, a file in or below :data:`CAPTURES`. ``None`` where none does."""
     folder = "/".join(capture.file.relative_to(CAPTURES).parts[:2])
     if folder.startswith("recorded/") and capture.server == "ollama":
         return "ollama"  # what it answers in the dialects of others is filed under theirs
@@ -89,7 +89,7 @@ def folders() -> list[str]:
 
 
 def captures_in(folder: str) -> list[Capture]:
-    """Everything in *folder*, also what is no answer of a model."""
+    """Everything in *folder*, also files that are not answers of a model."""
     return load_captures(CAPTURES / folder)
 
 
@@ -103,7 +103,7 @@ def answers_in(folder: str) -> Iterator[tuple[str, Capture]]:
 
 
 def is_answer(provider: str, capture: Capture) -> bool:
-    """Whether the server was asked for an answer of a model, not for the list of its models or the like."""
+    """Whether the server was asked for an answer of a model, not for a list of its models or another thing."""
     if capture.file.is_relative_to(CAPTURES / "recorded"):
         return capture.case not in NO_ANSWERS
     asked = capture.path or ""

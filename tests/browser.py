@@ -83,7 +83,7 @@ class Browser:
         return found
 
     def open(self, page: Path, *, width: int = 1200, scheme: str = "light") -> None:
-        """Show *page* in a window of *width* pixels, in a light or dark scheme, and wait until it stands."""
+        """Show *page* in a window of *width* pixels, in a light or dark scheme, and wait until it is laid out."""
         self._call(
             "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
         )
@@ -94,7 +94,7 @@ class Browser:
             self.events.append(self._next())
 
     def run(self, script: str) -> Any:
-        """What *script*, an expression, gives."""
+        """The value of *script*, an expression."""
         found = self._call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")

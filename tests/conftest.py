@@ -119,7 +119,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how much of the captures beside the project was tried, also where processes shared the work."""
+    """Report how many captures next to the project were tried, also if processes shared the work."""
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
     tried = [value for report in reports for name, value in report.user_properties if name == TRIED]
     if tried:

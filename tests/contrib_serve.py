@@ -1,4 +1,4 @@
-"""A gateway in this process: as an application, or listening in a thread of its own; its upstream replays what it is told."""
+"""A gateway in this process: as an application, or listening in its own thread. Its upstream replays the given answers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Live:
         self.loop.call_soon_threadsafe(do)
 
     def wait_for(self, condition: Callable[[Live], object]) -> None:
-        """Wait until *condition* is true; it is asked in its thread."""
+        """Wait until *condition* is true. It is asked in its thread."""
         seen, is_over = threading.Event(), threading.Event()
 
         def look() -> None:
@@ -105,7 +105,7 @@ class Live:
 
 @contextmanager
 def live(config: Config, **options: Any) -> Iterator[Live]:
-    """A gateway that listens, in a thread of its own, until the block is left."""
+    """A gateway that listens, in its own thread, until the block is left."""
     app = create_app(config, **options)
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
     port = listener.getsockname()[1]

@@ -54,7 +54,7 @@ BROAD = ("anthropic", "openai_responses", "openrouter")
 
 
 def broad_first(providers: Iterable[str]) -> list[Any]:
-    """Each of *providers* as a test's parameter; those whose answers have little that others' have not, with the sweeps."""
+    """Each of *providers* as a test's parameter. Those with few features of their answers alone are in the sweeps."""
     return [name if name in BROAD else pytest.param(name, marks=pytest.mark.sweep) for name in providers]
 
 
@@ -83,7 +83,7 @@ ANTHROPIC_ERROR = TypeAdapter(anthropic.types.ErrorResponse)
 def accept_body(conversion: Conversion[bytes], source: bytes = b"") -> None:
     """Raise unless the SDK's type of a body, or of an error, takes it strictly.
 
-    Where the answer came in the same form, as *source*, what is wrong there comes back, too.
+    If the answer came in the same form, as *source*, its faults come back, too.
     """
     form, body = conversion.report.form, conversion.value
     if conversion.status != 200:
@@ -94,7 +94,7 @@ def accept_body(conversion: Conversion[bytes], source: bytes = b"") -> None:
 
 
 def _refused(adapter: TypeAdapter[Any], data: bytes) -> dict[tuple[Any, ...], str]:
-    """What is wrong with *data*: where, whatever the place in a list and in an event, and why."""
+    """The faults of *data*: the path, without the place in a list and in an event, and the reason."""
     try:
         adapter.validate_json(data, strict=True)
     except ValidationError as error:
@@ -121,7 +121,7 @@ _SAME: Final = {"delta": "message", "item": "output", **dict.fromkeys((*EVENT_CL
 
 
 def _refused_of(form: WireForm, source: bytes) -> set[tuple[Any, ...]]:
-    """What is wrong with *source*, a body in *form* or a stream of it; nothing where it has another form."""
+    """The faults of *source*, a body in *form* or a stream of it. None if it has another form."""
     if form_of(source) is not form:
         return set()
     if source.lstrip().startswith(b"{"):
@@ -130,7 +130,7 @@ def _refused_of(form: WireForm, source: bytes) -> set[tuple[Any, ...]]:
 
 
 def form_of(source: bytes) -> WireForm | None:
-    """The form of a recorded answer, whole or streamed; ``None`` for any other."""
+    """The form of a recorded answer, whole or streamed. ``None`` for any other."""
     body = source.lstrip().startswith(b"{")
     data: Any = None
     with suppress(orjson.JSONDecodeError):
@@ -163,7 +163,7 @@ def data_of(stream: bytes) -> Iterator[Any]:
 
 
 def accept_stream(form: WireForm, stream: bytes, source: bytes = b"") -> None:
-    """Raise unless the SDK's types of events take every event strictly; *source* as for :func:`accept_body`."""
+    """Raise unless the SDK's types of events take every event strictly. *source* as for :func:`accept_body`."""
     known: set[tuple[Any, ...]] | None = None
     for data in data_of(stream):
         if "error" in data and data.get("type", "error") == "error":
@@ -177,7 +177,7 @@ def accept_stream(form: WireForm, stream: bytes, source: bytes = b"") -> None:
 
 
 def answer_of_client(form: WireForm, stream: bytes) -> tuple[str, Any]:
-    """What the official client makes of *stream*: the text, and the final object of its stream parser."""
+    """The official client's result for *stream*: the text, and the final object of its stream parser."""
 
     def handler(_: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=stream)
@@ -216,7 +216,7 @@ DELIBERATE: Final[dict[WireForm, tuple[tuple[type[Exception], str], ...]]] = {
 
 
 def trouble_of_client(form: WireForm, stream: bytes) -> str | None:
-    """Why the official client cannot make an answer of *stream*; ``None`` where it can, or raises on purpose."""
+    """Why the official client cannot make an answer of *stream*. ``None`` where it can, or raises on purpose."""
     try:
         with warnings.catch_warnings():  # of its own serializer, about tools that the SDK does not know
             warnings.filterwarnings("ignore", "Pydantic serializer warnings")
@@ -242,7 +242,7 @@ def read_body(conversion: Conversion[bytes], provider: str | None = None) -> Cha
 
 
 def read_stream(form: WireForm, stream: bytes, provider: str | None = None) -> ChatResponse:
-    """The canonical answer of a converted stream; *provider* reads it where it has words of its own for what it said."""
+    """The canonical answer of a converted stream. *provider* reads it where it has words of its own for what it said."""
     spells = provider is not None and registry.mapper(provider).info.spell is not None
     return normalize(stream, provider if provider and spells else form.provider, unknown="keep")
 
@@ -253,7 +253,7 @@ FREE = ("metadata.extensions", "metadata.provenance")
 
 
 def hidden_losses(before: ChatResponse, after: ChatResponse, report: ConversionReport) -> list[str]:
-    """What *after* lacks of *before* although *report* does not name it."""
+    """The parts of *before* that *after* lacks and *report* does not name."""
     named = {loss.path for loss in report.differences}
     others = {alternative.index: alternative for alternative in after.alternatives}
     known = [  # at the place where it stood; one that is named as lost leaves its place
@@ -415,7 +415,7 @@ def _parsed(text: str) -> Any:
 
 
 def _exact(text: str) -> Any:
-    """What *text*, which is JSON, says: of numbers every digit, of objects every key, also one that comes twice."""
+    """The value of the JSON *text*: with every digit of numbers, and every key of objects, also one that comes twice."""
     return json.loads(
         text,
         parse_int=lambda digits: ("integer", digits),

@@ -1,7 +1,7 @@
-"""What is known about captures that lie outside the project: the one list of every exception, with its reason.
+"""Known facts about captures outside the project: the one list of every exception, with its reason.
 
-All of these are facts about the server that was recorded, or about who recorded it, not about the mapping. The tests
-fail as soon as one of them is no exception any more.
+All of these are facts about the server that was recorded, or about who recorded it, not about the mapping.
+The tests fail as soon as one of them is not an exception any more.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ NOT_COMPARED = {
 
 @attrs.frozen
 class Broken:
-    """What an answer breaks.
+    """The promises that an answer breaks.
 
     Attributes:
         promises: exactly these.

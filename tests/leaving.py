@@ -1,4 +1,4 @@
-"""Streams that nobody closes: they end, quietly, with the event loop in which they were begun."""
+"""Streams that are never closed: they end, quietly, with the event loop in which they were begun."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WAYS: Final = ("kept", "forgotten", "read on")
 
 
 def collect_garbage() -> None:
-    """Free what nobody holds, also while another thread does so: then ``gc.collect`` returns at once, having done nothing."""
+    """Free unreferenced objects, also while another thread does so: then ``gc.collect`` returns at once, having done nothing."""
     ended = gc.get_stats()[-1]["collections"]
     while gc.get_stats()[-1]["collections"] < ended + 2:  # the first may have begun before this call
         gc.collect()
@@ -36,7 +36,7 @@ def left_open(
     caplog: pytest.LogCaptureFixture,
     **options: Any,
 ) -> Any:
-    """Leave a stream after two events, and its loop; what was held of it, ``None`` where nobody did.
+    """Leave a stream after two events, and its loop. The result is the object that was held, or ``None``.
 
     The connection has been closed, and nothing was logged.
 

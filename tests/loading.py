@@ -1,4 +1,4 @@
-"""What a program loads."""
+"""The modules that a program loads."""
 
 from __future__ import annotations
 

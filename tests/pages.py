@@ -1,7 +1,7 @@
 """The pages of the documentation, as tests read and run them.
 
-The blocks of a page share a namespace and run in order, so a page is one test. In a console block a line
-of ``...`` stands for any lines, and `` …`` at the end of a line for the rest of it.
+The blocks of a page share a namespace and run in order, so a page is one test. In a console block a line of
+``...`` matches any lines, and `` …`` at the end of a line the rest of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def write_files(page: Path, folder: Path) -> list[str]:
-    """Write each file that *page* shows, a bold name above a block, into *folder*; gives their names."""
+    """Write each file that *page* shows, a bold name above a block, into *folder*. Gives their names."""
     found = re.findall(
         r"^\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL
     )

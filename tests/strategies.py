@@ -239,7 +239,7 @@ stream_events = st.builds(
 def unfolded(value: Any) -> Any:
     """*value* with every field of every class in it laid open, types included.
 
-    Two values that unfold alike are the same in every field, also where ``==`` looks at the id only.
+    Two values that unfold to the same are equal in every field, also if ``==`` looks at the id only.
     """
     if attrs.has(type(value)):
         fields = {name: unfolded(getattr(value, name)) for name in attrs.fields_dict(type(value))}

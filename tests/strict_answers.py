@@ -21,7 +21,7 @@ _REASONING = {"deepseek": "reasoning_content", "moonshot": "reasoning_content", 
 
 @contextmanager
 def every_api() -> Iterator[ReplayServer]:
-    """A server of every API, whose path decides whose rules a request must keep. The test keeps all of them."""
+    """A server of every API. The path decides which rules a request must keep. The test keeps all of them."""
     apis = [strict_rules(name) for name in ("openai", "openai_responses", "anthropic", "gemini", "bedrock")]
     rules = tuple(attrs.evolve(rule, check=_at(api, rule.check)) for api in apis for rule in api.rules)
     with ReplayServer(rules=attrs.evolve(apis[-1], endpoint="", rules=rules)) as server:

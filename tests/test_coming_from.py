@@ -103,7 +103,7 @@ class Closable(Protocol):
 
 
 def printed(program: str, server: str) -> str:
-    """What *program* prints where *server* is the one that it names."""
+    """The output of *program* with *server* as the one that it names."""
     out, names = io.StringIO(), {"__name__": "page"}
     with contextlib.redirect_stdout(out):
         exec(compile(program.replace("http://localhost:8000", server), "<page>", "exec"), names)

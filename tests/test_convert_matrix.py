@@ -1,4 +1,4 @@
-"""The tables in docs/convert-matrix.md are what conversions lose now; ``python scripts/convert_matrix.py`` writes them."""
+"""The tables in docs/convert-matrix.md are what conversions lose now. ``python scripts/convert_matrix.py`` writes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from convert_matrix import PAGE, UnnamedLossError, check_named, current_page
 
 @pytest.mark.sweep
 def test_the_tables_are_current_and_every_loss_has_a_name() -> None:
-    """Where this fails: ``python scripts/convert_matrix.py``, and read the difference."""
+    """If this fails: ``python scripts/convert_matrix.py``, and read the difference."""
     assert current_page() == PAGE.read_text(encoding="utf-8"), "run python scripts/convert_matrix.py"
 
 

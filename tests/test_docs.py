@@ -105,7 +105,7 @@ def test_every_page_is_reached_from_the_index() -> None:
 
 
 def test_nobody_is_sent_to_numbers_that_stand_nowhere() -> None:
-    """Requirements and documents of the planning are no user's to look up; docstrings show on every hover."""
+    """Requirements and documents of the planning are no user's to look up. Docstrings show on every hover."""
     sources = [
         file
         for folder in ("core", "plugins", "contrib", "examples", "benchmarks")
@@ -258,7 +258,7 @@ def acme(tmp_path: Path) -> Path:
 
 
 def check(project: Path, *options: str, traced: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run the tests of *project* as its author would; *traced* where it is right, for it is the kit that they run."""
+    """Run the tests of *project* as its author would. *traced* where it is right, for it is the kit that they run."""
     tracing = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_") and traced}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],

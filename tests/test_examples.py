@@ -64,7 +64,7 @@ def test_a_program_that_needs_nothing(name: str) -> None:
 
 
 def run_example(name: str, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a program of examples/ as README says; *text* is what its user types."""
+    """Run a program of examples/ as README says. *text* is what its user types."""
     return subprocess.run(
         [sys.executable, f"examples/{name}", *arguments],
         cwd=ROOT,
@@ -222,7 +222,7 @@ def test_example_chat_app_runs_tools_and_answers(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 def test_example_chat_app_goes_on_where_it_was_killed(tmp_path: Path) -> None:
-    """At another provider: the first one is gone. What had been done is not done again."""
+    """At another provider: the first one is gone. Finished work is not repeated."""
     call = {
         "index": 0,
         "id": "1",

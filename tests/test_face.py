@@ -18,7 +18,7 @@ TREE = ast.parse(Path(crosswalk.__file__).read_text())
 
 
 def typed_imports() -> dict[str, str]:
-    """What a type checker sees: name to module, from the imports under ``if TYPE_CHECKING``."""
+    """A type checker's view: name to module, from the imports under ``if TYPE_CHECKING``."""
     block = next(node for node in TREE.body if isinstance(node, ast.If))
     found = {}
     for statement in block.body:
@@ -44,12 +44,12 @@ def test_the_marks_of_hooks_are_there_and_not_told() -> None:
 
 @pytest.mark.parametrize("name", crosswalk.__all__)
 def test_a_name_is_that_of_its_home(name: str) -> None:
-    """What the face gives is what the module gives."""
+    """The face gives the same object as the module."""
     assert getattr(crosswalk, name) is getattr(import_module(typed_imports()[name]), name)
 
 
 def test_what_only_authors_need_is_theirs() -> None:
-    """The face is for users of answers; pluggy's marks are there under the project's name, and no name of it."""
+    """The face is for users of answers. Pluggy's marks are there under the project's name, and no name of it."""
     assert len(crosswalk.__all__) <= 87
     assert "hookimpl" not in crosswalk.__all__
     assert crosswalk.hookimpl is import_module("crosswalk.plugins").hookimpl
@@ -129,5 +129,5 @@ VALUES = sorted(
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: value.__qualname__)
 def test_the_fields_of_a_value_can_be_resolved(value: type) -> None:
-    """As cattrs does, and who reads annotations; also those that name what is loaded when it is used."""
+    """As cattrs and readers of annotations do, also for annotations that name a type that is loaded on use."""
     assert typing.get_type_hints(value).keys() >= {field.name for field in attrs.fields(value)}

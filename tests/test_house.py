@@ -1,4 +1,4 @@
-"""What surrounds the code: the forge's files, the locks and the way to release."""
+"""The surroundings of the code: the forge's files, the locks and the way to release."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def pinned(file: str) -> dict[str, str]:
 
 
 def test_a_plugin_may_import_one_module_of_the_library() -> None:
-    """A new module is no back door: what plugins may import stands in :mod:`crosswalk.plugins`."""
+    """A new module is not a back door: plugins may import the names in :mod:`crosswalk.plugins`."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (front_door,) = (one for one in contracts if one["name"] == "plugins come through the front door")
     modules = {f"crosswalk.{module.name}" for module in pkgutil.iter_modules(crosswalk.__path__)}
@@ -153,7 +153,7 @@ def git(folder: Path, *command: str) -> None:
 
 
 def plain() -> dict[str, str]:
-    """An environment in which nobody's settings of git matter, and building ends the script at once."""
+    """An environment without settings of git, in which building ends the script at once."""
     return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "PYTHON": "false"}
 
 

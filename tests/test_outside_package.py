@@ -147,7 +147,7 @@ Run = Callable[..., Any]
 
 
 def run(*command: str | Path, **environment: str) -> str:
-    """What *command* prints; nothing of this repository is on its path."""
+    """The output of *command*, with nothing of this repository on its path."""
     clean = {
         k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST", "COV", "CROSSWALK_"))
     }
@@ -202,7 +202,7 @@ def ask(python: Path) -> Run:
 
 
 def test_a_strangers_provider_is_listed(ask: Run) -> None:
-    """It stands beside the shipped ones, with its distribution, and nobody was imported to find out."""
+    """It is listed with the shipped ones, with its distribution, and no plugin was imported for it."""
     found, imported = ask(LISTING)
     assert found["parrot"] == ["crosswalk-parrot", VERSION, "crosswalk_parrot", False]
     assert {found[name][0] for name in SHIPPED} == {"crosswalk-llm"}
@@ -237,7 +237,7 @@ def test_a_strangers_provider_can_be_blocked(ask: Run) -> None:
 
 
 def test_a_broken_provider_hurts_nobody(ask: Run) -> None:
-    """It is named with its distribution and cause; the others work, detection among all of them too."""
+    """It is named with its distribution and cause. The others work, detection among all of them too."""
     said, plugin, distribution, parrot, ollama, names = ask(BROKEN)
     assert said == (
         "provider 'dodo' (from distribution 'crosswalk-parrot'): it cannot be imported: "
@@ -249,7 +249,7 @@ def test_a_broken_provider_hurts_nobody(ask: Run) -> None:
 
 
 def test_a_strangers_command_runs(python: Path, tmp_path: Path) -> None:
-    """Installed beside Crosswalk it is a command like any other: listed, helped with, run, and told what is wrong."""
+    """Installed with Crosswalk it is a command like any other: listed, explained, run, and with its own errors."""
     crosswalk = python.parent / "crosswalk"
     answer = tmp_path / "answer.json"
     answer.write_bytes(b'{"said": "Hello"}')
@@ -284,7 +284,7 @@ print(json.dumps(found))
 
 
 def test_the_wheel_is_named_as_the_docs_say(python: Path) -> None:
-    """Its name on an index is not that of the import; what it needs of itself it needs under that name."""
+    """Its name on an index is not that of the import. It needs its own extras under that name."""
     program = """
 import json, crosswalk
 from importlib.metadata import metadata
@@ -322,7 +322,7 @@ def test_the_version_is_that_of_the_tag(tmp_path: Path) -> None:
 
 
 def test_an_uninstalled_provider_is_gone(python: Path, ask: Run) -> None:
-    """The last test of all: without its distribution there is no such provider."""
+    """The last test of all: without its distribution the provider does not exist."""
     uv = shutil.which("uv")
     if uv is not None:
         run(uv, "pip", "uninstall", "--quiet", "--python", python, "crosswalk-parrot")

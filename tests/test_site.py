@@ -1,4 +1,4 @@
-"""The documentation site: every public name stands in its reference, and the index leads there."""
+"""The documentation site: every public name is in its reference, and the index leads there."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_index_leads_to_the_page_of_all_providers(places: dict[str, str]) ->
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 @pytest.mark.parametrize("name", pictures.PICTURES)
 def test_a_picture_shows_what_the_command_shows_now(name: str) -> None:
-    """Where this fails: ``python scripts/pictures.py``, and look at what changed."""
+    """If this fails: ``python scripts/pictures.py``, and look at what changed."""
     shown = (ROOT / f"docs/{name}.svg").read_text()
     assert pictures.said(shown) == pictures.said(pictures.record(name))
     assert f"](docs/{name}.svg)" in (ROOT / "README.md").read_text()

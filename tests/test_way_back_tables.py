@@ -1,4 +1,4 @@
-"""The tables in docs/way-back.md are what the next requests hold now; ``python scripts/way_back.py`` writes them."""
+"""The tables in docs/way-back.md are what the next requests hold now. ``python scripts/way_back.py`` writes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CALL = {"id": "t1", "type": "function", "function": {"name": "ferry", "arguments
 
 @pytest.mark.sweep
 def test_the_tables_are_current() -> None:
-    """Where this fails: ``python scripts/way_back.py``, and read the difference."""
+    """If this fails: ``python scripts/way_back.py``, and read the difference."""
     assert current_page() == PAGE.read_text(encoding="utf-8"), "run python scripts/way_back.py"
 
 

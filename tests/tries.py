@@ -11,5 +11,5 @@ _LEAST = 10
 
 
 def tries(count: int) -> int:
-    """*count*, where others are tried with a hundred values; as many times fewer, or more, as they are."""
+    """*count*, if others are tried with a hundred values. As many times fewer, or more, as they are."""
     return max(min(count, _LEAST), count * settings().max_examples // _USUAL)

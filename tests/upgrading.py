@@ -1,4 +1,4 @@
-"""A provider whose mapping changes, as an upgrade would change it."""
+"""A provider with a mapping that changes, as an upgrade would change it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Wren"]
 
 
 class Wren:
-    """Reads ``{"say": "Hi", "why": "end", "cached": 0}``; what it knows of that is said by its attributes.
+    """Reads ``{"say": "Hi", "why": "end", "cached": 0}``. Its attributes say how much of that it knows.
 
     Attributes:
         words: the finish words.

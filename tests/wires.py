@@ -33,12 +33,12 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def CLOCK() -> datetime:
-    """A clock that stands still."""
+    """A clock that does not move."""
     return NOW
 
 
 def sse(*events: Any, done: bool = True) -> bytes:
-    """*events* as an SSE stream; bytes are taken for the data of an event as they are."""
+    """*events* as an SSE stream. Bytes are taken for the data of an event unchanged."""
     datas = [event if isinstance(event, bytes) else orjson.dumps(event) for event in events]
     return b"".join(b"data: " + data + b"\n\n" for data in [*datas, *([b"[DONE]"] if done else [])])
 
@@ -49,7 +49,7 @@ def ndjson(*events: Any) -> bytes:
 
 
 def chunk(delta: Any = None, finish: str | None = None, *, choice: int = 0, **more: Any) -> dict[str, Any]:
-    """A chunk of OpenAI's chat dialect; without *delta* it has no choices."""
+    """A chunk of OpenAI's chat dialect. Without *delta* it has no choices."""
     choices = [] if delta is None else [{"index": choice, "delta": delta, "finish_reason": finish}]
     return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"} | {
         "choices": choices,
@@ -77,7 +77,7 @@ def usage(prompt: int, completion: int, **details: Any) -> dict[str, Any]:
 
 
 def line(content: str = "", *, done: str | None = None, message: Any = None, **more: Any) -> dict[str, Any]:
-    """A line of Ollama's chat; *done* is its ``done_reason``."""
+    """A line of Ollama's chat. *done* is its ``done_reason``."""
     end = {"done": False} if done is None else {"done": True, "done_reason": done}
     said = {"role": "assistant", "content": content, **(message or {})}
     return {"model": "m", "created_at": "2026-01-01T00:00:00Z", "message": said, **end, **more}

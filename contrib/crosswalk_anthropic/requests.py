@@ -96,7 +96,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     cause = "reasoning_effort" if budget is None else "thinking_budget"
     thinks = budget is not None or request.reasoning_effort in words_of("reasoning_effort", "messages")
     refused = [name for name, least in _LEAST.items() if thinks and (getattr(request, name) or 0) < least]
-    drops.given(request, *refused, reason=f"not beside {cause}")
+    drops.given(request, *refused, reason=f"not with {cause}")
     put_options(body, request, "messages", drops, but=[*refused, "parallel_tool_calls"])
     tools = [tool_fields(tool, "input_schema") for tool in request.tools]
     tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
@@ -104,7 +104,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         _mark(tools, cache_mark(request, "tools"))
         body["tools"] = tools
         if thinks and request.tool_choice not in _FREE:
-            drops.add("tool_choice", f"no call can be forced beside {cause}")
+            drops.add("tool_choice", f"no call can be forced with {cause}")
             request = attrs.evolve(request, tool_choice=None)
         choice = _tool_choice(request)
         if choice is not None:
@@ -131,7 +131,7 @@ def _budget(request: ChatRequest, drops: Drops) -> int | None:
     if type(asked) is not int:
         drops.add(name, "it must be a whole number")
     elif request.reasoning_effort is ReasoningEffort.NONE:
-        drops.add(name, "reasoning_effort says none")
+        drops.add(name, "reasoning_effort is none")
     elif most < _LEAST_BUDGET:
         drops.add(name, f"it must be at least {_LEAST_BUDGET} and below max_tokens")
     else:
@@ -174,10 +174,10 @@ def _container(request: ChatRequest, drops: Drops) -> str | None:
         return None
     for number in reversed(range(len(request.messages))):
         turn = request.messages[number]
-        raw = turn.metadata.extensions.get("container") if isinstance(turn, ChatResponse) else None
-        if isinstance(raw, Mapping) and isinstance(raw.get("id"), str) and is_of(turn, request):
-            if _lasts(raw.get("expires_at")):
-                return str(raw["id"])
+        container = turn.metadata.extensions.get("container") if isinstance(turn, ChatResponse) else None
+        if isinstance(container, Mapping) and isinstance(container.get("id"), str) and is_of(turn, request):
+            if _lasts(container.get("expires_at")):
+                return str(container["id"])
             drops.leave(number, "the container has expired")
             return None
     return None
@@ -198,8 +198,10 @@ _LIMITS = ("allowed_domains", "blocked_domains", "max_uses")
 def _hosted_tool(tool: HostedTool, drops: Drops) -> dict[str, Any]:
     limits = () if tool.kind is HostedToolKind.CODE_EXECUTION else _LIMITS
     drops.limits(tool, *limits)
-    payload = {name: getattr(tool, name) for name in limits}
-    given = {name: list(value) if type(value) is tuple else value for name, value in payload.items() if value}
+    limit_values = {name: getattr(tool, name) for name in limits}
+    given = {
+        name: list(value) if type(value) is tuple else value for name, value in limit_values.items() if value
+    }
     return {"type": messages.HOSTED_TOOLS[tool.kind], "name": tool.kind.value, **given}
 
 
@@ -271,22 +273,22 @@ def _answer_blocks(turn: Turn) -> list[dict[str, Any]]:
 
 def _answer_block(segment: Segment) -> dict[str, Any] | None:
     """The block of a *segment* that is no text; ``None`` where there is none to send."""
-    raw = segment.metadata.thawed()
+    metadata = segment.metadata.thawed()
     match segment.type:
-        case SegmentType.REASONING if "encrypted" in raw:
-            return {"type": "redacted_thinking", "data": raw["encrypted"]}
+        case SegmentType.REASONING if "encrypted" in metadata:
+            return {"type": "redacted_thinking", "data": metadata["encrypted"]}
         case SegmentType.REASONING:
-            signed = {"signature": raw["signature"]} if "signature" in raw else {}
+            signed = {"signature": metadata["signature"]} if "signature" in metadata else {}
             return {"type": "thinking", "thinking": segment.content, **signed}
         case SegmentType.MEDIA:  # a file of its own, by id
-            return raw
-        case SegmentType.TOOL_CALL if str(raw.get("type")).endswith("_tool_result"):
-            return raw
-        case SegmentType.TOOL_CALL if "type" in raw:
-            return {**raw, "input": as_json_object(segment.content) or {}}
-        case SegmentType.TOOL_CALL if "name" in raw:
-            call = ToolCall(raw["id"], raw["name"], segment.content)
-            return {**raw, "type": "tool_use", "input": arguments_object(call)}
+            return metadata
+        case SegmentType.TOOL_CALL if str(metadata.get("type")).endswith("_tool_result"):
+            return metadata
+        case SegmentType.TOOL_CALL if "type" in metadata:
+            return {**metadata, "input": as_json_object(segment.content) or {}}
+        case SegmentType.TOOL_CALL if "name" in metadata:
+            call = ToolCall(metadata["id"], metadata["name"], segment.content)
+            return {**metadata, "type": "tool_use", "input": arguments_object(call)}
     return None
 
 

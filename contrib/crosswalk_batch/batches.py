@@ -17,7 +17,7 @@ from crosswalk import normalize, registry
 from crosswalk.commands import Provider, provider_of
 from crosswalk.errors import ConfigurationError, CrosswalkError, MappingError
 from crosswalk.prices import check_prices, cost_of
-from crosswalk.records import Exchange, Layout, RecordError, read_record, stated_response, with_facts
+from crosswalk.records import Layout, LoggedExchange, RecordError, read_record, stated_response, with_facts
 from crosswalk.types import ChatResponse, Provenance
 from crosswalk_batch.columns import (
     AMOUNT,
@@ -265,7 +265,7 @@ class _Record:
     fault: str | None
     source: str | None
     number: int | None
-    exchange: Exchange
+    exchange: LoggedExchange
     layout: str = "unreadable"
     cost_source: str | None = None
 
@@ -330,7 +330,7 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
             number=row.get("number"),
             exchange=_NOTHING
             if says_nothing
-            else Exchange(
+            else LoggedExchange(
                 id=row.get("record_id"),
                 created=row.get("time"),
                 latency=None if latency is None else timedelta(seconds=latency),
@@ -350,7 +350,7 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
         )
 
 
-_NOTHING: Final = Exchange()
+_NOTHING: Final = LoggedExchange()
 """What columns say that hold nothing of an exchange."""
 
 
@@ -388,17 +388,17 @@ def _body(record: _Record, options: Options) -> bytes:
     return record.body
 
 
-def _merged(columns: Exchange, line: Exchange) -> Exchange:
+def _merged(columns: LoggedExchange, line: LoggedExchange) -> LoggedExchange:
     """Return the facts of the *line*, completed by those of the *columns*."""
     if columns is _NOTHING:
         return line
     facts = {name: getattr(line, name) for name in _FACTS}
-    return Exchange(
+    return LoggedExchange(
         **{name: getattr(columns, name) if value is None else value for name, value in facts.items()}
     )
 
 
-_FACTS: Final = tuple(field.name for field in attrs.fields(Exchange))
+_FACTS: Final = tuple(field.name for field in attrs.fields(LoggedExchange))
 
 
 def _response(record: _Record, options: Options) -> ChatResponse:
@@ -443,7 +443,7 @@ def _add_answer(record: _Record, response: ChatResponse, options: Options) -> No
         known["cost"] = cost.amount
         record.cost_source = "provider" if cost is response.usage.cost else "estimated"
     if known:
-        record.exchange = Exchange(**{name: getattr(exchange, name) for name in _FACTS} | known)
+        record.exchange = LoggedExchange(**{name: getattr(exchange, name) for name in _FACTS} | known)
 
 
 _Rejected: TypeAlias = tuple[_Record, CrosswalkError, ChatResponse | None]

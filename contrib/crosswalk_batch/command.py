@@ -54,13 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--provider",
         metavar="NAME",
-        help="the provider id (default: what a record says, or found out from each answer)",
+        help="the provider id (default: the record's provider, or detected from each answer)",
     )
     parser.add_argument(
         "--status",
         type=http_status,
         metavar="N",
-        help="the HTTP status (default: what a record says, else 200)",
+        help="the HTTP status (default: the status in the record, else 200)",
     )
     parser.add_argument(
         "--unknown",
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prices",
         action="store_true",
-        help="estimate costs that neither log nor answer says, by list prices (needs the extra prices)",
+        help="estimate missing costs by list prices (needs the extra prices)",
     )
     parser.add_argument(
         "--column",
@@ -134,7 +134,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="map nothing: read every file of the output, and say which are missing or damaged",
+        help="map nothing: read every file of the output, and list those that are missing or damaged",
     )
     parser.add_argument(
         "--add",
@@ -236,11 +236,11 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILED if total.faults or too_many else OK
 
 
-def _compact(location: str) -> int:
+def _compact(folder: str) -> int:
     from crosswalk_batch.job import JobOutput as Output, JobStoppedError as StoppedError, compact
 
     try:
-        before, after = compact(Output(location))
+        before, after = compact(Output(folder))
     except StoppedError as error:
         say(f"crosswalk batch: {error}")
         return _STOPPED
@@ -248,17 +248,17 @@ def _compact(location: str) -> int:
     return OK
 
 
-def _verify(location: str) -> int:
+def _verify(folder: str) -> int:
     from crosswalk_batch.job import Job
     from crosswalk_batch.manifest import is_finished, read_manifest
 
-    described, parts = read_manifest(location)
-    output = Job.of_description(described, location).output
+    description, parts = read_manifest(folder)
+    output = Job.of_description(description, folder).output
     files = {file.on_disk: None for part in parts for file in part.files}
     damages = list(output.damages(files, with_checksums=True))
     for damage in damages:
-        say(f"{location}: {damage}")
-    is_done = is_finished(location)
+        say(f"{folder}: {damage}")
+    is_done = is_finished(folder)
     ending = "" if is_done else "; the job is not done yet"
     say(
         f"{counted(len(files), 'file')} of {counted(len(parts), 'part')}, {len(damages):,} missing or damaged{ending}"
@@ -322,12 +322,12 @@ def _kept(text: str) -> dict[str, tuple[str, ...]]:
     """Return the paths of ``--keep`` by column name, which is the last key if there is no name."""
     from crosswalk.records import parse_path
 
-    stored = {}
+    paths = {}
     for one in text.split(","):
         name, equals, path = one.rpartition("=")
         try:
             keys = parse_path(path)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
-        stored[name if equals else keys[-1]] = keys
-    return stored
+        paths[name if equals else keys[-1]] = keys
+    return paths

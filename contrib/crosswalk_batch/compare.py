@@ -31,8 +31,8 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     from crosswalk_batch.job import Job, cores, processes
     from crosswalk_batch.manifest import MANIFEST, read_manifest
 
-    described, parts = read_manifest(folder)
-    job = Job.of_description(described, folder)
+    description, parts = read_manifest(folder)
+    job = Job.of_description(description, folder)
     if job.output.columns:
         raise UsageError(f"{folder} has only some of the columns, so changes cannot be found")
     paths = arguments.paths
@@ -41,13 +41,13 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     if len(paths) == 1 and (Path(paths[0]) / MANIFEST).is_file():
         now, others = read_manifest(Path(paths[0]))
         other = Job.of_description(now, Path(paths[0]))
-        if any(now[key] != described[key] for key in ("inputs", "piece_bytes", "column")):
+        if any(now[key] != description[key] for key in ("inputs", "piece_bytes", "column")):
             raise UsageError(f"{paths[0]} and {folder} hold the answers of other inputs, or in other parts")
     elif paths:
         inputs = find_inputs(paths, folder)
-        if [each.identity for each in inputs] != described["inputs"]:
+        if [each.identity for each in inputs] != description["inputs"]:
             raise UsageError(f"{folder} holds the answers of other inputs, or they have changed since")
-        names = [location["name"] for location in described["places"]]
+        names = [place["name"] for place in description["places"]]
         inputs = [attrs.evolve(each, name=name) for each, name in zip(inputs, names, strict=True)]
         job = attrs.evolve(job, inputs=inputs)
     options = attrs.evolve(job.options, provider=arguments.provider or job.options.provider)
@@ -129,10 +129,10 @@ def _compare_part(task: _Task) -> tuple[int, Comparison]:
         return task.weight, comparison
     old, new = _outcomes(before), _outcomes(after)
     nothing = Failure("absent", "")
-    for location in {**old, **new}:
-        source, number, name = location
-        raw = f"{source}:{number}" + (f" ({name})" if name else "")
-        comparison.add(raw, old.get(location, nothing), new.get(location, nothing))
+    for key in {**old, **new}:
+        source, number, name = key
+        place = f"{source}:{number}" + (f" ({name})" if name else "")
+        comparison.add(place, old.get(key, nothing), new.get(key, nothing))
     return task.weight, comparison
 
 

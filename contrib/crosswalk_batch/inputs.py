@@ -351,15 +351,15 @@ def find_inputs(
     folder = local_path(str(output))
     own = None if folder is None else Path(folder).resolve()
     for text in paths:
-        location = local_path(text)
-        path = Path(location or text)
+        local = local_path(text)
+        path = Path(local or text)
         try:
-            if location is None:
+            if local is None:
                 inside = list(_of_url(text, passed))
             elif path.is_dir():
-                inside = list(_in_folder(path, own, location, passed))
+                inside = list(_in_folder(path, own, local, passed))
             else:
-                inside = [_of_file(path, location)]
+                inside = [_of_file(path, local)]
         except FileNotFoundError:
             raise UsageError(f"no such file: {text}") from None
         except (OSError, ConfigurationError) as error:

@@ -394,8 +394,8 @@ def _parquet(table: pa.Table) -> memoryview:
 
 def _response_lines(table: pa.Table, options: Options) -> Iterator[bytes]:
     for row, response in zip(_record_rows(table), from_arrow(table), strict=True):
-        raw = orjson.Fragment(to_json(response, include_raw=options.include_raw))
-        yield orjson.dumps({**row, "response": raw}) + b"\n"
+        response_json = orjson.Fragment(to_json(response, include_raw=options.include_raw))
+        yield orjson.dumps({**row, "response": response_json}) + b"\n"
 
 
 def _reject_lines(table: pa.Table) -> Iterator[bytes]:
@@ -494,10 +494,10 @@ def compact(output: JobOutput) -> tuple[int, int]:
         UsageError: the job is not done, or writes JSON Lines.
         StoppedError: a file is missing or damaged, or none can be written.
     """
-    described, _ = read_manifest(output.folder)
-    if described["output"]["format"] != "parquet":
+    description, _ = read_manifest(output.folder)
+    if description["output"]["format"] != "parquet":
         raise UsageError(f"{output.folder}: --compact is for Parquet; it holds JSON Lines")
-    with manifest_at(output.folder, described) as manifest:
+    with manifest_at(output.folder, description) as manifest:
         if not manifest.total.is_done:
             raise UsageError(f"{output.folder}: its job is not done; run that first, then compact it")
         try:
@@ -624,7 +624,7 @@ class Job:
     column: str = "body"
     additions: tuple[tuple[int, int], ...] = ()
 
-    def described(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """Return the job as plain JSON, the first line of its manifest."""
         made = {
             "crosswalk": __version__,
@@ -707,7 +707,7 @@ class Job:
             StoppedError: a file cannot be written, an input has changed, or a process died.
         """
         try:
-            with manifest_at(self.output.folder, self.described(), is_adding=is_adding) as manifest:
+            with manifest_at(self.output.folder, self.description(), is_adding=is_adding) as manifest:
                 job = self._as_stored(manifest.job)
                 settle(self.output.store, manifest)
                 damaged = {part.part for part in manifest.parts if any(self.output.damages(part.files))}
@@ -720,7 +720,7 @@ class Job:
         except InputError as error:
             raise JobStoppedError(str(error)) from None
 
-    def _as_stored(self, described: dict[str, Any]) -> Job:
+    def _as_stored(self, description: dict[str, Any]) -> Job:
         """Return this job with all inputs of its manifest, under the names of their first run.
 
         They are read where this job has them, or else where they were then.
@@ -729,10 +729,10 @@ class Job:
         for each in self.inputs:
             here.setdefault(_key(each), deque()).append(each)
         inputs = []
-        for each in _inputs_of(described):
+        for each in _inputs_of(description):
             result = here.get(_key(each))
             inputs.append(attrs.evolve(result.popleft(), name=each.name) if result else each)
-        return attrs.evolve(self, inputs=inputs, additions=_additions_of(described))
+        return attrs.evolve(self, inputs=inputs, additions=_additions_of(description))
 
     def _go_on(self, manifest: JobManifest, engine: Engine, damaged: Set[int]) -> None:
         faults: list[str] = []
@@ -802,15 +802,15 @@ class Job:
             )
 
 
-def _inputs_of(described: dict[str, Any]) -> list[Input]:
+def _inputs_of(description: dict[str, Any]) -> list[Input]:
     return [
-        Input(**{**each, **location, "files": tuple(each["files"])})
-        for each, location in zip(described["inputs"], described["places"], strict=True)
+        Input(**{**each, **place, "files": tuple(each["files"])})
+        for each, place in zip(description["inputs"], description["places"], strict=True)
     ]
 
 
-def _additions_of(described: dict[str, Any]) -> tuple[tuple[int, int], ...]:
-    return tuple((start, part) for start, part in described["additions"])
+def _additions_of(description: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+    return tuple((start, part) for start, part in description["additions"])
 
 
 def _key(each: Input) -> tuple[Any, ...]:

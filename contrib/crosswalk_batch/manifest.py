@@ -320,7 +320,7 @@ def _missing(requested: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
             there[identity] -= 1
         else:
             new.append(each)
-    return {"inputs": [one for one, _ in new], _PLACES: [location for _, location in new]} if new else {}
+    return {"inputs": [one for one, _ in new], _PLACES: [place for _, place in new]} if new else {}
 
 
 def _with_inputs(job: dict[str, Any], line: dict[str, Any], parts: int) -> dict[str, Any]:

@@ -394,7 +394,7 @@ def _columns_of(
         column = further[0]  # that of the layout
     if column not in known.names:
         names = ", ".join(known.names[:20])
-        raise InputError(f"{each.name}: no column {column!r} in it (--column NAME says which): {names}")
+        raise InputError(f"{each.name}: no column {column!r} in it (name it with --column): {names}")
     kind = known.field(column).type
     if not any(check(kind) for check in _BYTES_LIKE):
         raise InputError(f"{each.name}: column {column!r} holds no bytes and no text, but {kind}")
@@ -537,14 +537,14 @@ def _split(piece: InputPiece, data: bytes) -> pa.RecordBatch:
         lines[0] = lines[0].removeprefix(BOM)
     rows = [(piece.first + index, line) for index, line in enumerate(lines) if line and not line.isspace()]
     faults = [too_long("line") if len(line) > LONGEST else None for _, line in rows]
-    stored = [
+    texts = [
         None if fault else line.removesuffix(b"\r") for (_, line), fault in zip(rows, faults, strict=True)
     ]
     return pa.RecordBatch.from_arrays(
         [
             pa.array([piece.input.name] * len(rows), TEXT),
             pa.array([number for number, _ in rows], pa.int64()),
-            pa.array(stored, BYTES),
+            pa.array(texts, BYTES),
             pa.array(faults, TEXT),
         ],
         ["source", "number", "line", "fault"],

@@ -30,8 +30,8 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
     Raises:
         UsageError: they are stored as JSON Lines.
     """
-    described, _ = read_manifest(folder)
-    if described["output"]["format"] != "parquet":
+    description, _ = read_manifest(folder)
+    if description["output"]["format"] != "parquet":
         raise UsageError(f"{folder}: a report reads Parquet; it holds JSON Lines")
     for kind, names in ((RESPONSES_FOLDER, _ANSWERS), (REJECTS_FOLDER, _REJECTS)):
         files = sorted(map(str, (folder / kind).rglob("*.parquet")))

@@ -153,7 +153,7 @@ class Bedrock:
         match event:
             case {"output": {"message": {"content": _}}, "stopReason": _} | {"contentBlockIndex": int()}:
                 return Recognition.CERTAIN
-            case dict() if any(_is_event(name, raw) for name, raw in event.items()):
+            case dict() if any(_is_event(name, inner) for name, inner in event.items()):
                 return Recognition.CERTAIN
             case {"message": str()} | {"Message": str()} if len(event) == 1:
                 return Recognition.POSSIBLE
@@ -198,9 +198,9 @@ class Bedrock:
                     del event[read.wrapper]  # extra keys are not part of the error
             case _:
                 message.begin()
-                raw = take_object(take_object(payload, "output") or {}, "message") or {}
-                take_same(raw, "role", "assistant")
-                for number, item in enumerate(take_objects(raw, "content")):
+                sent_message = take_object(take_object(payload, "output") or {}, "message") or {}
+                take_same(sent_message, "role", "assistant")
+                for number, item in enumerate(take_objects(sent_message, "content")):
                     yield from blocks.whole(number, item, state)
                 yield from _metadata(payload, state)
                 yield from take_end(payload, "stopReason", state, default="")
@@ -320,8 +320,8 @@ def _findings(assessment: dict[str, Any]) -> Iterator[SafetyAnnotation]:
             action = look_at(finding, "action", str)
             if action not in _HARMLESS:
                 category = look_at(finding, naming, str) if naming else None
-                raw = look_at(finding, level, str) if level else None
-                yield SafetyAnnotation(category or items, raw, blocked=action == "BLOCKED")
+                severity = look_at(finding, level, str) if level else None
+                yield SafetyAnnotation(category or items, severity, blocked=action == "BLOCKED")
 
 
 def _objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:

@@ -193,10 +193,10 @@ def _file(item: dict[str, Any]) -> dict[str, Any]:
 def _media(kind: str, file: dict[str, Any]) -> Segment:
     """The segment of a *file*: its bytes in base64 or its address as content, the rest as metadata."""
     source = file.get("source") or {}
-    stored = source.get("s3Location") or {}
+    s3_location = source.get("s3Location") or {}
     data = source.pop("bytes", None)
-    content = stored.pop("uri", None) if data is None else data
-    if not stored:
+    content = s3_location.pop("uri", None) if data is None else data
+    if not s3_location:
         source.pop("s3Location", None)
     if not source:
         file.pop("source", None)
@@ -305,12 +305,12 @@ def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, 
     if kind not in _PARTS:
         return {}
     part = _PARTS[kind]
-    index, raw = payload.pop(INDEX, None), payload.pop(part, None) if part else None
-    if index is None and raw is None:
+    index, fragment = payload.pop(INDEX, None), payload.pop(part, None) if part else None
+    if index is None and fragment is None:
         return {}
     item = {"index": last.index if index is None and last is not None else index}
-    if raw is not None:
-        item["deltas" if part == "delta" else part] = [raw] if part == "delta" else raw
+    if fragment is not None:
+        item["deltas" if part == "delta" else part] = [fragment] if part == "delta" else fragment
     return {"content": [item]}
 
 
@@ -340,8 +340,8 @@ def bedrock_error(status: int | None, body: Any, name: str | None = None) -> Err
         name: the exception's name, if it is not in the body. Over HTTP only the header ``x-amzn-ErrorType``
             has it, and the status decides.
     """
-    raw = {**body, "__type": name} if name and isinstance(body, dict) else body
-    info = error_info(status, raw)
+    named_body = {**body, "__type": name} if name and isinstance(body, dict) else body
+    info = error_info(status, named_body)
     info = attrs.evolve(info, code=name or info.code, raw=body if body != "" else None)
     known = None if info.kind in _BY_WORDS else _KINDS.get(_plain_name(info.code or ""))
     return info if known is None else refined(info, known[0], retryable=known[1])

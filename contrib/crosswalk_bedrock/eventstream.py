@@ -88,8 +88,8 @@ class EventStreamDecoder(PushDecoder):
     def finish(self, frames: list[Frame]) -> None:
         """Return the last frame, see :class:`PushDecoder`."""
         if self._buffer:
-            location = f"message {self._messages + 1}"
-            raise IncompleteStreamError("the input ended in the middle of a message", place=location)
+            place = f"message {self._messages + 1}"
+            raise IncompleteStreamError("the input ended in the middle of a message", place=place)
 
     def _length(self, start: int) -> int:
         """Return the length of the message at *start*, with a complete prelude."""
@@ -97,7 +97,7 @@ class EventStreamDecoder(PushDecoder):
         if binascii.crc32(bytes(memoryview(self._buffer)[start : start + 8])) != checksum:
             raise EventStreamError("no eventstream, or a damaged one: the prelude's checksum fails")
         if total < _SMALLEST + headers or headers > _LONGEST_HEADERS:
-            raise EventStreamError("lengths that cannot be")
+            raise EventStreamError("impossible lengths")
         limit = min(self.limits.line_bytes, _LONGEST)
         if total > limit:
             raise LineTooLongError(f"a message is longer than {limit} bytes", limit=limit)
@@ -116,7 +116,7 @@ class EventStreamDecoder(PushDecoder):
             about = {"code": headers.get(":error-code"), "message": headers.get(":error-message")}
             return orjson.dumps({"error": about}, default=str), None
         if kind not in ("event", "exception") or not isinstance(name, str):
-            raise EventStreamError("a message that is no event, exception or error")
+            raise EventStreamError("a message that is not an event, exception or error")
         payload: bytes = parsed.payload
         return (_unwrapped(payload), None) if name == "chunk" else (_wrapped(name, payload), name)
 
@@ -164,8 +164,8 @@ def _line(data: bytes, name: str | None) -> bytes:
     if name is not None:
         event = _loaded(data, f"the event {name[:60]!r}")
         if name.endswith("Exception"):
-            raw = event[name]
-            about = raw if isinstance(raw, dict) else {"message": raw}
+            exception = event[name]
+            about = exception if isinstance(exception, dict) else {"message": exception}
             data = orjson.dumps({"error": {"type": name, **about}})
     # JSON has line ends between its tokens only.
     return data.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
@@ -194,7 +194,7 @@ def _loaded(data: bytes, place: str | None = None) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        raise EventStreamError("a payload that is no JSON", place=place) from None
+        raise EventStreamError("the payload is not JSON", place=place) from None
 
 
 def _botocore() -> Any:
@@ -251,14 +251,14 @@ def signer(address: str) -> Sign:
         )
 
     def sign(method: str, url: str, headers: Mapping[str, str], content: bytes) -> Signed:
-        payload = {name: value for name, value in headers.items() if name.lower() == "content-type"}
-        request = AWSRequest(method=method, url=url, headers=payload, data=content)
+        signed_headers = {name: value for name, value in headers.items() if name.lower() == "content-type"}
+        request = AWSRequest(method=method, url=url, headers=signed_headers, data=content)
         try:
             frozen = credentials.get_frozen_credentials()
             SigV4Auth(frozen, "bedrock", region).add_auth(request)
         except BotoCoreError as error:
             raise ConfigurationError(f"bedrock: not signed ({type(error).__name__})", key="api_key") from None
-        new = {name: value for name, value in request.headers.items() if name not in payload}
+        new = {name: value for name, value in request.headers.items() if name not in signed_headers}
         secrets = (
             frozen.access_key,
             frozen.secret_key,

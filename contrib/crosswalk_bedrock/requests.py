@@ -88,8 +88,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
 def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, Any]:
     specs: list[dict[str, Any]] = []
     for tool in request.tools:
-        raw = tool_fields(tool, "inputSchema")
-        specs.append({**raw, "inputSchema": {"json": raw["inputSchema"]}})
+        fields = tool_fields(tool, "inputSchema")
+        specs.append({**fields, "inputSchema": {"json": fields["inputSchema"]}})
     if not specs:  # a conversation with calls is refused where no tool is declared
         names = dict.fromkeys(tool_names(turns).values())
         specs = [{"name": name, "inputSchema": {"json": {"type": "object"}}} for name in names]
@@ -195,23 +195,23 @@ def _answer(turn: Turn) -> list[dict[str, Any]]:
 
 def _answer_block(segment: Segment) -> dict[str, Any] | None:
     """Return the block of *segment*, or ``None`` if it is not sent."""
-    raw = segment.metadata.thawed()
+    metadata = segment.metadata.thawed()
     match segment.type:
         case SegmentType.TEXT | SegmentType.REFUSAL if segment.content.strip():
             return {"text": segment.content}
-        case SegmentType.REASONING if "encrypted" in raw:
-            return {"reasoningContent": {"redactedContent": raw["encrypted"]}}
+        case SegmentType.REASONING if "encrypted" in metadata:
+            return {"reasoningContent": {"redactedContent": metadata["encrypted"]}}
         case SegmentType.REASONING:
-            signed = {"signature": raw["signature"]} if "signature" in raw else {}
+            signed = {"signature": metadata["signature"]} if "signature" in metadata else {}
             return {"reasoningContent": {"reasoningText": {"text": segment.content, **signed}}}
-        case SegmentType.TOOL_CALL if _is_server_call(raw):
+        case SegmentType.TOOL_CALL if _is_server_call(metadata):
             given = as_json_object(segment.content) or {}
-            return {"toolUse": {"toolUseId": raw.pop("id", ""), **raw, "input": given}}
-        case SegmentType.TOOL_CALL if "type" in raw:
-            if raw["type"] == "tool_result":
-                del raw["type"]
-            return {"toolResult": {"toolUseId": raw.pop("id", ""), **raw}}
-        case SegmentType.TOOL_CALL if "name" in raw:
-            call = ToolCall(raw["id"], raw["name"], segment.content)
+            return {"toolUse": {"toolUseId": metadata.pop("id", ""), **metadata, "input": given}}
+        case SegmentType.TOOL_CALL if "type" in metadata:
+            if metadata["type"] == "tool_result":
+                del metadata["type"]
+            return {"toolResult": {"toolUseId": metadata.pop("id", ""), **metadata}}
+        case SegmentType.TOOL_CALL if "name" in metadata:
+            call = ToolCall(metadata["id"], metadata["name"], segment.content)
             return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": arguments_object(call)}}
     return None

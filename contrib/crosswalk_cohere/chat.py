@@ -220,8 +220,8 @@ class _Progress(Texts):
     def close(self) -> Iterator[ResponseDelta]:
         """A content block ends: the citations that came inside."""
         self._is_open = False
-        buffered, self._held = self._held, []
-        for citation in buffered:
+        citations, self._held = self._held, []
+        for citation in citations:
             yield self.insert(citation)
 
     def finish(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
@@ -326,14 +326,14 @@ def _list_in_message(left: dict[str, Any], kind: str, index: int) -> None:
     name, message = _FAMILIES.get(family), left.get("message", {})
     if name is None or type(message) is not dict:
         return
-    raw, odd = message.get(name, {}), left.get("index")
-    if type(raw) is not dict or (not raw and odd is None):
+    nested, odd = message.get(name, {}), left.get("index")
+    if type(nested) is not dict or (not nested and odd is None):
         return
     left.pop("index", None)
     if family != "citation":
-        item = {"index": index, **({"deltas": [raw]} if raw and part == "delta" else raw)}
+        item = {"index": index, **({"deltas": [nested]} if nested and part == "delta" else nested)}
     else:
-        item = raw or {"type": kind}
+        item = nested or {"type": kind}
         if odd is not None:
             item["index"] = odd
     message[name] = [item]

@@ -204,10 +204,10 @@ def _whole_calls(part: dict[str, Any], seen: _Progress, state: MappingState) -> 
     seen.comparisons += 1
     if seen.comparisons > 2:  # once where they are complete, once at the end: more would be costly
         return
-    raw = [{**call, "parameters": call.get("parameters") or {}} for call in given]
+    sent_calls = [{**call, "parameters": call.get("parameters") or {}} for call in given]
     with suppress(ValueError):  # arguments that are not JSON differ
         calls = ((call.name, load_json(call.text(partial=False))) for call in state.tool_calls())
-        if same_json(raw, [{"name": name, "parameters": parameters} for name, parameters in calls]):
+        if same_json(sent_calls, [{"name": name, "parameters": parameters} for name, parameters in calls]):
             part.pop("tool_calls", None)
 
 

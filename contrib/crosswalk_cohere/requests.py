@@ -75,29 +75,29 @@ def build_request(request: ChatRequest) -> HTTPRequest:
 def _message(turn: Turn) -> dict[str, Any]:
     """Return *turn* as a message. An empty one of the model, which the API refuses, has only its role."""
     message = message_of(turn)
-    payload: dict[str, Any] = {"role": message.role.value}
+    wire_message: dict[str, Any] = {"role": message.role.value}
     if message.role is not Role.ASSISTANT:
         parts = content_parts(message)
         is_text = all(isinstance(part, TextPart) for part in parts)
-        payload["content"] = message.text if is_text else [_part(part) for part in parts]
+        wire_message["content"] = message.text if is_text else [_part(part) for part in parts]
         if message.tool_call_id is not None:
-            payload["tool_call_id"] = message.tool_call_id
-        return payload
+            wire_message["tool_call_id"] = message.tool_call_id
+        return wire_message
     text = text_of(turn)
     thoughts = [part for part in segments_of(turn) if part.type is SegmentType.REASONING]
     plan = "".join(part.content for part in thoughts if part.metadata.get("kind") == "tool_plan")
     thought = "".join(part.content for part in thoughts if "kind" not in part.metadata)
     if plan:
-        payload["tool_plan"] = plan
+        wire_message["tool_plan"] = plan
     blocks: list[dict[str, Any] | None] = [{"type": "thinking", "thinking": thought}] if thought else []
     blocks += [{"type": "text", "text": text}] if text else []
     content = own_items(turn, blocks, inside="content")
     if len(content) > 1 or thought:
-        payload["content"] = content
+        wire_message["content"] = content
     elif text:
-        payload["content"] = text
+        wire_message["content"] = text
     if message.tool_calls:
-        payload["tool_calls"] = [
+        wire_message["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -105,8 +105,8 @@ def _message(turn: Turn) -> dict[str, Any]:
             }
             for call in message.tool_calls
         ]
-    put_fields(payload, {name: value for name, value in own_fields(turn).items() if name != "content"})
-    return payload
+    put_fields(wire_message, {name: value for name, value in own_fields(turn).items() if name != "content"})
+    return wire_message
 
 
 def _part(part: ContentPart) -> dict[str, Any]:

@@ -91,9 +91,9 @@ def citation_segment(citation: dict[str, Any]) -> Segment:
         leave_mistyped(citation, "document_ids")
     kind, index = look_at(citation, "type", str), _look_at_count(citation, "content_index")
     about = {"type": kind, "content_index": index}
-    payload = {name: value for name, value in about.items() if value is not None}
+    metadata = {name: value for name, value in about.items() if value is not None}
     text = look_at(citation, "text", str) or ""
-    return Segment(SegmentType.CITATION, text, payload, tuple(refs) or (CitationRef(span=span),))
+    return Segment(SegmentType.CITATION, text, metadata, tuple(refs) or (CitationRef(span=span),))
 
 
 def _source(source: dict[str, Any], span: tuple[int, int] | None) -> CitationRef:
@@ -124,9 +124,9 @@ def usage_info(
     if prompt is not None:
         prompt += images or 0
     if early:
-        raw = _look_at_count(early, "prompt_tokens"), _look_at_count(early, "response_tokens")
-        prompt = raw[0] if prompt is None else prompt
-        completion = raw[1] if completion is None else completion
+        early_counts = _look_at_count(early, "prompt_tokens"), _look_at_count(early, "response_tokens")
+        prompt = early_counts[0] if prompt is None else prompt
+        completion = early_counts[1] if completion is None else completion
     billed = accept_object(usage, "billed_units") or {}
     charged = _look_at_count(billed, "input_tokens"), _look_at_count(billed, "output_tokens")
     result = state.usage_info(

@@ -247,8 +247,8 @@ def _content(
             yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"type": "image"}), choice=index)
     if not any(items):
         part.pop("content", None)
-    raw = [text for text in texts if text is not None]
-    return "".join(raw) if raw else None
+    sent_texts = [text for text in texts if text is not None]
+    return "".join(sent_texts) if sent_texts else None
 
 
 def _calls(part: dict[str, Any], index: int, state: MappingState, *, ends: bool) -> Iterator[ResponseDelta]:

@@ -343,9 +343,9 @@ def _end_deltas(
     if word in _VAGUE and answer.produced:
         yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
     elif word in _FAILED:
-        raw = message or f"the answer ended with {word}"
+        cause = message or f"the answer ended with {word}"
         retryable = word == "MALFORMED_RESPONSE"
-        delta = error_delta(ErrorInfo(_FAILED[word], raw, retryable, code=word))
+        delta = error_delta(ErrorInfo(_FAILED[word], cause, retryable, code=word))
         # An error with a finish reason would be one of the whole response.
         reason = None if choice else FinishReason.ERROR
         yield attrs.evolve(delta, finish_reason=reason, raw_finish_reason=word, choice=choice)

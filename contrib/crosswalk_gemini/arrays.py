@@ -100,7 +100,7 @@ class ArrayDecoder(PushDecoder):
                 raise TrailingContentError("content after the end of the array", place=self._place())
             else:
                 raise InvalidJSONError(
-                    "no JSON array: a bracket, comma or element is missing", place=self._place()
+                    "not a JSON array: a bracket, comma or element is missing", place=self._place()
                 )
 
     def _within(self, chunk: bytes, position: int) -> int:

@@ -145,8 +145,8 @@ def _path(piece: dict[str, Any]) -> Path:
     """Return the keys of ``$.operations[0].action``. The first one is a name, because arguments are an object."""
     text = piece.get("jsonPath")
     if type(text) is str and _PATH.fullmatch(text):
-        raw = ((step.lastindex or 0, step) for step in _STEP.finditer(text))
-        keys = tuple(int(step[group]) if group == _INDEX else step[group] for group, step in raw)
+        steps = ((step.lastindex or 0, step) for step in _STEP.finditer(text))
+        keys = tuple(int(step[group]) if group == _INDEX else step[group] for group, step in steps)
         if type(keys[0]) is str:
             return keys
     raise wrong_type(piece, "jsonPath", "a JSON path")
@@ -354,13 +354,15 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
     """The parts that come whole: media and what the server's own tools did."""
     for kind, (field, encoding) in wire.MEDIA.items():
         if kind in part and (data := take_object(part, kind)) is not None:
-            payload = {
+            file_facts = {
                 ours: value
                 for name, ours in wire.MEDIA_FIELDS.items()
                 if (value := accept_string(data, name))
             }
             content = take_string(data, field) or ""
-            yield Segment(SegmentType.MEDIA, content, {"encoding": encoding, **signed, **payload, **thought})
+            yield Segment(
+                SegmentType.MEDIA, content, {"encoding": encoding, **signed, **file_facts, **thought}
+            )
     for kind, (field, is_json) in wire.SERVER_TOOLS.items():
         if kind in part and (item := take_object(part, kind)) is not None:
             given = take_object(item, field) if is_json else take_string(item, field)
@@ -371,9 +373,9 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
 
 def _citation(item: dict[str, Any]) -> Citation:
     start, end = _place(item)
-    payload = {name: look_at(item, name, str) for name in ("title", "license")}
+    about = {name: look_at(item, name, str) for name in ("title", "license")}
     source = CitationRef(source=look_at(item, "uri", str))
-    return Citation(source, start, end, None, {name: value for name, value in payload.items() if value})
+    return Citation(source, start, end, None, {name: value for name, value in about.items() if value})
 
 
 def _place(item: dict[str, Any]) -> tuple[int, int | None]:

@@ -104,7 +104,7 @@ def _model(name: str) -> str:
     """*name* as a part of the path; a tuned model has a folder of its own."""
     segments = name.split("/") if "/" in name else ["models", name]
     if any(segment in ("", ".", "..") for segment in segments):
-        raise UnsupportedRequestError("the model's name is none", options=["model"])
+        raise UnsupportedRequestError("invalid model name", options=["model"])
     return "/".join(quote(segment, safe="") for segment in segments)
 
 
@@ -128,12 +128,12 @@ _SAYS_NOTHING = ("type", "title", "$schema")
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    payload: dict[str, Any] = {"name": tool.name}
+    declaration: dict[str, Any] = {"name": tool.name}
     if tool.description is not None:
-        payload["description"] = tool.description
+        declaration["description"] = tool.description
     if any(said and word not in _SAYS_NOTHING for word, said in tool.parameters.items()):
-        payload["parametersJsonSchema"] = thaw(tool.parameters)
-    return payload
+        declaration["parametersJsonSchema"] = thaw(tool.parameters)
+    return declaration
 
 
 def _mode(choice: ToolChoice | NamedTool) -> dict[str, Any]:
@@ -149,11 +149,11 @@ def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, An
         raise UnsupportedRequestError("a tool's result must name its tool", options=["messages"])
     given = as_json_object(message.text)
     response = {"error": message.text} if message.is_error else given or {"result": message.text}
-    payload = {"id": id, "name": name, "response": response}
+    result = {"id": id, "name": name, "response": response}
     parts = [_part(part) for part in content_parts(message) if not isinstance(part, TextPart)]
     if any("fileData" in part for part in parts):
-        raise UnsupportedRequestError("what a tool gave must be given as data", options=["messages"])
-    return {"functionResponse": {**payload, **({"parts": parts} if parts else {})}}
+        raise UnsupportedRequestError("a tool's result must be given as data", options=["messages"])
+    return {"functionResponse": {**result, **({"parts": parts} if parts else {})}}
 
 
 def _part(part: ContentPart) -> dict[str, Any]:
@@ -173,11 +173,11 @@ def _answer(turn: Turn) -> list[dict[str, Any]]:
 
 def _answer_part(segment: Segment) -> dict[str, Any] | None:
     """The part that *segment* is; ``None`` for one that is not sent."""
-    raw = segment.metadata.thawed()
-    if segment.type is SegmentType.TOOL_CALL and "type" not in raw and "name" in raw:
-        call = ToolCall(raw["id"], raw["name"], segment.content)
-        signed = {"thoughtSignature": raw["signature"]} if "signature" in raw else {}
+    metadata = segment.metadata.thawed()
+    if segment.type is SegmentType.TOOL_CALL and "type" not in metadata and "name" in metadata:
+        call = ToolCall(metadata["id"], metadata["name"], segment.content)
+        signed = {"thoughtSignature": metadata["signature"]} if "signature" in metadata else {}
         given = {"id": call.id, "name": call.name, "args": arguments_object(call)}
         return {"functionCall": given, **signed}
-    is_empty = segment.type is SegmentType.TEXT and not (segment.content or "signature" in raw)
-    return None if is_empty else wire.part_of(segment.type, segment.content, raw)
+    is_empty = segment.type is SegmentType.TEXT and not (segment.content or "signature" in metadata)
+    return None if is_empty else wire.part_of(segment.type, segment.content, metadata)

@@ -99,7 +99,7 @@ class OpenAILayer(OpenAIChatDialect):
             if state.has_ended(choice):
                 notes.choice = choice
         note_duration(event, choice, state)
-        raw = deepcopy(event["usage"]) if event.get("usage") else None
+        sent_usage = deepcopy(event["usage"]) if event.get("usage") else None
         counts = super().map_usage(event, state)
         if counts is None:
             counts = _usage_of_timings(event, state)
@@ -112,8 +112,8 @@ class OpenAILayer(OpenAIChatDialect):
         if notes.prompts > 1:
             prompt = choice
         usage = state.own(Totals).add(choice, prompt, counts, state)
-        if usage is not counts and raw:
-            event["usage"].update(raw)  # that of one answer of several stays
+        if usage is not counts and sent_usage:
+            event["usage"].update(sent_usage)  # that of one answer of several stays
         return usage
 
 

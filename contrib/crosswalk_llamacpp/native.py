@@ -125,11 +125,13 @@ class NativeDialect:
         counted = []
         for answer in _answers(event):
             note_duration(answer, answer.get("index") or 0, state)
-            payload = {name: count for name in _COUNTS if (count := accept_count(answer, name)) is not None}
-            cached = cached_tokens(answer) if payload else None
-            counts = state.usage_info(*map(payload.get, _COUNTS), cached_tokens=cached)
+            sent_counts = {
+                name: count for name in _COUNTS if (count := accept_count(answer, name)) is not None
+            }
+            cached = cached_tokens(answer) if sent_counts else None
+            counts = state.usage_info(*map(sent_counts.get, _COUNTS), cached_tokens=cached)
             if counts is not None:
-                counted.append((answer, payload))
+                counted.append((answer, sent_counts))
                 # It has its number, unless its counts alone are shown here, or all as it was sent. The last event of an
                 # answer has its prompt.
                 choice = answer.get("index") or 0
@@ -137,8 +139,8 @@ class NativeDialect:
                 is_sum = usage is not counts
         if is_sum:
             # The part of this answer stays in the extensions.
-            for answer, payload in counted:
-                answer.update(payload)
+            for answer, sent_counts in counted:
+                answer.update(sent_counts)
         return usage
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from crosswalk.lazy import face
 
 if TYPE_CHECKING:
     from crosswalk_observe.exchange import (
-        Exchange as Exchange,
         Labels as Labels,
         ObservedExchange as ObservedExchange,
         ObservedRequest as ObservedRequest,
+        WatchedExchange as WatchedExchange,
         watching as watching,
     )
     from crosswalk_observe.log import (
@@ -41,7 +41,7 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk_observe.exchange": "Exchange Labels ObservedExchange ObservedRequest watching",
+            "crosswalk_observe.exchange": "WatchedExchange Labels ObservedExchange ObservedRequest watching",
             "crosswalk_observe.log": "CaptureFolder JSONLinesLog ParquetLog Sink",
             "crosswalk_observe.otel": "OpenTelemetrySink",
             "crosswalk_observe.patches": (

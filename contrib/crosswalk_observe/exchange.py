@@ -241,7 +241,7 @@ class SDKCall:
 _current: Final[ContextVar[SDKCall | None]] = ContextVar("crosswalk.observe.call", default=None)
 
 
-def call_of(exchange: Exchange) -> tuple[SDKCall, bool]:
+def call_of(exchange: WatchedExchange) -> tuple[SDKCall, bool]:
     """Return the call that *exchange* is an attempt of, and whether it has begun before.
 
     An SDK that numbers its attempts makes them one after the other, in one thread or task.
@@ -268,7 +268,7 @@ class OpenCalls:
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, SDKCall]] = []
 
-    def end_later(self, exchange: Exchange, record: ObservedExchange | None, wait: float) -> bool:
+    def end_later(self, exchange: WatchedExchange, record: ObservedExchange | None, wait: float) -> bool:
         """Let the call of *exchange* end in *wait* seconds, unless another attempt begins.
 
         Returns whether the call was added: it has operations, and *exchange* is its last attempt.
@@ -301,7 +301,7 @@ def attempt_number(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> in
     return int(value) if value.isascii() and value.isdigit() else None
 
 
-def longest_wait(exchange: Exchange) -> float | None:
+def longest_wait(exchange: WatchedExchange) -> float | None:
     """Return the maximum seconds until the SDK retries *exchange*, which has ended, or ``None`` if it does not retry."""
     if exchange.attempt is None or (exchange.was_abandoned and exchange.status is None):
         return None
@@ -337,13 +337,13 @@ class ExchangeOwner(Protocol):
 
     keep_bytes: int
 
-    def reserve(self, exchange: Exchange, size: int) -> bool:
+    def reserve(self, exchange: WatchedExchange, size: int) -> bool:
         """Reserve *size* more bytes for *exchange*, or drop it and return ``False`` if memory is short."""
 
-    def discard(self, exchange: Exchange) -> None:
+    def discard(self, exchange: WatchedExchange) -> None:
         """Forget *exchange* without a record."""
 
-    def deliver(self, exchange: Exchange) -> None:
+    def deliver(self, exchange: WatchedExchange) -> None:
         """Receive *exchange*, which has ended."""
 
     def report(self, doing: str, error: BaseException) -> None:
@@ -365,7 +365,7 @@ def _guarded(method: Callable[P, R]) -> Callable[P, R | None]:
     return call
 
 
-class Exchange:
+class WatchedExchange:
     """An exchange in progress. An HTTP layer calls, in this order:
 
     - :meth:`answered` when status and headers have arrived

@@ -20,7 +20,7 @@ from crosswalk_observe.exchange import ObservedExchange
 from crosswalk_observe.reading import PLACEHOLDER
 
 if TYPE_CHECKING:
-    from crosswalk_observe.exchange import Exchange, SDKCall
+    from crosswalk_observe.exchange import SDKCall, WatchedExchange
 
 
 # ----------------------------------------------------------------------------------- sinks
@@ -47,7 +47,7 @@ class Sinks:
         self._sinks = sinks
         self._report = report
 
-    def begin(self, call: SDKCall, exchange: Exchange) -> None:
+    def begin(self, call: SDKCall, exchange: WatchedExchange) -> None:
         """Begin the operations of *call* with its first *exchange*."""
         for position, sink in enumerate(self._sinks):
             started = getattr(sink, "started", None)
@@ -139,7 +139,7 @@ class JSONLinesLog:
 def describe_record(record: ObservedExchange, *, include_request: bool = False) -> dict[str, Any]:
     """Return everything about *record* except its answer, as plain JSON."""
     first = record.time_to_first_chunk
-    described: dict[str, Any] = {
+    description: dict[str, Any] = {
         "method": record.method,
         "url": record.url,
         "model": record.request.model,
@@ -161,10 +161,10 @@ def describe_record(record: ObservedExchange, *, include_request: bool = False) 
         "cost": None if record.cost is None else f"{record.cost.amount:f}",
         "cost_source": None if record.cost is None else _cost_source(record.cost),
     }
-    described |= {name: value for name, value in optional.items() if value}
+    description |= {name: value for name, value in optional.items() if value}
     if include_request and record.request.body is not None:
-        described["request"] = load_json(record.request.body)
-    return described
+        description["request"] = load_json(record.request.body)
+    return description
 
 
 def _cost_source(cost: Cost) -> str:
@@ -313,18 +313,18 @@ class ParquetLog:
         self.flush()
 
     def _row(self, record: ObservedExchange) -> dict[str, Any]:
-        described = describe_record(record)
+        description = describe_record(record)
         row = {
-            **described,
+            **description,
             "record_id": record.id,
             "provider": record.provider,
             "status": record.status,
             "body": record.body,
-            "options": dump_json(described["options"]).decode(),
+            "options": dump_json(description["options"]).decode(),
             "time": record.began,
-            "latency_seconds": described["duration_seconds"],
+            "latency_seconds": description["duration_seconds"],
             "requested_model": record.request.model,
-            "tags": dump_json(described["tags"]).decode() if record.labels.tags else None,
+            "tags": dump_json(description["tags"]).decode() if record.labels.tags else None,
             "cost": None if record.cost is None else self._amount(record.cost.amount),
         }
         request = record.request.body

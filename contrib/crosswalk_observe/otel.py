@@ -14,7 +14,7 @@ from crosswalk.otel import SCHEMA_URL, otel_attributes, otel_output_messages, ot
 from crosswalk.records import look_up
 from crosswalk.service import ClientTelemetry
 from crosswalk.types.json import dump_json, load_json
-from crosswalk_observe.exchange import Exchange, ObservedExchange
+from crosswalk_observe.exchange import ObservedExchange, WatchedExchange
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
@@ -47,14 +47,14 @@ def input_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     results = []
     for name in ("chat_history", "messages", "contents", "input"):
-        raw = body.get(name)
-        if isinstance(raw, str):
-            raw = [raw]
-        if isinstance(raw, list):
-            results += [_message(one) for one in raw]
+        turns = body.get(name)
+        if isinstance(turns, str):
+            turns = [turns]
+        if isinstance(turns, list):
+            results += [_message(one) for one in turns]
     for name in _PROMPTS:
-        raw = body.get(name)
-        for one in raw if isinstance(raw, list) else [raw]:
+        prompt = body.get(name)
+        for one in prompt if isinstance(prompt, list) else [prompt]:
             if isinstance(one, str):
                 results.append(_message(one))
     return results
@@ -97,8 +97,8 @@ def _tool(tool: dict[str, Any]) -> dict[str, Any]:
         schema = schema["json"]
     kind = tool.get("type")
     if "name" in tool and (kind in (None, "function", "custom") or schema is not None):
-        payload = {"type": "function", "name": str(tool["name"]), "description": tool.get("description")}
-        return {**payload, "parameters": schema} if schema is not None else payload
+        definition = {"type": "function", "name": str(tool["name"]), "description": tool.get("description")}
+        return {**definition, "parameters": schema} if schema is not None else definition
     word = kind if isinstance(kind, str) else next(iter(tool), "tool")
     return {**tool, "type": word, "name": str(tool.get("name", word))}
 
@@ -298,7 +298,7 @@ class OpenTelemetrySink:
         span = self._telemetry.start(common, _request_attributes(record.request.options), record.began)
         self._end(span, record.began, record)
 
-    def started(self, exchange: Exchange) -> _SpanOperation:
+    def started(self, exchange: WatchedExchange) -> _SpanOperation:
         """Begin the span of a call, in the thread of its request."""
         site = exchange.site
         common = _common_attributes(site.operation, site.providers[0], site.host, site.port, exchange.model)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk import ConfigurationError
-from crosswalk_observe.exchange import Exchange
+from crosswalk_observe.exchange import WatchedExchange
 from crosswalk_observe.transports import (
     METHOD,
     Layer,
@@ -58,8 +58,8 @@ async def _describe(request: Any) -> Request:
     return Request(request.method, str(request.url), [*request.headers.items()], content)
 
 
-def _watch_aiohttp_response(encoding: str | None) -> Callable[[Exchange, Any, Any], None]:
-    def watch(exchange: Exchange, response: Any, request: Any) -> None:
+def _watch_aiohttp_response(encoding: str | None) -> Callable[[WatchedExchange, Any, Any], None]:
+    def watch(exchange: WatchedExchange, response: Any, request: Any) -> None:
         from aiohttp import ClientResponse, StreamReader
 
         if not (isinstance(response, ClientResponse) and isinstance(response.content, StreamReader)):
@@ -113,7 +113,7 @@ def _reader() -> Any:
         iter_chunked = StreamReader.iter_chunked
         iter_chunks = StreamReader.iter_chunks
 
-        def __init__(self, inner: Any, exchange: Exchange) -> None:
+        def __init__(self, inner: Any, exchange: WatchedExchange) -> None:
             self._inner = inner
             self._exchange = exchange
             self._told(b"")
@@ -236,18 +236,18 @@ def _content(body: Any) -> bytes | None:
     return bytes(body) if isinstance(body, bytes | bytearray) else None  # a file is not read here
 
 
-def _watch_requests(exchange: Exchange, response: Any, *_: Any, **__: Any) -> None:
+def _watch_requests(exchange: WatchedExchange, response: Any, *_: Any, **__: Any) -> None:
     _watch_urllib3_response(exchange, response.raw)
 
 
-def _watch_botocore(exchange: Exchange, response: Any, request: Any) -> None:
+def _watch_botocore(exchange: WatchedExchange, response: Any, request: Any) -> None:
     if request.stream_output:
         _watch_urllib3_response(exchange, response.raw)
     else:
         _whole(exchange, response.status_code, response.headers, response.content, encoding=None)
 
 
-def _watch_pool(exchange: Exchange, response: Any, *_: Any, **options: Any) -> None:
+def _watch_pool(exchange: WatchedExchange, response: Any, *_: Any, **options: Any) -> None:
     if options.get("preload_content", True):
         encoding = "" if options.get("decode_content", True) else None
         _whole(exchange, response.status, response.headers, response.data, encoding=encoding)
@@ -260,13 +260,15 @@ _BOTOCORE: Final = Layer("botocore", _described, _watch_botocore)
 _URLLIB3: Final = Layer("urllib3", _pool_described, _watch_pool)
 
 
-def _whole(exchange: Exchange, status: int, headers: Any, body: bytes, *, encoding: str | None) -> None:
+def _whole(
+    exchange: WatchedExchange, status: int, headers: Any, body: bytes, *, encoding: str | None
+) -> None:
     if exchange.answered(status, _pairs(headers), encoding=encoding):
         exchange.chunk(body)
         exchange.ended()
 
 
-def _watch_urllib3_response(exchange: Exchange, response: Any) -> None:
+def _watch_urllib3_response(exchange: WatchedExchange, response: Any) -> None:
     """Watch *response* while it is read, if it is urllib3's own. It stays an instance of its class."""
     from urllib3 import HTTPResponse
 
@@ -284,7 +286,7 @@ def _watched(kind: Any) -> Any:
     """Return a subclass of *kind*, a response class, that reports reads below ``stream``, ``data`` and iteration."""
 
     class Watched(kind):  # type: ignore[misc]
-        _crosswalk_exchange: Exchange
+        _crosswalk_exchange: WatchedExchange
 
         _crosswalk_is_reading = False
 

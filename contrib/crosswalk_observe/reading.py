@@ -32,7 +32,7 @@ from crosswalk.service import (
 )
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
 from crosswalk.types.json import dump_json
-from crosswalk_observe.exchange import Exchange, ObservedExchange, ObservedRequest, json_object
+from crosswalk_observe.exchange import ObservedExchange, ObservedRequest, WatchedExchange, json_object
 from crosswalk_observe.hosts import tokens_of
 
 # --------------------------------------------------------------------------------- secrets
@@ -176,7 +176,7 @@ _ASKED: Final = 8
 
 
 def record_of(
-    exchange: Exchange,
+    exchange: WatchedExchange,
     registry: Registry,
     keep_bytes: int,
     dialects: DialectCache,
@@ -269,7 +269,7 @@ def record_of(
 
 
 def _provider(
-    exchange: Exchange, body: bytes, registry: Registry, dialects: DialectCache
+    exchange: WatchedExchange, body: bytes, registry: Registry, dialects: DialectCache
 ) -> tuple[str, bool]:
     """Return the provider that answered, and whether it is only a guess."""
     site = exchange.site
@@ -295,14 +295,14 @@ def _provider(
     return provider, False
 
 
-def _remember(dialects: DialectCache, exchange: Exchange, dialect: WatchedDialect) -> None:
+def _remember(dialects: DialectCache, exchange: WatchedExchange, dialect: WatchedDialect) -> None:
     if exchange.status == 200:
         if len(dialects) >= _MAX_DIALECTS:
             dialects.clear()
         dialects[_server(exchange)] = dialect
 
 
-def _server(exchange: Exchange) -> tuple[str, str | None]:
+def _server(exchange: WatchedExchange) -> tuple[str, str | None]:
     """Return the cache key: a model at an address has one dialect."""
     return exchange.url.partition("?")[0], exchange.model
 
@@ -322,7 +322,7 @@ def _with_guessed_provider(response: ChatResponse) -> ChatResponse:
 
 def _attempt(
     response: ChatResponse,
-    exchange: Exchange,
+    exchange: WatchedExchange,
     duration: timedelta,
     request_id: str | None,
     is_cancelled: bool,
@@ -348,7 +348,9 @@ def _attempt(
 class _Body:
     """The body of an answer: decompressed, limited, and without the credentials of its request."""
 
-    def __init__(self, exchange: Exchange, secrets: Secrets, keep_bytes: int, registry: Registry) -> None:
+    def __init__(
+        self, exchange: WatchedExchange, secrets: Secrets, keep_bytes: int, registry: Registry
+    ) -> None:
         self.is_cut = exchange.is_cut
         self.failure: ErrorInfo | None = None
         self.times = exchange.times
@@ -367,20 +369,22 @@ class _Body:
         """Forget the body of an answer that is not read."""
         self.chunks, self.times, self.body = [], [], b""
 
-    def _unpack(self, exchange: Exchange, keep_bytes: int) -> None:
+    def _unpack(self, exchange: WatchedExchange, keep_bytes: int) -> None:
         import httpx2  # seldom needed, and it takes long
 
         packed = iter(zip(exchange.times, exchange.chunks, strict=True))
         now = exchange.started
 
-        def raw() -> Iterator[bytes]:
+        def packed_chunks() -> Iterator[bytes]:
             nonlocal now
             for when, chunk in packed:
                 now = when
                 yield chunk
 
         self.times, self.chunks, room = [], [], keep_bytes
-        answer = httpx2.Response(200, headers={"content-encoding": exchange.encoding}, content=raw())
+        answer = httpx2.Response(
+            200, headers={"content-encoding": exchange.encoding}, content=packed_chunks()
+        )
         try:
             for piece in answer.iter_bytes():
                 if len(piece) > room:
@@ -394,7 +398,7 @@ class _Body:
         except httpx2.HTTPError as error:
             self.failure = failure_of(error, (exchange.site.host, exchange.site.port))
 
-    def _unwrap(self, exchange: Exchange, wrapper: str, registry: Registry) -> None:
+    def _unwrap(self, exchange: WatchedExchange, wrapper: str, registry: Registry) -> None:
         """Replace the frames of *wrapper* by the events in them, a line of JSON for each."""
         chunks, times = self.chunks, self.times
         self.chunks, self.times = [], []
@@ -423,7 +427,9 @@ def _event_line(data: bytes, name: str | None) -> bytes:
 class _AnswerReader:
     """Reads the response from the bytes of an exchange and from the way it ended."""
 
-    def __init__(self, exchange: Exchange, body_read: _Body, provider: str, registry: Registry) -> None:
+    def __init__(
+        self, exchange: WatchedExchange, body_read: _Body, provider: str, registry: Registry
+    ) -> None:
         self._now = exchange.started
         self._provider = provider
         self._is_over = False
@@ -453,14 +459,16 @@ class _AnswerReader:
             cause = CANCELLED
         self.response = self._read(deltas, cause, has_end)
 
-    def _chunks(self, exchange: Exchange, body_read: _Body) -> Iterator[bytes]:
+    def _chunks(self, exchange: WatchedExchange, body_read: _Body) -> Iterator[bytes]:
         for self._now, chunk in zip(body_read.times, body_read.chunks, strict=True):
             yield chunk
         self._now = exchange.finished
         if body_read.is_cut:
-            stored = len(body_read.body)
-            error = StreamTooLargeError(f"more came than the {stored} bytes that are kept", limit=stored)
-            raise error.locate(provider=self._provider, event=f"after byte {stored}")
+            kept_size = len(body_read.body)
+            error = StreamTooLargeError(
+                f"more came than the {kept_size} bytes that are kept", limit=kept_size
+            )
+            raise error.locate(provider=self._provider, event=f"after byte {kept_size}")
         self._is_over = True
 
     def _read(self, deltas: DeltaStream, cause: ErrorInfo | None, has_end: bool) -> ChatResponse | None:

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
 import attrs
 
-from crosswalk_observe.exchange import Exchange
+from crosswalk_observe.exchange import WatchedExchange
 
 # ----------------------------------------------------------------------------------- guard
 # Wraps functions of HTTP libraries so that a watcher sees their exchanges and the program notices nothing.
@@ -34,7 +34,7 @@ class Watching(Protocol):
         url: str,
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         content: bytes | None = None,
-    ) -> Exchange | None:
+    ) -> WatchedExchange | None:
         """Begin the exchange of a request that is about to be sent, or return ``None`` if it is not watched."""
 
     def report(self, doing: str, error: BaseException) -> None:
@@ -65,12 +65,12 @@ class Layer:
 
     library: str
     describe: Callable[..., Any]
-    watch: Callable[Concatenate[Exchange, Any, ...], None]
+    watch: Callable[Concatenate[WatchedExchange, Any, ...], None]
 
 
 def begin(
     watcher: Watching, layer: Layer, arguments: tuple[Any, ...], options: dict[str, Any]
-) -> Exchange | None:
+) -> WatchedExchange | None:
     """Begin the exchange of a call to the function of *layer*, or return ``None`` if it is not watched."""
     try:
         return _begin(watcher, layer.describe(*arguments, **options))
@@ -81,7 +81,7 @@ def begin(
 
 async def _begin_async(
     watcher: Watching, layer: Layer, arguments: tuple[Any, ...], options: dict[str, Any]
-) -> Exchange | None:
+) -> WatchedExchange | None:
     try:
         request = layer.describe(*arguments, **options)
         return _begin(watcher, await request if isawaitable(request) else request)
@@ -90,14 +90,14 @@ async def _begin_async(
         return None
 
 
-def _begin(watcher: Watching, request: Request | None) -> Exchange | None:
+def _begin(watcher: Watching, request: Request | None) -> WatchedExchange | None:
     if request is None:
         return None
     return watcher.begin(request.method, request.url, request.headers, request.content)
 
 
 def send(
-    exchange: Exchange,
+    exchange: WatchedExchange,
     layer: Layer,
     function: Callable[..., R],
     arguments: tuple[Any, ...],
@@ -111,7 +111,7 @@ def send(
 
 
 @contextmanager
-def _sending(exchange: Exchange) -> Iterator[None]:
+def _sending(exchange: WatchedExchange) -> Iterator[None]:
     try:
         with exchange.sending():
             yield
@@ -121,7 +121,7 @@ def _sending(exchange: Exchange) -> Iterator[None]:
 
 
 def _watch(
-    exchange: Exchange, layer: Layer, result: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+    exchange: WatchedExchange, layer: Layer, result: Any, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
     try:
         layer.watch(exchange, result, *arguments, **options)
@@ -239,7 +239,7 @@ def _describe(request: Any) -> Request | None:
     return Request(request.method, str(request.url), request.headers.multi_items(), content)
 
 
-def _watch_answer(exchange: Exchange, response: Any, request: Any) -> None:
+def _watch_answer(exchange: WatchedExchange, response: Any, request: Any) -> None:
     library = _library(request)
     if not isinstance(response, library.Response):
         exchange.discard()
@@ -256,7 +256,7 @@ def _watch_answer(exchange: Exchange, response: Any, request: Any) -> None:
         exchange.ended()
 
 
-def _watch_method(exchange: Exchange, response: Any, _transport: Any, request: Any) -> None:
+def _watch_method(exchange: WatchedExchange, response: Any, _transport: Any, request: Any) -> None:
     _watch_answer(exchange, response, request)
 
 
@@ -273,11 +273,11 @@ def _library(request: Any) -> Any:
 
 
 @cache
-def _streams(library: Any) -> Callable[[Any, Exchange], Any]:
+def _streams(library: Any) -> Callable[[Any, WatchedExchange], Any]:
     """Return the class of watched streams of *library*, both sync and async."""
 
     class WatchedStream(library.SyncByteStream, library.AsyncByteStream):  # type: ignore[misc]
-        def __init__(self, inner: Any, exchange: Exchange) -> None:
+        def __init__(self, inner: Any, exchange: WatchedExchange) -> None:
             self._inner = inner
             self._exchange = exchange
 

@@ -17,9 +17,9 @@ from crosswalk import ConfigurationError, Registry, registry as installed
 from crosswalk.errors import CrosswalkError
 from crosswalk.prices import check_prices
 from crosswalk_observe.exchange import (
-    Exchange,
     ObservedExchange,
     OpenCalls,
+    WatchedExchange,
     call_of,
     is_suppressed,
     json_object,
@@ -203,10 +203,10 @@ class Watcher:
         """Start with an empty queue, without the exchanges of the parent process."""
         # A garbage collection may end an exchange at any point here, so the lock must be reentrant.
         self._changed = threading.Condition(threading.RLock())
-        self._waiting: deque[Exchange] = deque()
-        self._busy: Exchange | None = None
+        self._waiting: deque[WatchedExchange] = deque()
+        self._busy: WatchedExchange | None = None
         self._thread: threading.Thread | None = None
-        self._open: weakref.WeakSet[Exchange] = weakref.WeakSet()
+        self._open: weakref.WeakSet[WatchedExchange] = weakref.WeakSet()
         self._calls = OpenCalls()
         self._reserved_bytes = 0
         self._dropped = self._passed_over = 0
@@ -220,7 +220,7 @@ class Watcher:
         url: str,
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         content: bytes | None = None,
-    ) -> Exchange | None:
+    ) -> WatchedExchange | None:
         """Begin the exchange of a request that is about to be sent, or return ``None`` if it is not watched.
 
         Args:
@@ -239,14 +239,14 @@ class Watcher:
             if not site.fits(body):
                 self._note_passed_over(site, url, site.why_not(body))
                 return None
-            exchange = Exchange(self, site, method, url, headers, content, body)
+            exchange = WatchedExchange(self, site, method, url, headers, content, body)
             self._start(exchange)
             return exchange
         except Exception as error:
             self.report("watching", error)
             return None
 
-    def _start(self, exchange: Exchange) -> None:
+    def _start(self, exchange: WatchedExchange) -> None:
         """Begin the operations of the sinks, unless *exchange* is another attempt of a call."""
         if not self._has_begun:
             self._has_begun = True
@@ -263,7 +263,7 @@ class Watcher:
         """Wrap *inner*, a transport of httpx or httpx2, sync or async. Pass the result to a client as its ``transport``."""
         return watched(self, inner)
 
-    def reserve(self, exchange: Exchange, size: int) -> bool:
+    def reserve(self, exchange: WatchedExchange, size: int) -> bool:
         """Reserve *size* more bytes for *exchange*, or drop it and return ``False`` if memory is short."""
         with self._changed:
             if self._reserved_bytes + size <= self._most_bytes:
@@ -273,21 +273,21 @@ class Watcher:
             self._drop(exchange)
             return False
 
-    def release(self, exchange: Exchange) -> None:
+    def release(self, exchange: WatchedExchange) -> None:
         """Release the memory of *exchange*."""
         with self._changed:
             self._reserved_bytes = max(0, self._reserved_bytes - exchange.reserved)
             exchange.reserved = 0
             exchange.chunks, exchange.times, exchange.content = [], [], None
 
-    def discard(self, exchange: Exchange) -> None:
+    def discard(self, exchange: WatchedExchange) -> None:
         """Forget *exchange* without a record."""
         with self._changed:
             self.release(exchange)
             self._end_call_later(exchange, None, 0.0)
 
     def _end_call_later(
-        self, exchange: Exchange, record: ObservedExchange | None, wait: float | None
+        self, exchange: WatchedExchange, record: ObservedExchange | None, wait: float | None
     ) -> None:
         """End the call of *exchange* in *wait* seconds, unless another attempt begins. The caller holds the lock."""
         if self._calls.end_later(exchange, record, wait or 0.0):
@@ -300,7 +300,7 @@ class Watcher:
         for call in calls:
             self._sinks.end(call)
 
-    def deliver(self, exchange: Exchange) -> None:
+    def deliver(self, exchange: WatchedExchange) -> None:
         """Queue *exchange*, which has ended, for mapping."""
         with self._changed:
             is_closed = self._is_closed
@@ -412,7 +412,7 @@ class Watcher:
                 self._busy = None
                 self._changed.notify_all()
 
-    def _process(self, exchange: Exchange) -> None:
+    def _process(self, exchange: WatchedExchange) -> None:
         with suppress_observation():
             record = None
             try:
@@ -439,7 +439,7 @@ class Watcher:
 
     # ---------------------------------------------------------------------------------- what it says
 
-    def _drop(self, exchange: Exchange) -> None:
+    def _drop(self, exchange: WatchedExchange) -> None:
         """Drop *exchange*. The caller holds the lock."""
         self.release(exchange)
         self._end_call_later(exchange, None, 0.0)

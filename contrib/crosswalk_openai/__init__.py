@@ -129,13 +129,13 @@ def _take_details(
     sent = take_objects(part, "reasoning_details")
     details = [_take_detail(detail) for detail in sent]
     sent[:] = filter(None, sent)
-    raw = "".join(text or "" for text, _ in details)
+    text_of_details = "".join(text or "" for text, _ in details)
     extra: dict[str, Any] = {}
     is_repeated = False
-    if raw:
-        names = {"reasoning_details", *(name for name in _PLAIN if part.get(name) == raw)}
-        is_repeated = state.own(Echo).is_repeated(names, raw, choice, state)
-        extra = {name: part.pop(name) for name in _PLAIN if part.get(name) not in (None, "", raw)}
+    if text_of_details:
+        names = {"reasoning_details", *(name for name in _PLAIN if part.get(name) == text_of_details)}
+        is_repeated = state.own(Echo).is_repeated(names, text_of_details, choice, state)
+        extra = {name: part.pop(name) for name in _PLAIN if part.get(name) not in (None, "", text_of_details)}
         for name in _PLAIN:
             part.pop(name, None)
     for text, opaque in details:
@@ -239,12 +239,12 @@ def _audio_segments(part: dict[str, Any]) -> Iterator[Segment]:
         "expires_at": accept_integer(audio, "expires_at"),
         "transcript": accept_string(audio, "transcript"),
     }
-    payload: dict[str, Any] = {key: value for key, value in taken.items() if value is not None}
-    if any(payload.values()):
-        data = payload.pop("data", "")
-        yield Segment(SegmentType.MEDIA, data, {"type": "audio", "encoding": "base64", **payload})
+    sent: dict[str, Any] = {key: value for key, value in taken.items() if value is not None}
+    if any(sent.values()):
+        data = sent.pop("data", "")
+        yield Segment(SegmentType.MEDIA, data, {"type": "audio", "encoding": "base64", **sent})
     else:
-        audio.update(payload)
+        audio.update(sent)
 
 
 def _image_segments(part: dict[str, Any]) -> Iterator[Segment]:
@@ -371,10 +371,10 @@ def _verdict(
 ) -> Iterator[ResponseDelta]:
     results = tuple(_findings(accept_object(holder, "content_filter_results") or {}, state))
     # Azure repeats the verdicts with every piece of text. Each verdict on a prompt or a choice is yielded once.
-    raw = state.own(_Said)
+    seen = state.own(_Said)
     key = (*about.values(), choice)
-    if results and raw.get(key) != results:
-        raw[key] = results
+    if results and seen.get(key) != results:
+        seen[key] = results
         yield ResponseDelta(segment=Segment(SegmentType.SAFETY, "", about, results), choice=choice)
 
 

@@ -35,7 +35,7 @@ def refused_beside_functions(request: ChatRequest) -> dict[str, str]:
     thinks = request.reasoning_effort not in (None, ReasoningEffort.NONE)
     if not (thinks and request.tools and _REFUSE_FUNCTIONS.fullmatch(request.model or "")):
         return {}
-    return {"reasoning_effort": "the model takes it beside functions only in the API of openai_responses"}
+    return {"reasoning_effort": "with functions the model takes it only in the API of openai_responses"}
 
 
 def add_chunks(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
@@ -91,15 +91,15 @@ def _details(turn: ChatResponse) -> Iterator[dict[str, Any]]:
     for segment in turn.segments:
         if segment.type is not SegmentType.REASONING:
             continue
-        raw = segment.metadata.thawed()
-        same = next((entry for entry in entries if entry not in plain and _is_same(entry, raw)), {})
-        if "encrypted" in raw:
+        metadata = segment.metadata.thawed()
+        same = next((entry for entry in entries if entry not in plain and _is_same(entry, metadata)), {})
+        if "encrypted" in metadata:
             if segment.content:
                 yield _plain_detail(segment.content, plain.pop(0) if plain else {})
-            data = raw.pop("encrypted")
-            yield {**same, **raw, "type": "reasoning.encrypted", "data": data}
-        elif "signature" in raw:
-            yield {**same, **raw, "type": "reasoning.text", "text": segment.content}
+            data = metadata.pop("encrypted")
+            yield {**same, **metadata, "type": "reasoning.encrypted", "data": data}
+        elif "signature" in metadata:
+            yield {**same, **metadata, "type": "reasoning.text", "text": segment.content}
         else:
             yield _plain_detail(segment.content, plain.pop(0) if plain else {})
 
@@ -203,8 +203,8 @@ def _joined(one: Any, other: Any) -> Any:
         return one or other
     if isinstance(one, str) and isinstance(other, str):
         return f"{one}\n\n{other}"
-    raw = [
+    part_lists = [
         [{"type": "text", "text": content}] if isinstance(content, str) else content
         for content in (one, other)
     ]
-    return [*raw[0], *raw[1]]
+    return [*part_lists[0], *part_lists[1]]

@@ -144,7 +144,7 @@ class Item:
         parts: its texts, by list (``content`` or ``summary``), number in it, and type.
         call: the state of its tool call, or ``None`` if it is not a call of the client's tools, or not yet.
         by_server: whether it is a call that the server answers, although its type does not imply that.
-        payload: the payload, for the server alone, that it began with, or ``None``. The next one replaces it.
+        encrypted_content: the payload, for the server alone, that it began with, or ``None``. The next one replaces it.
         kept: the data of it that segments carry, in the provider's structure.
         pieces: the streamed output of a server's tool, by family of events and number of the command.
         is_whole: whether it has come as a whole.
@@ -157,7 +157,7 @@ class Item:
     parts: dict[tuple[str, int, str], Part] = attrs.Factory(dict)
     call: Any = None
     by_server: bool = False
-    payload: str | None = None
+    encrypted_content: str | None = None
     kept: Object = attrs.Factory(dict)
     pieces: dict[tuple[str, int | None], list[Any]] = attrs.Factory(dict)
     is_whole: bool = False

@@ -131,7 +131,7 @@ def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Delt
     kind = SegmentType.TEXT if is_message else SegmentType.REASONING
     field, name = wire.BESIDE["message" if is_message else "reasoning"]
     about = {"id": raw["id"]} if raw.get("id") else {}
-    value = look_at(raw, field, str) or (None if is_message else item.payload)
+    value = look_at(raw, field, str) or (None if is_message else item.encrypted_content)
     if value and field not in item.kept:
         item.kept[field] = about[name] = value
     elif is_message or item.is_whole or item.kept or any(part.pieces for part in item.parts.values()):
@@ -399,33 +399,33 @@ def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     whole = None if known.word == "delta" else event.get(wire.PARTS[known.of].leaf)
     part = _part_of(event, item, wire.PARTS[known.of].list, known.of, whole=whole)
     if known.word != "delta":
-        raw = {name: event.pop(name) for name in (part.known.leaf, "logprobs") if name in event}
-        return _whole_part(event, item, part, raw, answer, state)
+        sent_part = {name: event.pop(name) for name in (part.known.leaf, "logprobs") if name in event}
+        return _whole_part(event, item, part, sent_part, answer, state)
     text, tokens, logprobs = take_string(event, "delta"), None, event.pop("logprobs", None)
     if logprobs is not None and logprobs != []:
-        raw = {"logprobs": logprobs}
-        tokens = take_logprobs(raw)
-        if raw:
-            _leave_part(event, item, part, raw)
+        tokens_left = {"logprobs": logprobs}
+        tokens = take_logprobs(tokens_left)
+        if tokens_left:
+            _leave_part(event, item, part, tokens_left)
     return answer.add(part, text or "", tokens) if text or tokens else ()
 
 
 def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    item, raw = answer.item(event), require_object(event.get("part"), "part")
-    kind = look_string(raw, "type") or ""
+    item, raw_part = answer.item(event), require_object(event.get("part"), "part")
+    kind = look_string(raw_part, "type") or ""
     if kind not in wire.PARTS:
         state.note_unknown_part()
-        item.entry(event)[known.of] = [numbered(raw, take_count(event, wire.LISTS[known.of]) or 0)]
+        item.entry(event)[known.of] = [numbered(raw_part, take_count(event, wire.LISTS[known.of]) or 0)]
         del event["part"]
         return ()
     opens = known.word == "added"
-    whole = None if opens else raw.get(wire.PARTS[kind].leaf)
+    whole = None if opens else raw_part.get(wire.PARTS[kind].leaf)
     part = _part_of(event, item, known.of, kind, opens=opens, whole=whole)
     del event["part"]
     if not opens:
-        return _whole_part(event, item, part, raw, answer, state)
-    part.drop_carried(raw)
-    _leave_part(event, item, part, raw)
+        return _whole_part(event, item, part, raw_part, answer, state)
+    part.drop_carried(raw_part)
+    _leave_part(event, item, part, raw_part)
     return ()
 
 
@@ -464,17 +464,17 @@ def _leave_part(event: Object, item: Item, part: Part, left: Object) -> None:
 def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     item = answer.item(event)
     part = _part_of(event, item, wire.PARTS[known.of].list, known.of)
-    number, raw = accept_count(event, "annotation_index"), accept_object(event, "annotation")
-    if not raw:
+    number, note = accept_count(event, "annotation_index"), accept_object(event, "annotation")
+    if not note:
         return
     due = len(part.citations)
     number = due if number is None else number
     if number != due:
-        _leave_part(event, item, part, {"annotation_index": number, "annotation": dict(raw)})
+        _leave_part(event, item, part, {"annotation_index": number, "annotation": dict(note)})
     if number not in part.citations:
-        yield answer.insert(citation(raw, part, number))
+        yield answer.insert(citation(note, part, number))
     else:
-        raw.clear()
+        note.clear()
 
 
 # Items.
@@ -501,19 +501,19 @@ def _take_beginning(raw: Object, item: Item) -> None:
         if raw[name] in (None, "", []):
             del raw[name]
     take_same(raw, "role", "assistant")
-    for location in wire.LISTS:
-        parts = raw.get(location)
+    for list_name in wire.LISTS:
+        parts = raw.get(list_name)
         for number, part in enumerate(parts if type(parts) is list else ()):
             kind = part.get("type") if type(part) is dict else None
-            if type(kind) is str and (location, number, kind) in item.parts:
-                item.parts[location, number, kind].drop_carried(part)
+            if type(kind) is str and (list_name, number, kind) in item.parts:
+                item.parts[list_name, number, kind].drop_carried(part)
     number_parts(raw)
     if item.type == "reasoning":
         # Each event has another payload. The first one, under its usual name, would be taken for the last one.
-        payload = accept_string(raw, "encrypted_content")
-        if payload:
-            item.payload = payload
-            raw["added"] = {"encrypted_content": payload}
+        encrypted_content = accept_string(raw, "encrypted_content")
+        if encrypted_content:
+            item.encrypted_content = encrypted_content
+            raw["added"] = {"encrypted_content": encrypted_content}
 
 
 def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
@@ -538,18 +538,18 @@ def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingS
 
 def _keep_piece(event: Object, known: wire.WireEvent, item: Item) -> None:
     """Keep a tool's output, in pieces or whole: a list of pieces, and only the part of the whole that they lack."""
-    number, raw = accept_count(event, "command_index"), event.get(known.leaf)
+    number, output = accept_count(event, "command_index"), event.get(known.leaf)
     pieces = item.pieces.setdefault((known.family, number), [])
     if known.word == "delta":
-        if type(raw) not in (str, dict):
+        if type(output) not in (str, dict):
             leave_mistyped(event, "delta")
             return
-        pieces.append(raw)
-        raw = [raw]
-    elif all(type(piece) is str for piece in pieces) and raw == "".join(pieces):
-        raw = None
+        pieces.append(output)
+        output = [output]
+    elif all(type(piece) is str for piece in pieces) and output == "".join(pieces):
+        output = None
     event.pop(known.leaf, None)
-    remaining = {} if raw is None else {known.leaf: raw}
+    remaining = {} if output is None else {known.leaf: output}
     if number is not None:
         item.entry(event)[known.family] = [numbered(remaining, number)]
     elif remaining:
@@ -571,10 +571,10 @@ def _preview(event: Object, known: wire.WireEvent, answer: Answer, state: Mappin
 
 def _sound(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     """Keep sound, which belongs to the response, not to an item: separate pieces of base64, and their transcript."""
-    raw, is_sound = accept_string(event, "delta"), known.role is wire.EventRole.AUDIO
-    if raw:
-        about = {"encoding": "base64"} if is_sound else {"transcript": raw}
-        yield answer.insert(Segment(SegmentType.MEDIA, raw if is_sound else "", {"type": "audio", **about}))
+    delta, is_sound = accept_string(event, "delta"), known.role is wire.EventRole.AUDIO
+    if delta:
+        about = {"encoding": "base64"} if is_sound else {"transcript": delta}
+        yield answer.insert(Segment(SegmentType.MEDIA, delta if is_sound else "", {"type": "audio", **about}))
 
 
 HANDLERS: Final[dict[wire.EventRole, Handler]] = {

@@ -60,15 +60,15 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     options: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
     drops = Drops()
     is_stored = options.get("store") is not False
-    stored = _kept_state(request, options)
-    start = _start(request, {**stored, **options})
+    kept_state = _kept_state(request, options)
+    start = _start(request, {**kept_state, **options})
     for number in range(start):
         drops.leave(number, "the server has it already")
     all_items = _items(request, request.messages[start:], is_stored=is_stored)
     items = [*without_silence(all_items, lambda item: item is _EMPTY)]
     if items and items[-1].get("role") == "assistant":
         drops.leave(len(request.messages) - 1, "the API does not continue an answer, it gives another one")
-    body: dict[str, Any] = {"model": request.model, "input": items, **stored}
+    body: dict[str, Any] = {"model": request.model, "input": items, **kept_state}
     put_options(body, request, "responses", drops)
     tools = [_tool(tool) for tool in request.tools]
     tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
@@ -109,8 +109,8 @@ def _kept_state(request: ChatRequest, options: Mapping[str, Any]) -> dict[str, A
 
 
 def _conversation_of(answer: ChatResponse) -> str | None:
-    raw = answer.metadata.extensions.get("conversation")
-    id = raw.get("id") if isinstance(raw, Mapping) else raw
+    conversation = answer.metadata.extensions.get("conversation")
+    id = conversation.get("id") if isinstance(conversation, Mapping) else conversation
     return id if isinstance(id, str) else None
 
 
@@ -167,8 +167,10 @@ def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) ->
             parts = content if isinstance(content, str) else [_part(part) for part in content_parts(message)]
             yield _message(message.role, parts)
         else:
-            stored = is_stored and id(turn) in own and _is_stored(turn)
-            items = _own_items(own[id(turn)], is_stored=stored) if id(turn) in own else _plain_items(turn)
+            is_turn_stored = is_stored and id(turn) in own and _is_stored(turn)
+            items = (
+                _own_items(own[id(turn)], is_stored=is_turn_stored) if id(turn) in own else _plain_items(turn)
+            )
             sent = [*items]
             yield from sent or [_EMPTY]
 
@@ -217,18 +219,18 @@ def _own_items(items: list[dict[str, Any]], *, is_stored: bool) -> Iterator[dict
     """
     waiting: list[dict[str, Any]] = []
     for item in items:
-        payload = {
+        sent_item = {
             name: value for name, value in item.items() if value is not None and name not in _OF_STREAMS
         }
-        if payload["type"] == "reasoning":
-            if is_stored or payload.get("encrypted_content") or payload.get("content"):
-                waiting.append(payload)
+        if sent_item["type"] == "reasoning":
+            if is_stored or sent_item.get("encrypted_content") or sent_item.get("content"):
+                waiting.append(sent_item)
             continue
-        if payload["type"] == "function_call":
-            call = ToolCall(payload["call_id"], payload["name"], payload["arguments"])
-            payload["arguments"] = arguments_text(call)
+        if sent_item["type"] == "function_call":
+            call = ToolCall(sent_item["call_id"], sent_item["name"], sent_item["arguments"])
+            sent_item["arguments"] = arguments_text(call)
         yield from waiting
-        yield payload
+        yield sent_item
         waiting.clear()
 
 

@@ -100,18 +100,18 @@ def whole(
         written, is_renamed = _converted(incoming, shown, seal(response)), False
     if written.status != 200 or not (is_renamed or wants.echo or wants.namespaces):
         return written
-    raw = native or load_json(written.body)
-    for choice in raw["choices"] if wants.echo else ():
+    body = native or load_json(written.body)
+    for choice in body["choices"] if wants.echo else ():
         choice["text"] = prompt_of(incoming) + (choice.get("text") or "")
     if wants.namespaces:
-        name_in_namespaces(raw.get("output") or (), incoming)
-    return attrs.evolve(written, body=dump_json(raw))
+        name_in_namespaces(body.get("output") or (), incoming)
+    return attrs.evolve(written, body=dump_json(body))
 
 
 def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | None:
     """Return the JSON of *response*, or ``None`` if it was a stream or is not in the client's format."""
-    raw = response.raw_events[0] if len(response.raw_events) == 1 else None
-    return raw if form_of_body(raw) is incoming.form else None
+    body = response.raw_events[0] if len(response.raw_events) == 1 else None
+    return body if form_of_body(body) is incoming.form else None
 
 
 def _converted(incoming: Incoming, response: ChatResponse, seal: Segment | None) -> Written:
@@ -288,8 +288,8 @@ class CustomCalls:
 
     def rest(self) -> Iterator[ResponseDelta]:
         """Return the buffered calls."""
-        buffered, self._held = self._held, {}
-        for (choice, index), fragments in buffered.items():
+        held_calls, self._held = self._held, {}
+        for (choice, index), fragments in held_calls.items():
             id = next((one.id for one in fragments if one.id), None)
             name = next((one.name for one in fragments if one.name), None)
             text = "".join(one.arguments_delta or "" for one in fragments)
@@ -467,21 +467,21 @@ class StreamWriter:
             return b""
         if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
             return self.fail(_BROKEN)
-        raw = b"".join(map(self._fed, self._ready(self._custom.of(event.delta))))
+        frames = b"".join(map(self._fed, self._ready(self._custom.of(event.delta))))
         if event.response is not None:
             response = with_custom_calls(event.response, self._names)
-            raw += b"".join(map(self._fed, self._ready(self._custom.rest())))
+            frames += b"".join(map(self._fed, self._ready(self._custom.rest())))
             seal = self._seal(event.response)
             if seal is not None:
-                raw += self._fed(ResponseDelta(segment=seal))
+                frames += self._fed(ResponseDelta(segment=seal))
                 response = attrs.evolve(response, segments=(*response.segments, seal))
-            raw += b"".join(map(self._fed, self._held))
+            frames += b"".join(map(self._fed, self._held))
             response = addressed(self._incoming, response, self._token, self._model)
-            raw += self._frames(self._converter.finish(response))
+            frames += self._frames(self._converter.finish(response))
             losses = self._converter.report.losses
             self.losses = losses if seal is None else unsealed(losses, len(response.segments) - 1)
             self._has_ended = True
-        return raw
+        return frames
 
     def _ready(self, deltas: Iterable[ResponseDelta]) -> Iterator[ResponseDelta]:
         """Return those of *deltas* that may be written now. From the first call on, they wait for the seal.

@@ -57,7 +57,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         PluginError: a plugin is broken.
     """
     gateway = Gateway(config, clock=clock, **service_options)
-    listing, stored = Listing(gateway), StoredResponses(gateway)
+    listing, stored_responses = Listing(gateway), StoredResponses(gateway)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
@@ -80,10 +80,10 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         *(Route(f"/{api}/models", listing.models) for api in _GEMINI),
         *(Route(f"/{api}/models/{{id:path}}", listing.model) for api in _GEMINI),
         Route("/v1/responses/compact", _absent, methods=["POST"]),
-        Route("/v1/responses/{id}", stored.response),
-        Route("/v1/responses/{id}", stored.delete, methods=["DELETE"]),
-        Route("/v1/responses/{id}/cancel", stored.cancel, methods=["POST"]),
-        Route("/v1/responses/{id}/input_items", stored.input_items),
+        Route("/v1/responses/{id}", stored_responses.response),
+        Route("/v1/responses/{id}", stored_responses.delete, methods=["DELETE"]),
+        Route("/v1/responses/{id}/cancel", stored_responses.cancel, methods=["POST"]),
+        Route("/v1/responses/{id}/input_items", stored_responses.input_items),
         Route("/api/tags", listing.tags),
         Route("/api/ps", listing.running),
         Route("/api/show", listing.show, methods=["POST"]),

@@ -371,7 +371,9 @@ class GatewayExchange:
         try:
             await self._note_state(response)
         except StoreError as error:
-            _log.warning("request %s: what its server keeps cannot be noted: %s", self.reply.id, error)
+            _log.warning(
+                "request %s: the state that its server keeps cannot be stored: %s", self.reply.id, error
+            )
         answer = orjson.loads(body) if body is not None and self._is_kept else {}
         id = answer.get("id")
         if body is not None and id is not None:  # without an id no client can ask for it
@@ -381,7 +383,7 @@ class GatewayExchange:
                 if self._incoming.wants.store is not False:
                     await gateway.kept_state.keep_items(caller.name, answer)
             except StoreError as error:
-                _log.warning("request %s: its answer cannot be gone on with: %s", self.reply.id, error)
+                _log.warning("request %s: its answer cannot be continued: %s", self.reply.id, error)
 
     async def _note_state(self, response: ChatResponse) -> None:
         """Note what the server of *response* keeps of it, if the client can name that in a later request."""
@@ -424,8 +426,8 @@ def _is_paid(response: ChatResponse) -> bool:
 
 def _retry_after(response: ChatResponse) -> float | None:
     """Return the seconds after which the server asks for a retry, or ``None`` without such a request."""
-    raw = response.attempts[-1].extra.get("retry_after") if response.attempts else None
-    return raw if isinstance(raw, int | float) else None
+    seconds = response.attempts[-1].extra.get("retry_after") if response.attempts else None
+    return seconds if isinstance(seconds, int | float) else None
 
 
 def _is_free(response: ChatResponse) -> bool:

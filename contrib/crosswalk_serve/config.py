@@ -403,7 +403,7 @@ class Config:
         for name, model in models.items():
             for one in (name, *model.aliases):
                 if "*" in one[:-1]:
-                    raise ConfigurationError("a * stands only at the end of a name", key=f"models.{name}")
+                    raise ConfigurationError("a * is allowed only at the end of a name", key=f"models.{name}")
             twice = names.intersection(model.aliases)
             if twice:
                 raise ConfigurationError(f"{min(twice)!r:.80} names two models", key=f"models.{name}.aliases")
@@ -417,7 +417,7 @@ class Config:
         for key, policy in policies.items():
             if policy is not None and policy.after_first_token:
                 raise ConfigurationError(
-                    "after_first_token: no client can be told that what it got is void", key=key
+                    "after_first_token: the gateway cannot take back what a client has received", key=key
                 )
         known: dict[KeyHash, str] = {}
         for name, caller in self.keys.items():
@@ -425,11 +425,11 @@ class Config:
                 raise ConfigurationError(f"the same hash as that of {other!r:.80}", key=f"keys.{name}.hash")
             unknown = {one for one in caller.models or () if not one.endswith("*")}.difference(self.models)
             if unknown:
-                text = f"no model of the file is called {min(unknown)!r:.80}; an alias is no name here"
+                text = f"no model of the file is called {min(unknown)!r:.80}; an alias does not count"
                 raise ConfigurationError(text, key=f"keys.{name}.models")
         if not (self.keys or self.listen.is_local or self.listen.open):
             raise ConfigurationError(
-                f"without keys, everybody who reaches {self.listen.host} could use it: give keys, or say open: true",
+                f"without keys, everybody who reaches {self.listen.host} could use it: add keys, or set open: true",
                 key="listen",
             )
         if self.listen.workers > 1 and self.redis is None and any(k.is_limited for k in self.keys.values()):
@@ -625,7 +625,7 @@ class _Reader:
         for key, of in node.value:
             name = str(key.value)
             if name in seen or not isinstance(key, yaml.ScalarNode):
-                what = "stands there twice" if name in seen else "expected a plain key"
+                what = "is given twice" if name in seen else "expected a plain key"
                 raise self.wrong(key, (*path, name) if name in seen else path, what)
             seen.add(name)
             yield name, of

@@ -230,9 +230,9 @@ def exchange_line(
 
 def _status(response: ChatResponse) -> int:
     """Return the HTTP status with which the answer began. An error in the middle of it may have another one."""
-    raw = response.attempts[-1].extra.get("status") if response.attempts else None
-    if isinstance(raw, int):
-        return raw
+    status = response.attempts[-1].extra.get("status") if response.attempts else None
+    if isinstance(status, int):
+        return status
     error = response.error_info if len(response.raw_events) < 2 else None
     return 200 if error is None or error.status is None else error.status
 
@@ -538,8 +538,8 @@ class StoredResponses:
 def _items(conversation: StoredConversation, id: str) -> list[dict[str, Any]]:
     """Return the conversation before the response as items of Responses, each with an id."""
     requested = ChatRequest(conversation.turns[:-1], model="-")
-    raw = build_http_request(requested, "openai_responses", on_unsupported="drop").body["input"]
-    items = [{"role": "user", "content": raw}] if isinstance(raw, str) else raw
+    sent_input = build_http_request(requested, "openai_responses", on_unsupported="drop").body["input"]
+    items = [{"role": "user", "content": sent_input}] if isinstance(sent_input, str) else sent_input
     return [
         {"id": f"item_{number}_{id}", "type": "message", **{key: _parts(item, key) for key in item}}
         for number, item in enumerate(items)
@@ -718,9 +718,9 @@ class Gateway:
         self._redis = None if config.redis is None else connect(config.redis.url.reveal())
         counters: Counters = MemoryCounters(clock)
         # Without Redis, each of several processes would only have its own answers, and a client reaches any of them.
-        stored = config.responses if config.listen.workers == 1 else attrs.evolve(config.responses, entries=0)
-        documents: Documents = MemoryDocuments(stored)
-        ids: Documents = MemoryDocuments(stored)  # of their own, so that they displace no answers
+        limits = config.responses if config.listen.workers == 1 else attrs.evolve(config.responses, entries=0)
+        documents: Documents = MemoryDocuments(limits)
+        ids: Documents = MemoryDocuments(limits)  # of their own, so that they displace no answers
         if config.redis is not None and self._redis is not None:
             counters = RedisCounters(self._redis, config.redis.prefix)
             documents = ids = RedisDocuments(self._redis, config.redis.prefix, config.responses)
@@ -833,10 +833,10 @@ class Gateway:
         old, self.router = self.router, router
         self.keyring = Keyring(config.keys)
         names = [field.name for field in attrs.fields(Config) if field.name not in _RELOADED]
-        stored = tuple(name for name in names if getattr(config, name) != getattr(self.config, name))
+        needing_restart = tuple(name for name in names if getattr(config, name) != getattr(self.config, name))
         self.config = attrs.evolve(self.config, **{name: getattr(config, name) for name in _RELOADED})
         self._close_if_unused(old)
-        return stored
+        return needing_restart
 
     def _close_if_unused(self, router: Router) -> None:
         """Close the connections of *router* if a newer one has replaced it and none of its requests runs any more."""

@@ -64,7 +64,7 @@ _UNREACHED: Final = {
     "connect_error": ("cannot be reached", 502),
     "connect_timeout": ("cannot be reached", 504),
     "connection_lost": ("broke off", 502),
-    "decoding_error": ("sent what cannot be unpacked", 502),
+    "decoding_error": ("sent a body that cannot be unpacked", 502),
     "transport_timeout": ("took too long", 504),
 }
 """Messages in place of those that contain a server's address, by code."""
@@ -140,14 +140,14 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     places = error.options if isinstance(error, UnsupportedRequestError) else ()
     param = error.path if isinstance(error, BadRequestError) else (places[0] if places else "")
     status = error.status if isinstance(error, BadRequestError) else 400
-    raw: dict[str, Any] | None = {"error": {"param": param}} if param else None
-    if raw is not None and param == "thread":
+    error_body: dict[str, Any] | None = {"error": {"param": param}} if param else None
+    if error_body is not None and param == "thread":
         is_unknown = isinstance(error, BadRequestError)
-        raw["error"]["details"] = {
+        error_body["error"]["details"] = {
             "error_code": _NO_THREAD if is_unknown else _NO_THREADS,
             "unsupported": [param],
         }
-    return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=raw)
+    return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=error_body)
 
 
 def failed(form: WireForm, error: ErrorInfo, request_id: str) -> tuple[bytes, int]:
@@ -165,8 +165,8 @@ def failed(form: WireForm, error: ErrorInfo, request_id: str) -> tuple[bytes, in
 
 def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
     """The headers in which a client of *form* looks for the id of its request."""
-    payload = {"x-request-id": request_id}
-    return {**payload, "request-id": request_id} if form is WireForm.ANTHROPIC else payload
+    headers = {"x-request-id": request_id}
+    return {**headers, "request-id": request_id} if form is WireForm.ANTHROPIC else headers
 
 
 def retry_headers(seconds: float | None, *, may_repeat: bool) -> dict[str, str]:
@@ -306,13 +306,13 @@ class Reply:
 
     async def _head(self, status: int, kind: str, headers: Mapping[str, str]) -> None:
         self.status = status
-        payload = {"content-type": kind, **id_headers(self._form, self.id), **headers}
+        sent_headers = {"content-type": kind, **id_headers(self._form, self.id), **headers}
         if self.dropped:
-            payload["x-crosswalk-dropped"] = header_of(self.dropped)
+            sent_headers["x-crosswalk-dropped"] = header_of(self.dropped)
         if self.is_last:
-            payload["connection"] = "close"
-        raw = [(name.encode(), value.encode()) for name, value in payload.items()]
-        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+            sent_headers["connection"] = "close"
+        header_pairs = [(name.encode(), value.encode()) for name, value in sent_headers.items()]
+        await self._send({"type": "http.response.start", "status": status, "headers": header_pairs})
 
     async def _body(self, body: bytes, *, more: bool) -> None:
         self._sent_at = asyncio.get_running_loop().time()
@@ -438,8 +438,8 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
 def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
     """The names of the field *path* of *response*, a canonical path, in the server's API."""
     if path.startswith(_EXTENSIONS):
-        for location, name in _leaves("metadata.extensions", "", response.metadata.extensions.thawed()):
-            if location == path or location.startswith((f"{path}.", f"{path}[")):
+        for leaf_path, name in _leaves("metadata.extensions", "", response.metadata.extensions.thawed()):
+            if leaf_path == path or leaf_path.startswith((f"{path}.", f"{path}[")):
                 yield name.removeprefix(".")
     elif path.startswith("usage."):
         count = path.removeprefix("usage.")
@@ -475,8 +475,8 @@ def _leaves(path: str, name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
     """The name of a part of the answer, or of a field of it."""
-    location, _, field = path.removeprefix("segments[").partition("]")
-    segment = response.segments[int(location)]
+    number, _, field = path.removeprefix("segments[").partition("]")
+    segment = response.segments[int(number)]
     name = field.removeprefix(".metadata").removeprefix(".").partition(".")[0]
     prefix = "" if form is None else _CONTENT.get(form, "")
     if name in ENVELOPE:
@@ -500,13 +500,13 @@ def dropped(response: ChatResponse) -> list[str]:
 def header_of(paths: Iterable[str]) -> str:
     """*paths* as the value of a header: each once, in plain characters, at most 20 of them and 1,000 characters."""
     unique = list(dict.fromkeys(paths))
-    raw: list[str] = []
+    shown: list[str] = []
     length = 0
     for path in unique[:_MOST]:
         plain = "".join(c if " " <= c <= "~" else "?" for c in path.replace(",", ";"))
         length += len(plain) + 2
         if length > _LONGEST:
             break
-        raw.append(plain)
-    more = len(unique) - len(raw)
-    return ", ".join([*raw, f"and {more} more"] if more else raw)
+        shown.append(plain)
+    more = len(unique) - len(shown)
+    return ", ".join([*shown, f"and {more} more"] if more else shown)

@@ -100,18 +100,18 @@ class _Import:
             for name in ("litellm_settings", "router_settings", "general_settings")
         )
         self._weigh(router.pop("routing_strategy", "simple-shuffle"))
-        for location, section in (("litellm_settings", settings), ("router_settings", router)):
-            self._fall_back(location, section)
+        for section_name, section in (("litellm_settings", settings), ("router_settings", router)):
+            self._fall_back(section_name, section)
         self._name(_mapping(router.pop("model_group_alias", None)))
         config: dict[str, Any] = {"models": self._models, **self._options(settings, router)}
         config |= self._keys(general.pop("master_key", None))
         config["listen"] = "127.0.0.1:4000"
-        for location, section in (
+        for section_name, section in (
             ("litellm_settings", settings),
             ("router_settings", router),
             ("general_settings", general),
         ):
-            self._rest(location, section)
+            self._rest(section_name, section)
         self._rest("", read)
         for model in self._models.values():
             weighted = [target for target in model["endpoints"] if "weight" in target]
@@ -155,16 +155,18 @@ class _Import:
 
     def _target(self, place: str, name: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
         """Return the endpoint of a deployment, or ``None`` if the gateway has no such provider."""
-        raw = str(parameters.pop("model", ""))
-        prefix, slash, model = raw.partition("/")
+        full_name = str(parameters.pop("model", ""))
+        prefix, slash, model = full_name.partition("/")
         if "custom_llm_provider" in parameters:
-            prefix, model = str(parameters.pop("custom_llm_provider")), raw.removeprefix(f"{prefix}/")
+            prefix, model = str(parameters.pop("custom_llm_provider")), full_name.removeprefix(f"{prefix}/")
         elif not slash:
-            model = raw
-            prefix = next((vendor for start, vendor in _UNPREFIXED.items() if raw.startswith(start)), raw)
+            model = full_name
+            prefix = next(
+                (vendor for start, vendor in _UNPREFIXED.items() if full_name.startswith(start)), full_name
+            )
         provider = _PROVIDERS.get(prefix)
         if provider is None or not name:
-            self._omit(place, f"no provider for {raw!r}" if name else "no model_name")
+            self._omit(place, f"no provider for {full_name!r}" if name else "no model_name")
             return None
         model = model.removeprefix("converse/")
         if provider == "openai" and model.startswith("responses/"):
@@ -218,8 +220,8 @@ class _Import:
                         self._models[name]["endpoints"].append({"model": other, **last})
 
     def _name(self, aliases: Mapping[str, Any]) -> None:
-        for alias, raw in aliases.items():
-            name = _mapping(raw).get("model", raw)
+        for alias, target in aliases.items():
+            name = _mapping(target).get("model", target)
             if name in self._models:
                 self._models[name].setdefault("aliases", []).append(alias)
             else:
@@ -244,24 +246,24 @@ class _Import:
         seconds = next((one for one in reversed(timeouts) if type(one) in (int, float)), None)
         if seconds is not None:
             options["timeouts"] = {"total": float(seconds)}
-        for location in ("callbacks", "success_callback", "failure_callback"):
-            raw = settings.pop(location, None) or ()
-            for callback in [raw] if isinstance(raw, str) else raw:
+        for setting in ("callbacks", "success_callback", "failure_callback"):
+            callbacks = settings.pop(setting, None) or ()
+            for callback in [callbacks] if isinstance(callbacks, str) else callbacks:
                 if callback in _CALLBACKS:
                     options[_CALLBACKS[callback]] = True
                 else:
-                    self._omit(f"litellm_settings.{location}", f"{callback!r}")
+                    self._omit(f"litellm_settings.{setting}", f"{callback!r}")
         return options
 
     def _keys(self, said: object) -> dict[str, Any]:
         """Return the section of keys for the master key. The keys in LiteLLM's database are not in the file."""
         if said is None:
             return {}
-        location, key = "general_settings.master_key", str(said)
+        setting, key = "general_settings.master_key", str(said)
         if key.startswith(_ENVIRONMENT):
             key = self._environ.get(key.removeprefix(_ENVIRONMENT), "")
         if len(key) < SHORTEST:
-            self._omit(location, f"not set, or shorter than {SHORTEST} characters; `--new-key` makes a key")
+            self._omit(setting, f"not set, or shorter than {SHORTEST} characters; `--new-key` makes a key")
             return {}
         return {"keys": {"master": {"hash": str(KeyHash.of(key, secrets.token_bytes(16))), "metrics": True}}}
 

@@ -156,10 +156,10 @@ async def load(route: ModelRoute, incoming: Incoming, name: str) -> bytes:
         Refusal: a server cannot do it.
     """
     done = incoming.wants.load
-    payload = {field: incoming.request.said[field] for field in _ABOUT if field in incoming.request.said}
+    load_options = {field: incoming.request.said[field] for field in _ABOUT if field in incoming.request.said}
     for (service, _), target in zip(route.services, route.first, strict=True):
         if target.provider == WireForm.OLLAMA.provider:
-            body = {"model": target.model or name, "messages": [], "stream": False, **payload}
+            body = {"model": target.model or name, "messages": [], "stream": False, **load_options}
             answer = await fetch(service, target.provider, "POST", WireForm.OLLAMA.paths[0], body)
             done = read(answer, _done)
     own = (

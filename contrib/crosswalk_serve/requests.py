@@ -68,7 +68,7 @@ def check_head(headers: Mapping[str, str], types: Container[str] = _JSON, *, tak
         Refusal: they frame the body in two ways, compress it, or say that it is no JSON.
     """
     if "transfer-encoding" in headers and "content-length" in headers:
-        raise _wrong("the request says in two ways where it ends")
+        raise _wrong("conflicting Content-Length and Transfer-Encoding")
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise _wrong("a compressed body is not read", status=415)
     kind, *parameters = headers.get("content-type", "").lower().split(";")
@@ -148,7 +148,7 @@ def load_body(body: bytes, limits: wire.Limits = _LIMITS) -> Fields:
     except LineTooLongError as error:
         problem, status = f"the request is longer than {error.limit} bytes", 413
     except (FramingError, orjson.JSONDecodeError) as error:
-        problem, status = f"the body is no JSON: {getattr(error, 'msg', error)}", 400
+        problem, status = f"the body is not JSON: {getattr(error, 'msg', error)}", 400
     raise BadRequestError(problem, status=status)
 
 
@@ -212,11 +212,11 @@ def _header_options(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> d
     for name, value in headers:
         if name not in wanted or value in (b"", *_KNOWN):
             continue
-        location = name.decode()
+        header = name.decode()
         if not _WORDS.fullmatch(value):
-            raise BadRequestError("expected words with commas between them", location)
-        raw = value.decode()
-        results[location] = f"{results[location]}, {raw}" if location in results else raw
+            raise BadRequestError("expected words with commas between them", header)
+        words = value.decode()
+        results[header] = f"{results[header]}, {words}" if header in results else words
     return results
 
 
@@ -281,13 +281,13 @@ async def read_payload(request: Request, limits: GatewayLimits) -> Payload:
         if not isinstance(named, str):
             raise BadRequestError("is missing" if named is None else "must be a string", "model")
         return Payload(named, body, kind, fields)
-    location = _place_of_model(body, kind)
-    if location is not None and model is None:
+    place = _place_of_model(body, kind)
+    if place is not None and model is None:
         try:
-            return Payload(body[location].decode(), body, kind, place=location)
+            return Payload(body[place].decode(), body, kind, place=place)
         except UnicodeDecodeError:
             raise BadRequestError("must be UTF-8", "model") from None
-    if location is not None or model is None:
+    if place is not None or model is None:
         raise BadRequestError("is named twice" if model else "is missing", "model")
     return Payload(model, body, kind)
 
@@ -386,14 +386,14 @@ class Seals:
         )
         if form not in _FIELDS or is_plain or response.error_info is not None:
             return None
-        stored = attrs.evolve(
+        sealed = attrs.evolve(
             response,
             attempts=(),
             alternatives=(),
             logprobs=None,
             usage=UsageInfo.EMPTY,
         )
-        data = zlib.compress(to_json(stored))
+        data = zlib.compress(to_json(sealed))
         key, about = _FIELDS[form]
         seal = _PREFIX + b64encode(self._mac(data) + data).decode()
         return Segment(SegmentType.REASONING, "", {**about, key: seal})
@@ -431,10 +431,10 @@ class Seals:
     def _read(self, seal: str) -> ChatResponse | None:
         """Return the answer in *seal*, or ``None`` if the seal is not from this gateway for this client."""
         try:
-            raw = b64decode(seal.removeprefix(_PREFIX).translate(_URL_SAFE))
+            signed = b64decode(seal.removeprefix(_PREFIX).translate(_URL_SAFE))
         except ValueError:
             return None
-        mac, data = raw[:32], raw[32:]
+        mac, data = signed[:32], signed[32:]
         if not hmac.compare_digest(mac, self._mac(data)):
             return None
         try:

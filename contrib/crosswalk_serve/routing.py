@@ -80,7 +80,9 @@ class MemoryCounters:
         """See :class:`Counters`."""
         now = self._clock()
         if now >= self._sweep_at:
-            self._counts = {key: stored for key, stored in self._counts.items() if stored[1] > now}
+            self._counts = {
+                key: count_and_end for key, count_and_end in self._counts.items() if count_and_end[1] > now
+            }
             self._sweep_at = now + 60
         count, end = self._counts.get(name, (0, until))
         count = amount if end <= now else count + amount
@@ -188,11 +190,11 @@ class Keyring:
         if not self._callers:
             return Caller(None, None)
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        raw = {headers.get(name, "").strip() for name in _KEY_HEADERS}
-        raw |= {token.strip()} if scheme.lower() == "bearer" else set()
-        raw -= {""}
+        keys = {headers.get(name, "").strip() for name in _KEY_HEADERS}
+        keys |= {token.strip()} if scheme.lower() == "bearer" else set()
+        keys -= {""}
         result = None
-        if len(raw) == 1 and len(key := raw.pop()) <= _LONGEST:
+        if len(keys) == 1 and len(key := keys.pop()) <= _LONGEST:
             for caller in self._callers:
                 if caller.key is not None and caller.key.hash.fits(key):
                     result = caller
@@ -275,8 +277,10 @@ class Quotas:
         if total > most or total - amount >= most:
             await self._used(caller, "cost", _DAY, -amount, day)
             is_empty = total - amount >= most
-            raw = "is used up" if is_empty else f"has not the ${dollars:.2f} left that this request may cost"
-            raise self._over(f"the budget of the day {raw}", _DAY, code="insufficient_quota")
+            ending = (
+                "is used up" if is_empty else f"has not the ${dollars:.2f} left that this request may cost"
+            )
+            raise self._over(f"the budget of the day {ending}", _DAY, code="insufficient_quota")
         return Reservation(amount, day)
 
     async def spend(
@@ -592,13 +596,13 @@ def by_length(response: ChatResponse, asked: Iterable[ChatMessage | ChatResponse
     if not is_cut and not any(metadata.provenance.get(count) in _NONE for count in _COUNTS):
         return response
     answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
-    raw = [one.content for answer in answers for one in answer.segments if one.type in _SAID]
-    if not any(raw):
+    texts = [one.content for answer in answers for one in answer.segments if one.type in _SAID]
+    if not any(texts):
         return response
     counts = attrs.evolve(
         usage,
         prompt_tokens=max(usage.prompt_tokens, _tokens(message_of(turn).text for turn in asked)),
-        completion_tokens=max(usage.completion_tokens, _tokens(raw)),
+        completion_tokens=max(usage.completion_tokens, _tokens(texts)),
     )
     known = {path: mark for path, mark in metadata.provenance.items() if path not in _COUNTS}
     return attrs.evolve(response, usage=counts, metadata=attrs.evolve(metadata, provenance=known))

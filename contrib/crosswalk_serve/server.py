@@ -34,7 +34,7 @@ from crosswalk_serve.telemetry import forget
 
 _HEAD_BYTES: Final = 65536
 _BEHIND: Final = "this offers another protocol behind a request"
-_NO_REQUEST: Final = "this is no request in HTTP/1.1 that can be served"
+_NO_REQUEST: Final = "not a valid HTTP/1.1 request"
 _LONG: Final = f"the head of the request is longer than {_HEAD_BYTES} bytes"
 
 
@@ -440,10 +440,10 @@ class _Ending:
 def reload(gateway: Gateway, load: Callable[[], Config]) -> None:
     """Reload *gateway* with the file that *load* reads. A wrong file is refused, and the old one stays in force."""
     try:
-        stored = gateway.reload(load())
+        needing_restart = gateway.reload(load())
     except CrosswalkError as error:
         _log.error("the configuration was not reloaded: %s", error)
         return
     _log.warning("the configuration was reloaded; models: %s", ", ".join(gateway.router.names))
-    if stored:
-        _log.warning("a restart is needed for: %s", ", ".join(stored))
+    if needing_restart:
+        _log.warning("a restart is needed for: %s", ", ".join(needing_restart))

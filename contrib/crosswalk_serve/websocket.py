@@ -80,8 +80,8 @@ class ResponsesSocket:
 class _LastAnswer(Conversations):
     """The stored conversations, and the last one of a connection."""
 
-    def __init__(self, stored: Conversations) -> None:
-        self._stored = stored
+    def __init__(self, conversations: Conversations) -> None:
+        self._conversations = conversations
         self._last: tuple[str, StoredConversation] | None = None
 
     def keeps(self, store: bool | None) -> bool:
@@ -91,12 +91,12 @@ class _LastAnswer(Conversations):
         self, owner: str | None, id: str, conversation: StoredConversation, store: bool | None
     ) -> None:
         self._last = id, conversation
-        await self._stored.keep(owner, id, conversation, store)
+        await self._conversations.keep(owner, id, conversation, store)
 
     async def find(self, owner: str | None, id: str) -> StoredConversation | None:
         if self._last is not None and self._last[0] == id:
             return self._last[1]
-        return await self._stored.find(owner, id)
+        return await self._conversations.find(owner, id)
 
 
 class _Connection:

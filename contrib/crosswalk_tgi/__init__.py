@@ -147,14 +147,14 @@ class OpenAILayer(OpenAIChatDialect):
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts. Each of several prompts has its own, which stay, and the response has the sum (section 3)."""
-        raw = deepcopy(event["usage"]) if event.get("usage") else {}
+        sent_usage = deepcopy(event["usage"]) if event.get("usage") else {}
         counts = super().map_usage(event, state)
         if counts is None:
             return None
         number = self.choice_of(state) or 0
         usage = state.own(Totals).add(number, number, counts, state)
         if usage is not counts:
-            event["usage"].update(raw)
+            event["usage"].update(sent_usage)
         return usage
 
 

@@ -80,7 +80,7 @@ class NativeDialect:
         elif "generated_text" in event:
             yield from _texts(event)
         else:
-            raise unknown_event(event, "neither a token nor a text in it")
+            raise unknown_event(event, "it has no token and no text")
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for TGI's word (section 5)."""
@@ -117,14 +117,14 @@ def _unwrapped(event: Any) -> dict[str, Any]:
 def _token(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """Take one token. A special one, such as the end of the sequence, is not shown (section 4)."""
     token = take_object(event, "token") or {}
-    raw, special = take_string(token, "text"), take_boolean(token, "special")
+    token_text, special = take_string(token, "text"), take_boolean(token, "special")
     if special is not None:
         token["special"] = special
-    text = "" if special else raw or ""
+    text = "" if special else token_text or ""
     logprobs = None
-    if raw is not None:
+    if token_text is not None:
         top = accept_logprobs(event, "top_tokens", token="text") or ()
-        logprobs = token_logprobs(token, raw, top)
+        logprobs = token_logprobs(token, token_text, top)
         yield ResponseDelta(content_delta=text or None, logprobs=logprobs)
     details, whole = take_object(event, "details") or {}, take_string(event, "generated_text")
     if whole is not None:
@@ -196,8 +196,8 @@ _KINDS = (
 def tgi_error(status: int | None, body: Any) -> ErrorInfo:
     """Read an error. *status* is ``None`` inside a stream, because its status is wrong there."""
     info = attrs.evolve(error_info(status, body), status=status)
-    raw = body.get("error_type") if type(body) is dict else None
-    word = raw if type(raw) is str else info.message
+    error_type = body.get("error_type") if type(body) is dict else None
+    word = error_type if type(error_type) is str else info.message
     if info.kind is ErrorKind.CONTEXT_OVERFLOW:
         return info
     results = (kind for kind, pattern in _KINDS if re.match(pattern, word[:200], re.IGNORECASE))

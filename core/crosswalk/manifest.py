@@ -30,7 +30,7 @@ def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
     if not known and os.path.isfile(meta):
         known = _checked(_said_in(meta), meta, meta)
     stream = known.get("stream")
-    payload = {
+    facts = {
         "case": case,
         "status": known.get("status") or 200,
         "stream": suffix in {".sse", ".ndjson"} if stream is None else stream,
@@ -40,7 +40,7 @@ def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
         "server": known.get("server") or known.get("served_by"),
         "content_type": (known.get("content_type") or "").partition(";")[0].strip().lower(),
     }
-    return _bytes_of(file), payload
+    return _bytes_of(file), facts
 
 
 def _bytes_of(file: str) -> bytes:
@@ -148,7 +148,7 @@ def _checked(text: bytes, place: str, source: str, *, needed: tuple[str, ...] = 
         entry = None
     if not isinstance(entry, dict) or any(entry.get(name) is None for name in needed):
         inside = "".join(f' with "{name}" in it' for name in needed)
-        raise ConfigurationError(f"{place}: no JSON object{inside}", source=source)
+        raise ConfigurationError(f"{place}: not a JSON object{inside}", source=source)
     for name, fault_of in _FAULTS.items():
         fault = None if entry.get(name) is None else fault_of(entry[name])
         if fault is not None:

@@ -167,17 +167,17 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _part(segment: Segment) -> dict[str, Any]:
-    raw, content = segment.metadata, segment.content
+    metadata, content = segment.metadata, segment.content
     match segment.type:
         case SegmentType.TOOL_CALL:  # one that the server makes, or its result
-            name = str(raw.get("type") or raw.get("name") or "tool")
+            name = str(metadata.get("type") or metadata.get("name") or "tool")
             kind = "server_tool_call_response" if name.endswith("_result") else "server_tool_call"
-            id = raw.get("id") or raw.get("tool_use_id")
-            more = {} if kind.endswith("response") else {"name": str(raw.get("name") or name)}
-            about = {**plain_view(raw), "type": name, "content": _decoded(content)}
+            id = metadata.get("id") or metadata.get("tool_use_id")
+            more = {} if kind.endswith("response") else {"name": str(metadata.get("name") or name)}
+            about = {**plain_view(metadata), "type": name, "content": _decoded(content)}
             return {"type": kind, "id": id if isinstance(id, str) else None, **more, kind: about}
         case SegmentType.MEDIA:
-            media_type = raw.get("media_type")
+            media_type = metadata.get("media_type")
             mime = media_type if isinstance(media_type, str) else None
             modality = "image" if mime is None else mime.partition("/")[0]
             if content.startswith(("http://", "https://", "gs://")):

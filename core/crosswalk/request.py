@@ -184,10 +184,12 @@ def _turn(given: Any, *place: str | int) -> Turn:
     if isinstance(given, ChatMessage | ChatResponse):
         return given
     wanted = f"must be {_ACCEPTED.partition(';')[0].removeprefix('a text, ')}"
-    raw = _plain(_mapping(given, wanted, *place))
-    if isinstance(raw.get("content"), list):
-        raw["content"] = [TextPart(part) if isinstance(part, str) else part for part in raw["content"]]
-    fields = Fields({name: value for name, value in raw.items() if value != []}, place)
+    given_fields = _plain(_mapping(given, wanted, *place))
+    if isinstance(given_fields.get("content"), list):
+        given_fields["content"] = [
+            TextPart(part) if isinstance(part, str) else part for part in given_fields["content"]
+        ]
+    fields = Fields({name: value for name, value in given_fields.items() if value != []}, place)
     role = read_role(fields)
     refusal = fields.text("refusal") if role is Role.ASSISTANT else None
     message = read_message(fields, role)
@@ -220,9 +222,9 @@ def tool_fields(given: object, place: str) -> dict[str, Any]:
     if kind not in ("function", "custom"):
         fields.refuse(f"{accepted}; what the provider runs goes into hosted_tools or provider_options")
     read = read_tool if kind == "function" else read_custom_tool
-    raw = read(fields.object(kind) or fields)
+    definition = read(fields.object(kind) or fields)
     _need_all_read(fields)
-    return raw
+    return definition
 
 
 def choice_name(given: Mapping[str, Any]) -> str:
@@ -252,9 +254,9 @@ def format_fields(given: object) -> dict[str, Any] | None:
     fields = Fields(dict(_mapping(given, accepted, "response_format")), ("response_format",))
     if fields.look("type") not in ("text", "json_object", "json_schema"):
         fields.refuse(accepted)
-    raw = read_format(fields)
+    response_format = read_format(fields)
     _need_all_read(fields)
-    return raw
+    return response_format
 
 
 _RENAMED: Final = {"max_completion_tokens": "max_tokens"}
@@ -295,8 +297,8 @@ def _need_all_read(fields: Fields) -> None:
 
 def in_words(noun: str, *about: str | None) -> str:
     """Return the text for *noun*, with the facts *about* it."""
-    raw = ", ".join(filter(None, about))
-    return f"({noun}: {raw})" if raw else f"({noun})"
+    details = ", ".join(filter(None, about))
+    return f"({noun}: {details})" if details else f"({noun})"
 
 
 # ----------------------------------------------------------------------------------- tools
@@ -519,9 +521,7 @@ class CacheMark:
 
     def __attrs_post_init__(self) -> None:
         if self.after not in ("tools", "system") and type(self.after) is not int:
-            raise ResponseValidationError(
-                'a cache mark stands after "tools", "system" or a message\'s number'
-            )
+            raise ResponseValidationError('a cache mark must follow "tools", "system" or a message\'s number')
         if self.ttl not in _LIFETIMES:
             raise ResponseValidationError('ttl must be "5m" or "1h"')
 
@@ -689,7 +689,7 @@ class ChatRequest:
     def _check_marks(self, _: Any, marks: tuple[CacheMark, ...]) -> None:
         count = len(self.messages)
         if any(isinstance(mark.after, int) and not -count <= mark.after < count for mark in marks):
-            raise ResponseValidationError("a cache mark stands after a message that is not there")
+            raise ResponseValidationError("a cache mark follows a message that does not exist")
 
     def with_turns(self, *turns: Turn | Mapping[str, Any]) -> ChatRequest:
         """Return the same request with *turns* at the end of the conversation."""

@@ -77,21 +77,21 @@ class EventMaker:
             and delta.segment is None
         ):  # as most are
             return [delta_event(StreamEventType.OUTPUT_TEXT_DELTA, self.numbered(delta), raw)]
-        payload = [(name, kind) for name, kind in _KINDS if getattr(delta, name) is not None]
+        contents = [(name, kind) for name, kind in _KINDS if getattr(delta, name) is not None]
         if delta.segment is not None:
             kind = _OF_SEGMENT[delta.segment.type]
             if [kind] != [
-                own for _, own in payload
+                own for _, own in contents
             ]:  # else it is the complete text that the piece is a part of
-                payload.append(("segment", kind))
-        if not payload:
+                contents.append(("segment", kind))
+        if not contents:
             return [delta_event(StreamEventType.IN_PROGRESS, self.numbered(delta), raw)]
         events = []
-        for name, kind in payload[:-1]:
+        for name, kind in contents[:-1]:
             head = ResponseDelta(delta.index, choice=delta.choice, **{name: getattr(delta, name)})
             events.append(delta_event(kind, self.numbered(head), raw))
             delta = altered(delta, **{name: None})
-        return [*events, delta_event(payload[-1][1], self.numbered(delta), raw)]
+        return [*events, delta_event(contents[-1][1], self.numbered(delta), raw)]
 
     def numbered(self, delta: ResponseDelta) -> ResponseDelta:
         """Return *delta* with the next number."""
@@ -361,10 +361,10 @@ class _Consumer(AsyncIterator[ResponseDelta]):
                     raise
                 if not is_there:
                     raise StopAsyncIteration
-        location = position - source.read + len(source.buffer)
-        if location < 0:
+        index = position - source.read + len(source.buffer)
+        if index < 0:
             raise CrosswalkError("this stream was made with replay=False, and response() has read on")
-        delta = source.buffer[location]
+        delta = source.buffer[index]
         self._position = position + 1
         if not self._stream._replay:
             source.drop()

@@ -41,8 +41,8 @@ def counted(number: float, noun: str, nouns: str = "") -> str:
         noun: the noun in the singular.
         nouns: the plural, if it is not *noun* with an ``s``.
     """
-    raw = f"{number:,}" if isinstance(number, int) else f"{number:g}"
-    return f"{raw} {noun if number == 1 else nouns or f'{noun}s'}"
+    figure = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+    return f"{figure} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def holds_key(text: str) -> bool:

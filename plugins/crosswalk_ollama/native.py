@@ -75,7 +75,7 @@ class NativeDialect:
             yield take_error(event, ollama_error(None, event))
             return
         if "message" not in event and "response" not in event:
-            raise unknown_event(event, "neither a message nor a response in it")
+            raise unknown_event(event, "it has no message and no response")
         state.take_identity(event)
         if state.created is None and not state.has_spoken(0):  # what comes later is not when it began
             # With up to nine digits and, in old versions, a local offset.

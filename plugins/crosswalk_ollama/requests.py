@@ -76,20 +76,20 @@ def _message(turn: Turn, names: Any) -> dict[str, Any]:
             raise unsupported_part(part, "cannot be sent to this API")
     if message.role is Role.ASSISTANT:
         images += [part.content for part in segments_of(turn) if part.type is SegmentType.MEDIA]
-    payload: dict[str, Any] = {"role": message.role.value, "content": text_of(turn)}
+    wire_message: dict[str, Any] = {"role": message.role.value, "content": text_of(turn)}
     if images:
-        payload["images"] = images
+        wire_message["images"] = images
     if message.tool_calls:
-        payload["tool_calls"] = [
+        wire_message["tool_calls"] = [
             {"id": call.id, "function": {"name": call.name, "arguments": arguments_object(call)}}
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
-        payload["tool_call_id"] = message.tool_call_id
+        wire_message["tool_call_id"] = message.tool_call_id
         name = message.name or names.get(message.tool_call_id)
         if name is not None:
-            payload["tool_name"] = name
+            wire_message["tool_name"] = name
     if reasoning := reasoning_of(turn):
-        payload["thinking"] = reasoning
-    put_fields(payload, own_fields(turn))
-    return payload
+        wire_message["thinking"] = reasoning
+    put_fields(wire_message, own_fields(turn))
+    return wire_message

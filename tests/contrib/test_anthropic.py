@@ -338,7 +338,7 @@ def test_hidden_reasoning_never_joins_another_blocks_text() -> None:
 
 
 def test_blocks_may_be_open_at_once() -> None:
-    """llama.cpp stops all blocks at the end; gaps and missing indexes happen too."""
+    """llama.cpp stops all blocks at the end. Gaps and missing indexes happen too."""
     response = read(
         start(),
         opened(0, type="thinking", thinking=""),
@@ -583,7 +583,7 @@ def test_details_survive_a_repeated_start_and_a_later_report() -> None:
 
 
 def test_the_end_is_a_stop_reason_or_message_stop() -> None:
-    """Once the reason is there, nothing is missing but an empty event; without a reason it ends in failure."""
+    """Once the reason is there, nothing is missing but an empty event. Without a reason it ends in failure."""
     events = [start(), opened(0, type="text", text="Hi"), closed(0), ending("max_tokens")]
     assert read(*events).same_content(read(*events, STOP))
     assert isinstance(failing(*events[:-1]), IncompleteStreamError)

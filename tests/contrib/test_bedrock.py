@@ -832,7 +832,7 @@ def test_recognition(event: Any, expected: Recognition) -> None:
 
 @pytest.mark.parametrize("kind", [["server_tool_use"], {"type": "server_tool_use"}, 5])
 def test_whose_call_it_is_decides(kind: Any) -> None:
-    """A type that is no text makes no call of the server's the client's."""
+    """A type that is not text does not turn the server's call into one of the client's."""
     use = {"toolUseId": "t", "name": "nova_grounding", "type": kind, "input": {}}
     with pytest.raises(WireTypeError) as caught:
         read(whole({"text": "Hi"}, {"toolUse": use}))

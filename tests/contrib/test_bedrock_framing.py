@@ -36,7 +36,7 @@ SENT = (BEGIN, piece(0, {"text": "H\u2028i\n"}), piece(0, {"text": "!"}), stop(0
 
 
 def test_binary_bytes_are_read_as_they_come() -> None:
-    """No helper is needed: the provider knows its own framing, cut anywhere, and says so when it is damaged."""
+    """No helper is needed: the provider knows its own framing, cut anywhere, and reports damage."""
     sent = binary(*SENT)
     whole = normalize(sent, "bedrock")
     stream = normalize_stream((sent[at : at + 7] for at in range(0, len(sent), 7)), "bedrock")
@@ -111,7 +111,7 @@ def normalize_stream_text(chunks: Iterable[bytes], provider: str) -> ChatRespons
 
 
 def test_frames_keep_payload_and_name() -> None:
-    """The kept bytes of a response say which event each was; what is no JSON is not made some by what stands around it."""
+    """The stored bytes of a response show the kind of each event. Its surroundings do not turn other bytes into JSON."""
     decoder = EventStreamDecoder()
     broken = message(b'{"message":"m"}', message_type="exception", exception_type="validationException")
     forged = event_of("contentBlockStop", b'{},"messageStop":{}')
@@ -165,11 +165,11 @@ GOOD = event_of("messageStart", {"role": "assistant"})
         (message(b"{}", headers=b"\x02\xff\xfe\x00"), "UnicodeDecodeError"),
         (message(b"{}", headers=b"\x05a"), "damaged"),
         (message(b"{}", headers=b"\x01a\x00\x01a\x00"), "DuplicateHeader"),
-        (message(b"{}", headers=b"\x01a\x00" * 6000), "lengths that cannot be"),
-        (struct.pack(">III", 12, 0, binascii.crc32(struct.pack(">II", 12, 0))), "lengths that cannot be"),
-        (message(b"{}"), "no event, exception or error"),
-        (message(b"{}", message_type="event"), "no event, exception or error"),
-        (event_of("messageStart", b"{"), "no JSON"),
+        (message(b"{}", headers=b"\x01a\x00" * 6000), "impossible lengths"),
+        (struct.pack(">III", 12, 0, binascii.crc32(struct.pack(">II", 12, 0))), "impossible lengths"),
+        (message(b"{}"), "not an event, exception or error"),
+        (message(b"{}", message_type="event"), "not an event, exception or error"),
+        (event_of("messageStart", b"{"), "not JSON"),
         (event_of("chunk", b"[]"), "without bytes"),
         (event_of("chunk", b'{"bytes":"?"}'), "without bytes"),
         (event_of("chunk", b'{"bytes":1}'), "without bytes"),

@@ -176,7 +176,7 @@ def test_the_account_is_part_of_the_address(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("provider", ["cloudflare", None])
 def test_a_stream_of_the_responses_api_is_not_the_native_one(provider: str | None) -> None:
-    """Its events have a ``response`` too. Without a provider, all that speak the API read it alike."""
+    """Its events have a ``response`` too. Without a provider, all that speak the API read it the same way."""
     item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
     item["content"] = [{"type": "output_text", "text": "Hi", "annotations": []}]  # type: ignore[assignment]
     about = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m"}

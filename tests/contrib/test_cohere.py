@@ -37,13 +37,13 @@ class TestCohere(ProviderConformance):
 
 
 def read(*sent: Any, status: int = 200, **options: Any) -> ChatResponse:
-    """What events say: one is a body, several are a stream."""
+    """The result of events: one is a body, several are a stream."""
     body = b"".join(orjson.dumps(event) + b"\n" for event in sent)
     return normalize(body, "cohere", status=status, **options)
 
 
 def whole(*content: Any, word: Any = "COMPLETE", **more: Any) -> dict[str, Any]:
-    """A body of v2; of *more*, the parts of the message go there."""
+    """A body of v2, with the parts of the message that *more* gives."""
     parts = {k: more.pop(k) for k in ("tool_plan", "tool_calls", "citations", "role") if k in more}
     message = {"role": "assistant", "content": list(content) or None, **parts}  # type: ignore[misc]
     return {"id": "m1", "message": message, "finish_reason": word, "usage": USAGE, **more}
@@ -341,7 +341,7 @@ def at(value: Any, path: str) -> Any:
 
 
 def has_kept(response: ChatResponse, paths: set[str], sent: Any) -> bool:
-    """Whether what stands at *paths* was noted, and is in the extensions as it was *sent*."""
+    """Whether the value at *paths* was noted, and is in the extensions as it was *sent*."""
     kept = response.metadata.extensions.thawed()
     return noted(response) == paths and all(at(kept, path) == at(sent, path) for path in paths)
 

@@ -1,4 +1,4 @@
-"""Detection over every capture that lies beside the project: the right provider, or an honest list of candidates."""
+"""Detection over every capture next to the project: the right provider, or an honest list of candidates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORDS = {
 def test_every_capture_is_detected_or_honestly_ambiguous(
     folder: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """Nobody else is certain, and the right provider is among the candidates, if there are any."""
+    """No other provider is certain, and the right one is among the candidates, if there are any."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     problems = []
     for capture in captures_in(folder):

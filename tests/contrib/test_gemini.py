@@ -49,7 +49,7 @@ class TestGemini(ProviderConformance):
 
 
 def read(*chunks: Any, status: int = 200, **options: Any) -> ChatResponse:
-    """What one chunk says as a body, several as a stream."""
+    """The result of one chunk as a body, of several as a stream."""
     if len(chunks) == 1:
         return normalize(orjson.dumps(chunks[0]), "gemini", status=status, **options)
     sent = b"".join(b"data: " + orjson.dumps(chunk) + b"\r\n\r\n" for chunk in chunks)
@@ -75,7 +75,7 @@ def segments(response: ChatResponse) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def mistyped(response: ChatResponse) -> set[str]:
-    """Where in the extensions the provenance says that a value is of another type than the API promises."""
+    """The places in the extensions with a value that provenance marks as mistyped."""
     notes = response.metadata.provenance.items()
     return {path.removeprefix("metadata.extensions.") for path, note in notes if note == "mistyped"}
 
@@ -767,7 +767,7 @@ COUNTS = {"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount"
 
 
 def put(event: Any, path: str, value: Any) -> Any:
-    """*event* with *value* at *path*, as ``candidates[0].index``; all above it is there, or an object."""
+    """*event* with *value* at *path*, as ``candidates[0].index``. All above it is there, or an object."""
     *keys, last = (
         int(key) if key.isdigit() else key for key in path.replace("[", ".").replace("]", "").split(".")
     )
@@ -1327,7 +1327,7 @@ def test_its_openai_layer_is_recognized_by_its_own_fields(part: str, where: str)
 
 
 def test_thoughts_that_repeat_are_no_text_of_the_answer() -> None:
-    """What a later event repeats is compared with the text alone."""
+    """Repetitions in a later event are compared with the text alone."""
 
     def chunk(text: str, **more: object) -> bytes:
         part = {"text": text, **more}

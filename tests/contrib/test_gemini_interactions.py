@@ -1,4 +1,4 @@
-"""Gemini's Interactions API; the conformance kit runs its captures with those of ``generateContent``."""
+"""Gemini's Interactions API. The conformance kit runs its captures with those of ``generateContent``."""
 
 from __future__ import annotations
 

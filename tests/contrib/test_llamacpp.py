@@ -34,7 +34,7 @@ class TestLlamaCpp(ProviderConformance):
 
 
 def llama(*events: Any, status: int = 200, done: bool = False, **options: Any) -> ChatResponse:
-    """What one event says as a body, several as a stream."""
+    """The result of one event as a body, of several as a stream."""
     sent = orjson.dumps(events[0]) if len(events) == 1 else sse(*events, done=done)
     return normalize(sent, "llamacpp", status=status, **options)
 
@@ -58,7 +58,7 @@ def left(response: ChatResponse) -> Any:
 
 
 def texts(response: ChatResponse) -> list[str]:
-    """What each answer says."""
+    """The statement of each answer."""
     return [response.text, *(a.message.text for a in response.alternatives)]
 
 
@@ -303,7 +303,7 @@ def test_the_usage_that_was_asked_for_counts_more() -> None:
     ],
 )
 def test_old_servers_tell_the_cached_tokens_in_the_timings_alone(details: Any, cached: int) -> None:
-    """Whole, streamed, and streamed with timings in each chunk: alike."""
+    """Whole, streamed, and streamed with timings in each chunk: the results are equal."""
     said = {"usage": {**usage(9, 3), **details}, "timings": {**TIMINGS, "cache_n": 5}}
     ends = [chunk({}, "stop"), chunk(**said)]
     each = {"timings": {**TIMINGS, "cache_n": 5, "prompt_n": 4, "predicted_n": 1}}

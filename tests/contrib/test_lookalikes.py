@@ -1,6 +1,7 @@
 """Services and servers that speak OpenAI's dialect (provider document "OpenAI Chat Completions", section 9).
 
-SGLang's captures were recorded by this project from servers that it ran; the others are invented after that document.
+SGLang's captures were recorded by this project from servers that it ran. The others are invented after that
+document.
 """
 
 from __future__ import annotations
@@ -398,7 +399,7 @@ def test_openrouter_which_reasoning_counts(message: Any, reasoning: str, left: A
 
 @pytest.mark.parametrize("more", [{}, {"is_byok": False}, {"cost_details": {}}], ids=str)
 def test_openrouter_counts_in_dollars(more: dict[str, Any]) -> None:
-    """Its credits are dollars ("Usage Accounting" in its documentation), whatever stands beside the number."""
+    """Its credits are dollars ("Usage Accounting" in its documentation), whatever is next to the number."""
     counts = {**usage(18, 5), "cost": 0.00015, **more}
     whole = one("openrouter", {**body({"content": "x"}), "usage": counts})
     last = {**chunk({}, "stop"), "usage": counts}
@@ -865,7 +866,7 @@ CHAT_SERVERS = sorted({*NAMES, "llamacpp", "ollama", "openai", "tgi", "vllm"})
 @pytest.mark.parametrize("done", [True, False])
 @pytest.mark.parametrize("name", CHAT_SERVERS)
 def test_usage_that_was_cut_off_is_told_from_usage_that_never_came(name: str, done: bool) -> None:
-    """Also where the dialect is one of several that the server speaks; Perplexity's streams end without ``[DONE]``."""
+    """Also where the dialect is one of several that the server speaks. Perplexity's streams end without ``[DONE]``."""
     response = stream(name, chunk({"content": "x"}), chunk({}, "stop"), done=done)
     assert (response.text, response.is_complete) == ("x", True)
     has_sentinel = name != "perplexity"

@@ -663,7 +663,7 @@ def item_event(kind: str, item: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("first", ["AAA", "BBB", "", None])
 @pytest.mark.parametrize("in_between", [[], [item_event("done", sealed("BBB"))]], ids=["end", "item"])
 def test_a_payload_of_the_beginning_is_told_from_the_last(first: Any, in_between: list[Any]) -> None:
-    """It is kept (P1), but not where the item's own payload would stand."""
+    """It is kept (P1), but not in the place of the item's own payload."""
     streamed = read(started(), item_event("added", sealed(first)), *in_between, ended(sealed("BBB")))
     whole = read(response(sealed("BBB")))
     assert streamed.segments == (Segment(T.REASONING, "", {"id": "rs_1", "encrypted": "BBB"}),)
@@ -800,7 +800,7 @@ def test_two_calls_that_overlap() -> None:
 
 
 def test_pieces_of_nothing_known() -> None:
-    """Without number and id they belong to the last item, or to one of its own."""
+    """Without number and id they belong to the last item, or to a new one."""
     answer = read(
         started(), event("output_text.delta", delta="A"), event("output_text.delta", delta="B"), ended()
     )
@@ -827,7 +827,7 @@ def test_an_item_that_is_named_in_the_end(id: Any) -> None:
 
 
 def test_an_item_that_begins_when_it_has_been_written() -> None:
-    """What its beginning says again is no news; what is no part stays."""
+    """Repetitions of its beginning add nothing. Other values than parts stay."""
     begun = {"type": "message", "id": "msg_1", "role": "assistant"}
     parts = [output_text("He"), {"type": ["odd"]}, {"type": "refusal", "refusal": ""}]
     answer = read(started(), piece("He"), item_event("added", {**begun, "content": parts}), ended())
@@ -987,7 +987,7 @@ def test_an_event_without_the_mark_of_a_vendor_is_unknown(kind: Any) -> None:
 
 
 def test_numbers_that_are_used_twice() -> None:
-    """The last item of a number is meant, even if an earlier one gets it later; an id counts more."""
+    """The last item of a number is meant, even if an earlier one gets it later. An id counts more."""
     about = {"content_index": 0, "delta": "A"}
     answer = read(
         started(),
@@ -1143,7 +1143,7 @@ def test_keep_alives_change_nothing_wherever_they_stand(sent: Callable[[list[Any
 
 @pytest.mark.parametrize("provider", ["openai", "xai", "vllm", "ollama", "llamacpp"])
 def test_an_answer_that_begins_with_a_keep_alive_is_read_whoever_serves_it(provider: str) -> None:
-    """It tells whose dialect the answer is in."""
+    """It tells the dialect of the answer."""
     answer = read(KEEP_ALIVE, started(), *stream_of_text("Hi"), ended(message("Hi")), provider=provider)
     assert (answer.text, answer.metadata.provider_id) == ("Hi", provider)
 
@@ -1328,7 +1328,7 @@ def test_what_an_event_has_beside_a_response_of_the_same_name() -> None:
 
 
 def numbered_answer(id: str, text: str) -> list[dict[str, Any]]:
-    """A stream of its own: from ``created`` to ``completed``."""
+    """A separate stream: from ``created`` to ``completed``."""
     return [
         event("created", response=response(status="in_progress", id=id)),
         piece(text),
@@ -1499,7 +1499,7 @@ def test_wrong_types(wrong: Any) -> None:
 
 
 def at(value: Any, path: str) -> Any:
-    """What stands at *path* of *value*."""
+    """The value at *path* of *value*."""
     for key in path.replace("[", ".").replace("]", "").split("."):
         value = value[int(key) if type(value) is list else key]
     return value
@@ -1632,7 +1632,7 @@ def test_the_description() -> None:
     ],
 )
 def test_counts_under_the_names_of_chat(usage: dict[str, Any], counts: tuple[int, int, int | None]) -> None:
-    """Proxies that translate Chat Completions leave them so; the API's own names come first."""
+    """Proxies that translate Chat Completions leave them so. The API's own names come first."""
     body = {
         "id": "r",
         "object": "response",

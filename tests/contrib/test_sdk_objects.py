@@ -1,4 +1,4 @@
-"""What the official SDKs make of an answer, mapped like its bytes: nothing of the SDKs is imported by Crosswalk."""
+"""The official SDKs' objects are mapped like the answer's bytes, and Crosswalk imports nothing of the SDKs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MESSAGES = {
 
 
 def as_model(event: Any) -> Any:
-    """*event* as its SDK gives it; ``None`` where no SDK does."""
+    """*event* as its SDK gives it. ``None`` where no SDK does."""
     if not isinstance(event, dict):
         return None
     kind = str(event.get("type"))
@@ -71,7 +71,7 @@ def as_model(event: Any) -> Any:
 
 
 def models(capture: Capture) -> list[Any]:
-    """The events of *capture* as an SDK gives them; none where no SDK reads all of them."""
+    """The events of *capture* as an SDK gives them. None where no SDK reads all of them."""
     try:
         found = [as_model(event) for event in capture.events()]
     except (CrosswalkError, ValueError):  # pydantic's, too: google-genai refuses fields that it does not know
@@ -214,14 +214,14 @@ def test_what_json_does_not_have_is_written_as_servers_do_or_refused() -> None:
     kind = google.FinishReason.STOP
     said = dumped(Odd(when=[datetime(2026, 1, 1, tzinfo=UTC), date(2026, 1, 2), kind, b"\xff", (1, None)]))
     assert said == {"when": ["2026-01-01T00:00:00Z", "2026-01-02", "STOP", "/w==", [1, None]]}
-    with pytest.raises(InvalidJSONError, match="Odd is no JSON object: object is no JSON"):
+    with pytest.raises(InvalidJSONError, match="Odd is not a JSON object: object is not JSON"):
         normalize(Odd(when=object()), "openai")
     with pytest.raises(
         InvalidJSONError,
-        match=r"dict is no JSON object: it holds what JSON cannot say, such as NaN or a date$",
+        match=r"dict is not a JSON object: it holds a value that JSON cannot represent, such as NaN or a date$",
     ):
         normalize({"x": float("nan")}, "openai")
-    with pytest.raises(InvalidJSONError, match="dict is no JSON object"):
+    with pytest.raises(InvalidJSONError, match="dict is not a JSON object"):
         list(normalize_stream([{"a": float("nan")}], "openai"))
 
 

@@ -28,7 +28,7 @@ PROVIDERS = {
 
 
 def meaning(capture: Capture, provider: str) -> Any:
-    """What *capture* is mapped to as *provider*'s, without the provider's name."""
+    """The mapping of *capture* as *provider*'s, without the provider's name."""
     try:
         response = normalize(
             capture.body, provider, status=capture.status, id_factory=fixed_id, clock=fixed_clock

@@ -38,7 +38,7 @@ class TestTGI(ProviderConformance):
 
 
 def tgi(*events: Any, status: int = 200, done: bool = False, **options: Any) -> ChatResponse:
-    """What one event says as a body, several as a stream."""
+    """The result of one event as a body, of several as a stream."""
     sent = orjson.dumps(events[0]) if len(events) == 1 and not done else sse(*events, done=done)
     return normalize(sent, "tgi", status=status, **options)
 

@@ -164,7 +164,7 @@ def test_responses_in_either_words(names: tuple[str, str]) -> None:
     ],
 )
 def test_web_searches_of_responses(tools: Any, count: int | None) -> None:
-    """They stay beside the usage as well, where the server has them with all that its tools took."""
+    """They also stay next to the usage, if the server has them with all that its tools took."""
     response = read("openai_responses", responses({"input_tokens": 1, "output_tokens": 2}, tool_usage=tools))
     assert response.usage.details.web_search_requests == count
     kept = response.metadata.extensions.thawed().get("tool_usage")
@@ -198,7 +198,7 @@ def test_dashscope_has_modalities_beside_the_input() -> None:
 
 
 def test_a_message_has_whole_groups_of_details() -> None:
-    """Anthropic's form demands both lifetimes; the report says which details it has no place for."""
+    """Anthropic's form demands both lifetimes. The report says which details it has no place for."""
     usage = {"inputTokens": 5, "outputTokens": 2, "totalTokens": 11, "cacheWriteInputTokens": 4}
     response = read("bedrock", converse({**usage, "cacheDetails": [{"ttl": "5m", "inputTokens": 4}]}))
     written = orjson.loads(convert(response, WireForm.ANTHROPIC).value)["usage"]

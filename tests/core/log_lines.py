@@ -1,6 +1,6 @@
 """A line of each kind of log that Crosswalk knows, and the facts that it states.
 
-The keys and forms are those of the document that the kind's layout names; ids, texts and numbers are made up.
+The keys and forms are those of the document that the kind's layout names. Ids, texts and numbers are made up.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def attributes(**values: Any) -> list[dict[str, Any]]:
 
 
 class Kind(NamedTuple):
-    """A line and what it says; ``None`` where this kind of log does not keep it."""
+    """A line and what it says. ``None`` where this kind of log does not keep it."""
 
     line: dict[str, Any]
     layout: str | None

@@ -1,4 +1,4 @@
-"""Files that are written as a whole: whatever happens, nobody reads half of one, and nothing else is touched."""
+"""Files that are written as a whole: no reader ever gets half of one, and nothing else is touched."""
 
 from __future__ import annotations
 

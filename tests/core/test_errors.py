@@ -105,7 +105,7 @@ def test_every_error_is_one_of_ours() -> None:
     ],
 )
 def test_an_error_is_the_builtin_that_a_caller_expects(error: type, builtin: type) -> None:
-    """Who does not know our tree catches the builtin."""
+    """Code that does not know our tree catches the builtin."""
     assert issubclass(error, builtin)
 
 
@@ -121,7 +121,7 @@ def test_errors_survive_pickling_with_all_attributes(kind: type[CrosswalkError],
 
 
 def test_a_code_leads_the_message() -> None:
-    """The code of seed 000's table stands first; a rule outside the table has none."""
+    """The code of seed 000's table is first. A rule outside the table has none."""
     assert str(ResponseValidationError("no", code="ACODE-RSP-001")) == "ACODE-RSP-001: no"
     bare = ResponseValidationError("no")
     assert (str(bare), bare.code) == ("no", None)
@@ -141,7 +141,7 @@ def test_a_code_leads_the_message() -> None:
     ],
 )
 def test_locate_adds_what_the_raiser_did_not_know(place: str | None, located: str) -> None:
-    """The event goes before a place inside of it; a place that names its event stays."""
+    """The event goes before a place inside of it. A place that names its event stays."""
     error = MappingError("no such thing", place=place)
     assert error.locate(provider="vllm", event="event 3") is error
     assert (error.provider, error.place) == ("vllm", located)
@@ -149,7 +149,7 @@ def test_locate_adds_what_the_raiser_did_not_know(place: str | None, located: st
 
 
 def test_locate_keeps_the_provider_that_is_known() -> None:
-    """Who raised it knows best."""
+    """The raiser knows best."""
     error = MappingError("no", provider="ollama").locate(provider="vllm", event="event 1")
     assert error.provider == "ollama"
 
@@ -168,7 +168,7 @@ def test_a_message_names_provider_and_place_if_known(given_: dict[str, str], sho
 
 
 def test_a_wire_type_error_says_what_was_expected_and_found() -> None:
-    """Both in JSON's words; the value itself is not quoted."""
+    """Both in JSON's words. The value itself is not quoted."""
     error = WireTypeError("message.content", expected="string", got={"secret": "§§§"})
     assert (error.expected, error.got) == ("string", "object")
     assert str(error) == "message.content: expected string, got object"
@@ -206,20 +206,20 @@ def test_types_have_the_words_of_json(value: object, word: str) -> None:
 
 @pytest.mark.parametrize("kind", ErrorKind)
 def test_every_kind_has_its_class(kind: ErrorKind) -> None:
-    """Design, section 5: one subclass for each kind of the taxonomy; ``unknown`` is the base class."""
+    """Design, section 5: one subclass for each kind of the taxonomy. ``unknown`` is the base class."""
     error = ProviderError.of_kind(kind)
     assert error.kind is kind
     assert (error is ProviderError) == (kind is ErrorKind.UNKNOWN)
 
 
 def test_a_provider_error_carries_the_correlation_id() -> None:
-    """NFR-037: the response's id is the correlation id; without a response there is none."""
+    """NFR-037: the response's id is the correlation id. Without a response there is none."""
     assert ProviderError("x", response=PARTIAL).correlation_id == PARTIAL.id
     assert ProviderError("x").correlation_id is None
 
 
 def test_error_info_takes_the_word_of_a_kind() -> None:
-    """A plugin may give the kind as a word; what is no kind is refused."""
+    """A plugin may give the kind as a word. Other words are refused."""
     assert ErrorInfo("timeout", "x").kind is ErrorKind.TIMEOUT
     with pytest.raises(ResponseValidationError, match="unknown kind of error: 'odd'"):
         ErrorInfo("odd", "x")
@@ -301,7 +301,7 @@ def test_paths_are_masked(text: str, clean: str) -> None:
     ],
 )
 def test_the_rest_of_a_message_stays(text: str) -> None:
-    """What helps the reader and is no secret is not touched."""
+    """Helpful text that is not secret is not touched."""
     assert clean_message(text) == text
 
 

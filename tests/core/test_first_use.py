@@ -1,4 +1,4 @@
-"""What a fresh process loads for its first answer: what it needs, and nothing besides (promise P7)."""
+"""The modules that a fresh process loads for its first answer: the needed ones, and nothing else (promise P7)."""
 
 from __future__ import annotations
 

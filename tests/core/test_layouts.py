@@ -241,7 +241,7 @@ def test_a_layout_of_ones_own(tmp_path: Path) -> None:
         ("[", "Invalid"),
         ("name = 1", "unknown key 'name'; a layout has"),
         ("[fields]\nanswer = 'a'", "no field 'answer'; there are id, created"),
-        ("[fields]\nid = 'a'", "a layout says where the answer or its counts stand"),
+        ("[fields]\nid = 'a'", "a layout must locate the answer or its counts"),
         (
             "excludes = ['x']\n[states]\nprompt_tokens = 'a'",
             "excludes: no count 'x'; there are cache_write_tokens, cached_tokens, reasoning_tokens",

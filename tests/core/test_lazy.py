@@ -49,7 +49,7 @@ def typed(name: str) -> dict[str, str]:
 
 
 def table(name: str) -> dict[str, str]:
-    """The module of each name that the interpreter is told."""
+    """The module of each name that the interpreter gets."""
     (call,) = (
         node
         for node in ast.walk(ast.parse(SOURCES[name].read_text()))
@@ -117,7 +117,7 @@ def test_a_name_that_is_not_there(name: str) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", PACKAGES)
 def test_importing_a_package_is_light(name: str) -> None:
-    """It loads no module of its own, and nothing of other people's."""
+    """It loads none of its own modules, and nothing of other people's."""
     loaded = loaded_by(f"import {name}")
     assert {module for module in loaded if module.startswith("crosswalk")} <= {
         "crosswalk",
@@ -130,8 +130,8 @@ def test_importing_a_package_is_light(name: str) -> None:
 
 
 def test_no_package_imports_its_own_modules() -> None:
-    """Two threads of which one imports a package and one a module of it would wait for each other; Python then hands out half
-    a module. The command line, which is one thread's, may."""
+    """Two threads of which one imports a package and one a module of it would wait for each other. Python
+    then hands out half a module. The command line, which is one thread's, may."""
     packages = [each.name for each in walk_packages(crosswalk.__path__, "crosswalk.") if each.ispkg]
     assert len(packages) > 15
     eager = []
@@ -202,7 +202,7 @@ def test_using_a_name_loads_what_it_needs() -> None:
 
 @pytest.mark.sweep
 def test_everything_is_registered_by_whoever_reads() -> None:
-    """What an item is read as does not depend on what else was imported."""
+    """The type of an item does not depend on other imports."""
     program = (
         "from crosswalk.responses import parse_item\n"
         "item = parse_item({'type': 'file_reader_call', 'file_id': 'x'}, unknown='keep')\n"

@@ -1,4 +1,4 @@
-"""What an answer cost: said by the provider, or worked out from price lists."""
+"""The cost of an answer: stated by the provider, or worked out from price lists."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def answer(
     [("openai", "gpt-4o"), ("openai_responses", "gpt-4o"), ("xai", "grok-4"), ("gemini", "gemini-2.5-pro")],
 )
 def test_a_list_price_is_an_estimate(provider: str, model: str) -> None:
-    """Twice the tokens, twice the price; and it says that nobody charged it."""
+    """Twice the tokens, twice the price. It is marked as not charged."""
     one = cost_of(answer(provider, model, UsageInfo(1000, 100)))
     two = cost_of(answer(provider, model, UsageInfo(2000, 200)))
     assert one is not None
@@ -42,7 +42,7 @@ def test_a_list_price_is_an_estimate(provider: str, model: str) -> None:
 
 
 def test_the_model_decides_where_the_provider_was_worked_out() -> None:
-    """A server that only looks like a vendor has no price; the vendor's model has, whoever was taken for it."""
+    """A server that only looks like a vendor has no price. The vendor's model has one, under any provider."""
     derived = {"metadata.provider_id": Provenance.DERIVED}
     usage = UsageInfo(1000, 100)
     assert cost_of(answer("ollama", "gpt-4o", usage)) is None
@@ -56,7 +56,7 @@ def test_the_providers_word_comes_first() -> None:
 
 
 def test_tokens_of_audio_have_a_price_of_their_own() -> None:
-    """Where part of the prompt was cached, the price hangs on how much of that was audio."""
+    """If part of the prompt was cached, the price depends on how much of that was audio."""
 
     def cost(cached: int, details: UsageDetails = UsageDetails.EMPTY) -> Decimal | None:
         found = cost_of(answer("gemini", "gemini-2.5-flash", UsageInfo(1000, 100, cached, details=details)))

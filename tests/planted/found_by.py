@@ -30,7 +30,7 @@ FOUND = [
     ("binary: payloads are stripped", "own framing is exact", "a frame with another text is refused"),
     ("netstrings: thoughts are the text", "kinds are told apart", "'w', another kind of this provider, in its place changes nothing"),
     ("netstrings: a refusal is the text", "kinds are told apart", "'w', another kind of this provider, in its place changes nothing"),
-    ("lanes: thoughts are the text", "kinds are told apart", "under the key 'utter' it is read alike"),
+    ("lanes: thoughts are the text", "kinds are told apart", "under the key 'utter' it is read the same way"),
     ("sealed: a refusal is a thought", "kinds are told apart", "events named no: 'reason', another kind of this provider"),
     ("grown: a full answer is complete", "answers its request", "5 tokens, the limit of its request, and 'stopped_at_limit' is read as stop"),
     ("lanes: a good end is length", "answers its request", "5 tokens of 64 that the request allows, and 'natural' is read as length"),

@@ -90,7 +90,7 @@ class Grown:
             draft["number"] = number
 
     def grown(self, draft: dict[str, Any], key: str, choice: int, state: MappingState) -> str:
-        """What came to the text under *key*."""
+        """The result for the text under *key*."""
         text = take_string(draft, key)
         place = f"{key} {choice}"
         before = state.data.get(place, "")

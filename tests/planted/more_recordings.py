@@ -130,7 +130,7 @@ FERN = {"model": "fern-7b", "created": "2026-01-01T09:45:00.250000Z"}
 
 
 def grown(case: str, *steps: Any, both: bool = True, **says: Any) -> list[Recording]:
-    """The lines of a stream, of which the last is the body; each step is a draft, or a list of drafts."""
+    """The lines of a stream, of which the last is the body. Each step is a draft, or a list of drafts."""
     events, job = [], {**JOB, "uuid": f"job-{case}"}
     says = {**says, "id": job["uuid"]}
     for number, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""Server-sent events with names; a body has the same parts in a list."""
+"""Server-sent events with names. A body has the same parts in a list."""
 
 from __future__ import annotations
 

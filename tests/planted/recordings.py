@@ -58,7 +58,7 @@ NO_ARGUMENTS = {"id": "c-82", "name": "now", "arguments": ""}
 
 
 def answered(finish: str, raw: str, **more: Any) -> dict[str, Any]:
-    """The statements about an answer; each that *more* does not make says that there is nothing."""
+    """The statements about an answer. Each that *more* does not make says that there is nothing."""
     nothing: dict[str, Any] = {"text": None, "reasoning": None, "refusal": None, "calls": [], "error": None}
     return {**nothing, "finish": finish, "raw_finish": raw, "created": CREATED, "usage": USAGE, **more}
 

@@ -105,7 +105,7 @@ def read(provider: str, case: str) -> ChatResponse:
 
 @cache
 def adapter(kind: Any) -> Any:
-    """What holds values against a type of an SDK; it is made once, which takes a tenth of a second."""
+    """Compares values with a type of an SDK. It is made once, which takes a tenth of a second."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
@@ -808,7 +808,7 @@ def test_marks_for_anthropics_cache() -> None:
 
 
 def test_reasoning_has_no_mark() -> None:
-    """The API refuses it; the block before it is as good."""
+    """The API refuses it. The block before it is as good."""
     content = [
         {"type": "text", "text": "Hm."},
         {"type": "thinking", "thinking": "Well.", "signature": "s"},
@@ -872,7 +872,7 @@ BEDROCK_VARIABLES = ("AWS_BEARER_TOKEN_BEDROCK", "AWS_REGION", "AWS_PROFILE", "A
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """An environment with credentials of AWS, and none of whoever runs the tests."""
+    """An environment with credentials of AWS, and none of the user's."""
     for name in (*BEDROCK_VARIABLES, "CROSSWALK_BEDROCK_API_KEY", "CROSSWALK_BEDROCK_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))

@@ -1,6 +1,6 @@
-"""A conversation goes on anywhere: what is sent keeps the rules of whoever is asked, also after it was stored.
+"""A conversation goes on anywhere: the request keeps the rules of the asked provider, also after it was stored.
 
-The rules are those that the providers publish, or that their servers are known to enforce; each names where.
+The rules are those that the providers publish, or that their servers are known to enforce. Each names where.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def test_a_conversation_goes_on_on_any_other(origin: str, target: str) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("origin", PROVIDERS)
 def test_a_conversation_with_calls_goes_on_where_there_are_no_tools(origin: str) -> None:
-    """Perplexity is told of them in words: "user and assistant roles should be alternating", its error 400 says."""
+    """Perplexity gets them in words: "user and assistant roles should be alternating", its error 400 says."""
     own = asked_by(origin)
     results = [ChatMessage.tool_result(call.id, "{}", name=call.name) for call in own.tool_calls]
     said = messages_of("perplexity", ChatMessage.user("hi"), own, *results, ChatMessage.user("go on"))
@@ -204,7 +204,7 @@ def names_in(value: Any) -> Iterator[str]:
 
 
 def test_ids_are_the_same_whatever_follows() -> None:
-    """What a server has cached of a conversation it finds again."""
+    """A server finds its cached part of a conversation again."""
     turns = [ChatMessage.user("hi"), answer_of("vllm", *IDS)]
     turns += [ChatMessage.tool_result(id, "1") for id in IDS]
     short, long = (messages_of("mistral", *turns, *more) for more in ((), turns[1:]))
@@ -335,7 +335,7 @@ def test_white_space_alone_is_no_text(target: str) -> None:
 
 
 def check_stored(provider: str, capture: Capture) -> None:
-    """What is sent of the answer of *capture* is the same, stored or not, to its provider and to another."""
+    """The request after the answer of *capture* is the same, stored or not, to its provider and to another."""
     ways = []
     for keep_raw in (True, False):
         options = ReaderOptions(

@@ -1,6 +1,6 @@
 """Conversations that somebody made by hand, in an order or a form that no server takes: mended, or refused by name.
 
-The rules are those that the providers publish, or that their servers are known to enforce; each names where.
+The rules are those that the providers publish, or that their servers are known to enforce. Each names where.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ REFUSED = {
     ],
     r"messages\[1\] has two calls of one id": [USER("hi"), calling("a", "a"), RESULT("a", "1")],
     r"messages\[1\] calls 'f', and has no result of it": [USER("hi"), calling("a", "b"), RESULT("a", "1")],
-    "a conversation that says nothing": [USER("")],
-    "that says nothing": [SYSTEM(""), USER(""), USER([TextPart("")])],
+    "a conversation without content": [USER("")],
+    "without content": [SYSTEM(""), USER(""), USER([TextPart("")])],
 }
 
 
@@ -96,7 +96,7 @@ def test_a_result_whose_call_the_server_keeps(option: str) -> None:
 
 
 def test_a_result_of_a_call_that_is_kept_elsewhere_has_no_tools_name() -> None:
-    """Whoever wants the name says so."""
+    """A caller that wants the name asks for it."""
     (said,) = said_by("ollama", RESULT("a", "1"), provider_options={"ollama": {"conversation": "c"}})
     assert said == {"role": "tool", "content": "1", "tool_call_id": "a"}
     (said,) = said_by("perplexity", RESULT("a", "1"), provider_options={"perplexity": {"conversation": "c"}})
@@ -108,7 +108,7 @@ def test_a_result_of_a_call_that_is_kept_elsewhere_has_no_tools_name() -> None:
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock", "gemini", "mistral"])
 def test_an_answer_alone_that_is_empty(provider: str) -> None:
     empty = ChatResponse.error("cut", "m")
-    with pytest.raises(UnsupportedRequestError, match="says anything|says nothing"):
+    with pytest.raises(UnsupportedRequestError, match="the conversation has no content"):
         said_by(provider, empty)
 
 
@@ -164,7 +164,7 @@ def test_a_call_that_nobody_ran_is_told_so() -> None:
 
 
 def test_what_perplexity_is_told() -> None:
-    """In the order of the conversation, the system first; nothing of it is left out."""
+    """In the order of the conversation, the system first. Nothing of it is left out."""
     turns = [MODEL("Hello."), USER("hi"), SYSTEM("Be brief."), USER([TextPart("well?")]), USER("so?")]
     turns += [calling("a", "b"), RESULT("a", "1"), RESULT("b", [TextPart("2")]), MODEL(""), MODEL("It is ")]
     assert said_by("perplexity", *turns) == [
@@ -240,7 +240,7 @@ def test_what_a_model_cannot_be_shown_is_named() -> None:
 
 
 def test_state_that_is_no_list_of_objects_stays_here() -> None:
-    """A block that is no object says nothing of its place, so the blocks go back as they were read."""
+    """A block that is not an object has no place, so the blocks go back as they were read."""
     block = {"type": "text", "text": "Hi"}
     usage = {"input_tokens": 1, "output_tokens": 1}
     message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [block]}

@@ -1,4 +1,4 @@
-"""Ollama, fact by fact (provider document "Ollama"; section numbers are its own)."""
+"""Ollama, fact by fact (provider document "Ollama". Section numbers are its own)."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ IN_MESSAGE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", FIELDS)
 @pytest.mark.parametrize("make", [line, generated])
 def test_every_field_of_a_line(case: str, make: Any) -> None:
-    """What no typed field takes is in the extensions, as the server sent it."""
+    """Fields without a typed counterpart are in the extensions, as the server sent them."""
     fields, left = FIELDS[case]
     response = ollama(make("Hi", done="stop", **fields))
     assert response.metadata.extensions == {"created_at": "2026-01-01T00:00:00Z", **left}
@@ -146,7 +146,7 @@ def test_every_field_of_a_message(case: str) -> None:
     ],
 )
 def test_the_time_of_creation(text: str | None, time: datetime | None) -> None:
-    """RFC 3339 with 0 to 9 digits, and an offset in old versions; what is no time is kept, and the clock asked."""
+    """RFC 3339 with 0 to 9 digits, and an offset in old versions. Any other value is kept, and the clock asked."""
     response = ollama(line("Hi", done="stop") | {"created_at": text})
     assert ("created" in response.metadata.provenance) is (time is None)
     assert time is None or response.created == time
@@ -154,7 +154,7 @@ def test_the_time_of_creation(text: str | None, time: datetime | None) -> None:
 
 
 def test_every_line_has_its_time() -> None:
-    """The response is created at the first line's time; the extensions keep each line's on its delta."""
+    """The response is created at the first line's time. The extensions keep each line's on its delta."""
     times = [f"2026-01-01T00:00:0{n}Z" for n in range(4)]
     lines = [line(t, created_at=time) for t, time in zip("abc", times, strict=False)]
     deltas, response = read("ollama", ndjson(*lines, line(done="stop", created_at=times[3])))
@@ -179,7 +179,7 @@ def test_media() -> None:
 
 
 def test_logprobs() -> None:
-    """They stand at the top, without a wrapper, also on lines without text; in a stream they add up (2.4)."""
+    """They are at the top, without a wrapper, also on lines without text. In a stream they add up (2.4)."""
     entry = {"token": "Hi", "logprob": -0.5, "bytes": [72, 105]}
     top = {"top_logprobs": [{"token": "Hi", "logprob": -0.5}, {"token": "Yo", "logprob": -2, "bytes": [89]}]}
     response = ollama(
@@ -195,13 +195,13 @@ def test_logprobs() -> None:
 
 
 def test_think_tags_stay_in_the_text() -> None:
-    """Where the server does not part thinking from text neither do we (section 8)."""
+    """If the server does not part thinking from text neither do we (section 8)."""
     response = ollama(line("<think>hm</think>Hi", done="stop"))
     assert (response.text, response.reasoning) == ("<think>hm</think>Hi", "")
 
 
 def test_what_stands_beside_a_message_is_left() -> None:
-    """Fields of generate beside a message are not read, and not lost."""
+    """Fields of generate next to a message are not read, and not lost."""
     odd = {"response": "R", "thinking": "T", "images": ["aGk="], **calls(tool("go"))}
     response = ollama(line("Hi", done="stop", **odd))
     assert (response.text, response.reasoning, response.tool_calls) == ("Hi", "", ())
@@ -217,7 +217,7 @@ def test_what_stands_beside_a_message_is_left() -> None:
 
 
 def test_reasoning_then_text_then_calls() -> None:
-    """A line may carry all three; the order is always this, in a body as in a stream (3, 3.5)."""
+    """A line may carry all three. The order is always this, in a body as in a stream (3, 3.5)."""
     said = {"thinking": "hm", **calls(tool("go", {"a": 1}))}
     for events in (
         [line("Hi", message=said, done="stop")],
@@ -300,7 +300,7 @@ CALL_SHAPES: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str, str]], A
 @pytest.mark.parametrize("case", CALL_SHAPES)
 @pytest.mark.parametrize("place", ["before the end", "at the end"])
 def test_tool_calls(case: str, place: str) -> None:
-    """Each element is a whole call, in the order of arrival; index and id are no keys (3.1, 3.2)."""
+    """Each element is a whole call, in the order of arrival. Index and id are no keys (3.1, 3.2)."""
     messages, expected, left = CALL_SHAPES[case]
     lines = [line(message=message) for message in messages]
     if place == "at the end":
@@ -389,7 +389,7 @@ def test_done_reasons(
 
 
 def test_a_word_that_nobody_knows() -> None:
-    """A remote host's own word raises, or is kept; the counts after it are there in either case."""
+    """A remote host's own word raises, or is kept. The counts after it are there in either case."""
     end = line("Hi", done="eos", eval_count=2)
     partial, error = outcome("ollama", ndjson(end))
     assert isinstance(error, UnknownFinishReasonError)
@@ -447,7 +447,7 @@ def test_a_rendered_prompt_instead_of_an_answer() -> None:
     ],
 )
 def test_a_missing_count_is_not_zero(counts: dict[str, Any], expected: UsageInfo, absent: set[str]) -> None:
-    """A fully cached prompt of old servers has no count; cached tokens are never reported."""
+    """A fully cached prompt of old servers has no count. Cached tokens are never reported."""
     response = ollama(line("Hi"), line(done="stop", **counts))
     assert response.usage == expected
     assert response.usage.cached_tokens is None
@@ -477,7 +477,7 @@ def test_times_are_nanoseconds(nanoseconds: int | None, duration: timedelta) -> 
 
 
 def test_a_measured_duration_is_stronger() -> None:
-    """Who measures gets what was measured."""
+    """A caller that measures gets the measurements."""
     ticks = iter([1.0, 2.0, 4.0])
     end = line("Hi", done="stop", total_duration=9 * 10**9)
     response = read("ollama", ndjson(end), timer=lambda: next(ticks))[1]
@@ -531,7 +531,7 @@ HTTP_ERRORS: list[tuple[int, Any, ErrorKind, str, bool]] = [
 
 @pytest.mark.parametrize(("status", "said", "kind", "message", "retryable"), HTTP_ERRORS)
 def test_http_errors(status: int, said: Any, kind: ErrorKind, message: str, retryable: bool) -> None:
-    """Kind, words and whether a retry may help; the body is kept (7.1)."""
+    """Kind, words and whether a retry may help. The body is kept (7.1)."""
     response = one("ollama", said if isinstance(said, str) else json.dumps(said), status=status)
     info = response.error_info
     assert info is not None
@@ -561,7 +561,7 @@ def test_http_errors(status: int, said: Any, kind: ErrorKind, message: str, retr
 def test_error_lines(
     said: str, kind: ErrorKind, message: str | None, status: int | None, first: bool
 ) -> None:
-    """One line ends the stream with HTTP status 200; it comes from the runner, so a retry may help (7.2)."""
+    """One line ends the stream with HTTP status 200. It comes from the runner, so a retry may help (7.2)."""
     lines = [{"error": said}] if first else [line("Hi"), {"error": said}]
     response = ollama(*lines)
     info = response.error_info
@@ -630,7 +630,7 @@ def test_a_side_field_of_another_type_stays(field: str, value: Any) -> None:
 
 @pytest.mark.parametrize("event", [{"status": "pulling manifest"}, {"done": True}, {"model": "m"}, {}])
 def test_what_is_no_line_of_an_answer(event: Any) -> None:
-    """Progress of a pull and the like are unknown events, also after lines that were known."""
+    """Progress of a pull and similar lines are unknown events, also after lines that were known."""
     for lines in ([event], [line("Hi"), event]):
         _, error = outcome("ollama", ndjson(*lines))
         assert isinstance(error, UnknownEventError)
@@ -697,7 +697,7 @@ def test_layer_completions() -> None:
 
 
 def test_layer_logprobs_and_debug() -> None:
-    """Logprobs in OpenAI's wrapper, entries in Ollama's form; a rendered prompt is left."""
+    """Logprobs in OpenAI's wrapper, entries in Ollama's form. A rendered prompt is left."""
     choice = {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop",
               "logprobs": {"content": [{"token": "Hi", "logprob": -1, "bytes": [72, 105]}]}}  # fmt: skip
     response = one(

@@ -352,7 +352,7 @@ def test_anthropics_tool_choice(options: dict[str, Any], choice: Any) -> None:
 @pytest.mark.parametrize("effort", [None, "none", "minimal", "low", "high"])
 @pytest.mark.parametrize("choice", ["auto", "required", NamedTool("weather")], ids=str)
 def test_anthropic_thinks_without_sampling_options_and_forced_calls(effort: Any, choice: Any) -> None:
-    """The API refuses the one beside the other."""
+    """The API refuses the one with the other."""
     options = {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "tools": [TOOL], "tool_choice": choice}
     request = built("anthropic", asking(**options, reasoning_effort=effort))
     refused = ["temperature", "top_p", "top_k", *(["tool_choice"] if choice != "auto" else [])]
@@ -542,7 +542,7 @@ def test_what_is_said_in_messages_is_never_dropped(provider: str, message: ChatM
 
 @pytest.mark.parametrize("provider", ["ollama", "anthropic", "gemini"])
 def test_arguments_that_are_none_go_back_as_they_were(provider: str) -> None:
-    """To an API that takes an object: so that the model can be told what was wrong with them."""
+    """To an API that takes an object: so that the model can learn what was wrong with them."""
     broken = ChatMessage.assistant(tool_calls=[ToolCall("c", "f", '{"city":')])
     turns = [broken, ChatMessage.user("go on")]
     said = orjson.dumps(built(provider, ChatRequest(turns, model="m")).body)
@@ -556,7 +556,7 @@ SHOWN = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}
 
 @pytest.mark.parametrize("provider", OPENAI_LIKE)
 def test_what_a_tool_shows_the_user_shows(provider: str) -> None:
-    """Results hold texts alone in OpenAI's dialect; those of one answer stay together."""
+    """Results hold texts alone in OpenAI's dialect. Those of one answer stay together."""
     first, second = ToolCall("callNo1AB", "f", "{}"), ToolCall("callNo2AB", "f", "{}")
     turns = [
         ChatMessage.user("hi"),
@@ -624,7 +624,7 @@ def test_what_a_tool_cannot_show(provider: str, why: str) -> None:
 
 
 def sent_back(provider: str, payload: Any, to: str | None = None) -> Any:
-    """How *provider*'s answer stands in the next request to it, or to another one."""
+    """*provider*'s answer in the next request to it, or to another one."""
     answer = normalize(payload, provider)
     request = ChatRequest("hi", model="m").with_turns(answer, ChatMessage.user("go on"))
     said = built(to or provider, request).body
@@ -685,7 +685,7 @@ CITED = {
 
 
 def events_of(answer: Any) -> bytes:
-    """*answer* as Anthropic streams it; the citations of a text come behind it."""
+    """*answer* as Anthropic streams it. The citations of a text come behind it."""
     events: list[Any] = [{"type": "message_start", "message": {**answer, "content": [], "stop_reason": None}}]
     for index, block in enumerate(answer["content"]):
         begin, pieces = dict(block), []
@@ -752,7 +752,7 @@ def test_a_call_keeps_its_caller_without_the_answers_bytes(payload: Any) -> None
 
 
 def test_a_call_of_another_id_keeps_its_caller() -> None:
-    """Agents rename calls whose ids are there twice."""
+    """Agents rename calls with ids that occur twice."""
     answer = normalize(CITED, "anthropic")
     calls = [attrs.evolve(call, id=f"{call.id}_2") for call in answer.tool_calls]
     request = ChatRequest("hi", model="m").with_turns(with_calls(answer, calls), ChatMessage.user("go on"))
@@ -786,7 +786,7 @@ def test_a_text_alone_goes_back_as_one() -> None:
 
 
 def test_nobody_else_gets_them() -> None:
-    """Nobody else could verify a signature."""
+    """No other server could verify a signature."""
     assert sent_back("anthropic", ANTHROPIC, "gemini")["parts"] == [
         {"text": "I look."},
         {"functionCall": {"id": "toolu_1", "name": "moon", "args": {"day": 1}}},
@@ -844,7 +844,7 @@ def test_reasoning_that_a_template_wants_goes_back(provider: str, payload: Any, 
 
 
 def test_deepseek_gets_its_reasoning_back() -> None:
-    """Beside calls it refuses a request without; elsewhere it ignores it ("Thinking Mode" in its guides)."""
+    """With calls it refuses a request without. Elsewhere it ignores it ("Thinking Mode" in its guides)."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     said = {"content": None, "reasoning_content": "Hm.", "tool_calls": [call]}
     assert sent_back("deepseek", body(said, "tool_calls"))["reasoning_content"] == "Hm."
@@ -863,7 +863,7 @@ def test_openrouter_gets_its_details_back() -> None:
 
 
 def test_an_answer_that_was_cut_can_be_sent_back() -> None:
-    """What it began and did not finish is no call."""
+    """An unfinished start is not a call."""
     segments = [Segment(SegmentType.TEXT, "Hel"), Segment(SegmentType.TOOL_CALL, "{", {"id": "c"})]
     cut = attrs.evolve(
         ChatResponse.error("cut", "m", message=ChatMessage.assistant("Hel")), segments=segments

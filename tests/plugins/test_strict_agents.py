@@ -41,7 +41,7 @@ def service_at(server: ReplayServer, provider: str) -> SyncLLMService:
 
 
 def talk(provider: str, session: ChatSession, first: int = 1) -> None:
-    """The agent calls its tool twice before it answers; the server refuses nothing."""
+    """The agent calls its tool twice before it answers. The server refuses nothing."""
     with strict_server(provider, first) as server, service_at(server, provider) as service:
         answer = SyncAgent(service, [ferry]).answer(session=session)
     assert [request.case for request in server.refusals] == []

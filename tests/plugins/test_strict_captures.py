@@ -34,7 +34,7 @@ def answers(source: str) -> list[tuple[Capture, ChatResponse]]:
 
 
 def requests_after(response: ChatResponse, target: str) -> Iterator[tuple[str, HTTPRequest]]:
-    """The next requests: the results of its calls, as answered and as stored; and the user, who speaks instead."""
+    """The next requests: the results of its calls, as answered and as stored. And the user, who speaks instead."""
     results = [ChatMessage.tool_result(call.id, "{}", name=call.name) for call in response.tool_calls]
     stored = from_json(to_json(response), ChatResponse)
     more = ChatMessage.user("Go on.")

@@ -1,4 +1,4 @@
-"""vLLM, fact by fact (provider document "vLLM"; section numbers are its own)."""
+"""vLLM, fact by fact (provider document "vLLM". Section numbers are its own)."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def thawed(value: Any) -> Any:
 @pytest.mark.parametrize(("name", "value"), TOP)
 @pytest.mark.parametrize("value_or_null", ["value", "null"])
 def test_top_fields_are_kept(name: str, value: Any, value_or_null: str) -> None:
-    """What is about the whole answer stays as it is, null included; in a stream wherever it comes."""
+    """Facts about the whole answer stay unchanged, null included, at any place in a stream."""
     value = value if value_or_null == "value" else None
     whole = one("vllm", body({"content": "Hi"}) | {name: value})
     assert thawed(whole.metadata.extensions[name]) == value
@@ -142,7 +142,7 @@ def test_top_fields_are_kept(name: str, value: Any, value_or_null: str) -> None:
 
 @pytest.mark.parametrize(("name", "value"), CHOICE)
 def test_choice_fields_are_kept(name: str, value: Any) -> None:
-    """What is about one choice stays with its number."""
+    """Facts about one choice stay with its number."""
     for key in ("message", "delta"):
         event = with_choices(choice(2, **{key: {"content": "Hi"}, name: value}) | {"finish_reason": "stop"})
         response = vllm(chunk({}, "stop"), event)
@@ -152,7 +152,7 @@ def test_choice_fields_are_kept(name: str, value: Any) -> None:
 
 @pytest.mark.parametrize(("name", "value", "left"), MESSAGE)
 def test_message_fields_are_kept(name: str, value: Any, left: Any) -> None:
-    """What no typed field takes of a message is left of it."""
+    """Fields of a message without a typed counterpart are left of it."""
     response = one("vllm", body({"content": "Hi", name: value}))
     assert response.metadata.extensions["choices"] == ({"index": 0, "message": {name: left}},)
 
@@ -193,7 +193,7 @@ def test_think_tags_stay_in_the_text() -> None:
 
 @pytest.mark.parametrize("tool_calls", [[], None])
 def test_messages_without_calls(tool_calls: Any) -> None:
-    """[] up to 0.20, omitted later; neither is a call."""
+    """[] up to 0.20, omitted later. Neither is a call."""
     response = one("vllm", body({"content": "Hi", "tool_calls": tool_calls}))
     assert response.tool_calls == ()
     assert response.finish_reason is STOP
@@ -204,7 +204,7 @@ def piece(token: str, **more: Any) -> dict[str, Any]:
 
 
 def test_completion_logprobs() -> None:
-    """The parallel lists of completions, the first without a value; offsets are joined over chunks (2.6)."""
+    """The parallel lists of completions, the first without a value. Offsets are joined over chunks (2.6)."""
 
     def text(said: str, offset: int, logprob: float | None, top: Any, finish: str | None = None) -> Any:
         logprobs = {
@@ -230,7 +230,7 @@ def test_completion_logprobs() -> None:
 
 
 def test_token_ids_are_joined() -> None:
-    """Equal pieces in a row are pieces, not repetitions; each choice has its own (2.2)."""
+    """Equal pieces in a row are pieces, not repetitions. Each choice has its own (2.2)."""
     ids = [[5], [5], [], [5, 6], None]
     chunks = [
         with_choices(choice(n, delta={"content": "x"}, token_ids=piece)) for piece in ids for n in (0, 1)
@@ -247,7 +247,7 @@ def test_token_ids_are_joined() -> None:
 
 
 def call(index: Any, id: Any, name: Any, arguments: Any, **more: Any) -> dict[str, Any]:
-    """A tool-call delta; what is ... is not sent."""
+    """A tool-call delta. Fields that are ... are not sent."""
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not ...}
     parts = {"index": index, "id": id, "function": function, **more}
     return {key: value for key, value in parts.items() if value is not ...}
@@ -358,7 +358,7 @@ def test_completions_of_several_prompts() -> None:
 
 
 def test_echo_and_chunks_without_text() -> None:
-    """Echoed text is text; chunks that only carry token ids or logprobs are no text (3)."""
+    """Echoed text is text. Chunks that only carry token ids or logprobs are no text (3)."""
     response = vllm(
         chunk({"role": "assistant", "content": ""}),
         chunk({"content": "Say: "}),
@@ -442,7 +442,7 @@ HTTP_ERRORS: list[tuple[int, Any, ErrorKind, str, bool]] = [
 
 @pytest.mark.parametrize(("status", "said", "kind", "message", "retryable"), HTTP_ERRORS)
 def test_http_errors(status: int, said: Any, kind: ErrorKind, message: str, retryable: bool) -> None:
-    """Wrapped, flat and plain; the code may be an integer, and is then no word (7.1)."""
+    """Wrapped, flat and plain. The code may be an integer, and is then no word (7.1)."""
     response = one("vllm", said if isinstance(said, str) else json.dumps(said), status=status)
     info = response.error_info
     assert info is not None
@@ -490,7 +490,7 @@ def test_an_error_after_one_answer_of_several_ended() -> None:
 
 @pytest.mark.parametrize("event", [{"type": "no.such.event"}, {"object": "list", "data": []}])
 def test_dialects_that_are_not_read(event: Any) -> None:
-    """What none of its dialects knows, such as /v1/models, is an unknown event, named."""
+    """Events that none of its dialects knows, such as /v1/models, are unknown events, named."""
     _, caught = outcome("vllm", sse(event))
     assert isinstance(caught, UnknownEventError)
     assert caught.event_type in {"no.such.event", "list"}

@@ -1,10 +1,10 @@
-"""Every capture that lies beside the project, from where it lies, under the provider that reads it.
+"""Every capture next to the project, from its own folder, under the provider that reads it.
 
-Where the folder is absent these tests skip. Every capture is read and compared with its pair. Of the rest, which takes most
-of the time, each run tries a part, by the names of the captures: one of five with other texts in its place and beside other
-answers, one of ten also with a seeded sample of its leaves, and one of thirty also cut and with wrong types.
-``pytest tests/providers --crosswalk-sample 30`` does all of it to every capture, with that many leaves and cuts; ``all``
-takes all of them. What was tried stands at the end.
+If the folder is absent these tests skip. Every capture is read and compared with its pair. Each run tries a
+part of the rest, which takes most of the time, by the names of the captures: one of five with other texts in
+its place and with other answers, one of ten also with a seeded sample of its leaves, and one of thirty also
+cut and with wrong types. ``pytest tests/providers --crosswalk-sample 30`` does all of it to every capture,
+with that many leaves and cuts. ``all`` takes all of them. The end lists the tries.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def thoroughness(request: pytest.FixtureRequest) -> Thoroughness:
 def test_every_answer_keeps_the_promises(
     folder: str, thoroughness: Thoroughness, record_property: Callable[[str, object], None]
 ) -> None:
-    """P1, P3, P4, P5 and P8 for each answer, P2 for each pair; and each listed exception is still one."""
+    """P1, P3, P4, P5 and P8 for each answer, P2 for each pair. Each listed exception is still one."""
     answers: defaultdict[str, list[Capture]] = defaultdict(list)
     for provider, capture in answers_in(folder):
         answers[provider].append(capture)

@@ -1,4 +1,4 @@
-"""What the repetition rule delivers is what the hooks make of every event: every capture, and 10,000 broken ones, both ways."""
+"""The repetition rule delivers what the hooks make of every event: every capture, and 10,000 broken ones, both ways."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def captures(folder: Path) -> list[Capture]:
 
 
 def running_counts(number: int, choice: int = 0) -> Any:
-    """A chunk of OpenAI's dialect that counts; now and then the total is not the sum."""
+    """A chunk of OpenAI's dialect that counts. Now and then the total is not the sum."""
     counts = {
         "prompt_tokens": 9,
         "completion_tokens": number,
@@ -43,7 +43,7 @@ def running_counts(number: int, choice: int = 0) -> Any:
 
 
 def with_tokens(number: int) -> Any:
-    """A chunk of OpenAI's dialect with log probabilities; now and then the server says something odd of them."""
+    """A chunk of OpenAI's dialect with log probabilities. Now and then the server says something odd of them."""
     text = f"w{number} "
     token = {"token": text, "logprob": -0.5 * number, "bytes": [*text.encode()]}
     if number % 9 == 8:
@@ -106,7 +106,7 @@ def of_responses(*, with_logprobs: bool = False) -> list[tuple[str, Any]]:
 
 
 def with_ids(number: int) -> Any:
-    """A chunk of OpenAI's dialect with the ids of its tokens; now and then there are none, or odd ones."""
+    """A chunk of OpenAI's dialect with the ids of its tokens. Now and then there are none, or odd ones."""
     said = chunk({"content": f"w{number} "})
     odd = [[], None, [-1], [1.5], "x"][number // 9 % 5]
     said["choices"][0]["token_ids"] = odd if number % 9 == 8 else [number, 5]
@@ -114,14 +114,14 @@ def with_ids(number: int) -> Any:
 
 
 def of_llama(number: int) -> Any:
-    """An event of llama.cpp's own; now and then one of another answer comes between."""
+    """An event of llama.cpp's own. Now and then one of another answer comes between."""
     counts = {"tokens_predicted": number, "tokens_evaluated": 9}
     about = {"index": int(number == 60), "id_slot": -1, "stop": False}
     return {**about, "content": f"w{number} ", "tokens": [number] if number < 12 else [], **counts}
 
 
 def with_timings(number: int) -> Any:
-    """A chunk of llama.cpp's that tells how long it took; now and then that is odd, or less than before."""
+    """A chunk of llama.cpp's that tells how long it took. Now and then that is odd, or less than before."""
     said = chunk({"content": f"w{number} "}, choice=int(number in (30, 31)))
     timings: dict[str, Any] = {"cache_n": 16, "prompt_n": 4, "prompt_ms": 2.5, "predicted_n": number}
     timings |= {"predicted_ms": number + 0.25, "predicted_per_second": 1000 / (number + 1)}
@@ -134,7 +134,7 @@ def with_timings(number: int) -> Any:
 
 
 def of_tgi(number: int) -> Any:
-    """An event of TGI's own; now and then its token is special, or has no number."""
+    """An event of TGI's own. Now and then its token is special, or has no number."""
     token: dict[str, Any] = {
         "id": 500 + number,
         "text": f"w{number} ",
@@ -148,7 +148,7 @@ def of_tgi(number: int) -> Any:
 
 
 def of_cohere(number: int) -> Any:
-    """A piece of Cohere's with the one token of it; now and then there are two, or none."""
+    """A piece of Cohere's with the one token of it. Now and then there are two, or none."""
     text = f"w{number} "
     said: dict[str, Any] = {"text": text, "token_ids": [500 + number], "logprobs": [-number / 8]}
     odd: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""JSON knows no largest number: one of hundreds of digits is none that any API promises, and yet no plugin may choke on it."""
+"""JSON has no largest number: no API promises hundreds of digits, and yet no plugin may choke on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBER = re.compile(rb'"(\w+)": ?\[?(-?\d[\d.eE+-]*)')
 
 @pytest.mark.parametrize("provider", broad_first(sorted(one.name for one in OWN.iterdir() if one.is_dir())))
 def test_a_number_of_any_length_breaks_no_plugin(provider: str) -> None:
-    """Where it decides nothing it stays as it was sent; else the error says what was expected in its place."""
+    """If it decides nothing it stays as it was sent. Otherwise the error names the expected type in its place."""
     tried = 0
     for capture in load_captures(OWN / provider):
         first = {found[1]: found.span(2) for found in reversed([*NUMBER.finditer(capture.body)])}

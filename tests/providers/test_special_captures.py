@@ -1,4 +1,4 @@
-"""What holds for the captures of one provider alone, tried on those that lie beside the project."""
+"""Laws for the captures of one provider alone, tried on those next to the project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [needs_captures, pytest.mark.sweep]
 
 
 def test_every_stream_of_bedrock_reads_the_same_from_frames_with_names() -> None:
-    """As the wire has them: the inner event, and its name beside it."""
+    """As the wire has them: the inner event, and its name next to it."""
     for capture in captures_in("recorded/bedrock-converse/stream"):
         framed = b"".join(
             b"event: %b\ndata: %b\n\n" % (name.encode(), orjson.dumps(payload))

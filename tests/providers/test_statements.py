@@ -1,4 +1,4 @@
-"""What is stated about the project's own captures, and that the shipped providers agree with it."""
+"""The statements about the project's own captures, and that the shipped providers agree with them."""
 
 from __future__ import annotations
 

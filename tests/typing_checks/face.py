@@ -100,7 +100,7 @@ async def asynchronous_streams(chunks: AsyncIterator[bytes]) -> None:
 
 
 def canonical_json(response: ChatResponse, delta: ResponseDelta) -> None:
-    """What is read back has the type that was asked for."""
+    """The result of reading has the requested type."""
     data = to_json(response)
     assert_type(data, bytes)
     assert_type(from_json(data, ChatResponse), ChatResponse)

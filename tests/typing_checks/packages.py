@@ -1,4 +1,4 @@
-"""What a strict type checker sees of the packages whose names are imported when they are used."""
+"""A strict type checker's view of the packages that import their names on use."""
 
 from __future__ import annotations
 

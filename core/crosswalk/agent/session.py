@@ -130,11 +130,11 @@ def trim_turns(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
     """
     system = tuple(takewhile(lambda turn: message_of(turn).role is Role.SYSTEM, turns))
     groups = groups_of(turns[len(system) :])
-    stored = [group for group in _as_groups(policy(tuple(groups))) if group]
-    if stored and _role(stored[0]) is Role.ASSISTANT:
-        start = next((index for index, group in enumerate(groups) if group is stored[0]), 0)
-        stored[:0] = [group for group in groups[:start] if _role(group) is Role.USER][-1:]
-    return (*system, *(turn for group in stored for turn in group))
+    kept_groups = [group for group in _as_groups(policy(tuple(groups))) if group]
+    if kept_groups and _role(kept_groups[0]) is Role.ASSISTANT:
+        start = next((index for index, group in enumerate(groups) if group is kept_groups[0]), 0)
+        kept_groups[:0] = [group for group in groups[:start] if _role(group) is Role.USER][-1:]
+    return (*system, *(turn for group in kept_groups for turn in group))
 
 
 def trim_refused_request(
@@ -280,19 +280,19 @@ def read_document(data: bytes | str, cls: type, turns: Iterable[bytes] | None = 
         CanonicalJSONError: *data* is not JSON, has another format version, or is not a session.
     """
     try:
-        payload = load_json(data)
-        if turns is not None and isinstance(payload, dict):
-            payload["turns"] = list(map(load_json, turns))
+        document = load_json(data)
+        if turns is not None and isinstance(document, dict):
+            document["turns"] = list(map(load_json, turns))
     except orjson.JSONDecodeError as error:
         raise cannot("read", cls, [f"not JSON ({error.msg} at character {error.pos}) @ $"]) from None
-    version = payload.get("format_version", "1.0") if isinstance(payload, dict) else "1.0"
+    version = document.get("format_version", "1.0") if isinstance(document, dict) else "1.0"
     if not isinstance(version, str):
         raise cannot("read", cls, [f"expected string, got {json_type_name(version)} @ $.format_version"])
     if not _READABLE_VERSION.fullmatch(version):
         problem = f"unknown format version {version[:40]!r} (readable: 1.x)"
         raise cannot("read", cls, [f"{problem} @ $.format_version"])
     try:
-        return shared_converter().structure(payload, SessionDocument)
+        return shared_converter().structure(document, SessionDocument)
     except Exception as error:
         problems = transform_error(error)
     # Raised outside the handler, so that the error has no context, which would quote content.

@@ -85,8 +85,8 @@ class _Store(ABC):
         with self._open_storage() as storage:
             if storage.version(key) != before.version:
                 raise SessionConflictError(session.id)
-            stored = storage.write(key, session, before.turns)
-        self._stored[session] = stored
+            written = storage.write(key, session, before.turns)
+        self._stored[session] = written
 
     def delete(self, id: str) -> None:
         """Delete the session with this id, if it is stored.
@@ -233,8 +233,8 @@ class _Folder:
 
 def _stored_id(file: Path) -> object:
     """Return the id inside *file*, for files with a cut name."""
-    payload = load_json(file.read_bytes())
-    return payload.get("id") if isinstance(payload, dict) else None
+    document = load_json(file.read_bytes())
+    return document.get("id") if isinstance(document, dict) else None
 
 
 def _lock_file(handle: int) -> None:

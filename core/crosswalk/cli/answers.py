@@ -120,8 +120,8 @@ def response_of(
         return stated_response(answer.record, clock=_clock(arguments))
     else:
         body = b"".join(answer.chunks)
-        if arguments.provider is None and (stored := _stored(body)) is not None:
-            return stored
+        if arguments.provider is None and (read_back := _stored(body)) is not None:
+            return read_back
         provider = _provider(answer, arguments, [body])
         options = _options(answer, arguments, lambda: _id(_digest(body)))
         from crosswalk.records import with_facts
@@ -160,7 +160,7 @@ def _provider(answer: RecordedAnswer, arguments: argparse.Namespace, chunks: Ite
     except DetectionError as error:
         if error.candidates or answer.record is None or answer.record.layout is not None:
             raise
-        hint = "--layout or --field response=PATH says where in the line the answer stands"
+        hint = "pass --layout or --field response=PATH to locate the answer in the line"
         raise DetectionError(f"{error}; {hint}") from None
 
 
@@ -237,7 +237,7 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
             return Provider(response.metadata.provider_id, is_guess=True)
         names = ", ".join(candidates)
         raise DetectionError(
-            f"several providers recognize it; say --provider: {names}", candidates=candidates
+            f"several providers recognize it; pass --provider: {names}", candidates=candidates
         )
     if not events:
         from crosswalk.wire.events import looks_like  # reading JSON does not need it
@@ -246,11 +246,11 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
         why = (
             f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT) or "there is no event in it"
         )
-        raise DetectionError(f"no JSON can be read from its beginning; {why}")
+        raise DetectionError(f"its beginning is not JSON; {why}")
     if (key := envelope_of(events)) is not None:
         raise DetectionError(f"there is an answer under {key!r}, in the envelope of a log")
     raise DetectionError(
-        f"no provider recognizes it; say --provider: {nameable(ambiguous.known, ambiguous.broken)}"
+        f"no provider recognizes it; pass --provider: {nameable(ambiguous.known, ambiguous.broken)}"
     )
 
 
@@ -314,8 +314,7 @@ def failed(answer: RecordedAnswer | InputFault, error: CrosswalkError | None = N
     """The failure of an *answer* that cannot be read, or of one whose mapping raised *error*."""
     if isinstance(answer, InputFault) or error is None:
         return Failed(answer.place, getattr(answer, "cause", ""))
-    location = f"{answer.place} ({answer.id})" if answer.id else answer.place
-    return Failed(location, f"{type(error).__name__}: {error}", type(error).__name__)
+    return Failed(answer.label, f"{type(error).__name__}: {error}", type(error).__name__)
 
 
 class MappingTally:

@@ -70,7 +70,7 @@ def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_field,
         metavar="NAME=PATH",
-        help="where in a line one fact stands, as in response=log.answer or created=ts@ms; may be repeated",
+        help="the path of a fact in a line, as in response=log.answer or created=ts@ms; may be repeated",
     )
 
 
@@ -153,9 +153,9 @@ def _record(commands: argparse._SubParsersAction[Any]) -> None:
         "record",
         help="record a live exchange as a capture",
         description=f"""Ask a server once and keep its answer, byte for byte, as a capture: CASE.response.json for a
-            whole answer, CASE_stream.response.sse or .ndjson for a stream, the request's body beside it, and a line
-            in MANIFEST.jsonl. normalize, check, explain and diff read it. Whatever the server says is recorded, an
-            error too; nothing is asked twice, nothing is ever written over, and no credential is written. {_KEY}""",
+            whole answer, CASE_stream.response.sse or .ndjson for a stream, the request's body next to it, and a line
+            in MANIFEST.jsonl. normalize, check, explain and diff read it. Every answer is recorded, an
+            error too. No request is repeated, no file is overwritten, and no credential is written. {_KEY}""",
         epilog=_EXITS,
     )
     _add_prompt(parser)
@@ -183,7 +183,7 @@ def _record(commands: argparse._SubParsersAction[Any]) -> None:
         dest="forms",
         action="store_const",
         const=(False, True),
-        help="ask for both, one after the other: where they say the same, they are a pair, which check compares",
+        help="ask for both, one after the other; if their content is the same, they are a pair, which check compares",
     )
     parser.set_defaults(forms=(True,))
 
@@ -192,8 +192,8 @@ def _demo(commands: argparse._SubParsersAction[Any]) -> None:
     commands.add_parser(
         "demo",
         help="see ask at work, without a model and without a network",
-        description="""Ask a server in this very process that replays, over real HTTP, what an Ollama and a vLLM
-            once sent. Neither a model nor a network is needed.""",
+        description="""Ask a server in this process, which replays recorded answers of Ollama and vLLM over HTTP.
+            You need no model and no network.""",
         epilog=_EXITS,
     )
 
@@ -295,8 +295,8 @@ LIVE_COMMANDS = {"ask": _ask, "chat": _chat, "record": _record, "demo": _demo}
 
 
 _CAPTURES = """\
-A capture is CASE.response.json (or .sse, .ndjson, .txt); what its name does not say is read from
-MANIFEST.jsonl or CASE.meta.json beside it. Folders are searched through; requests and hidden folders are left
+A capture is CASE.response.json (or .sse, .ndjson, .txt); further facts are read from
+MANIFEST.jsonl or CASE.meta.json next to it. Folders are searched; requests and hidden folders are left
 out.
 """
 
@@ -344,7 +344,7 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
         "--created",
         type=zoned_time,
         metavar="TIME",
-        help="the time of answers that do not say theirs, in ISO 8601 with a zone (default: now)",
+        help="the time of answers without a time, in ISO 8601 with a zone (default: now)",
     )
 
 
@@ -453,7 +453,7 @@ def _table(commands: argparse._SubParsersAction[Any]) -> None:
         dest="format",
         action="store_const",
         const="html",
-        help="the same as --format html: one page to look at, which needs nothing beside it",
+        help="the same as --format html: one page that needs no other file",
     )
 
 
@@ -468,7 +468,7 @@ def _diff(commands: argparse._SubParsersAction[Any]) -> None:
         epilog="Exit status: 0 nothing differs but what is accepted, 1 something does or could not be compared, 2 "
         "nothing could be compared.",
     )
-    _add_reading(parser, or_else="what a record says, or who mapped the stored answer")
+    _add_reading(parser, or_else="the record's provider, or the one that mapped the stored answer")
     parser.add_argument(
         "--stored",
         metavar="DIR",
@@ -518,7 +518,7 @@ def _parse_answer(commands: argparse._SubParsersAction[Any]) -> None:
         "parse",
         help="read a validated JSON value from a model's text",
         description="""Read a value of a schema out of a text: directly, extracted from fences and prose, or repaired;
-            or say why not. Write the value, the stage that gave it and the reason as one JSON object.""",
+            or give the reason. Write the value, the stage that gave it and the reason as one JSON object.""",
         epilog="Exit status: 0 there is a valid value, 1 there is none, 2 nothing could be tried.",
     )
     parser.add_argument(
@@ -579,7 +579,7 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--carry",
         action="store_true",
-        help="add a member 'crosswalk' with what the form cannot say, for a later conversion",
+        help="add a member 'crosswalk' with the fields that the form does not have, for a later conversion",
     )
     parser.add_argument(
         "--losses",
@@ -661,7 +661,7 @@ def _completion(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def _add_reading(
-    parser: argparse.ArgumentParser, or_else: str = "what a record says, or found out from the answer"
+    parser: argparse.ArgumentParser, or_else: str = "the record's provider, or detected from the answer"
 ) -> None:
     """Add the arguments of every command that reads many answers."""
     _add_paths(parser, "files and folders; '-' or nothing for standard input")
@@ -686,7 +686,7 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
         "--status",
         type=http_status,
         metavar="N",
-        help="the HTTP status (default: what a manifest or a record says, else 200)",
+        help="the HTTP status (default: the status in the manifest or the record, else 200)",
     )
 
 

@@ -40,8 +40,8 @@ def _which_model(service: SyncLLMService) -> str:
     try:
         models = service.models()
     except CrosswalkError as error:
-        return f"which model? say --model ({error})"
-    return f"which model? say --model; the server has: {', '.join(models) or 'none'}"
+        return f"which model? pass --model ({error})"
+    return f"which model? pass --model; the server has: {', '.join(models) or 'none'}"
 
 
 def _hint(error: CrosswalkError, asked: Asked) -> str:
@@ -50,7 +50,7 @@ def _hint(error: CrosswalkError, asked: Asked) -> str:
     if info is None or info.code != "connect_error":
         return ""
     provider = asked.response.metadata.provider_id
-    return f"; say --base-url, or set CROSSWALK_{provider.upper()}_BASE_URL"
+    return f"; pass --base-url, or set CROSSWALK_{provider.upper()}_BASE_URL"
 
 
 def report(asked: Asked, *, panel: bool) -> int:

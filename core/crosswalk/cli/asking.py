@@ -69,14 +69,17 @@ def panel_lines(response: ChatResponse) -> list[list[str]]:
         None if first is None else f"TTFT: {_duration(first.total_seconds())}",
     ]
     finish = response.finish_reason.value
-    raw = response.raw_finish_reason
+    word = response.raw_finish_reason
     model, provider = response.metadata.model_id, response.metadata.provider_id
     lines = [
         [tokens_line(response)],
         [cost for cost in (_cost(response),) if cost],
         [cell for cell in times if cell is not None],
         [f"Model: {_short(model)}", f"Provider: {_short(provider)}"],
-        [f"Finish: {finish}" + (f" (the provider's word: {_short(raw)})" if raw and raw != finish else "")],
+        [
+            f"Finish: {finish}"
+            + (f" (the provider's word: {_short(word)})" if word and word != finish else "")
+        ],
         *([left_out] for left_out in _left_out(response)),
         *([attempt] for attempt in _attempts(response.attempts)),
     ]
@@ -240,8 +243,8 @@ class _Channel:
 
     def rest_of(self, whole: str) -> str:
         """The rest of *whole* after the text so far, or empty if *whole* begins otherwise."""
-        raw = "".join(self.said)
-        return whole[len(raw) :] if whole.startswith(raw) else ""
+        text_so_far = "".join(self.said)
+        return whole[len(text_so_far) :] if whole.startswith(text_so_far) else ""
 
     def write(self, text: str) -> None:
         """Write *text*, which is not empty."""
@@ -351,7 +354,7 @@ def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
     """
     settings = arguments.settings
     if not (arguments.provider or settings.default_provider or arguments.base_url):
-        raise UsageError("which provider? say --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER")
+        raise UsageError("which provider? pass --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER")
     try:
         if arguments.provider:
             return Endpoint(arguments.provider, model=arguments.model, base_url=arguments.base_url)

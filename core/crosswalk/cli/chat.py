@@ -96,13 +96,13 @@ class _Talk:
 
     def set_system(self, text: str) -> None:
         """Use *text* as the system message from now on."""
-        session, raw = self.session, typed_message(Role.SYSTEM, text)
+        session, message = self.session, typed_message(Role.SYSTEM, text)
         if _system_of(session) is not None:
-            session.replace(0, raw)
+            session.replace(0, message)
             return
         turns = session.turns
         session.clear()
-        session.extend([raw, *turns])
+        session.extend([message, *turns])
 
     def _retry(self) -> None:
         """Ask the last message again, in place of its answer."""
@@ -110,10 +110,10 @@ class _Talk:
             self._ask(self._unanswered)
             return
         turns = self.session.turns
-        for location in reversed(range(len(turns))):
-            message = turns[location]
+        for number in reversed(range(len(turns))):
+            message = turns[number]
             if isinstance(message, ChatMessage) and message.role is Role.USER:
-                self._ask(message, location)
+                self._ask(message, number)
                 return
         say("nothing was asked yet")
 

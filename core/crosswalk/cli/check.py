@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.answers is not None:
         return _check_answers(arguments)
     if arguments.provider is None:
-        raise UsageError("which provider? say --provider")
+        raise UsageError("which provider? pass --provider")
     mapper = registry.mapper(arguments.provider)
     canonical: dict[Path, Any] = {}
     if arguments.corpus is None:
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     if total.problems:
         return FAILED
     if not total.tally.events:
-        raise UsageError("there is no event in these captures, so that nothing of the plugin is shown")
+        raise UsageError("these captures contain no event, so they do not test the plugin")
     return OK
 
 
@@ -96,8 +96,8 @@ def _check_answers(arguments: argparse.Namespace) -> int:
                 result = compare_answer(capture, canonical, orjson.loads(file.read_bytes()))
             except (OSError, orjson.JSONDecodeError) as error:
                 cause = error.strerror if isinstance(error, OSError) else f"not JSON: {error}"
-                location = f"{capture.case}, canonical JSON"
-                result = [Problem("P4", location, str(cause), "canonical JSON", "", capture.case)]
+                place = f"{capture.case}, canonical JSON"
+                result = [Problem("P4", place, str(cause), "canonical JSON", "", capture.case)]
             report.add(Path(name), (result, Tally(captures=1)), [])
     _write(f"{counted(report.tally.captures, 'capture')}; {report.causes}")
     return FAILED if report.problems else OK
@@ -243,5 +243,5 @@ class _Report:
             parts.append(f"{self.excepted} excepted")
         if self.skipped:
             paths = ", ".join(sorted(set(self.skipped)))
-            parts.append(f"{len(self.skipped)} skipped, for they are no endpoints of the provider: {paths}")
+            parts.append(f"{len(self.skipped)} skipped, which are not endpoints of the provider: {paths}")
         return "; ".join(parts)

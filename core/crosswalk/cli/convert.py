@@ -104,10 +104,9 @@ def _converted(
     except CrosswalkError as error:
         yield failed(answer, error)
         return
-    location = f"{answer.place} ({answer.id})" if answer.id else answer.place
     first, *remainder = str(report).splitlines()
-    line = orjson.dumps({"place": location, **report.to_jsonable()}) + b"\n"
-    yield _Reported(line, (f"{location}: {first}", *remainder))
+    line = orjson.dumps({"place": answer.label, **report.to_jsonable()}) + b"\n"
+    yield _Reported(line, (f"{answer.label}: {first}", *remainder))
 
 
 def _tell(reported: _Reported, file: BinaryIO | None, progress: Progress, *, alone: bool) -> None:

@@ -140,9 +140,9 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
     yield "</tr></thead>"
     numbered = enumerate(matrix.lines)
     for group, lines in groupby(numbered, key=lambda line: _group(line[1].path)):
-        stored = ' class="kept"' if group == _KEPT else ""
+        class_attribute = ' class="kept"' if group == _KEPT else ""
         span = len(matrix.crosswalks) + 1
-        yield f'<tbody{stored}><tr><th colspan="{span}" scope="rowgroup">{group}</th></tr>'
+        yield f'<tbody{class_attribute}><tr><th colspan="{span}" scope="rowgroup">{group}</th></tr>'
         for number, line in lines:
             yield _line(number, line, matrix.crosswalks)
         yield "</tbody>"
@@ -213,8 +213,8 @@ def _piece(piece: CellPiece) -> str:
 def _example(row: Row) -> str:
     """The value on the wire, the value in the response if it differs, and a capture that shows both."""
     sent = _value(row.example.value)
-    raw = dict.fromkeys(_value(value) for value in row.example.canonical.values())
-    becomes = "".join(f" → <code>{value}</code>" for value in raw if value != sent)
+    canonical_values = dict.fromkeys(_value(value) for value in row.example.canonical.values())
+    becomes = "".join(f" → <code>{value}</code>" for value in canonical_values if value != sent)
     return f"<code>{sent}</code>{becomes} <small>{_html(row.example.case)}</small>"
 
 

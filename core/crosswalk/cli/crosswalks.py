@@ -175,14 +175,14 @@ def sections(mapper: Mapper, captures: Iterable[Capture]) -> list[Section]:
     for capture in captures:
         tracer = Tracer(mapper, capture)
         keys = [_key(capture, event, len(tracer.events), endpoints) for event in tracer.events]
-        described = (
+        shapes = (
             {_shape_of(effect) for effect in said(tracer.baseline.response)}
             if tracer.baseline.response
             else set()
         )
         for key in dict.fromkeys(keys):
             results[key].captures += 1
-            results[key].said |= described
+            results[key].said |= shapes
         similar: dict[tuple[_Key, Shape, str], list[Leaf]] = defaultdict(list)
         for leaf in tracer.leaves():
             similar[keys[leaf.event], shape(leaf.path), _type_of(leaf.value)].append(leaf)
@@ -215,10 +215,12 @@ def _key(capture: Capture, event: Any, events: int, endpoints: tuple[str, ...]) 
     if capture.status >= 400:
         return _Key(len(endpoints) + 1, "")
     endpoint = endpoint_of(capture, endpoints)
-    location = endpoints.index(endpoint) if endpoint else len(endpoints)
+    endpoint_number = endpoints.index(endpoint) if endpoint else len(endpoints)
     is_stream = events > 1 or not capture.body.lstrip().startswith(b"{")
     word = event.get("type") if isinstance(event, dict) else None
-    return _Key(location, endpoint or "unknown endpoint", is_stream, word if isinstance(word, str) else "")
+    return _Key(
+        endpoint_number, endpoint or "unknown endpoint", is_stream, word if isinstance(word, str) else ""
+    )
 
 
 def _type_of(value: Any) -> str:
@@ -384,14 +386,14 @@ def pieces(row: Row, section: Section) -> list[list[CellPiece]]:
     elsewhere -= {path for path, _ in response}
     is_switch = not response or How.DECIDES in how
     refused = row.refused if is_switch and row.types != {"null"} else ()
-    raw = [
+    how_cells = [
         *map(CellPiece, how),
         *(CellPiece(path, is_path=True, label=ELSEWHERE) for path in sorted(map(shown, elsewhere))),
         *(CellPiece(error, label=REFUSED) for error in sorted(refused)),
         *([CellPiece(LOST)] if row.is_lost and LOST not in how else []),
     ]
     wire, types = [CellPiece(shown(row.path), is_path=True)], [CellPiece(kind) for kind in sorted(row.types)]
-    return [wire, types, *canonical, raw]
+    return [wire, types, *canonical, how_cells]
 
 
 # ------------------------------------------------------------------------------------ rows

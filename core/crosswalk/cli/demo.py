@@ -79,8 +79,8 @@ def _cut(capture: Capture) -> None:
     try:
         normalize(half, str(capture.server))
     except IncompleteStreamError as error:
-        stored = None if error.partial is None else error.partial.reasoning
-        say(f"{capture.server}: {type(error).__name__}, which keeps what came: {stored!r}")
+        reasoning = None if error.partial is None else error.partial.reasoning
+        say(f"{capture.server}: {type(error).__name__}, which keeps what came: {reasoning!r}")
 
 
 def _show(capture: Capture, arguments: argparse.Namespace) -> Asked:

@@ -85,7 +85,7 @@ def diff_page(counts: Mapping[str, int], kinds: Sequence[ChangeKind]) -> str:
         counts: the number of answers compared, and of each result by its name.
         kinds: every kind of change, in the order in which they are shown.
     """
-    raw = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items())
+    tally = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items())
     heads = "".join(f"<th>{head}</th>" for head in ("answers", "provider", "field", "change", "for example"))
     rows = "\n".join(map(_row, kinds)) or '<tr><td colspan="5">Nothing differs.</td></tr>'
     return f"""<!doctype html>
@@ -95,7 +95,7 @@ def diff_page(counts: Mapping[str, int], kinds: Sequence[ChangeKind]) -> str:
 <style>{_STYLE}</style></head>
 <body>
 <h1>What changed</h1>
-<p>Answers: {_text(raw)}.</p>
+<p>Answers: {_text(tally)}.</p>
 <table><thead><tr>{heads}</tr></thead><tbody>
 {rows}
 </tbody></table>
@@ -137,15 +137,15 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
-    stored = None if arguments.stored is None else Path(arguments.stored)
-    if stored is not None:
-        _look_into(stored)
+    stored_folder = None if arguments.stored is None else Path(arguments.stored)
+    if stored_folder is not None:
+        _look_into(stored_folder)
     comparison = Comparison(frozenset() if arguments.accept is None else read_accepted(arguments.accept))
-    keeper = None if stored is None else keeper_of(stored)
-    if keeper is not None and stored is not None:
-        not_compared = keeper.compare(stored, arguments, comparison)
+    keeper = None if stored_folder is None else keeper_of(stored_folder)
+    if keeper is not None and stored_folder is not None:
+        not_compared = keeper.compare(stored_folder, arguments, comparison)
     else:
-        not_compared = _compare_all(arguments, stored, comparison)
+        not_compared = _compare_all(arguments, stored_folder, comparison)
     if not comparison.compared:
         raise UsageError("nothing could be compared")
     _write_summary(arguments, comparison, not_compared)
@@ -164,30 +164,34 @@ def _look_into(folder: Path) -> None:
         raise UsageError(f"{folder}: {error.strerror or type(error).__name__}") from None
 
 
-def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison: Comparison) -> int:
+def _compare_all(arguments: argparse.Namespace, stored_folder: Path | None, comparison: Comparison) -> int:
     """Compare every answer that *arguments* name; return the number that could not be compared."""
-    sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=stored)
-    sources = [_with_stored(source, stored) for source in sources]
+    sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=stored_folder)
+    sources = [_with_stored(source, stored_folder) for source in sources]
     with Progress("comparing", total_size(sources)) as progress:
         tally = MappingTally(progress, "compared")
         for fault in faults:
             tally.report(failed(fault))
-        for item, result in worked(sources, arguments, partial(_compared, arguments, stored)):
+        for item, result in worked(sources, arguments, partial(_compared, arguments, stored_folder)):
             for one in result:
                 if isinstance(one, Failed):
                     tally.report(one, item)
                     continue
-                location, provider, differing = one
-                comparison.count(location, provider, differing)
+                place, provider, differing = one
+                comparison.count(place, provider, differing)
                 if differing and not arguments.summary:
-                    _write(location, differing, as_json=arguments.json)
+                    _write(place, differing, as_json=arguments.json)
             tally.take(item.size)
     return tally.failed
 
 
-def _with_stored(source: InputSource, stored: Path | None) -> InputSource:
+def _with_stored(source: InputSource, stored_folder: Path | None) -> InputSource:
     """*source*, or the log that was made of it and has the stored answers."""
-    if stored is not None and source.records and (file := stored / stored_path(source)).is_file():
+    if (
+        stored_folder is not None
+        and source.records
+        and (file := stored_folder / stored_path(source)).is_file()
+    ):
         return InputSource(str(file), source.records)
     return source
 
@@ -197,17 +201,19 @@ class _Unstored(Exception):
 
 
 def _compared(
-    arguments: argparse.Namespace, stored: Path | None, item: InputItem, answer: RecordedAnswer | InputFault
+    arguments: argparse.Namespace,
+    stored_folder: Path | None,
+    item: InputItem,
+    answer: RecordedAnswer | InputFault,
 ) -> Iterator[tuple[str, str, list[Difference]] | Failed]:
     """The place of *answer*, its provider and its differences from the stored form; or why it cannot be compared."""
     if isinstance(answer, InputFault):
         yield failed(answer)
         return
-    location = f"{answer.place} ({answer.id})" if answer.id else answer.place
     try:
-        before = _before(answer, None if stored is None else stored / stored_path(item.source))
+        before = _before(answer, None if stored_folder is None else stored_folder / stored_path(item.source))
     except _Unstored as error:
-        yield Failed(location, str(error), "not compared")
+        yield Failed(answer.label, str(error), "not compared")
         return
     stored_as = before.partial if isinstance(before, Failure) else before
     if answer.provider is None and stored_as is not None:
@@ -216,7 +222,7 @@ def _compared(
         answer.provider = metadata.provider_id
         answer.is_guess = "metadata.provider_id" in metadata.provenance
     after = outcome_of(answer, arguments)
-    yield location, provider_of_both(before, after), between(before, after)
+    yield answer.label, provider_of_both(before, after), between(before, after)
 
 
 def _write(place: str, found: list[Difference], *, as_json: bool) -> None:

@@ -16,7 +16,7 @@ from crosswalk.wire.framing import MIB
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from crosswalk.records import Exchange, Layout, Line, Record
+    from crosswalk.records import Layout, Line, LoggedExchange, Record
     from crosswalk.testing.captures import Capture
 
 
@@ -104,6 +104,11 @@ class RecordedAnswer:
         self.record = record
         self.is_guess = is_guess
 
+    @property
+    def label(self) -> str:
+        """Its place, and its id if it has one."""
+        return f"{self.place} ({self.id})" if self.id else self.place
+
 
 class InputFault:
     """Input that is not an answer.
@@ -119,7 +124,7 @@ class InputFault:
     __slots__ = ("cause", "exchange", "line", "place", "size")
 
     def __init__(
-        self, place: str, cause: str, size: int = 0, line: bytes = b"", exchange: Exchange | None = None
+        self, place: str, cause: str, size: int = 0, line: bytes = b"", exchange: LoggedExchange | None = None
     ) -> None:
         self.place = place
         self.cause = cause
@@ -291,11 +296,11 @@ def items(source: InputSource) -> Iterator[InputItem]:
 def _answer_of(line: Line, name: str, layout: Layout | None) -> RecordedAnswer | InputFault:
     from crosswalk.records import BadRecord
 
-    record, location = line.read(layout), f"{name}:{line.number}"
+    record, place = line.read(layout), f"{name}:{line.number}"
     if isinstance(record, BadRecord):
-        return InputFault(location, record.cause, record.size, record.line, record.exchange)
+        return InputFault(place, record.cause, record.size, record.line, record.exchange)
     return RecordedAnswer(
-        location,
+        place,
         [record.body],
         record.status,
         provider=record.provider,

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     name: str = arguments.name
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise UsageError(
-            f"{name[:_LONGEST_NAME]!r} is no provider id: it takes lower-case letters, digits, and single - or _ "
+            f"{name[:_LONGEST_NAME]!r} is not a provider id: it takes lower-case letters, digits, and single - or _ "
             f"between them, {_LONGEST_NAME} characters at most"
         )
     if _distribution(name) == OURS:
@@ -55,15 +55,15 @@ def run(arguments: argparse.Namespace) -> int:
         contents |= _captured(Path(arguments.captures))
     for file in _write(folder, contents):
         write_text(harmless(str(file)) + "\n")
-    location = shlex.quote(str(folder))
+    quoted_folder = shlex.quote(str(folder))
     if arguments.captures is not None:
         write_text(
             harmless(
-                f"next: correct the drafts {location}/tests/captures/*{STATEMENT}, then write the mapping"
+                f"next: correct the drafts {quoted_folder}/tests/captures/*{STATEMENT}, then write the mapping"
             )
             + "\n"
         )
-    write_text(harmless(f"next: cd {location} && pip install -e . && pytest") + "\n")
+    write_text(harmless(f"next: cd {quoted_folder} && pip install -e . && pytest") + "\n")
     return OK
 
 

@@ -71,18 +71,18 @@ def _mapped(
     if isinstance(answer, InputFault):
         yield failed(answer)
         return
-    raw = arguments.raw
+    keep_raw = arguments.raw
     try:
         if arguments.stream:
-            yield from map(to_json, deltas_of(answer, arguments, keep_raw=raw))
+            yield from map(to_json, deltas_of(answer, arguments, keep_raw=keep_raw))
         else:
-            response = response_of(answer, arguments, keep_raw=raw)
-            yield to_json(response, indent=pretty, include_raw=raw)
+            response = response_of(answer, arguments, keep_raw=keep_raw)
+            yield to_json(response, indent=pretty, include_raw=keep_raw)
             yield from guesses(response)
     except CrosswalkError as error:
         yield failed(answer, error)
         if arguments.partial and isinstance(error, MappingError) and error.partial:
-            yield to_json(error.partial, indent=pretty, include_raw=raw)
+            yield to_json(error.partial, indent=pretty, include_raw=keep_raw)
 
 
 def _store(arguments: argparse.Namespace) -> int:
@@ -102,7 +102,7 @@ def _writer(arguments: argparse.Namespace, sources: list[InputSource]) -> _Write
     chosen = arguments.format or ("json" if is_one and not arguments.stream else "jsonl")
     if chosen == "jsonl":
         if arguments.indent:
-            raise UsageError("JSON Lines have no indentation; say --format json")
+            raise UsageError("JSON Lines have no indentation; pass --format json")
         return _Writer(is_array=False, pretty=False)
     return _Writer(is_array=not is_one, pretty=arguments.indent is not False)
 

@@ -86,10 +86,12 @@ class InstalledCommand:
             raise self._broken(f"{type(error).__name__}: {error}") from error
 
     def _broken(self, cause: str) -> PluginError:
-        raw = " ".join(cause.split())  # one line
+        one_line = " ".join(cause.split())  # one line
         distribution = self._distribution
         return PluginError(
-            f"the command of {distribution} is broken: {raw}", plugin=self.name, distribution=distribution
+            f"the command of {distribution} is broken: {one_line}",
+            plugin=self.name,
+            distribution=distribution,
         )
 
     @property

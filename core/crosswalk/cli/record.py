@@ -150,7 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = Folder.opened(arguments.output, arguments.name, arguments.forms)
     endpoint = endpoint_of(arguments)
     if endpoint.provider == DISCOVERED:
-        raise UsageError("which provider? say --provider: a capture belongs to one")
+        raise UsageError("which provider? pass --provider: a capture belongs to one")
     route = resolve(endpoint, registry.mapper(endpoint.provider))
     turns = turns_of(arguments)
     exchanges: list[LiveExchange] = []

@@ -41,7 +41,7 @@ from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_
 from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import check_prices, cost_of
-from crosswalk.records import Exchange, with_facts
+from crosswalk.records import LoggedExchange, with_facts
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 
@@ -99,19 +99,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
     """The exit status, and every exchange of the inputs: of raw logs, and of folders of stored columns."""
-    stored = [path for path in arguments.paths if os.path.isdir(path) and keeper_of(Path(path)) is not None]
-    raw = [path for path in arguments.paths if path not in stored]
+    column_folders = [
+        path for path in arguments.paths if os.path.isdir(path) and keeper_of(Path(path)) is not None
+    ]
+    logs = [path for path in arguments.paths if path not in column_folders]
     rows: list[ReportRow] = []
-    for path in stored:
+    for path in column_folders:
         keeper = keeper_of(Path(path))
         assert keeper is not None
         rows += keeper.report_rows(Path(path))
-    if stored and arguments.prices:
+    if column_folders and arguments.prices:
         say("--prices adds no costs to stored columns; use it when you write them: crosswalk batch --prices")
-    if stored and not raw:
+    if column_folders and not logs:
         return OK, rows
     records = records_of(arguments)
-    sources, faults = find_sources(raw, records=True if records is None and not raw else records)
+    sources, faults = find_sources(logs, records=True if records is None and not logs else records)
     sources = _logs_of(sources)
     with Progress("reading", total_size(sources)) as progress:
         tally = MappingTally(progress, "mapped")
@@ -146,7 +148,7 @@ def _logs_of(sources: list[InputSource]) -> list[InputSource]:
         source for source in sources if source.records or source.root is None or source.root not in folders
     ]
     if passed := len(sources) - len(logs):
-        say(f"passed over {counted(passed, 'file')} beside the logs")
+        say(f"passed over {counted(passed, 'file')} next to the logs")
     return logs
 
 
@@ -180,16 +182,16 @@ def _counted(
         yield failed(answer, error)
 
 
-def _stated(facts: Exchange | None, known: dict[str, Any]) -> ReportRow:
+def _stated(facts: LoggedExchange | None, known: dict[str, Any]) -> ReportRow:
     """The row of an answer that cannot be read: what its log states."""
     return ReportRow(**known) if facts is None else ReportRow(**known, model=facts.model, **_counts(facts))
 
 
-def _counts(facts: Exchange) -> dict[str, Any]:
+def _counts(facts: LoggedExchange) -> dict[str, Any]:
     return {name: facts.tokens.get(name) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
 
 
-def _known(record: Exchange) -> dict[str, Any]:
+def _known(record: LoggedExchange) -> dict[str, Any]:
     """The facts in the log about an exchange."""
     return {
         "time": record.created,
@@ -250,7 +252,7 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
     if unknown := total.errors[DetectionError.__name__]:
         yield (
             f"{unknown:,} of {total.exchanges:,} exchanges fit no provider, or several. --verbose lists them; "
-            "--provider NAME or --field provider=KEY says whose they are."
+            "name it with --provider NAME or --field provider=KEY."
         )
     if total.without_answer:
         yield (
@@ -261,7 +263,7 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
     if without:
         yield f"{without:,} of {total.exchanges:,} exchanges have no token counts."
     if total.exchanges and not total.with_cost and not with_prices:
-        yield "No exchange says its cost; --prices estimates it by list prices."
+        yield "No exchange states its cost; --prices estimates it by list prices."
     elif total.with_cost < total.exchanges:
         yield f"{total.exchanges - total.with_cost:,} of {total.exchanges:,} exchanges have no cost."
     if total.estimated:

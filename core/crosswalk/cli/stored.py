@@ -108,10 +108,10 @@ def stored_json(outcome: Outcome, *, indent: bool, include_raw: bool) -> bytes:
     """The stored form of *outcome*, which :func:`outcome_of` returned."""
     if isinstance(outcome, ChatResponse):
         return to_json(outcome, indent=indent, include_raw=include_raw)
-    payload: dict[str, Any] = {"error": outcome.error, "message": outcome.message}
+    failure: dict[str, Any] = {"error": outcome.error, "message": outcome.message}
     if outcome.partial is not None:
-        payload["partial"] = load_json(to_json(outcome.partial, include_raw=include_raw))
-    return dump_json(payload, option=orjson.OPT_INDENT_2 if indent else 0)
+        failure["partial"] = load_json(to_json(outcome.partial, include_raw=include_raw))
+    return dump_json(failure, option=orjson.OPT_INDENT_2 if indent else 0)
 
 
 def read_stored(stored: Any) -> Outcome:
@@ -224,14 +224,13 @@ def _stored(
         else:
             yield None
         return
-    raw = arguments.raw
-    outcome = outcome_of(answer, arguments, keep_raw=raw)
+    keep_raw = arguments.raw
+    outcome = outcome_of(answer, arguments, keep_raw=keep_raw)
     if isinstance(outcome, Failure):
-        location = f"{answer.place} ({answer.id})" if answer.id else answer.place
-        yield Failed(location, f"{outcome.error}: {outcome.message}", outcome.error)
+        yield Failed(answer.label, f"{outcome.error}: {outcome.message}", outcome.error)
     else:
         yield from guesses(outcome)
-    stored = stored_json(outcome, indent=answer.record is None, include_raw=raw)
+    stored = stored_json(outcome, indent=answer.record is None, include_raw=keep_raw)
     if answer.record is None:
         yield stored + b"\n"
         return
@@ -375,8 +374,8 @@ def read_accepted(path: str) -> Accepted:
         if not line.strip() or line.lstrip().startswith(b"#"):
             continue
         try:
-            raw = orjson.loads(line)
-            provider, field, before, after = (raw[key] for key in _KEYS)
+            entry = orjson.loads(line)
+            provider, field, before, after = (entry[key] for key in _KEYS)
             results.add((str(provider), str(field), str(before), str(after)))
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{path}:{number}: expected an object with {', '.join(_KEYS)}") from None

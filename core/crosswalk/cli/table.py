@@ -88,8 +88,8 @@ def _default_captures(provider: str) -> str:
 def _shipped(targets: Iterable[str]) -> Iterator[Path]:
     for target in targets:
         spec = find_spec(target.partition(":")[0].partition(".")[0])
-        for location in (spec and spec.submodule_search_locations) or ():
-            yield Path(location) / "captures"
+        for folder in (spec and spec.submodule_search_locations) or ():
+            yield Path(folder) / "captures"
 
 
 def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iterator[Capture]:
@@ -103,7 +103,7 @@ def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iter
             skipped[str(capture.path)] = None
         progress.advance(1)
     if skipped:
-        progress.say(f"left out, for they are no endpoints of the provider: {', '.join(skipped)}")
+        progress.say(f"left out, not endpoints of the provider: {', '.join(skipped)}")
 
 
 def _write(found: list[Crosswalk]) -> None:

@@ -98,15 +98,15 @@ _Difference: TypeAlias = tuple[Path, Any, Any]
 def _effects(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator[Effect]:
     """The paths of canonical JSON that change when *leaf* becomes *value*."""
     typed: list[_Difference] = []
-    stored: list[_Difference] = []
+    in_extensions: list[_Difference] = []
     for path, old, new in changed:
         if "extensions" in path[:2]:
-            stored.append((path, old, new))
+            in_extensions.append((path, old, new))
         elif "provenance" not in path[:2] and path[-1] not in _COMPUTED:
             typed.append((path, old, new))
-    buffered = [(path, old) for path, old, new in typed if _holds(new, value)]
-    if buffered:
-        for path, old in buffered:
+    holding = [(path, old) for path, old, new in typed if _holds(new, value)]
+    if holding:
+        for path, old in holding:
             is_empty = leaf.value is None and old is not None
             yield Effect(path, How.EMPTY if is_empty else How.TYPED)
     else:
@@ -114,7 +114,7 @@ def _effects(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator
         for path, old, new in [result for result in typed if MISSING not in result] or typed:
             is_said = not isinstance(leaf.value, bool) and _is_quantity(new if old is MISSING else old)
             yield Effect(path, How.CONVERTED if is_said else How.DECIDES)
-    now_kept = [(path, old) for path, old, new in stored if equals(new, value)]
+    now_kept = [(path, old) for path, old, new in in_extensions if equals(new, value)]
     in_place = [(path, old) for path, old in now_kept if path[-len(leaf.path) :] == leaf.path]
     for path, old in in_place or now_kept:
         yield Effect(path, How.OTHERWISE if old is MISSING else How.EXTENSIONS)
@@ -330,8 +330,8 @@ class _Found:
         _extend(self.response, response_effects(leaf, value, before.response, after.response))
         paths = {effect.path for effect in self.response}
         moved = delta_effects(leaf, value, before.deltas, after.deltas)
-        described = [effect for effect in moved if not _is_consequence(effect, paths)]
-        _extend(self.delta, described if described or self.response else moved)
+        direct = [effect for effect in moved if not _is_consequence(effect, paths)]
+        _extend(self.delta, direct if direct or self.response else moved)
 
 
 def _extend(known: list[Effect], found: list[Effect]) -> None:

@@ -74,7 +74,7 @@ def to_jsonable(value: Any, *, include_raw: bool = False) -> Any:
 @functools.cache
 def _writer(cls: type, include_raw: bool) -> Callable[[Any], Any]:
     if not is_canonical(cls):
-        raise TypeError(f"{cls.__name__} is no canonical type")
+        raise TypeError(f"{cls.__name__} is not a canonical type")
     return shared_converter(include_raw=include_raw).get_unstructure_hook(cls)
 
 
@@ -99,7 +99,7 @@ def _unwritable(value: Any, path: str = "$", depth: int = 0) -> Iterator[str]:
     """Return where and why *value* cannot be written as JSON."""
     if isinstance(value, str):
         if _has_lone_surrogate(value):
-            yield f"a lone surrogate is no Unicode text @ {path}"
+            yield f"a lone surrogate is not Unicode text @ {path}"
     elif isinstance(value, float):
         if not math.isfinite(value):
             yield f"JSON has no number for {value} @ {path}"
@@ -113,13 +113,13 @@ def _unwritable(value: Any, path: str = "$", depth: int = 0) -> Iterator[str]:
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, item in items:
             if isinstance(value, dict) and type(key) is not str:
-                yield f"a key that is no string @ {path}"
+                yield f"a key that is not a string @ {path}"
             elif isinstance(key, str) and _has_lone_surrogate(key):
                 yield f"a key with a lone surrogate @ {path}"
             else:
                 yield from _unwritable(item, f"{path}{step(key)}", depth + 1)
     elif value is not None and type(value) is not bool:
-        yield f"{type(value).__name__} is no JSON value @ {path}"
+        yield f"{type(value).__name__} is not a JSON value @ {path}"
 
 
 def _has_lone_surrogate(text: str) -> bool:
@@ -193,15 +193,15 @@ def differences(before: ChatResponse, after: ChatResponse) -> list[Difference]:
 
 def _said(response: ChatResponse) -> dict[str, Any]:
     """Return the canonical JSON of *response*, without values that no mapping decides."""
-    raw: dict[str, Any] = to_jsonable(response)
+    canonical: dict[str, Any] = to_jsonable(response)
     for name, cls in (("usage", UsageInfo), ("metadata", ResponseMetadata)):
         for key in layout(cls):
             if key.computed:
-                raw[name].pop(key.name, None)
+                canonical[name].pop(key.name, None)
     for name in ("id", "created"):
         if response.metadata.provenance.get(name) is Provenance.SYNTHETIC:
-            del raw[name]
-    return raw
+            del canonical[name]
+    return canonical
 
 
 def _differences(before: Any, after: Any, path: tuple[str | int, ...]) -> Iterator[Difference]:

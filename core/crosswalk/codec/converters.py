@@ -684,7 +684,7 @@ def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> 
 
 
 def _refuse(kind: Any) -> NoReturn:
-    raise TypeError(f"no JSON is read as {kind!r}")
+    raise TypeError(f"cannot read JSON as {kind!r}")
 
 
 @functools.cache
@@ -749,7 +749,7 @@ def from_json(data: bytes | bytearray | memoryview | str, cls: type[T]) -> T:
     if not isinstance(data, bytes | bytearray | memoryview | str):
         raise TypeError(f"data is the JSON's bytes or text, not {type(data).__name__}")
     if not is_canonical(cls) and not is_canonical(_item_type(cls)):
-        raise TypeError(f"{cls!r} is no canonical type")
+        raise TypeError(f"{cls!r} is not a canonical type")
     try:
         return shared_converter().loads(data, cls)
     except orjson.JSONDecodeError as error:

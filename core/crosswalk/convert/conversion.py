@@ -121,11 +121,11 @@ def without_member(response: ChatResponse) -> ChatResponse:
 
 def _without_member(segment: Segment) -> Segment:
     """Return *segment*, of an error, without the carried data in the error's payload."""
-    payload = segment.metadata.get("raw") if segment.type is SegmentType.ERROR else None
-    if not isinstance(payload, Mapping) or MEMBER not in payload:
+    error_body = segment.metadata.get("raw") if segment.type is SegmentType.ERROR else None
+    if not isinstance(error_body, Mapping) or MEMBER not in error_body:
         return segment
-    raw = {name: value for name, value in payload.items() if name != MEMBER}
-    return attrs.evolve(segment, metadata={**segment.metadata, "raw": raw})
+    remaining = {name: value for name, value in error_body.items() if name != MEMBER}
+    return attrs.evolve(segment, metadata={**segment.metadata, "raw": remaining})
 
 
 def _member(response: ChatResponse) -> Mapping[str, Any]:

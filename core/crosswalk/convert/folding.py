@@ -232,7 +232,7 @@ class _Folder:
         texts = []
         for part in content:
             if not isinstance(part, ResponseInputText | ResponseOutputText):
-                raise self._error("an assistant's part that is no text")
+                raise self._error("an assistant's part that is not text")
             texts.append(part.text)
         return "".join(texts)
 
@@ -266,29 +266,29 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
         FoldingError: items cannot express a message: it holds audio, or answers a missing call.
     """
     folded = [turn if isinstance(turn, FoldedMessage) else FoldedMessage(turn) for turn in turns]
-    stored = {item.call_id for turn in folded for item in turn.items if isinstance(item, _RESULTS)}
+    result_ids = {item.call_id for turn in folded for item in turn.items if isinstance(item, _RESULTS)}
     items: list[ConversationItem] = []
     custom: dict[str, bool] = {}
     answered: set[str | None] = set()
     for number, turn in enumerate(folded):
-        location = f"messages[{number}]"
+        place = f"messages[{number}]"
         made: list[ConversationItem] = list(turn.items)
         if made:
             # A result may belong to another turn that was removed.
             custom |= {call.id: call.is_custom for call in turn.message.tool_calls or ()}
             messages: tuple[ChatMessage, ...] = tuple(
-                result for result in turn.results if result.tool_call_id not in stored
+                result for result in turn.results if result.tool_call_id not in result_ids
             )
         else:
             made += (*turn.reasoning, *turn.server_calls)
             messages = turn.messages
         for message in messages:
-            made += _items(message, turn, custom, location)
+            made += _items(message, turn, custom, place)
         for item in made:
             if isinstance(item, _RESULTS):
                 if item.call_id not in custom:
                     raise FoldingError(
-                        "the result of a call that is not there", place=location, item_type="tool"
+                        "the result of a call that is not there", place=place, item_type="tool"
                     )
                 if item.call_id in answered:
                     continue  # its own turn, which was changed, has yielded it
@@ -327,7 +327,7 @@ def _input(message: ChatMessage, place: str) -> str | list[dict[str, Any]]:
     if content is None or isinstance(content, str):
         return content or ""
     if any(isinstance(part, AudioPart) for part in content):
-        raise FoldingError("audio is no part of an item", place=place, item_type=message.role.value)
+        raise FoldingError("audio cannot be part of an item", place=place, item_type=message.role.value)
     return [input_part(part, _url) for part in content if not isinstance(part, AudioPart)]
 
 

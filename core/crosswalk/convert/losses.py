@@ -179,7 +179,7 @@ RULES: Final = (
         (LossReason.FILLED_IN,)),
     LossRule("measured", _H, "Crosswalk measured it; no server sent it",
         r"attempts|metadata\.(request_duration|time_to_first_token)"),
-    LossRule("reader", _H, "it names who read the answer, not what it says", r"metadata\.(provider_id|model_id)"),
+    LossRule("reader", _H, "it names the reader of the answer, not its content", r"metadata\.(provider_id|model_id)"),
     LossRule("provenance", _H, "a note of Crosswalk about a value", r"metadata\.provenance.*"),
     LossRule("time", _H, "the format has whole seconds, or no time of creation", "created"),
     LossRule("finish-word", _H, "the format has its own word for the same finish reason", _OF + "raw_finish_reason"),
@@ -190,20 +190,20 @@ RULES: Final = (
         r"message\.(content|tool_calls.*)", holds=_is_error),
     LossRule("no-arguments", _H, "a call without arguments has an empty object", _CALL + r"\.arguments", holds=_had_none),
     LossRule("call-arguments", _D, "a call has lost its arguments", _CALL + r"\.arguments", holds=_is_emptied),
-    LossRule("call-order", _C, "calls stand in the order in which they became known", _OF + r"message\.tool_calls",
+    LossRule("call-order", _C, "calls are in the order in which they became known", _OF + r"message\.tool_calls",
         (LossReason.REORDERED,)),
     LossRule("call", _D, "the format has no tool calls, or not these", _OF + r"message\.tool_calls(\[\d+\](\.name)?)?"),
     LossRule("cut-as-whole", _D, "an answer that is not whole would look whole", _OF + "finish_reason", holds=_is_cut),
-    LossRule("refusal-as-text", _C, "the format has no refusals; the words stand in the text", _TEXT,
+    LossRule("refusal-as-text", _C, "the format has no refusals; the text holds the words", _TEXT,
         holds=_is_with_refusal),
     LossRule("white-space", _C, "the provider's final text has other white space at its ends than the streamed one",
         _TEXT, holds=_is_spaced),
     LossRule("text", _D, "the text of the answer is not all there", _TEXT),
     LossRule("call-text", _C,
-        "arguments that are not a JSON object stand as text under `INVALID_JSON`, or a number or a repeated key is lost",
+        "arguments that are not a JSON object are text under `INVALID_JSON`, or a number or a repeated key is lost",
         _CALL + r"\.arguments"),
     LossRule("call-identity", _C, "the call has another id, or is written as a function", _CALL + r"\.(id|kind)"),
-    LossRule("finish", _C, "the format has no such finish reason; the nearest one stands there", _OF + "finish_reason"),
+    LossRule("finish", _C, "the format has no such finish reason; the nearest one replaces it", _OF + "finish_reason"),
     LossRule("refusal", _C, "the format has no refusals", _OF + "refusal"),
     LossRule("alternative", _C, "the format has one answer, or another order", r"alternatives(\[\d+\])?"),
     LossRule("name", _C, "the format has no name of the author", _OF + r"message\.name"),
@@ -246,7 +246,7 @@ def rule_of(path: str, reason: LossReason, before: ChatResponse, after: ChatResp
 
 _WORDS = {
     LossReason.DROPPED: "has no place",
-    LossReason.CHANGED: "stands there with another value",
+    LossReason.CHANGED: "is there with another value",
     LossReason.RESPELLED: "the same JSON value, spelled otherwise",
     LossReason.JOINED: "joined with another part of its type",
     LossReason.REORDERED: "all there, in another order",
@@ -349,9 +349,9 @@ class ConversionReport:
         if not self.losses:
             return f"{self.form.label}: everything carried"
         counts = Counter(loss.reason for loss in self.losses)
-        raw = ", ".join(f"{count} {reason.value.replace('_', ' ')}" for reason, count in counts.items())
-        stored = ", carried for a later conversion" if self.is_carried else ""
-        return "\n".join([f"{self.form.label}: {raw}{stored}", *(f"  {loss}" for loss in self.losses)])
+        tally = ", ".join(f"{count} {reason.value.replace('_', ' ')}" for reason, count in counts.items())
+        ending = ", carried for a later conversion" if self.is_carried else ""
+        return "\n".join([f"{self.form.label}: {tally}{ending}", *(f"  {loss}" for loss in self.losses)])
 
 
 class DangerousLossError(ConversionError):
@@ -549,8 +549,8 @@ def _logprobs(
         for old, new in zip(before, after, strict=True):
             filled |= _filled_in(old, new, "")
         if "" not in filled:
-            for location in sorted(filled):
-                yield Loss(f"{path}[]{location}", LossReason.FILLED_IN)
+            for path_below in sorted(filled):
+                yield Loss(f"{path}[]{path_below}", LossReason.FILLED_IN)
             return
     yield Loss(path, LossReason.CHANGED if after else LossReason.DROPPED)
 

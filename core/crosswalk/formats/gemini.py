@@ -178,7 +178,7 @@ class _Conversation:
         name, id = given.need("name", given.text("name")), given.text("id")
         call = next((call for call in self._open if id == call[0] or (not id and name == call[1])), None)
         if call is None:
-            given.refuse("is the result of no call before it")
+            given.refuse("does not belong to any tool call before it")
         self._open.remove(call)
         response = given.plain("response") or {}
         text, is_error = _given(response)

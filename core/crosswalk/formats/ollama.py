@@ -190,7 +190,7 @@ class _Conversation:
             (call for call in self._open if id == call.id or (not id and name in (None, call.name))), None
         )
         if call is None and not id:
-            message.refuse("is the result of no call before it")
+            message.refuse("does not belong to any tool call before it")
         if call is not None:
             self._open.remove(call)
             name = None if name == call.name else name  # the call says it

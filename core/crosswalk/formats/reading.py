@@ -145,7 +145,7 @@ class ClientRequest(ChatRequest):
         if self.unread and not self._is_own(frame := build(_unchanged(self))):
             request = self._in_words(format_of_path(frame.path))
         built = build(request)
-        told = (Dropped(place, "it names no call: it is told as text", refuses=False) for place in self.told)
+        told = (Dropped(place, "it has no call id: it is sent as text", refuses=False) for place in self.told)
         built = attrs.evolve(built, dropped=(*built.dropped, *told))
         if not self._is_own(built):
             return request._translated(built, build)
@@ -556,7 +556,7 @@ def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
             keep_raw=False,
         )
     except CrosswalkError as error:
-        problem = f"is no answer of {provider}: {error}"
+        problem = f"is not an answer of {provider}: {error}"
     fields.refuse(problem)
 
 

@@ -95,9 +95,9 @@ def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
     kind = about.get("type")
     needs = ANNOTATIONS.get(kind, {}) if isinstance(kind, str) else {}
     title = "title" if "title" in needs else "filename"
-    payload: Event = {title: piece.text or (None if is_own else ""), "url": ref.source, "file_id": ref.id}
-    payload |= {"start_index": start, "end_index": end}
-    known = about | {name: value for name, value in payload.items() if value is not None}
+    fields: Event = {title: piece.text or (None if is_own else ""), "url": ref.source, "file_id": ref.id}
+    fields |= {"start_index": start, "end_index": end}
+    known = about | {name: value for name, value in fields.items() if value is not None}
     if is_own and isinstance(kind, str):
         return known
     if needs and all(type(known.get(name)) is of for name, of in needs.items()):
@@ -114,13 +114,13 @@ def usage_of(usage: UsageInfo, *, is_own: bool) -> Event:
 
 def repeated(request: Mapping[str, Any]) -> Event:
     """Return the members of *request* that a response repeats, each complete, with the API's defaults."""
-    payload = {name: request[name] for name in REPEATED if request.get(name) is not None}
-    payload = {**REPEATED.thawed(), **payload}
-    payload["tools"] = [_complete(tool, tool["type"]) for tool in payload["tools"]]
-    payload["text"] = {**payload["text"], "format": _format(payload["text"].get("format"))}
-    if payload["reasoning"] is not None:
-        payload["reasoning"] = _complete(payload["reasoning"], "reasoning")
-    return payload
+    members = {name: request[name] for name in REPEATED if request.get(name) is not None}
+    members = {**REPEATED.thawed(), **members}
+    members["tools"] = [_complete(tool, tool["type"]) for tool in members["tools"]]
+    members["text"] = {**members["text"], "format": _format(members["text"].get("format"))}
+    if members["reasoning"] is not None:
+        members["reasoning"] = _complete(members["reasoning"], "reasoning")
+    return members
 
 
 def _format(said: Event | None) -> Event:
@@ -166,12 +166,12 @@ class OpenPart:
 
     def value(self) -> Event:
         """Return it, so far."""
-        payload: Event = {"type": self.type, **self.text}
+        part: Event = {"type": self.type, **self.text}
         if self.type == "output_text":
-            payload["annotations"] = list(self.annotations)
+            part["annotations"] = list(self.annotations)
             if self.logprobs:
-                payload["logprobs"] = list(self.logprobs)
-        return payload
+                part["logprobs"] = list(self.logprobs)
+        return part
 
 
 @attrs.define(eq=False)
@@ -209,22 +209,22 @@ class OpenItem:
         """Return it so far, with the fields *left* of the original item, which determine the status, too."""
         if self.whole is not None:
             return self.whole
-        payload: Event = {"id": self.id, "type": self.type, **self.about}
+        item: Event = {"id": self.id, "type": self.type, **self.about}
         if left is None:
-            payload["status"] = status
+            item["status"] = status
         if self.type == "message":
-            payload |= {"role": "assistant", "content": self._parts("content")}
+            item |= {"role": "assistant", "content": self._parts("content")}
         elif self.type == "reasoning":
             content = self._parts("content")
-            payload |= {"summary": self._parts("summary"), **({"content": content} if content else {})}
+            item |= {"summary": self._parts("summary"), **({"content": content} if content else {})}
         elif self.role is ItemRole.CALL:
             text = "".join(self.arguments)
             is_given = bool(text) or left is not None or status == "in_progress"
             nothing = "" if self.type == "custom_tool_call" else "{}"
-            payload[ITEMS[self.type].fields[0]] = text if is_given else nothing
+            item[ITEMS[self.type].fields[0]] = text if is_given else nothing
         if left is not None:
-            put_back(payload, left)
-        return payload
+            put_back(item, left)
+        return item
 
     def _parts(self, place: str) -> list[Event]:
         return [part.value() for part in self.parts if PARTS[part.type].list == place]
@@ -301,16 +301,16 @@ class KeptItems:
         is ``None``. Behind the last one, the first of those is next: the answer has been reordered.
         """
         ahead = range(self._at, self._count())
-        location = next((number for number in ahead if self._fits(number, type, called, id)), None)
-        if location is None and type is not None:
+        position = next((number for number in ahead if self._fits(number, type, called, id)), None)
+        if position is None and type is not None:
             again = next((number for number in self._passed if self._fits(number, type, called, id)), None)
             if again is not None:
                 self._passed.remove(again)
             return again, {}
-        passed = range(self._at, self._count() if location is None else location)
+        passed = range(self._at, self._count() if position is None else position)
         self._at = passed.stop + 1
         self._passed += passed
-        return location, {number: self._whole(self.entry(number)) for number in passed}
+        return position, {number: self._whole(self.entry(number)) for number in passed}
 
     def _whole(self, entry: Event) -> Event:
         return {**_EMPTY.get(str(entry.get("type")), {}), **copy_json(without_place(entry))}

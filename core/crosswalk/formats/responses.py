@@ -95,7 +95,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     turns = [*_instructions(body), *said_in.turns(body)]
     if not turns:
         if not (body.given.get("input") or any(body.look(name) for name in STATE["responses"])):
-            body.refuse("must say something", "input")
+            body.refuse("must not be empty", "input")
         turns = [ChatMessage.user(())]  # what a server keeps
     wants = attrs.evolve(wants, namespaces=namespaces)
     body.object("stream_options")

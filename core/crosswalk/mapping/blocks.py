@@ -345,9 +345,9 @@ class Texts:
         """The deltas of what is to be sent back byte for byte with the reasoning of *block*, or in its place."""
         if not value:
             return ()
-        last, stored = self._said, Segment(SegmentType.REASONING, "", {name: value})
-        apart = () if last is None or last[1] is block else _apart(stored.type, last[0])
-        return (*apart, self.insert(stored))
+        last, segment = self._said, Segment(SegmentType.REASONING, "", {name: value})
+        apart = () if last is None or last[1] is block else _apart(segment.type, last[0])
+        return (*apart, self.insert(segment))
 
     def insert(self, segment: Segment) -> ResponseDelta:
         """The delta of a whole *segment*, which ends the text before it."""
@@ -444,8 +444,8 @@ class Blocks(Texts):
         if not block.held:
             return ()
         self._waiting.pop(block, None)
-        buffered, block.held = block.held, {}
-        return [self.insert(self.held_segment(block, name, about)) for name, about in buffered.items()]
+        held, block.held = block.held, {}
+        return [self.insert(self.held_segment(block, name, about)) for name, about in held.items()]
 
     def held_segment(self, block: Block, name: str, about: dict[str, Any]) -> Segment:
         """The segment of what was held under *name*: a call of a server's tool, with its input, in JSON, as the content."""

@@ -313,35 +313,35 @@ def note_end(state: MappingState, mapper: Mapper, delta: ResponseDelta) -> str |
     Raises:
         PluginError: ``map_finish_reason`` returned something other than a finish reason.
     """
-    raw, reason, unknown = delta.raw_finish_reason, delta.finish_reason, None
+    word, reason, unknown = delta.raw_finish_reason, delta.finish_reason, None
     if reason is None:
-        assert raw is not None, "a delta that ends says how"
-        reason, unknown = _meaning(state, mapper, raw)
+        assert word is not None, "a delta that ends says how"
+        reason, unknown = _meaning(state, mapper, word)
     before = state.ends.get(delta.choice)
-    if raw is None and before is not None:
-        raw = before.raw
+    if word is None and before is not None:
+        word = before.raw
     if before is None or _SEVERITY.index(reason) >= _SEVERITY.index(before.reason):
-        state.ends[delta.choice] = End(reason, raw, unmapped=unknown is not None)
+        state.ends[delta.choice] = End(reason, word, unmapped=unknown is not None)
     elif before.raw is None:
         state.ends[delta.choice] = End(
-            before.reason, raw, unmapped=before.unmapped
+            before.reason, word, unmapped=before.unmapped
         )  # the first word there is
     return unknown
 
 
-def _meaning(state: MappingState, mapper: Mapper, raw: str) -> tuple[FinishReason, str | None]:
+def _meaning(state: MappingState, mapper: Mapper, word: str) -> tuple[FinishReason, str | None]:
     """Return the meaning of the provider's word, and the word itself if it is unknown."""
     try:
-        reason = mapper.map_finish_reason(raw, state)
+        reason = mapper.map_finish_reason(word, state)
         if reason is None:
-            raise UnknownFinishReasonError(raw)
+            raise UnknownFinishReasonError(word)
     except UnknownFinishReasonError as error:
         try:
-            return FinishReason(raw), None  # canonical words keep their meaning
+            return FinishReason(word), None  # canonical words keep their meaning
         except ValueError:
             if state.unknown_finish is None:
                 state.unknown_finish = error
-            return FinishReason.STOP, raw
+            return FinishReason.STOP, word
     if type(reason) is FinishReason:
         return reason, None
     try:
@@ -381,8 +381,8 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
     """
     end = state.ends.get(choice)
     if state.error is not None:
-        raw = end.raw if end is not None else state.error.raw_finish_reason
-        return End(FinishReason.ERROR, raw)
+        word = end.raw if end is not None else state.error.raw_finish_reason
+        return End(FinishReason.ERROR, word)
     reason = _STOP if end is None else end.reason
     is_without_call = False
     if reason is _STOP or reason is _TOOL_CALLS:
@@ -392,12 +392,12 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
             reason = _TOOL_CALLS
         if end is not None and end.reason is reason and end.raw and not end.unmapped and not is_without_call:
             return end
-    raw = None if end is None else end.raw
+    word = None if end is None else end.raw
     if end is not None and end.unmapped:
         state.note(path, Provenance.UNMAPPED)
-    elif end is None or reason is not end.reason or is_without_call or raw == "":
+    elif end is None or reason is not end.reason or is_without_call or word == "":
         state.note(path, Provenance.DERIVED)
-    return End(reason, raw)
+    return End(reason, word)
 
 
 def _segment(state: MappingState, end: End) -> Segment | None:
@@ -406,8 +406,8 @@ def _segment(state: MappingState, end: End) -> Segment | None:
         return state.error.segment
     if end.reason is not FinishReason.ERROR:
         return None
-    raw = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
-    info = ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {raw}", code=end.raw or None)
+    ending = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
+    info = ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {ending}", code=end.raw or None)
     return error_segment(refined(info, classify(None, "", [end.raw or ""])))
 
 
@@ -539,8 +539,8 @@ class EventMapper:
         if residue:
             prune(residue, sent_empty)
         if mapper.extensions is not None:
-            stored = mapper.extensions(event, state)
-            residue = {} if stored is None else stored
+            extensions = mapper.extensions(event, state)
+            residue = {} if extensions is None else extensions
             if type(residue) is not dict:
                 raise mapper.broken(f"extensions gave {type(residue).__name__}, not dict")
         if NOTED.values:
@@ -766,5 +766,5 @@ class _Objects:
         pairs = self._repeating.get(id(value))
         if pairs is None:
             return {key: self._as_it_stands(item) for key, item in value.items()}
-        raw = (orjson.dumps(key) + b":" + dump_json(self._as_it_stands(item)) for key, item in pairs)
-        return orjson.Fragment(b"{" + b",".join(raw) + b"}")
+        members = (orjson.dumps(key) + b":" + dump_json(self._as_it_stands(item)) for key, item in pairs)
+        return orjson.Fragment(b"{" + b",".join(members) + b"}")

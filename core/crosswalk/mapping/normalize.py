@@ -154,7 +154,7 @@ def guessed(
 
         likeness = looks_like(data)
         if likeness:
-            raise DetectionError(f"no provider recognizes what is no JSON: it looks like {likeness}")
+            raise DetectionError(f"the input is not JSON: it looks like {likeness}")
     raise ambiguous
 
 
@@ -194,11 +194,11 @@ def _as_chunk(chunk: Chunk) -> bytes:
 def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
     """Return the JSON of *event*, or ``None`` for an event that only an SDK's helper makes."""
     try:
-        raw = event if isinstance(event, Mapping) else dumped(event)
-        return None if raw is None else dump_json(plain_view(FrozenObject(raw)))
+        fields = event if isinstance(event, Mapping) else dumped(event)
+        return None if fields is None else dump_json(plain_view(FrozenObject(fields)))
     except (ResponseValidationError, TypeError, RecursionError) as error:
         why = str(error).removeprefix("not a JSON object: ")
-        raise InvalidJSONError(f"{type(event).__name__} is no JSON object: {why}") from None
+        raise InvalidJSONError(f"{type(event).__name__} is not a JSON object: {why}") from None
 
 
 class DeltaStream(Iterator[ResponseDelta]):

@@ -190,12 +190,12 @@ class Echo:
             if type(part) is not tuple or part[0] is not SegmentType.REASONING or piece == len(part[1]):
                 number, piece = number + 1, 0
                 continue
-            raw = part[1][piece]
-            count = min(len(text) - at, len(raw) - start)
-            if text[at : at + count] != raw[start : start + count]:
+            earlier = part[1][piece]
+            count = min(len(text) - at, len(earlier) - start)
+            if text[at : at + count] != earlier[start : start + count]:
                 return False
             at, start = at + count, start + count
-            if start == len(raw):
+            if start == len(earlier):
                 piece, start = piece + 1, 0
         self._places[choice] = number, piece, start
         return True
@@ -490,8 +490,8 @@ class OpenAIChatDialect:
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
         names = (field.name for field in attrs.fields(ProviderInfo))
-        payload = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return ProviderInfo(**payload)
+        facts = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return ProviderInfo(**facts)
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
@@ -669,17 +669,17 @@ class OpenAIChatDialect:
         """Return the reasoning of a message or delta. Under both of its names it counts once."""
         if "reasoning" not in part and "reasoning_content" not in part:
             return None
-        raw, names = take_string(part, "reasoning"), {"reasoning"}
-        if not raw:
-            raw, names = take_string(part, "reasoning_content"), {"reasoning_content"}
-        elif part.get("reasoning_content") == raw:
+        text, names = take_string(part, "reasoning"), {"reasoning"}
+        if not text:
+            text, names = take_string(part, "reasoning_content"), {"reasoning_content"}
+        elif part.get("reasoning_content") == text:
             names.add("reasoning_content")
             del part["reasoning_content"]
         else:
             take_same(part, "reasoning_content", "")
-        if not raw or state.own(Echo).is_repeated(names, raw, choice, state):
+        if not text or state.own(Echo).is_repeated(names, text, choice, state):
             return None
-        return raw
+        return text
 
     def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterable[Segment]:
         """Return the segments of a message or delta other than text and tool calls. The dialect itself has none."""

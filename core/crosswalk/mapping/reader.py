@@ -199,16 +199,16 @@ _seen: set[tuple[str, str, str]] = set()
 
 def log_unknown(provider: str, kind: str, word: str) -> None:
     """Warn of an unknown *word* of *provider* for an event or a finish reason, once for each word."""
-    raw = (provider, kind, word[:60])
+    unknown = (provider, kind, word[:60])
     if (
-        raw in _seen or _is_quiet.get() or len(_seen) >= _SEEN
+        unknown in _seen or _is_quiet.get() or len(_seen) >= _SEEN
     ):  # a hostile server must fill neither the log nor the memory
         return
-    _seen.add(raw)
+    _seen.add(unknown)
     from crosswalk.otel import otel_provider_name  # seldom needed
 
     extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": otel_provider_name(provider)}
-    _log().warning("%s: unknown %s %r is kept as it is", *raw, extra=extra)
+    _log().warning("%s: unknown %s %r is kept unchanged", *unknown, extra=extra)
 
 
 # -------------------------------------------------------------------------------- redacted
@@ -252,9 +252,9 @@ def redact_error(error: MappingError, redact: Redact) -> None:
 
 def _changed(value: object, redact: Redact, *names: str) -> dict[str, Any]:
     """Those fields of *value* in which *redact* finds something."""
-    payload = {name: getattr(value, name) for name in names}
-    shown = {name: redact(text) for name, text in payload.items() if text is not None}
-    return {name: text for name, text in shown.items() if text != payload[name]}
+    texts = {name: getattr(value, name) for name in names}
+    shown = {name: redact(text) for name, text in texts.items() if text is not None}
+    return {name: text for name, text in shown.items() if text != texts[name]}
 
 
 def _alternative(alternative: Alternative, redact: Redact) -> Alternative:
@@ -264,10 +264,10 @@ def _alternative(alternative: Alternative, redact: Redact) -> Alternative:
 def _segment(segment: Segment, redact: Redact) -> Segment:
     if segment.type is not SegmentType.ERROR:
         return segment
-    raw = segment.metadata.thawed()
-    if isinstance(raw.get("code"), str):
-        raw["code"] = redact(raw["code"])
-    return attrs.evolve(segment, content=redact(segment.content), metadata=raw)
+    metadata = segment.metadata.thawed()
+    if isinstance(metadata.get("code"), str):
+        metadata["code"] = redact(metadata["code"])
+    return attrs.evolve(segment, content=redact(segment.content), metadata=metadata)
 
 
 # ---------------------------------------------------------------------------------- unread
@@ -609,9 +609,9 @@ class Reader:
         return self._map_held(self._halves.push(event, name, source))
 
     def _map_held(self, events: list[HeldEvent]) -> Iterator[ResponseDelta]:
-        for buffered in events:
-            is_mended = mend_halves(buffered.event)
-            deltas = self._map_complete(buffered.event, buffered.name, buffered.source)
+        for held in events:
+            is_mended = mend_halves(held.event)
+            deltas = self._map_complete(held.event, held.name, held.source)
             if is_mended:
                 is_text = any(REPLACEMENT in text for delta in deltas for text in texts_of(delta))
                 self._state.note("segments" if is_text else "metadata.extensions", Provenance.CUT)
@@ -721,7 +721,7 @@ class Reader:
         if error in self._failed:
             raise error
         text = str(error) if isinstance(error, ResponseValidationError) else type(error).__name__
-        return self._mapper.broken(f"it has set in the state what no response can have: {text}")
+        return self._mapper.broken(f"it has set a value in the state that a response cannot have: {text}")
 
     def _place(self) -> str:
         return f"event {max(self._events, 1)}"

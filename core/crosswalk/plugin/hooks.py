@@ -110,7 +110,7 @@ class CallIds:
 
     def __attrs_post_init__(self) -> None:
         if not self.fits(self._spelt(_ANY)):
-            raise ValueError("the pattern of ids must allow letters and digits, as many as the maximum says")
+            raise ValueError("the pattern of ids must allow letters and digits, up to the maximum")
 
     def fits(self, id: str) -> bool:
         """Whether the server takes *id*."""
@@ -125,8 +125,8 @@ class CallIds:
     def _spelt(self, number: int) -> str:
         letters = []
         for _ in range(min(self.maximum, _LONGEST)):
-            number, location = divmod(number, len(_LETTERS))
-            letters.append(_LETTERS[location])
+            number, digit = divmod(number, len(_LETTERS))
+            letters.append(_LETTERS[digit])
         return "".join(letters)
 
 

@@ -136,14 +136,14 @@ def installed_points(group: str) -> list[Point]:
 def _folders(path: Iterable[str]) -> list[str] | None:
     """The first folder of metadata of each distribution on *path*, or ``None`` if some may be in no folder."""
     results: dict[str, str] = {}
-    for location in path:
+    for folder in path:
         try:
-            inside = list(os.scandir(location or "."))
+            inside = list(os.scandir(folder or "."))
         except FileNotFoundError:
             continue
         except OSError:
             return None  # an archive, or what cannot be read
-        if location.endswith(".egg"):
+        if folder.endswith(".egg"):
             return None
         for each in inside:
             if each.name.endswith((".dist-info", ".egg-info")):

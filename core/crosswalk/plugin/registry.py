@@ -271,7 +271,7 @@ def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> 
         if taken == arguments:
             return function
         places = [arguments.index(argument) for argument in taken]
-        return lambda *given: function(*(given[location] for location in places))
+        return lambda *given: function(*(given[position] for position in places))
     return lambda *given: caller(**dict(zip(arguments, given, strict=True)))
 
 
@@ -292,8 +292,8 @@ def _around(caller: pluggy.HookCaller, *, is_first: bool) -> Hook:
     """
     for implementation in caller.get_hookimpls():
         if not is_wrapper(implementation) and "event" in implementation.argnames:
-            location = implementation.argnames.index("event")
-            remaining = _on_what_is_left(implementation.function, location)
+            position = implementation.argnames.index("event")
+            remaining = _on_what_is_left(implementation.function, position)
             object.__setattr__(implementation, "function", remaining)  # this provider's own record of it
 
     def call(event: Any, state: MappingState) -> Any:
@@ -464,18 +464,18 @@ class _Manager(pluggy.PluginManager):
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
         if name.startswith("__"):
             return None
-        stored = _stored(plugin, name)
-        if type(stored) is FunctionType:  # pluggy takes ten times as long to inspect it
-            mark = getattr(stored, _MARK, None)
+        attribute = _stored(plugin, name)
+        if type(attribute) is FunctionType:  # pluggy takes ten times as long to inspect it
+            mark = getattr(attribute, _MARK, None)
             if mark is not None or name not in HOOKS:
                 return mark
-        elif name not in HOOKS and not (callable(stored) or hasattr(type(stored), "__get__")):
+        elif name not in HOOKS and not (callable(attribute) or hasattr(type(attribute), "__get__")):
             return None  # plain data
         result = super().parse_hookimpl_opts(plugin, name)
         if result is None and name in HOOKS and callable(getattr(plugin, name)):
             overridden = [getattr(kind, name, None) for kind in type(plugin).__mro__]
             marks = (getattr(method, _MARK, None) for method in overridden)
-            is_typed = not hasattr(stored, _SPEC) and any(hasattr(method, _SPEC) for method in overridden)
+            is_typed = not hasattr(attribute, _SPEC) and any(hasattr(method, _SPEC) for method in overridden)
             return next(filter(None, marks), {} if is_typed else None)
         return result
 
@@ -669,10 +669,10 @@ class Registry:
 
     def _signs_of(self, name: str) -> Signs | None:
         points = () if self._registered.get(name) else self._entry_points().get(name, ())
-        described = [point.value.partition("[")[1:] for point in points]
-        if not all(bracket for bracket, _ in described) or not described:
+        extras = [point.value.partition("[")[1:] for point in points]
+        if not all(bracket for bracket, _ in extras) or not extras:
             return None
-        signs = [sign for _, keys in described for sign in keys.strip(" ]").replace(",", " ").split()]
+        signs = [sign for _, keys in extras for sign in keys.strip(" ]").replace(",", " ").split()]
         return tuple([frozenset(sign.split(".")) for sign in signs])
 
     def is_shipped(self, name: str) -> bool:

@@ -673,18 +673,18 @@ class MappingState(AnswerDraft):
         # Most servers repeat all three in every event: one comparison removes equal ones.
         if event.get(id) == self.id is not None:
             del event[id]
-        elif raw := take_string(event, id):
+        elif sent_id := take_string(event, id):
             if self.id is None:
-                self.id = raw
+                self.id = sent_id
             else:
-                self.has_other_ids, event[id] = True, raw
+                self.has_other_ids, event[id] = True, sent_id
         if event.get(model) == self.model is not None:
             del event[model]
-        elif raw := take_string(event, model):
+        elif sent_model := take_string(event, model):
             if self.model is None:
-                self.model = raw
+                self.model = sent_model
             else:
-                event[model] = raw
+                event[model] = sent_model
         value = event.get(created)
         if value is not None:
             if value == self._raw_created and type(value) is type(self._raw_created):
@@ -720,7 +720,7 @@ class MappingState(AnswerDraft):
 
         if type(path) is not str or not is_canonical(path):
             raise PluginError(
-                f"provider {self.provider!r}: it notes {path!r}, which is no field of a response",
+                f"provider {self.provider!r}: it notes {path!r}, which is not a field of a response",
                 plugin=self.provider,
             )
         if provenance is None:

@@ -14,7 +14,7 @@ from crosswalk.lazy import face
 if TYPE_CHECKING:
     from crosswalk.records.facts import (
         VENDORS as VENDORS,
-        Exchange as Exchange,
+        LoggedExchange as LoggedExchange,
         RecordError as RecordError,
         facts_of as facts_of,
         stated_response as stated_response,
@@ -49,7 +49,9 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.records.facts": ("Exchange RecordError VENDORS facts_of stated_response with_facts"),
+            "crosswalk.records.facts": (
+                "LoggedExchange RecordError VENDORS facts_of stated_response with_facts"
+            ),
             "crosswalk.records.layout": (
                 "FIELDS Layout Path layout_of layout_of_lines layouts load_layout look_up parse_path "
                 "with_fields"

@@ -44,8 +44,8 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
     Raises:
         RecordError: the record has no answer, and states nothing that counts without one.
     """
-    encoded, field = layout.fields.get("response_base64"), layout.fields.get("response")
-    if encoded is not None and (value := encoded.read(record)) is not None:
+    base64_field, field = layout.fields.get("response_base64"), layout.fields.get("response")
+    if base64_field is not None and (value := base64_field.read(record)) is not None:
         return LoggedAnswer(_decoded_base64(value))
     value = None if field is None else field.read(record)
     is_absent = bool(verdict_of(layout.no_answer, record))
@@ -67,18 +67,18 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
     if type(value) is dict and value.keys() == {"type", "message"}:  # the inner error alone
         value = {"type": "error", "error": value}
     where = field or layout.answer.get("message")
-    location = ".".join(where.paths[0]) if where is not None else "response"
+    path = ".".join(where.paths[0]) if where is not None else "response"
     if value is None or (layout.states and (is_absent or value in _EMPTY)):
-        raise RecordError(f"{location}: no answer")
-    return LoggedAnswer(body_of(value, location))
+        raise RecordError(f"{path}: no answer")
+    return LoggedAnswer(body_of(value, path))
 
 
-def body_of(value: Any, location: str) -> bytes:
+def body_of(value: Any, path: str) -> bytes:
     """Return the bytes of an answer: a string unchanged, an object as JSON, an array of objects as a stream of events.
 
     Args:
         value: the stored answer.
-        location: its path in the record, for errors.
+        path: its path in the record, for errors.
 
     Raises:
         RecordError: *value* is something else, or nested too deeply.
@@ -91,8 +91,8 @@ def body_of(value: Any, location: str) -> bytes:
         if type(value) is list and value and all(type(event) is dict for event in value):
             return b"\n".join(map(dump_json, value)) + b"\n"
     except TypeError:
-        raise RecordError(f"{location}: nested too deeply") from None
-    raise RecordError(f"{location}: expected a string or an object, got {json_type_name(value)}")
+        raise RecordError(f"{path}: nested too deeply") from None
+    raise RecordError(f"{path}: expected a string or an object, got {json_type_name(value)}")
 
 
 def plain_body(record: dict[str, Any]) -> bytes:
@@ -146,8 +146,8 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
         raise RecordError(f"the answer: expected a message, got {json_type_name(output)}")
     finishes = [_finish(one, parts.get("finish_reason")) for one in messages]
     choices = [
-        {"index": location, "message": _message(one), "finish_reason": finish or "stop"}
-        for location, (one, finish) in enumerate(zip(messages, finishes, strict=True))
+        {"index": number, "message": _message(one), "finish_reason": finish or "stop"}
+        for number, (one, finish) in enumerate(zip(messages, finishes, strict=True))
     ]
     body = {"id": parts.get("id"), "model": parts.get("model"), "choices": choices}
     data = dump_json({"object": "chat.completion", **{key: item for key, item in body.items() if item}})

@@ -55,7 +55,7 @@ _NOT_COUNTED: Final = {Provenance.ABSENT, Provenance.CUT}
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
-class Exchange:
+class LoggedExchange:
     """The facts that a line states about an exchange. Each is ``None`` if the line does not state it.
 
     Attributes:
@@ -108,12 +108,12 @@ class RecordError(CrosswalkError, ValueError):
         exchange: the facts of the line, or ``None`` if it cannot be read at all.
     """
 
-    def __init__(self, message: str, exchange: Exchange | None = None) -> None:
+    def __init__(self, message: str, exchange: LoggedExchange | None = None) -> None:
         super().__init__(message)
         self.exchange = exchange
 
 
-def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> Exchange:
+def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> LoggedExchange:
     """Return the facts of *record*, the object of a line or the columns of a row.
 
     Args:
@@ -124,7 +124,7 @@ def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -
     Raises:
         RecordError: a strict field has an invalid value. The error's ``exchange`` has the other facts.
     """
-    return Exchange(**read_facts(record, layout, keep))
+    return LoggedExchange(**read_facts(record, layout, keep))
 
 
 def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
     if keep:
         results["kept"] = {name: _kept(look_up(record, path)) for name, path in keep.items()}
     if fault is not None:
-        raise RecordError(fault, Exchange(**results))
+        raise RecordError(fault, LoggedExchange(**results))
     return results
 
 
@@ -300,7 +300,7 @@ _READERS: Final = {
 }
 
 
-def with_facts(response: ChatResponse, exchange: Exchange) -> ChatResponse:
+def with_facts(response: ChatResponse, exchange: LoggedExchange) -> ChatResponse:
     """Return *response* with the model, time, duration and token counts of *exchange* where the answer states none.
 
     ``provenance`` marks these values as ``derived``.
@@ -342,7 +342,7 @@ def _with_tokens(usage: UsageInfo, tokens: Mapping[str, int], provenance: dict[s
     return attrs.evolve(usage, **missing)
 
 
-def stated_response(exchange: Exchange, *, clock: Callable[[], datetime] = now) -> ChatResponse:
+def stated_response(exchange: LoggedExchange, *, clock: Callable[[], datetime] = now) -> ChatResponse:
     """Return a response with the facts of *exchange* alone, for a line that does not store its answer.
 
     Its message is empty. ``provenance`` marks the message and the finish reason as ``absent`` and the stated values as
@@ -371,10 +371,10 @@ def stated_response(exchange: Exchange, *, clock: Callable[[], datetime] = now) 
     return with_facts(response, exchange)
 
 
-def _id_of(exchange: Exchange) -> str:
+def _id_of(exchange: LoggedExchange) -> str:
     from hashlib import sha1  # rarely needed, and slow to import
     from uuid import UUID
 
-    facts = repr([getattr(exchange, field.name) for field in attrs.fields(Exchange)])
+    facts = repr([getattr(exchange, field.name) for field in attrs.fields(LoggedExchange)])
     digest = sha1(facts.encode(errors="surrogatepass"), usedforsecurity=False).digest()
     return str(UUID(bytes=digest[:16], version=5))

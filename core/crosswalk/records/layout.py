@@ -149,12 +149,12 @@ def _any_value(value: Any) -> Any:
     """Return the value of an ``AnyValue`` object: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding."""
     if type(value) is not dict or len(value) != 1:
         return value
-    ((kind, buffered),) = value.items()
-    if kind == "intValue" and type(buffered) is str:
-        return int(buffered) if buffered.lstrip("-").isdecimal() else buffered
-    if kind == "arrayValue" and type(buffered) is dict:
-        return [_any_value(item) for item in buffered.get("values", ())]
-    return buffered if kind in ("stringValue", "intValue", "doubleValue", "boolValue") else value
+    ((kind, inner),) = value.items()
+    if kind == "intValue" and type(inner) is str:
+        return int(inner) if inner.lstrip("-").isdecimal() else inner
+    if kind == "arrayValue" and type(inner) is dict:
+        return [_any_value(item) for item in inner.get("values", ())]
+    return inner if kind in ("stringValue", "intValue", "doubleValue", "boolValue") else value
 
 
 # ---------------------------------------------------------------------------------- layout
@@ -244,11 +244,11 @@ class Layout:
         return all(any(_has(record, path) for path in paths) for paths in self.requires)
 
     @classmethod
-    def of_description(cls, described: Mapping[str, Any]) -> Layout:
+    def of_description(cls, description: Mapping[str, Any]) -> Layout:
         """Return the layout described by ``attrs.asdict``, also after a round trip through JSON.
 
         Raises:
-            TypeError, KeyError: *described* does not describe a layout.
+            TypeError, KeyError: *description* does not describe a layout.
         """
 
         def fields(table: Mapping[str, Any]) -> dict[str, Field]:
@@ -259,11 +259,11 @@ class Layout:
 
         return cls(
             **{
-                **described,
-                "requires": tuple(tuple(map(tuple, paths)) for paths in described["requires"]),
-                **{name: tuple(described[name]) for name in ("strict", "excludes")},
-                **{name: conditions(described[name]) for name in ("failed", "no_answer")},
-                **{name: fields(described[name]) for name in ("fields", "states", "answer", "error")},
+                **description,
+                "requires": tuple(tuple(map(tuple, paths)) for paths in description["requires"]),
+                **{name: tuple(description[name]) for name in ("strict", "excludes")},
+                **{name: conditions(description[name]) for name in ("failed", "no_answer")},
+                **{name: fields(description[name]) for name in ("fields", "states", "answer", "error")},
             }
         )
 
@@ -393,7 +393,7 @@ def _read(text: str, name: str) -> Layout:
         raise ValueError(f"excludes: no count {min(unknown)!r}; there are {', '.join(sorted(PART_OF))}")
     has_answer = {"response", "response_base64"} & layout.fields.keys() or "message" in layout.answer
     if not has_answer and not layout.states:
-        raise ValueError("a layout says where the answer or its counts stand: [fields] response = …")
+        raise ValueError("a layout must locate the answer or its counts: [fields] response = …")
     return layout
 
 

@@ -17,7 +17,7 @@ import orjson
 
 from crosswalk.plain_errors import ConfigurationError
 from crosswalk.records.answers import answer_of, plain_body
-from crosswalk.records.facts import Exchange, RecordError, read_facts
+from crosswalk.records.facts import LoggedExchange, RecordError, read_facts
 from crosswalk.records.layout import Layout, Path, layout_of
 from crosswalk.text import brief, json_type_name
 from crosswalk.types.json import dump_json, load_json
@@ -321,7 +321,7 @@ _NOTHING: Final[Mapping[str, Path]] = MappingProxyType({})
 
 @brief
 @attrs.frozen(eq=False, repr=False, kw_only=True)
-class Record(Exchange):
+class Record(LoggedExchange):
     """An answer in a log, and the facts that the log states about it.
 
     Attributes:
@@ -358,7 +358,7 @@ class BadRecord:
     number: int
     size: int
     line: bytes = b""
-    exchange: Exchange | None = None
+    exchange: LoggedExchange | None = None
 
 
 @brief
@@ -490,7 +490,7 @@ def read_entry(
     try:
         answer = answer_of(record, layout, facts)
     except RecordError as error:
-        raise RecordError(str(error), Exchange(**facts)) from None
+        raise RecordError(str(error), LoggedExchange(**facts)) from None
     if answer.provider is not None:
         facts["provider"] = answer.provider
     facts["has_answer"] = answer.body != b"" or not layout.states

@@ -1,13 +1,13 @@
 """The Responses API as types: responses, stream events and requests, without dropping a field.
 
-Every object of the API is a :class:`Record`, an immutable attrs value. ``None`` means that the field was not sent, or
-sent as ``null``; ``presence`` distinguishes the two. Fields without an attribute are in ``extensions``.
+Every object of the API is a :class:`ResponsesRecord`, an immutable attrs value. ``None`` means that the field was not
+sent, or sent as ``null``. ``presence`` distinguishes the two. Fields without an attribute are in ``extensions``.
 :func:`to_json` writes the JSON value that :func:`parse_response`, :func:`parse_event`, :func:`parse_item` and
 :func:`parse` read. Class names are those of the official SDK. A field named like a keyword has an underscore
 (``async_``).
 
 ====================== ===============================================================================================
-``records``            how a type is declared: ``@record class X(Record)``
+``records``            how a type is declared: ``@record class X(ResponsesRecord)``
 ``hooks``              how cattrs reads and writes records
 ``making``             the values that their constructors accept
 ``families``           unions whose members are distinguished by ``type``
@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     )
     from crosswalk.responses.citations import (
         Chunk as Chunk,
-        Citation as Citation,
         CitationAnnotation as CitationAnnotation,
         CitationMarker as CitationMarker,
         CompressionMode as CompressionMode,
         CompressionReport as CompressionReport,
+        NumberedSource as NumberedSource,
     )
     from crosswalk.responses.cited import (
         CitedResponse as CitedResponse,
@@ -325,9 +325,9 @@ if TYPE_CHECKING:
         Processor as Processor,
         ProcessorRegistry as ProcessorRegistry,
         ProgressWatch as ProgressWatch,
-        Stage as Stage,
         StageFailure as StageFailure,
         StageKind as StageKind,
+        StreamStage as StreamStage,
         ToolProcessor as ToolProcessor,
         WrittenProcessor as WrittenProcessor,
         default_processors as default_processors,
@@ -345,7 +345,7 @@ if TYPE_CHECKING:
     )
     from crosswalk.responses.records import (
         OnUnknown as OnUnknown,
-        Record as Record,
+        ResponsesRecord as ResponsesRecord,
         Unknown as Unknown,
         record as record,
     )
@@ -478,7 +478,7 @@ if TYPE_CHECKING:
         FileSearchCallStatus as FileSearchCallStatus,
         IdKind as IdKind,
         ImageGenerationCallStatus as ImageGenerationCallStatus,
-        IncompleteReason as IncompleteReason,
+        IncompleteDetailsReason as IncompleteDetailsReason,
         InvalidIdError as InvalidIdError,
         ItemStatus as ItemStatus,
         McpCallStatus as McpCallStatus,
@@ -503,7 +503,7 @@ else:
         {
             "crosswalk.responses.accumulator": "ResponseAccumulator ResponseSnapshot snapshots",
             "crosswalk.responses.citations": (
-                "Chunk Citation CitationAnnotation CitationMarker CompressionMode CompressionReport"
+                "Chunk NumberedSource CitationAnnotation CitationMarker CompressionMode CompressionReport"
             ),
             "crosswalk.responses.cited": "CitedResponse",
             "crosswalk.responses.content": (
@@ -587,14 +587,14 @@ else:
             "crosswalk.responses.plain_display": ("JSONLinesDisplay PlainTextDisplay displays live_display"),
             "crosswalk.responses.processors": (
                 "CitationProcessor EndProcessor EventHandler EventKey EventRouter PipelineError Places "
-                "Processor ProcessorRegistry ProgressWatch Stage StageFailure StageKind ToolProcessor "
+                "Processor ProcessorRegistry ProgressWatch StreamStage StageFailure StageKind ToolProcessor "
                 "WrittenProcessor default_processors"
             ),
             "crosswalk.responses.reading": (
                 "JSONInput parse parse_event parse_input_item parse_item parse_params parse_response "
                 "to_dict to_json"
             ),
-            "crosswalk.responses.records": "OnUnknown Record Unknown record",
+            "crosswalk.responses.records": "OnUnknown ResponsesRecord Unknown record",
             "crosswalk.responses.response": (
                 "CacheWriteTokensDetails CachedTokensDetails ContextManagement ImageGenerationUsage "
                 "InputTokensDetails ModalityTokens ModerationOptions ModerationPolicy ModerationRule "
@@ -632,7 +632,7 @@ else:
             "crosswalk.responses.vocabulary": (
                 "ApplyPatchCallOutputStatus ApplyPatchCallStatus CodeInterpreterCallStatus "
                 "ComputerCallOutputStatus FileSearchCallStatus IdKind ImageGenerationCallStatus "
-                "IncompleteReason InvalidIdError ItemStatus McpCallStatus MessageRole NotAStreamError "
+                "IncompleteDetailsReason InvalidIdError ItemStatus McpCallStatus MessageRole NotAStreamError "
                 "ProgramOutputStatus ResponseStatus ResponsesError ResponsesParseError ResponsesValueError "
                 "SnapshotError UnknownTypeError WebSearchCallStatus check_id id_kind make_id new_token"
             ),

@@ -77,9 +77,9 @@ class _DraftItem:
             self._lists[path] = {} if is_new else dict(enumerate(base))
         return self._lists[path]
 
-    def part(self, location: str, index: int, type: str) -> dict[str, Any]:
+    def part(self, list_name: str, index: int, type: str) -> dict[str, Any]:
         """Return the part of this *type*. It takes the place of one of another type."""
-        parts = self.numbered(location)
+        parts = self.numbered(list_name)
         if parts.get(index, {}).get("type") != type:
             parts[index] = to_dict(PART_CLASSES[type](**{PARTS[type].leaf: ""}))
         part: dict[str, Any] = parts[index]
@@ -230,27 +230,27 @@ def _annotation(draft: Draft, event: ev.ResponseOutputTextAnnotationAddedEvent) 
 
 
 def _part(known: WireEvent) -> _Fold:
-    location, index = known.of, LISTS[known.of]
-    holder = ResponseReasoningItem if location == "summary" else Item
+    list_name, index = known.of, LISTS[known.of]
+    holder = ResponseReasoningItem if list_name == "summary" else Item
 
     def fold(draft: Draft, event: Any) -> None:
         part = PARTS.get(event.part.type)
-        if part is not None and part.list != location:
-            raise misfit(event, f"has {event.part.type} in the {location}")
+        if part is not None and part.list != list_name:
+            raise misfit(event, f"has {event.part.type} in the {list_name}")
         item = draft.item(event, holder if part is None else ITEM_CLASSES[part.item])
-        item.numbered(location)[getattr(event, index) or 0] = to_dict(event.part)
+        item.numbered(list_name)[getattr(event, index) or 0] = to_dict(event.part)
 
     return fold
 
 
 def _text(known: WireEvent) -> _Fold:
     type, leaf, whole = known.of, known.leaf, known.word != "delta"
-    kind, location = ITEM_CLASSES[PARTS[type].item], PARTS[type].list
-    index = LISTS[location]
+    kind, list_name = ITEM_CLASSES[PARTS[type].item], PARTS[type].list
+    index = LISTS[list_name]
 
     def fold(draft: Draft, event: Any) -> None:
         item = draft.item(event, kind)
-        part = item.part(location, getattr(event, index) or 0, type)
+        part = item.part(list_name, getattr(event, index) or 0, type)
         item.write(part, PARTS[type].leaf, getattr(event, leaf), whole=whole)
         if not whole and (logprobs := getattr(event, "logprobs", None)):
             part["logprobs"] = part.get("logprobs") or []

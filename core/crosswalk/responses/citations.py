@@ -199,7 +199,7 @@ def _shorter(chunk: Chunk, marker: str) -> Chunk:
 
 @brief
 @attrs.frozen(kw_only=True, repr=False)
-class Citation:
+class NumberedSource:
     """A source with its number.
 
     Attributes:
@@ -311,13 +311,15 @@ def _numbers(said: str) -> list[int]:
 
 
 def numbered(
-    chunks: Iterable[Chunk], citations: Sequence[Citation]
-) -> tuple[tuple[Chunk, ...], tuple[Citation, ...]]:
+    chunks: Iterable[Chunk], citations: Sequence[NumberedSource]
+) -> tuple[tuple[Chunk, ...], tuple[NumberedSource, ...]]:
     """Return *chunks* with numbers, and *citations* with the new ones after the old, in order of first appearance.
 
     A chunk without a title gets the title of its source.
     """
-    known: dict[CitationAnnotation, Citation] = {citation.annotation: citation for citation in citations}
+    known: dict[CitationAnnotation, NumberedSource] = {
+        citation.annotation: citation for citation in citations
+    }
     last = max((citation.number for citation in citations), default=0)
     done = []
     for chunk in chunks:
@@ -326,14 +328,16 @@ def numbered(
             if citation is None:
                 last += 1
                 title = chunk.title or source_name(chunk.annotation)
-                citation = Citation(number=last, annotation=chunk.annotation, title=title)
+                citation = NumberedSource(number=last, annotation=chunk.annotation, title=title)
                 known[chunk.annotation] = citation
             chunk = attrs.evolve(chunk, number=citation.number, title=chunk.title or citation.title)
         done.append(chunk)
     return tuple(done), tuple(known.values())
 
 
-def with_cited(citations: Sequence[Citation], annotations: Iterable[Annotation]) -> tuple[Citation, ...]:
+def with_cited(
+    citations: Sequence[NumberedSource], annotations: Iterable[Annotation]
+) -> tuple[NumberedSource, ...]:
     """Return *citations*, followed by the sources that only *annotations* name, in order.
 
     Servers often cite sources that are missing from the results of the calls. OpenAI lists the pages of a web search and
@@ -345,12 +349,12 @@ def with_cited(citations: Sequence[Citation], annotations: Iterable[Annotation])
     for annotation in annotations:
         if isinstance(annotation, CitationAnnotation) and not names.fit(annotation):
             last += 1
-            done.append(Citation(number=last, annotation=annotation, title=source_name(annotation)))
+            done.append(NumberedSource(number=last, annotation=annotation, title=source_name(annotation)))
             names.add(annotation)
     return tuple(done)
 
 
-def named_by(annotations: Iterable[Annotation], citations: Iterable[Citation]) -> set[int]:
+def named_by(annotations: Iterable[Annotation], citations: Iterable[NumberedSource]) -> set[int]:
     """Return the numbers of the *citations* that *annotations* name.
 
     An annotation names the citations equal to it. If one of the two names a file without a place in it, the same file is

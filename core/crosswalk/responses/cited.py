@@ -11,11 +11,11 @@ import attrs
 
 from crosswalk.responses.citations import (
     Chunk,
-    Citation,
     CitationAnnotation,
     CitationMarker,
     CompressionMode,
     CompressionReport,
+    NumberedSource,
     compress,
     named_by,
     numbered,
@@ -52,7 +52,7 @@ class CitedResponse:
     response: Response
     tool_calls: tuple[ResponseToolCall[Any], ...] = ()
     chunks: tuple[Chunk, ...] = ()
-    citations: tuple[Citation, ...] = ()
+    citations: tuple[NumberedSource, ...] = ()
     marker: CitationMarker = attrs.field(factory=CitationMarker)
     reports: tuple[CompressionReport, ...] = ()
 
@@ -64,7 +64,9 @@ class CitedResponse:
             if chunk.number is not None and chunk.number != numbers.get(chunk.annotation):  # type: ignore[arg-type]
                 raise ResponsesValueError("a number that its source has not", path="CitedResponse.chunks")
             if chunk.call >= len(self.tool_calls):
-                raise ResponsesValueError("a chunk of no call", path="CitedResponse.chunks")
+                raise ResponsesValueError(
+                    "chunk does not belong to any tool call", path="CitedResponse.chunks"
+                )
 
     __repr__ = short_repr("response", "citations", "chunks")
 
@@ -75,7 +77,7 @@ class CitedResponse:
         *,
         outputs: Iterable[Item] = (),
         tool_calls: Iterable[ResponseToolCall[Any]] | None = None,
-        citations: Iterable[Citation] = (),
+        citations: Iterable[NumberedSource] = (),
         marker: str = "[{number}]",
         registry: ToolCallRegistry = tool_registry,
     ) -> Self:
@@ -116,13 +118,13 @@ class CitedResponse:
         return attrs.evolve(self, chunks=chunks, citations=with_cited(citations, self._annotations()))
 
     @property
-    def referenced(self) -> tuple[Citation, ...]:
+    def referenced(self) -> tuple[NumberedSource, ...]:
         """The citations in use: their marker is in the text, or an annotation names them."""
         numbers = named_by(self._annotations(), self.citations) | self._marked()
         return tuple(citation for citation in self.citations if citation.number in numbers)
 
     @property
-    def candidates(self) -> tuple[Citation, ...]:
+    def candidates(self) -> tuple[NumberedSource, ...]:
         """The citations that the answer does not use."""
         used = {citation.number for citation in self.referenced}
         return tuple(citation for citation in self.citations if citation.number not in used)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
 
-from crosswalk.responses.records import Record, Unknown, record
-from crosswalk.responses.vocabulary import IncompleteReason
+from crosswalk.responses.records import ResponsesRecord, Unknown, record
+from crosswalk.responses.vocabulary import IncompleteDetailsReason
 from crosswalk.types.json import FrozenObject
 
 # ----------------------------------------------------------------------------- annotations
@@ -12,7 +12,7 @@ from crosswalk.types.json import FrozenObject
 
 
 @record
-class AnnotationFileCitation(Record):
+class AnnotationFileCitation(ResponsesRecord):
     """A citation of a file. Two citations of the same place in the same file are equal.
 
     Attributes:
@@ -44,7 +44,7 @@ class AnnotationFileCitation(Record):
 
 
 @record
-class AnnotationURLCitation(Record):
+class AnnotationURLCitation(ResponsesRecord):
     """A citation of a web page. Two citations of the same URL are equal.
 
     Attributes:
@@ -75,7 +75,7 @@ class AnnotationURLCitation(Record):
 
 
 @record
-class AnnotationContainerFileCitation(Record):
+class AnnotationContainerFileCitation(ResponsesRecord):
     """A file that the code interpreter wrote into its container.
 
     Attributes:
@@ -95,7 +95,7 @@ class AnnotationContainerFileCitation(Record):
 
 
 @record
-class AnnotationFilePath(Record):
+class AnnotationFilePath(ResponsesRecord):
     """A file that the text gives as its result.
 
     Attributes:
@@ -109,7 +109,7 @@ class AnnotationFilePath(Record):
 
 
 @record
-class UnknownAnnotation(Unknown, Record):
+class UnknownAnnotation(Unknown, ResponsesRecord):
     """An annotation of an unregistered type."""
 
     family: ClassVar[str] = "annotation"
@@ -131,7 +131,7 @@ Annotation: TypeAlias = (
 
 
 @record
-class UnknownPart(Unknown, Record):
+class UnknownPart(Unknown, ResponsesRecord):
     """A content part of an unregistered type."""
 
     family: ClassVar[str] = "content part"
@@ -139,7 +139,7 @@ class UnknownPart(Unknown, Record):
 
 
 @record
-class TopLogprob(Record):
+class TopLogprob(ResponsesRecord):
     """A token that the model might have chosen.
 
     Attributes:
@@ -154,7 +154,7 @@ class TopLogprob(Record):
 
 
 @record
-class Logprob(Record):
+class Logprob(ResponsesRecord):
     """A token that the model chose.
 
     Attributes:
@@ -171,7 +171,7 @@ class Logprob(Record):
 
 
 @record
-class ResponseOutputText(Record):
+class ResponseOutputText(ResponsesRecord):
     """Text of the model.
 
     Attributes:
@@ -187,7 +187,7 @@ class ResponseOutputText(Record):
 
 
 @record
-class ResponseOutputRefusal(Record):
+class ResponseOutputRefusal(ResponsesRecord):
     """A refusal of the model, in its own words."""
 
     type: Literal["refusal"] = "refusal"
@@ -195,7 +195,7 @@ class ResponseOutputRefusal(Record):
 
 
 @record
-class ReasoningText(Record):
+class ReasoningText(ResponsesRecord):
     """Reasoning of the model, as full text."""
 
     type: Literal["reasoning_text"] = "reasoning_text"
@@ -203,7 +203,7 @@ class ReasoningText(Record):
 
 
 @record
-class SummaryText(Record):
+class SummaryText(ResponsesRecord):
     """A paragraph of the summary of the model's reasoning."""
 
     type: Literal["summary_text"] = "summary_text"
@@ -211,7 +211,7 @@ class SummaryText(Record):
 
 
 @record
-class PromptCacheBreakpoint(Record):
+class PromptCacheBreakpoint(ResponsesRecord):
     """A breakpoint up to which the prompt may be cached.
 
     Attributes:
@@ -224,7 +224,7 @@ class PromptCacheBreakpoint(Record):
 
 
 @record
-class ResponseInputText(Record):
+class ResponseInputText(ResponsesRecord):
     """Text for the model."""
 
     type: Literal["input_text"] = "input_text"
@@ -233,7 +233,7 @@ class ResponseInputText(Record):
 
 
 @record
-class ResponseInputImage(Record):
+class ResponseInputImage(ResponsesRecord):
     """An image for the model, by URL (also a data URL) or as an uploaded file.
 
     Attributes:
@@ -251,7 +251,7 @@ class ResponseInputImage(Record):
 
 
 @record
-class ResponseInputFile(Record):
+class ResponseInputFile(ResponsesRecord):
     """A file for the model, inline, by URL or uploaded.
 
     Attributes:
@@ -289,14 +289,14 @@ StreamedPart: TypeAlias = (
 
 
 @record
-class ResponseFormatText(Record):
+class ResponseFormatText(ResponsesRecord):
     """Free text."""
 
     type: Literal["text"] = "text"
 
 
 @record
-class ResponseFormatTextJSONSchemaConfig(Record):
+class ResponseFormatTextJSONSchemaConfig(ResponsesRecord):
     """JSON that matches a schema.
 
     Attributes:
@@ -314,14 +314,14 @@ class ResponseFormatTextJSONSchemaConfig(Record):
 
 
 @record
-class ResponseFormatJSONObject(Record):
+class ResponseFormatJSONObject(ResponsesRecord):
     """Any JSON object."""
 
     type: Literal["json_object"] = "json_object"
 
 
 @record
-class UnknownTextFormat(Unknown, Record):
+class UnknownTextFormat(Unknown, ResponsesRecord):
     """A format of an unregistered type."""
 
     family: ClassVar[str] = "text format"
@@ -335,7 +335,7 @@ ResponseFormatTextConfig: TypeAlias = (
 
 
 @record
-class ResponseTextConfig(Record):
+class ResponseTextConfig(ResponsesRecord):
     """How the answer is written.
 
     Attributes:
@@ -348,7 +348,7 @@ class ResponseTextConfig(Record):
 
 
 @record
-class Reasoning(Record):
+class Reasoning(ResponsesRecord):
     """The options of reasoning.
 
     Attributes:
@@ -371,14 +371,14 @@ class Reasoning(Record):
 
 
 @record
-class MisalignmentSteer(Record):
+class MisalignmentSteer(ResponsesRecord):
     """How to go on after a stop for misalignment."""
 
     message: str
 
 
 @record
-class Misalignment(Record):
+class Misalignment(ResponsesRecord):
     """Why the server stopped activity that looked misaligned.
 
     Attributes:
@@ -395,7 +395,7 @@ class Misalignment(Record):
 
 
 @record
-class ErrorDetail(Record):
+class ErrorDetail(ResponsesRecord):
     """An error in the ``error`` member of HTTP bodies and some streams.
 
     Attributes:
@@ -416,7 +416,7 @@ class ErrorDetail(Record):
 
 
 @record
-class ErrorBody(Record):
+class ErrorBody(ResponsesRecord):
     """The body of an answer with an HTTP error status.
 
     Attributes:
@@ -427,7 +427,7 @@ class ErrorBody(Record):
 
 
 @record
-class ResponseError(Record):
+class ResponseError(ResponsesRecord):
     """Why a response failed.
 
     Attributes:
@@ -446,35 +446,35 @@ class ResponseError(Record):
 
 
 @record
-class IncompleteDetails(Record):
+class IncompleteDetails(ResponsesRecord):
     """Why a response is incomplete."""
 
-    reason: IncompleteReason | None = None
+    reason: IncompleteDetailsReason | None = None
 
 
 @record
-class AccessPrograms(Record):
+class AccessPrograms(ResponsesRecord):
     """Special access that was granted to the request."""
 
     cyber: str | None = None
 
 
 @record
-class Conversation(Record):
+class Conversation(ResponsesRecord):
     """The conversation that a response belongs to."""
 
     id: str
 
 
 @record
-class ImageOptions(Record):
+class ImageOptions(ResponsesRecord):
     """The treatment of images in earlier messages: ``enabled``, ``disabled`` or, in a request, ``auto``."""
 
     context_compression: str | None = None
 
 
 @record
-class InputTransformation(Record):
+class InputTransformation(ResponsesRecord):
     """Reasoning that the server removed from the input.
 
     Attributes:
@@ -490,7 +490,7 @@ class InputTransformation(Record):
 
 
 @record
-class UnknownTransformation(Unknown, Record):
+class UnknownTransformation(Unknown, ResponsesRecord):
     """A change of the input of an unregistered type."""
 
     family: ClassVar[str] = "input transformation"
@@ -498,7 +498,7 @@ class UnknownTransformation(Unknown, Record):
 
 
 @record
-class ModerationResult(Record):
+class ModerationResult(ResponsesRecord):
     """The result of a moderation model.
 
     Attributes:
@@ -518,7 +518,7 @@ class ModerationResult(Record):
 
 
 @record
-class ModerationError(Record):
+class ModerationError(ResponsesRecord):
     """Why there was no moderation."""
 
     type: Literal["error"] = "error"
@@ -527,7 +527,7 @@ class ModerationError(Record):
 
 
 @record
-class UnknownModeration(Unknown, Record):
+class UnknownModeration(Unknown, ResponsesRecord):
     """An outcome of a moderation of an unregistered type."""
 
     family: ClassVar[str] = "moderation outcome"
@@ -539,7 +539,7 @@ ModerationOutcome: TypeAlias = ModerationResult | ModerationError | UnknownModer
 
 
 @record
-class Moderation(Record):
+class Moderation(ResponsesRecord):
     """The moderation of input and output."""
 
     input: ModerationOutcome | None = None
@@ -547,7 +547,7 @@ class Moderation(Record):
 
 
 @record
-class ResponsePrompt(Record):
+class ResponsePrompt(ResponsesRecord):
     """A stored prompt.
 
     Attributes:
@@ -562,7 +562,7 @@ class ResponsePrompt(Record):
 
 
 @record
-class CacheMiss(Record):
+class CacheMiss(ResponsesRecord):
     """Less of the prompt was cached than for the response in comparison.
 
     Attributes:
@@ -578,28 +578,28 @@ class CacheMiss(Record):
 
 
 @record
-class CacheHit(Record):
+class CacheHit(ResponsesRecord):
     """The prompt was cached as far as possible."""
 
     type: Literal["cache_hit"] = "cache_hit"
 
 
 @record
-class ComparisonResponseNotFound(Record):
+class ComparisonResponseNotFound(ResponsesRecord):
     """The response to compare with does not exist."""
 
     type: Literal["comparison_response_not_found"] = "comparison_response_not_found"
 
 
 @record
-class DiagnosticsUnavailable(Record):
+class DiagnosticsUnavailable(ResponsesRecord):
     """The state of the cache is unknown."""
 
     type: Literal["unavailable"] = "unavailable"
 
 
 @record
-class UnknownCacheDiagnostics(Unknown, Record):
+class UnknownCacheDiagnostics(Unknown, ResponsesRecord):
     """A diagnosis of the cache of an unregistered type."""
 
     family: ClassVar[str] = "cache diagnostics"
@@ -613,7 +613,7 @@ PromptCacheDiagnostics: TypeAlias = (
 
 
 @record
-class PromptCacheOptions(Record):
+class PromptCacheOptions(ResponsesRecord):
     """How the prompt is cached.
 
     Attributes:

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import attrs
 
-from crosswalk.responses.records import Record, Unknown, record
+from crosswalk.responses.records import ResponsesRecord, Unknown, record
 from crosswalk.types.json import FrozenObject
 
 # -------------------------------------------------------------------------- function tools
@@ -12,7 +12,7 @@ from crosswalk.types.json import FrozenObject
 
 
 @record
-class UnknownTool(Unknown, Record):
+class UnknownTool(Unknown, ResponsesRecord):
     """A tool of an unregistered type."""
 
     family: ClassVar[str] = "tool"
@@ -20,7 +20,7 @@ class UnknownTool(Unknown, Record):
 
 
 @record
-class FunctionTool(Record):
+class FunctionTool(ResponsesRecord):
     """A function of the caller's program.
 
     Attributes:
@@ -46,14 +46,14 @@ class FunctionTool(Record):
 
 
 @record
-class TextFormat(Record):
+class TextFormat(ResponsesRecord):
     """Free text as a custom tool's input."""
 
     type: Literal["text"] = "text"
 
 
 @record
-class GrammarFormat(Record):
+class GrammarFormat(ResponsesRecord):
     """Text that follows a grammar as a custom tool's input.
 
     Attributes:
@@ -67,7 +67,7 @@ class GrammarFormat(Record):
 
 
 @record
-class UnknownFormat(Unknown, Record):
+class UnknownFormat(Unknown, ResponsesRecord):
     """An unregistered format of a custom tool's input."""
 
     family: ClassVar[str] = "input format"
@@ -79,7 +79,7 @@ CustomToolFormat: TypeAlias = TextFormat | GrammarFormat | UnknownFormat
 
 
 @record
-class CustomTool(Record):
+class CustomTool(ResponsesRecord):
     """A tool of the caller's program that takes text instead of JSON, see :class:`FunctionTool`.
 
     Attributes:
@@ -96,7 +96,7 @@ class CustomTool(Record):
 
 
 @record
-class NamespaceTool(Record):
+class NamespaceTool(ResponsesRecord):
     """A named group of tools.
 
     Attributes:
@@ -116,7 +116,7 @@ class NamespaceTool(Record):
 
 
 @record
-class UnknownToolChoice(Unknown, Record):
+class UnknownToolChoice(Unknown, ResponsesRecord):
     """A tool choice of an unregistered type."""
 
     family: ClassVar[str] = "tool choice"
@@ -124,7 +124,7 @@ class UnknownToolChoice(Unknown, Record):
 
 
 @record
-class ToolChoiceAllowed(Record):
+class ToolChoiceAllowed(ResponsesRecord):
     """Only some of the tools.
 
     Attributes:
@@ -138,7 +138,7 @@ class ToolChoiceAllowed(Record):
 
 
 @record
-class ToolChoiceTypes(Record):
+class ToolChoiceTypes(ResponsesRecord):
     """One of the server's own tools, by its type."""
 
     type: Literal[
@@ -154,7 +154,7 @@ class ToolChoiceTypes(Record):
 
 
 @record
-class ToolChoiceFunction(Record):
+class ToolChoiceFunction(ResponsesRecord):
     """This function."""
 
     type: Literal["function"] = "function"
@@ -162,7 +162,7 @@ class ToolChoiceFunction(Record):
 
 
 @record
-class ToolChoiceCustom(Record):
+class ToolChoiceCustom(ResponsesRecord):
     """This custom tool."""
 
     type: Literal["custom"] = "custom"
@@ -170,7 +170,7 @@ class ToolChoiceCustom(Record):
 
 
 @record
-class ToolChoiceMcp(Record):
+class ToolChoiceMcp(ResponsesRecord):
     """This MCP server, or this tool of it."""
 
     type: Literal["mcp"] = "mcp"
@@ -179,21 +179,21 @@ class ToolChoiceMcp(Record):
 
 
 @record
-class ToolChoiceProgrammatic(Record):
+class ToolChoiceProgrammatic(ResponsesRecord):
     """A program that calls tools."""
 
     type: Literal["programmatic_tool_calling"] = "programmatic_tool_calling"
 
 
 @record
-class ToolChoiceApplyPatch(Record):
+class ToolChoiceApplyPatch(ResponsesRecord):
     """A patch."""
 
     type: Literal["apply_patch"] = "apply_patch"
 
 
 @record
-class ToolChoiceShell(Record):
+class ToolChoiceShell(ResponsesRecord):
     """The shell."""
 
     type: Literal["shell"] = "shell"

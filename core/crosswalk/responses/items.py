@@ -14,7 +14,7 @@ from crosswalk.responses.messages import (
     ResponseReasoningItem,
     UnknownItem,
 )
-from crosswalk.responses.records import Record, Unknown, record, register
+from crosswalk.responses.records import ResponsesRecord, Unknown, record, register
 from crosswalk.responses.server_calls import SearchItem, ServerItem
 from crosswalk.responses.tools import ContainerReference, LocalEnvironment, Tool, UnknownEnvironment
 from crosswalk.responses.vocabulary import (
@@ -30,7 +30,7 @@ from crosswalk.responses.vocabulary import (
 
 
 @record
-class Click(Record):
+class Click(ResponsesRecord):
     """A click at ``x`` and ``y``, in pixels. ``button`` is ``left``, ``right``, ``wheel``, ``back`` or ``forward``."""
 
     type: Literal["click"] = "click"
@@ -41,7 +41,7 @@ class Click(Record):
 
 
 @record
-class DoubleClick(Record):
+class DoubleClick(ResponsesRecord):
     """A double click, with ``keys`` held down."""
 
     type: Literal["double_click"] = "double_click"
@@ -51,7 +51,7 @@ class DoubleClick(Record):
 
 
 @record
-class DragPath(Record):
+class DragPath(ResponsesRecord):
     """A point, in pixels."""
 
     x: int
@@ -59,7 +59,7 @@ class DragPath(Record):
 
 
 @record
-class Drag(Record):
+class Drag(ResponsesRecord):
     """A drag along some points, with ``keys`` held down."""
 
     type: Literal["drag"] = "drag"
@@ -68,7 +68,7 @@ class Drag(Record):
 
 
 @record
-class Keypress(Record):
+class Keypress(ResponsesRecord):
     """Keys pressed together."""
 
     type: Literal["keypress"] = "keypress"
@@ -76,7 +76,7 @@ class Keypress(Record):
 
 
 @record
-class Move(Record):
+class Move(ResponsesRecord):
     """A movement of the pointer, with ``keys`` held down."""
 
     type: Literal["move"] = "move"
@@ -86,14 +86,14 @@ class Move(Record):
 
 
 @record
-class Screenshot(Record):
+class Screenshot(ResponsesRecord):
     """A screenshot."""
 
     type: Literal["screenshot"] = "screenshot"
 
 
 @record
-class Scroll(Record):
+class Scroll(ResponsesRecord):
     """A scroll by a number of pixels at a point, with ``keys`` held down."""
 
     type: Literal["scroll"] = "scroll"
@@ -105,7 +105,7 @@ class Scroll(Record):
 
 
 @record
-class Type(Record):
+class Type(ResponsesRecord):
     """Text to be typed."""
 
     type: Literal["type"] = "type"
@@ -113,14 +113,14 @@ class Type(Record):
 
 
 @record
-class Wait(Record):
+class Wait(ResponsesRecord):
     """A pause."""
 
     type: Literal["wait"] = "wait"
 
 
 @record
-class UnknownComputerAction(Unknown, Record):
+class UnknownComputerAction(Unknown, ResponsesRecord):
     """An action of an unregistered type."""
 
     family: ClassVar[str] = "computer action"
@@ -134,7 +134,7 @@ ComputerAction: TypeAlias = (
 
 
 @record
-class SafetyCheck(Record):
+class SafetyCheck(ResponsesRecord):
     """A safety check for a person to look at first.
 
     Attributes:
@@ -169,7 +169,7 @@ class ResponseComputerToolCall(Item):
 
 
 @record
-class ResponseComputerToolCallOutputScreenshot(Record):
+class ResponseComputerToolCallOutputScreenshot(ResponsesRecord):
     """A screenshot, by URL (also a data URL) or as an uploaded file."""
 
     type: Literal["computer_screenshot"] = "computer_screenshot"
@@ -206,7 +206,7 @@ ComputerItem: TypeAlias = ResponseComputerToolCall | ResponseComputerToolCallOut
 
 
 @record
-class LocalShellAction(Record):
+class LocalShellAction(ResponsesRecord):
     """A command for the caller's machine.
 
     Attributes:
@@ -256,7 +256,7 @@ class LocalShellCallOutput(Item):
 
 
 @record
-class ShellAction(Record):
+class ShellAction(ResponsesRecord):
     """Commands, each a line for a shell.
 
     Attributes:
@@ -293,7 +293,7 @@ class ResponseFunctionShellToolCall(Item):
 
 
 @record
-class ExitOutcome(Record):
+class ExitOutcome(ResponsesRecord):
     """The command ended."""
 
     type: Literal["exit"] = "exit"
@@ -301,14 +301,14 @@ class ExitOutcome(Record):
 
 
 @record
-class TimeoutOutcome(Record):
+class TimeoutOutcome(ResponsesRecord):
     """The command took too long."""
 
     type: Literal["timeout"] = "timeout"
 
 
 @record
-class UnknownShellOutcome(Unknown, Record):
+class UnknownShellOutcome(Unknown, ResponsesRecord):
     """An outcome of an unregistered type."""
 
     family: ClassVar[str] = "shell outcome"
@@ -320,7 +320,7 @@ ShellOutcome: TypeAlias = ExitOutcome | TimeoutOutcome | UnknownShellOutcome
 
 
 @record
-class ResponseFunctionShellCallOutputContent(Record):
+class ResponseFunctionShellCallOutputContent(ResponsesRecord):
     """The output of a command.
 
     Attributes:
@@ -359,7 +359,7 @@ class ResponseFunctionShellToolCallOutput(Item):
 
 
 @record
-class PatchCreateFile(Record):
+class PatchCreateFile(ResponsesRecord):
     """A new file, as a V4A diff."""
 
     type: Literal["create_file"] = "create_file"
@@ -368,7 +368,7 @@ class PatchCreateFile(Record):
 
 
 @record
-class PatchUpdateFile(Record):
+class PatchUpdateFile(ResponsesRecord):
     """A change of a file, as a V4A diff."""
 
     type: Literal["update_file"] = "update_file"
@@ -377,7 +377,7 @@ class PatchUpdateFile(Record):
 
 
 @record
-class PatchDeleteFile(Record):
+class PatchDeleteFile(ResponsesRecord):
     """A file that goes."""
 
     type: Literal["delete_file"] = "delete_file"
@@ -385,7 +385,7 @@ class PatchDeleteFile(Record):
 
 
 @record
-class UnknownPatchOperation(Unknown, Record):
+class UnknownPatchOperation(Unknown, ResponsesRecord):
     """An operation of an unregistered type."""
 
     family: ClassVar[str] = "patch operation"

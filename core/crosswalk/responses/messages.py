@@ -13,7 +13,7 @@ from crosswalk.responses.content import (
     SummaryText,
     UnknownPart,
 )
-from crosswalk.responses.records import Record, Unknown, record
+from crosswalk.responses.records import ResponsesRecord, Unknown, record
 from crosswalk.responses.vocabulary import ItemStatus, MessageRole
 
 # ------------------------------------------------------------------------------------ item
@@ -21,7 +21,7 @@ from crosswalk.responses.vocabulary import ItemStatus, MessageRole
 
 
 @record
-class Item(Record):
+class Item(ResponsesRecord):
     """A piece of a conversation: a message, a call, its output …
 
     Attributes:
@@ -40,14 +40,14 @@ class UnknownItem(Unknown, Item):
 
 
 @record
-class CallerDirect(Record):
+class CallerDirect(ResponsesRecord):
     """The model itself."""
 
     type: Literal["direct"] = "direct"
 
 
 @record
-class CallerProgram(Record):
+class CallerProgram(ResponsesRecord):
     """A program that the model wrote.
 
     Attributes:
@@ -59,7 +59,7 @@ class CallerProgram(Record):
 
 
 @record
-class UnknownCaller(Unknown, Record):
+class UnknownCaller(Unknown, ResponsesRecord):
     """A caller of a type that is not registered."""
 
     family: ClassVar[str] = "caller"

@@ -25,9 +25,9 @@ from crosswalk.responses.processors import (
     PipelineError,
     ProcessorRegistry,
     ProgressWatch,
-    Stage,
     StageFailure,
     StageKind,
+    StreamStage,
     check_events,
     default_processors,
 )
@@ -152,9 +152,9 @@ def _json_problem(body: bytes) -> NotAStreamError:
 
 def _message(value: dict[str, Any], error: Any) -> str | None:
     inside = error.get("message") if isinstance(error, dict) else error
-    for raw in (inside, value.get("message"), value.get("detail")):
-        if isinstance(raw, str):
-            return clean_message(raw, 200)
+    for message in (inside, value.get("message"), value.get("detail")):
+        if isinstance(message, str):
+            return clean_message(message, 200)
     return None
 
 
@@ -217,7 +217,7 @@ class StreamHandler:
             raise ResponsesValueError(f"cannot be called: {type(handler).__name__}", path="handler")
         check_events(events)
         known = name or str(getattr(handler, "__qualname__", type(handler).__qualname__))
-        self._router.add(Stage(kind="handler", name=known, call=handler, events=events))
+        self._router.add(StreamStage(kind="handler", name=known, call=handler, events=events))
 
     @property
     def snapshot(self) -> ResponseSnapshot | None:
@@ -317,14 +317,14 @@ class StreamHandler:
         if self._failures and self._on_failure == "at_once":
             raise PipelineError(self._failures, snapshot=self.snapshot)
 
-    def _call_stage(self, stage: Stage, snapshot: ResponseSnapshot) -> Steps[tuple[Update, ...]]:
+    def _call_stage(self, stage: StreamStage, snapshot: ResponseSnapshot) -> Steps[tuple[Update, ...]]:
         try:
-            raw = stage.call(snapshot)
-            if inspect.isawaitable(raw):
-                raw = yield raw
+            returned = stage.call(snapshot)
+            if inspect.isawaitable(returned):
+                returned = yield returned
             if stage.kind == "handler":
                 return ()
-            updates = tuple(raw or ())
+            updates = tuple(returned or ())
             for update in updates:
                 if not isinstance(update, Update):
                     raise TypeError(f"a processor gives updates, not {type(update).__name__}")

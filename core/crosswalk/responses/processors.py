@@ -55,11 +55,11 @@ class StageFailure:
     error: Exception
 
     def __str__(self) -> str:
-        location = clean_message(self.event_type or "opening or closing", 80)
+        place = clean_message(self.event_type or "opening or closing", 80)
         if self.sequence_number is not None:
-            location = f"{location} (sequence_number {self.sequence_number})"
+            place = f"{place} (sequence_number {self.sequence_number})"
         # Its message may quote content, so it is only in the cause.
-        return f"{self.stage} {self.name!r} failed at {location}: {type(self.error).__name__}"
+        return f"{self.stage} {self.name!r} failed at {place}: {type(self.error).__name__}"
 
 
 class PipelineError(ResponsesError):
@@ -90,7 +90,7 @@ EventKey: TypeAlias = type[Event] | str
 
 
 @attrs.frozen(kw_only=True)
-class Stage:
+class StreamStage:
     """A handler or processor of one stream, and the events that it takes.
 
     Attributes:
@@ -151,10 +151,10 @@ class ProcessorRegistry:
         registry._makers = dict(self._makers)
         return registry
 
-    def stages(self) -> list[Stage]:
+    def stages(self) -> list[StreamStage]:
         """New processors for one stream."""
         return [
-            Stage(kind="processor", name=name, call=factory(), events=events)
+            StreamStage(kind="processor", name=name, call=factory(), events=events)
             for name, (factory, events) in self._makers.items()
         ]
 
@@ -166,21 +166,21 @@ class EventRouter:
         stages: all of them, in order.
     """
 
-    def __init__(self, stages: Iterable[Stage] = ()) -> None:
+    def __init__(self, stages: Iterable[StreamStage] = ()) -> None:
         self._stages = list(stages)
-        self._routes: dict[tuple[type, str | None], tuple[Stage, ...]] = {}
+        self._routes: dict[tuple[type, str | None], tuple[StreamStage, ...]] = {}
 
-    def add(self, stage: Stage) -> None:
+    def add(self, stage: StreamStage) -> None:
         """Have *stage* get its events, after the others."""
         self._stages.append(stage)
         self._routes.clear()
 
-    def remove(self, stage: Stage) -> None:
+    def remove(self, stage: StreamStage) -> None:
         """Let *stage* get no more events."""
         self._stages = [other for other in self._stages if other is not stage]
         self._routes.clear()
 
-    def route(self, event: ResponseStreamEvent) -> tuple[Stage, ...]:
+    def route(self, event: ResponseStreamEvent) -> tuple[StreamStage, ...]:
         """The stages that take *event*, in order."""
         key = (type(event), event.type)
         result = self._routes.get(key)
@@ -202,9 +202,7 @@ def check_events(events: Iterable[object]) -> None:
     """
     for key in events:
         if not isinstance(key, str) and not (isinstance(key, type) and issubclass(key, Event)):
-            raise ResponsesValueError(
-                f"neither an event class nor a type: {type(key).__name__}", path="events"
-            )
+            raise ResponsesValueError(f"not an event class or type: {type(key).__name__}", path="events")
 
 
 # ----------------------------------------------------------------------------------- watch
@@ -277,15 +275,15 @@ class ProgressWatch:
         cls = self._registry.get(tool)
         if cls is None or status is None:
             return
-        word, location = str(status), self._places.of(event.output_index, item_id)
+        word, place = str(status), self._places.of(event.output_index, item_id)
         if isinstance(event, ItemEvent) and word not in cls.progression.words:
             return  # an event of the tool's own, which tells no status
         if isinstance(event, ResponseOutputItemAddedEvent):
-            if self._opened.get(location, item_id) != item_id:
-                self._statuses.pop(location, None)  # a server that gives all its items the same place
-            self._opened[location] = item_id
-        before = self._statuses.get(location)
-        self._statuses[location] = word
+            if self._opened.get(place, item_id) != item_id:
+                self._statuses.pop(place, None)  # a server that gives all its items the same place
+            self._opened[place] = item_id
+        before = self._statuses.get(place)
+        self._statuses[place] = word
         cls.progression.check(before, word, tool=cls.tool(), call_id=item_id)
 
 
@@ -329,9 +327,9 @@ class WrittenProcessor:
         if type(event) not in self.events:
             return ()
         known = EVENTS[event.type]
-        location = PARTS[known.of].list
-        index = getattr(event, LISTS[location]) or 0
-        key = f"{self._places.of(event.output_index, event.item_id)}.{location}.{index}"
+        list_name = PARTS[known.of].list
+        index = getattr(event, LISTS[list_name]) or 0
+        key = f"{self._places.of(event.output_index, event.item_id)}.{list_name}.{index}"
         text = getattr(event, known.leaf)
         return self._piece(key, text) if known.word == "delta" else self._whole(key, text)
 
@@ -387,12 +385,14 @@ class ToolProcessor:
         if isinstance(event, ev.PartEvent):
             return ()
         if isinstance(event, ev.ItemEvent):
-            described = call_status(event)
-            if described is None or isinstance(event, ev.ResponseImageGenCallPartialImageEvent):
+            tool_and_status = call_status(event)
+            if tool_and_status is None or isinstance(event, ev.ResponseImageGenCallPartialImageEvent):
                 return ()
-            location = self._places.of(event.output_index, event.item_id)
+            place = self._places.of(event.output_index, event.item_id)
             return self._line(
-                location, self._calls.setdefault(location, described[0].removesuffix("_call")), described[1]
+                place,
+                self._calls.setdefault(place, tool_and_status[0].removesuffix("_call")),
+                tool_and_status[1],
             )
         return self._rest(snapshot.response)
 

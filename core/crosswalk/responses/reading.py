@@ -12,7 +12,7 @@ from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses.records import (
     LazyFamily,
     OnUnknown as OnUnknown,
-    Record,
+    ResponsesRecord,
     UnknownType,
     record_converter,
 )
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from crosswalk.responses.response import Response, ResponseCreateParams
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=ResponsesRecord)
 
 JSONInput: TypeAlias = bytes | bytearray | str | Mapping[str, Any]
 """A JSON object as UTF-8 bytes, as text, or decoded."""
@@ -117,7 +117,9 @@ def _hook(kind: Any, on_unknown: OnUnknown) -> Callable[[Any, Any], Any]:
     from crosswalk.responses.events.answer import LifecycleEvent, TextEvent
 
     common = typing.get_args(LifecycleEvent | TextEvent)
-    events: Any = Annotated[Record, LazyFamily("crosswalk.responses.events", "ResponseStreamEvent", common)]
+    events: Any = Annotated[
+        ResponsesRecord, LazyFamily("crosswalk.responses.events", "ResponseStreamEvent", common)
+    ]
     return record_converter(on_unknown).get_structure_hook(events)
 
 
@@ -173,13 +175,13 @@ def _own_copy(data: Mapping[str, Any]) -> Any:
         raise ResponsesParseError(f"not a JSON object ({type(error).__name__})") from None
 
 
-def to_dict(value: Record) -> dict[str, Any]:
+def to_dict(value: ResponsesRecord) -> dict[str, Any]:
     """Return the JSON object that *value* was read from, or that the API takes. It is a copy that you may change."""
     copy: dict[str, Any] = copy_json(record_converter("raise").unstructure(value))
     return copy
 
 
-def to_json(value: Record) -> bytes:
+def to_json(value: ResponsesRecord) -> bytes:
     """Return *value* as JSON text: the same JSON value that it was read from.
 
     Raises:

@@ -663,7 +663,7 @@ _IS_NO_KEY: Final = {"json_key": None}
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(attrs.field,))
 def record(cls: RecordClass) -> RecordClass:
-    """Make *cls*, which derives from :class:`Record`, a frozen attrs class with slots for its fields.
+    """Make *cls*, which derives from :class:`ResponsesRecord`, a frozen attrs class with slots for its fields.
 
     Its annotations define the values that are read, written and accepted by the constructor. A field
     ``async_`` is ``async`` on the wire. A field that is a ``Literal`` named ``type`` is the tag of the class in
@@ -686,7 +686,7 @@ def record(cls: RecordClass) -> RecordClass:
 
 @brief
 @record
-class Record(Member):
+class ResponsesRecord(Member):
     """An object of the Responses API.
 
     In every field ``None`` means absent or ``null``. :attr:`presence` distinguishes the two.

@@ -27,7 +27,7 @@ from crosswalk.responses.messages import (
     ResponseOutputMessage,
     ResponseReasoningItem,
 )
-from crosswalk.responses.records import LazyFamily, Record, record
+from crosswalk.responses.records import LazyFamily, ResponsesRecord, record
 from crosswalk.responses.vocabulary import ResponseStatus
 
 # ---------------------------------------------------------------------------------- unions
@@ -53,7 +53,7 @@ else:
         ),
     ]
     ResponseInputItem = Annotated[Item, LazyFamily("crosswalk.responses.items", "ResponseInputItem")]
-    Tool = Annotated[Record, LazyFamily("crosswalk.responses.tools", "Tool", (FunctionTool,))]
+    Tool = Annotated[ResponsesRecord, LazyFamily("crosswalk.responses.tools", "Tool", (FunctionTool,))]
 
 
 # -------------------------------------------------------------------------------- response
@@ -61,7 +61,7 @@ else:
 
 
 @record
-class CacheWriteTokensDetails(Record):
+class CacheWriteTokensDetails(ResponsesRecord):
     """Tokens written to the cache, by how long they stay there."""
 
     ttl_30m_tokens: int | None = None
@@ -69,7 +69,7 @@ class CacheWriteTokensDetails(Record):
 
 
 @record
-class InputTokensDetails(Record):
+class InputTokensDetails(ResponsesRecord):
     """Parts of the input tokens.
 
     Attributes:
@@ -84,7 +84,7 @@ class InputTokensDetails(Record):
 
 
 @record
-class OutputTokensDetails(Record):
+class OutputTokensDetails(ResponsesRecord):
     """Parts of the output tokens.
 
     Attributes:
@@ -95,7 +95,7 @@ class OutputTokensDetails(Record):
 
 
 @record
-class ResponseUsage(Record):
+class ResponseUsage(ResponsesRecord):
     """Tokens of a response, all turns of the server's tools together.
 
     Attributes:
@@ -114,7 +114,7 @@ class ResponseUsage(Record):
 
 
 @record
-class ModalityTokens(Record):
+class ModalityTokens(ResponsesRecord):
     """Tokens by modality."""
 
     image_tokens: int | None = None
@@ -122,7 +122,7 @@ class ModalityTokens(Record):
 
 
 @record
-class CachedTokensDetails(Record):
+class CachedTokensDetails(ResponsesRecord):
     """Cached tokens by modality."""
 
     cached_image_tokens: int | None = None
@@ -130,7 +130,7 @@ class CachedTokensDetails(Record):
 
 
 @record
-class ImageGenerationUsage(Record):
+class ImageGenerationUsage(ResponsesRecord):
     """Tokens of images that the server made, not included in :class:`ResponseUsage`."""
 
     input_tokens: int
@@ -143,14 +143,14 @@ class ImageGenerationUsage(Record):
 
 
 @record
-class WebSearchUsage(Record):
+class WebSearchUsage(ResponsesRecord):
     """The number of web searches."""
 
     num_requests: int
 
 
 @record
-class ToolUsage(Record):
+class ToolUsage(ResponsesRecord):
     """The usage of the server's tools."""
 
     image_gen: ImageGenerationUsage | None = None
@@ -158,7 +158,7 @@ class ToolUsage(Record):
 
 
 @record
-class Response(Record):
+class Response(ResponsesRecord):
     """An answer of the Responses API.
 
     Citations are equal if they cite the same source, whatever their position and title (see
@@ -258,7 +258,7 @@ class Response(Record):
 
 
 @record
-class ContextManagement(Record):
+class ContextManagement(ResponsesRecord):
     """How the server keeps the conversation short.
 
     Attributes:
@@ -271,14 +271,14 @@ class ContextManagement(Record):
 
 
 @record
-class ModerationRule(Record):
+class ModerationRule(ResponsesRecord):
     """The action of moderation: ``score`` or ``block``."""
 
     mode: str
 
 
 @record
-class ModerationPolicy(Record):
+class ModerationPolicy(ResponsesRecord):
     """The actions of moderation for input and output."""
 
     input: ModerationRule | None = None
@@ -286,7 +286,7 @@ class ModerationPolicy(Record):
 
 
 @record
-class ModerationOptions(Record):
+class ModerationOptions(ResponsesRecord):
     """Asks for a moderation.
 
     Attributes:
@@ -299,7 +299,7 @@ class ModerationOptions(Record):
 
 
 @record
-class StreamOptions(Record):
+class StreamOptions(ResponsesRecord):
     """How a stream is sent.
 
     Attributes:
@@ -310,7 +310,7 @@ class StreamOptions(Record):
 
 
 @record
-class ResponseCreateParams(Record):
+class ResponseCreateParams(ResponsesRecord):
     """A request for a response: ``to_json`` of it is the body of ``POST /v1/responses``.
 
     Fields without a description are as in :class:`crosswalk.responses.Response`, in which the server repeats them.

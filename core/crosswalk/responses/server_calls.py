@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.messages import Item
-from crosswalk.responses.records import Record, Unknown, record
+from crosswalk.responses.records import ResponsesRecord, Unknown, record
 from crosswalk.responses.tools import Tool
 from crosswalk.responses.vocabulary import (
     CodeInterpreterCallStatus,
@@ -20,7 +20,7 @@ from crosswalk.responses.vocabulary import (
 
 
 @record
-class FileSearchResult(Record):
+class FileSearchResult(ResponsesRecord):
     """A piece of a file that a search found.
 
     Attributes:
@@ -55,7 +55,7 @@ class ResponseFileSearchToolCall(Item):
 
 
 @record
-class WebSearchURL(Record):
+class WebSearchURL(ResponsesRecord):
     """A page that a search used."""
 
     type: Literal["url"] = "url"
@@ -63,7 +63,7 @@ class WebSearchURL(Record):
 
 
 @record
-class WebSearchAPI(Record):
+class WebSearchAPI(ResponsesRecord):
     """A data feed that a search used, such as ``oai-weather``. OpenAI sends it, but its SDK lacks it."""
 
     type: Literal["api"] = "api"
@@ -71,7 +71,7 @@ class WebSearchAPI(Record):
 
 
 @record
-class WebSearchResult(Record):
+class WebSearchResult(ResponsesRecord):
     """A page that a web search found, with its text. OpenAI's own sources only have a URL.
 
     Attributes:
@@ -87,7 +87,7 @@ class WebSearchResult(Record):
 
 
 @record
-class UnknownWebSearchSource(Unknown, Record):
+class UnknownWebSearchSource(Unknown, ResponsesRecord):
     """A source of a web search of an unregistered type."""
 
     family: ClassVar[str] = "web search source"
@@ -99,7 +99,7 @@ WebSearchSource: TypeAlias = WebSearchURL | WebSearchAPI | WebSearchResult | Unk
 
 
 @record
-class ActionSearch(Record):
+class ActionSearch(ResponsesRecord):
     """Looks for pages.
 
     Attributes:
@@ -115,7 +115,7 @@ class ActionSearch(Record):
 
 
 @record
-class ActionOpenPage(Record):
+class ActionOpenPage(ResponsesRecord):
     """Opens a page."""
 
     type: Literal["open_page"] = "open_page"
@@ -123,7 +123,7 @@ class ActionOpenPage(Record):
 
 
 @record
-class ActionFind(Record):
+class ActionFind(ResponsesRecord):
     """Looks for a pattern in a page."""
 
     type: Literal["find_in_page"] = "find_in_page"
@@ -132,7 +132,7 @@ class ActionFind(Record):
 
 
 @record
-class UnknownWebSearchAction(Unknown, Record):
+class UnknownWebSearchAction(Unknown, ResponsesRecord):
     """An action of a web search of an unregistered type."""
 
     family: ClassVar[str] = "web search action"
@@ -216,7 +216,7 @@ class ResponseToolSearchOutputItem(Item):
 
 
 @record
-class FoundDocument(Record):
+class FoundDocument(ResponsesRecord):
     """A document that the document finder found.
 
     Attributes:
@@ -257,7 +257,7 @@ class ResponseDocumentFinderToolCall(Item):
 
 
 @record
-class FilePage(Record):
+class FilePage(ResponsesRecord):
     """A page, or another piece, of a file that was read.
 
     Attributes:
@@ -310,7 +310,7 @@ SearchItem: TypeAlias = (
 
 
 @record
-class CodeInterpreterLogs(Record):
+class CodeInterpreterLogs(ResponsesRecord):
     """The printed output of code."""
 
     type: Literal["logs"] = "logs"
@@ -318,7 +318,7 @@ class CodeInterpreterLogs(Record):
 
 
 @record
-class CodeInterpreterImage(Record):
+class CodeInterpreterImage(ResponsesRecord):
     """An image that code drew."""
 
     type: Literal["image"] = "image"
@@ -326,7 +326,7 @@ class CodeInterpreterImage(Record):
 
 
 @record
-class UnknownCodeInterpreterOutput(Unknown, Record):
+class UnknownCodeInterpreterOutput(Unknown, ResponsesRecord):
     """An output of code of an unregistered type."""
 
     family: ClassVar[str] = "code interpreter output"
@@ -356,7 +356,7 @@ class ResponseCodeInterpreterToolCall(Item):
 
 
 @record
-class ImageModerationDetails(Record):
+class ImageModerationDetails(ResponsesRecord):
     """The reason why an image was withheld.
 
     Attributes:
@@ -369,7 +369,7 @@ class ImageModerationDetails(Record):
 
 
 @record
-class ImageGenerationError(Record):
+class ImageGenerationError(ResponsesRecord):
     """Why there is no image.
 
     Attributes:
@@ -388,7 +388,7 @@ class ImageGenerationError(Record):
 
 
 @record
-class SvgUsage(Record):
+class SvgUsage(ResponsesRecord):
     """Tokens that a vector graphic took."""
 
     model: str
@@ -424,7 +424,7 @@ class ImageGenerationCall(Item):
 
 
 @record
-class McpTool(Record):
+class McpTool(ResponsesRecord):
     """A tool of an MCP server.
 
     Attributes:
@@ -457,7 +457,7 @@ class McpListTools(Item):
 
 
 @record
-class McpProtocolError(Record):
+class McpProtocolError(ResponsesRecord):
     """The MCP server violated its protocol, or rejected the call."""
 
     type: Literal["mcp_protocol_error"] = "mcp_protocol_error"
@@ -466,7 +466,7 @@ class McpProtocolError(Record):
 
 
 @record
-class McpToolExecutionError(Record):
+class McpToolExecutionError(ResponsesRecord):
     """The tool failed with this content, any JSON value."""
 
     type: Literal["mcp_tool_execution_error"] = "mcp_tool_execution_error"
@@ -474,7 +474,7 @@ class McpToolExecutionError(Record):
 
 
 @record
-class HTTPError(Record):
+class HTTPError(ResponsesRecord):
     """The MCP server could not be reached, or answered with an HTTP error."""
 
     type: Literal["http_error"] = "http_error"
@@ -483,7 +483,7 @@ class HTTPError(Record):
 
 
 @record
-class UnknownMcpCallError(Unknown, Record):
+class UnknownMcpCallError(Unknown, ResponsesRecord):
     """An error of an MCP call of an unregistered type."""
 
     family: ClassVar[str] = "MCP error"

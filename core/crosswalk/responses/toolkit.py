@@ -31,7 +31,7 @@ from crosswalk.responses.messages import (
     ToolOutput,
 )
 from crosswalk.responses.reading import parse, to_json
-from crosswalk.responses.records import Record, keys_of, record, tags_of
+from crosswalk.responses.records import ResponsesRecord, keys_of, record, tags_of
 from crosswalk.responses.server_calls import (
     ActionFind,
     ActionOpenPage,
@@ -92,7 +92,7 @@ class StatusProgressionError(ResponsesError, ValueError):
         self.after = clean_message(after, 40)
         self.call_id = None if call_id is None else clean_message(call_id, 60)
         name = tool if self.call_id is None else f"{tool} {self.call_id!r}"
-        problem = f"cannot follow {before!r}" if before is not None else "is no status of this tool"
+        problem = f"cannot follow {before!r}" if before is not None else "is not a status of this tool"
         super().__init__(f"{name}: {self.after!r} {problem}")
 
 
@@ -151,7 +151,7 @@ RUNNING: Final = StatusProgression(("in_progress",))
 
 
 ItemT = TypeVar("ItemT", bound=Item)
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=ResponsesRecord)
 
 
 @brief
@@ -287,7 +287,7 @@ def read_arguments(
         ToolCallArgumentsError: its arguments do not match *arguments*. Unknown ones are refused.
     """
     if tool_call.name != tool.chat_name:
-        raise ToolCallError(f"is no call of {tool.chat_name!r}", tool=tool.tool(), call_id=tool_call.id)
+        raise ToolCallError(f"is not a call of {tool.chat_name!r}", tool=tool.tool(), call_id=tool_call.id)
     data = tool_call.parsed()
     try:
         read = parse(arguments, prepare(data))
@@ -317,7 +317,7 @@ def with_text(result: Any, text: str) -> Any:
 
 
 def _unknown_fields(value: Any) -> Iterator[str]:
-    if isinstance(value, Record):
+    if isinstance(value, ResponsesRecord):
         yield from value.extensions
         for name in keys_of(type(value)).values():
             yield from _unknown_fields(getattr(value, name))
@@ -326,7 +326,7 @@ def _unknown_fields(value: Any) -> Iterator[str]:
             yield from _unknown_fields(item)
 
 
-def write_call(call: ResponseToolCall[Any], arguments: Record) -> ToolCall:
+def write_call(call: ResponseToolCall[Any], arguments: ResponsesRecord) -> ToolCall:
     """The chat's form of *call*.
 
     Raises:
@@ -387,7 +387,7 @@ class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
         if self.output is None:
             return self
         remaining = {chunk.index: chunk.content for chunk in chunks}
-        stored: Any = remaining.get(0, "")
+        new_output: Any = remaining.get(0, "")
         if not isinstance(output, str):
             results = {chunk.index for chunk in self.chunkify()}
             parts = [
@@ -395,11 +395,11 @@ class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
                 for index, part in enumerate(output)
                 if index in remaining or index not in results
             ]
-            stored = tuple(
+            new_output = tuple(
                 part.replace(text=remaining[index]) if isinstance(part, ResponseInputText) else part
                 for index, part in parts
             )
-        return attrs.evolve(self, output=self.output.replace(output=stored))
+        return attrs.evolve(self, output=self.output.replace(output=new_output))
 
     def _output(self) -> ToolOutput:
         return self.output.output if isinstance(self.output, ResponseFunctionToolCallOutputItem) else ()
@@ -412,7 +412,7 @@ def _file_source(part: ResponseInputFile) -> CitationAnnotation | None:
 
 
 @record
-class _ComputerArguments(Record):
+class _ComputerArguments(ResponsesRecord):
     action: ComputerAction | None = None
     actions: tuple[ComputerAction, ...] | None = None
     pending_safety_checks: tuple[SafetyCheck, ...] | None = None
@@ -447,7 +447,7 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
         """See :meth:`ResponseToolCall.to_chat_tool_call`. Pending safety checks are included."""
         item = self.item
         if item.action is None and item.actions is None:
-            raise self._problem("does not say yet what it does")
+            raise self._problem("has no action yet")
         checks = item.pending_safety_checks or None
         return write_call(
             self, _ComputerArguments(action=item.action, actions=item.actions, pending_safety_checks=checks)
@@ -457,8 +457,8 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
         """Return a chunk with the URL of the screenshot, which is not a source. None if the image is inline."""
         if not isinstance(self.output, ResponseComputerToolCallOutputItem):
             return ()
-        location = self.output.output.file_id or self.output.output.image_url or "data:"
-        return () if location.startswith("data:") else (Chunk(content=location, title="screenshot"),)
+        image = self.output.output.file_id or self.output.output.image_url or "data:"
+        return () if image.startswith("data:") else (Chunk(content=image, title="screenshot"),)
 
 
 # -------------------------------------------------------------------------------- searches
@@ -466,7 +466,7 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
 
 
 @record
-class _WebSearchArguments(Record):
+class _WebSearchArguments(ResponsesRecord):
     action: WebSearchAction
 
 
@@ -496,7 +496,7 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
         """See :meth:`ResponseToolCall.to_chat_tool_call`. A search is written without a ``type``."""
         action = self.item.action
         if action is None:
-            raise self._problem("does not say yet what it does")
+            raise self._problem("has no action yet")
         if isinstance(action, ActionSearch):
             action = action.replace(sources=None, presence=(action.presence - {"sources"}) | {"type"})
         return write_call(self, action)
@@ -525,12 +525,12 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
         action = self.item.action
         if not isinstance(action, ActionSearch) or not action.sources:
             return self
-        stored = tuple(
+        sources = tuple(
             with_text(source, remaining[index].content) if isinstance(source, WebSearchResult) else source
             for index, source in enumerate(action.sources)
             if index in remaining or index not in pages
         )
-        return self._having(action=action.replace(sources=stored))
+        return self._having(action=action.replace(sources=sources))
 
     def _sources(self) -> tuple[WebSearchSource, ...]:
         return (self.item.action.sources or ()) if isinstance(self.item.action, ActionSearch) else ()
@@ -556,7 +556,7 @@ def _chosen(results: Sequence[ResultT], chunks: Sequence[Chunk]) -> tuple[Result
 
 
 @record
-class _FileSearchArguments(Record):
+class _FileSearchArguments(ResponsesRecord):
     queries: tuple[str, ...]
 
 
@@ -621,7 +621,7 @@ def _place(result: FileSearchResult | FoundDocument, name: str) -> int | None:
 
 
 @record
-class _DocumentFinderArguments(Record):
+class _DocumentFinderArguments(ResponsesRecord):
     queries: tuple[str, ...]
     collections: tuple[str, ...] | None = None
 
@@ -671,7 +671,7 @@ class DocumentFinderToolCall(ResponseToolCall[ResponseDocumentFinderToolCall]):
 
 
 @record
-class _FileReaderArguments(Record):
+class _FileReaderArguments(ResponsesRecord):
     file_id: str
     first_page: int | None = None
     last_page: int | None = None

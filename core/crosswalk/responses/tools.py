@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Literal, TypeAlias, Union
 import attrs
 
 from crosswalk.responses.function_tools import CustomTool, FunctionTool, NamespaceTool, UnknownTool
-from crosswalk.responses.records import Record, Unknown, record
+from crosswalk.responses.records import ResponsesRecord, Unknown, record
 
 # ------------------------------------------------------------------------------ containers
 # Where code and commands run: containers, their network, the skills in them.
 
 
 @record
-class UnknownEnvironment(Unknown, Record):
+class UnknownEnvironment(Unknown, ResponsesRecord):
     """An environment, network policy or skill of an unregistered type."""
 
     family: ClassVar[str] = "environment"
@@ -21,7 +21,7 @@ class UnknownEnvironment(Unknown, Record):
 
 
 @record
-class ContainerNetworkPolicyDomainSecret(Record):
+class ContainerNetworkPolicyDomainSecret(ResponsesRecord):
     """A secret that requests to a domain carry.
 
     Attributes:
@@ -39,14 +39,14 @@ class ContainerNetworkPolicyDomainSecret(Record):
 
 
 @record
-class ContainerNetworkPolicyDisabled(Record):
+class ContainerNetworkPolicyDisabled(ResponsesRecord):
     """No network access."""
 
     type: Literal["disabled"] = "disabled"
 
 
 @record
-class ContainerNetworkPolicyAllowlist(Record):
+class ContainerNetworkPolicyAllowlist(ResponsesRecord):
     """Access to some domains only.
 
     Attributes:
@@ -66,7 +66,7 @@ NetworkPolicy: TypeAlias = (
 
 
 @record
-class SkillReference(Record):
+class SkillReference(ResponsesRecord):
     """An uploaded skill.
 
     Attributes:
@@ -80,7 +80,7 @@ class SkillReference(Record):
 
 
 @record
-class InlineSkillSource(Record):
+class InlineSkillSource(ResponsesRecord):
     """The files of a skill.
 
     Attributes:
@@ -94,7 +94,7 @@ class InlineSkillSource(Record):
 
 
 @record
-class InlineSkill(Record):
+class InlineSkill(ResponsesRecord):
     """A skill sent with the request."""
 
     type: Literal["inline"] = "inline"
@@ -108,7 +108,7 @@ Skill: TypeAlias = SkillReference | InlineSkill | UnknownEnvironment
 
 
 @record
-class LocalSkill(Record):
+class LocalSkill(ResponsesRecord):
     """A skill on the caller's machine.
 
     Attributes:
@@ -123,7 +123,7 @@ class LocalSkill(Record):
 
 
 @record
-class CodeInterpreterContainer(Record):
+class CodeInterpreterContainer(ResponsesRecord):
     """A new container for the code interpreter.
 
     Attributes:
@@ -139,7 +139,7 @@ class CodeInterpreterContainer(Record):
 
 
 @record
-class ContainerAuto(Record):
+class ContainerAuto(ResponsesRecord):
     """A new container for the shell, see :class:`CodeInterpreterContainer`."""
 
     type: Literal["container_auto"] = "container_auto"
@@ -150,7 +150,7 @@ class ContainerAuto(Record):
 
 
 @record
-class ContainerReference(Record):
+class ContainerReference(ResponsesRecord):
     """A container that exists."""
 
     type: Literal["container_reference"] = "container_reference"
@@ -158,7 +158,7 @@ class ContainerReference(Record):
 
 
 @record
-class LocalEnvironment(Record):
+class LocalEnvironment(ResponsesRecord):
     """The caller's machine."""
 
     type: Literal["local"] = "local"
@@ -174,7 +174,7 @@ ShellEnvironment: TypeAlias = ContainerAuto | ContainerReference | LocalEnvironm
 
 
 @record
-class ComparisonFilter(Record):
+class ComparisonFilter(ResponsesRecord):
     """Compares an attribute of a file with a value.
 
     Attributes:
@@ -189,7 +189,7 @@ class ComparisonFilter(Record):
 
 
 @record
-class CompoundFilter(Record):
+class CompoundFilter(ResponsesRecord):
     """Joins filters.
 
     Attributes:
@@ -209,7 +209,7 @@ FileSearchFilter: TypeAlias = ComparisonFilter | CompoundFilter
 
 
 @record
-class HybridSearch(Record):
+class HybridSearch(ResponsesRecord):
     """How a search by meaning and one by words are weighed against each other."""
 
     embedding_weight: float
@@ -217,7 +217,7 @@ class HybridSearch(Record):
 
 
 @record
-class RankingOptions(Record):
+class RankingOptions(ResponsesRecord):
     """How the results of a file search are ranked.
 
     Attributes:
@@ -232,7 +232,7 @@ class RankingOptions(Record):
 
 
 @record
-class FileSearchTool(Record):
+class FileSearchTool(ResponsesRecord):
     """Searches in vector stores.
 
     Attributes:
@@ -250,14 +250,14 @@ class FileSearchTool(Record):
 
 
 @record
-class WebSearchFilters(Record):
+class WebSearchFilters(ResponsesRecord):
     """Which pages a web search may use."""
 
     allowed_domains: tuple[str, ...] | None = None
 
 
 @record
-class UserLocation(Record):
+class UserLocation(ResponsesRecord):
     """Roughly where the user is.
 
     Attributes:
@@ -276,7 +276,7 @@ class UserLocation(Record):
 
 
 @record
-class WebSearchTool(Record):
+class WebSearchTool(ResponsesRecord):
     """Searches the web.
 
     Attributes:
@@ -294,7 +294,7 @@ class WebSearchTool(Record):
 
 
 @record
-class WebSearchPreviewTool(Record):
+class WebSearchPreviewTool(ResponsesRecord):
     """Searches the web (preview); see :class:`WebSearchTool`."""
 
     type: Literal["web_search_preview", "web_search_preview_2025_03_11"] = "web_search_preview"
@@ -304,7 +304,7 @@ class WebSearchPreviewTool(Record):
 
 
 @record
-class XSearchTool(Record):
+class XSearchTool(ResponsesRecord):
     """Searches X, on xAI's server.
 
     Attributes:
@@ -326,7 +326,7 @@ class XSearchTool(Record):
 
 
 @record
-class DocumentFinderTool(Record):
+class DocumentFinderTool(ResponsesRecord):
     """Looks for documents across collections; OpenAI has none.
 
     Attributes:
@@ -342,7 +342,7 @@ class DocumentFinderTool(Record):
 
 
 @record
-class FileReaderTool(Record):
+class FileReaderTool(ResponsesRecord):
     """Reads files; OpenAI has none.
 
     Attributes:
@@ -354,7 +354,7 @@ class FileReaderTool(Record):
 
 
 @record
-class ToolSearchTool(Record):
+class ToolSearchTool(ResponsesRecord):
     """Lets the model look for tools whose loading is deferred.
 
     Attributes:
@@ -374,14 +374,14 @@ class ToolSearchTool(Record):
 
 
 @record
-class ComputerTool(Record):
+class ComputerTool(ResponsesRecord):
     """Controls a computer."""
 
     type: Literal["computer"] = "computer"
 
 
 @record
-class ComputerUsePreviewTool(Record):
+class ComputerUsePreviewTool(ResponsesRecord):
     """Controls a computer (preview).
 
     Attributes:
@@ -397,7 +397,7 @@ class ComputerUsePreviewTool(Record):
 
 
 @record
-class McpToolFilter(Record):
+class McpToolFilter(ResponsesRecord):
     """Some of an MCP server's tools.
 
     Attributes:
@@ -410,7 +410,7 @@ class McpToolFilter(Record):
 
 
 @record
-class McpApprovalFilter(Record):
+class McpApprovalFilter(ResponsesRecord):
     """The tools of an MCP server that always need approval, and those that never do."""
 
     always: McpToolFilter | None = None
@@ -418,7 +418,7 @@ class McpApprovalFilter(Record):
 
 
 @record
-class Mcp(Record):
+class Mcp(ResponsesRecord):
     """The tools of an MCP server.
 
     Attributes:
@@ -453,7 +453,7 @@ class Mcp(Record):
 
 
 @record
-class CodeInterpreter(Record):
+class CodeInterpreter(ResponsesRecord):
     """Runs Python code.
 
     Attributes:
@@ -467,14 +467,14 @@ class CodeInterpreter(Record):
 
 
 @record
-class ProgrammaticToolCalling(Record):
+class ProgrammaticToolCalling(ResponsesRecord):
     """Lets the model call tools from programs that it writes."""
 
     type: Literal["programmatic_tool_calling"] = "programmatic_tool_calling"
 
 
 @record
-class ImageMask(Record):
+class ImageMask(ResponsesRecord):
     """The part of an image that may change, by URL or as an uploaded file."""
 
     image_url: str | None = None
@@ -482,14 +482,14 @@ class ImageMask(Record):
 
 
 @record
-class SvgReasoning(Record):
+class SvgReasoning(ResponsesRecord):
     """How long the model thinks about a vector graphic."""
 
     effort: str | None = None
 
 
 @record
-class SvgOptions(Record):
+class SvgOptions(ResponsesRecord):
     """How vector graphics are made."""
 
     model: str | None = None
@@ -497,7 +497,7 @@ class SvgOptions(Record):
 
 
 @record
-class ImageGeneration(Record):
+class ImageGeneration(ResponsesRecord):
     """Makes images.
 
     Attributes:
@@ -537,14 +537,14 @@ class ImageGeneration(Record):
 
 
 @record
-class LocalShell(Record):
+class LocalShell(ResponsesRecord):
     """Runs shell commands on the caller's machine, one at a time."""
 
     type: Literal["local_shell"] = "local_shell"
 
 
 @record
-class FunctionShellTool(Record):
+class FunctionShellTool(ResponsesRecord):
     """Runs shell commands, in a container or on the caller's machine.
 
     Attributes:
@@ -558,7 +558,7 @@ class FunctionShellTool(Record):
 
 
 @record
-class ApplyPatchTool(Record):
+class ApplyPatchTool(ResponsesRecord):
     """Lets the model change files by patches."""
 
     type: Literal["apply_patch"] = "apply_patch"

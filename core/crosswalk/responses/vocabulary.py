@@ -119,8 +119,8 @@ class SnapshotError(ResponsesError):
     """
 
     def __init__(self, problem: str, *, event_type: str, sequence_number: int | None) -> None:
-        location = "" if sequence_number is None else f" (sequence_number {sequence_number})"
-        super().__init__(f"{event_type}{location}: {problem}")
+        place = "" if sequence_number is None else f" (sequence_number {sequence_number})"
+        super().__init__(f"{event_type}{place}: {problem}")
         self.event_type = event_type
         self.sequence_number = sequence_number
 
@@ -257,7 +257,7 @@ class ResponseStatus(StrEnum):
         return self.value not in PENDING
 
 
-class IncompleteReason(StrEnum):
+class IncompleteDetailsReason(StrEnum):
     """Why a response is incomplete."""
 
     MAX_OUTPUT_TOKENS = "max_output_tokens"

@@ -271,7 +271,7 @@ class _Compiler:
         if schema is True or schema == {}:
             return anything
         if schema is False:
-            return lambda value, path, report: report.add("nothing may stand here", path)
+            return lambda value, path, report: report.add("no value is allowed here", path)
         if not isinstance(schema, dict):
             raise SchemaDefinitionError(f"JSON Schema: a schema is an object, not {json_type_name(schema)}")
         checks: list[Check] = []

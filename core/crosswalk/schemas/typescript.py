@@ -65,8 +65,8 @@ def _comment(schema: Any) -> str:
     if not isinstance(schema, dict):
         return ""
     description = " ".join(str(schema.get("description", "")).split())
-    raw = [text for text in (description, ", ".join(_rules(schema))) if text]
-    return f"  // {'; '.join(raw)}" if raw else ""
+    notes = [text for text in (description, ", ".join(_rules(schema))) if text]
+    return f"  // {'; '.join(notes)}" if notes else ""
 
 
 def _rules(schema: dict[str, Any]) -> list[str]:

@@ -127,5 +127,5 @@ def _plain(value: Any) -> Any:
     """Return the JSON of a value in a field of any type."""
     plain = answer_converter().unstructure(value)
     if plain is value:
-        raise TypeError(f"{type(value).__name__} has no JSON")
+        raise TypeError(f"{type(value).__name__} cannot be JSON")
     return plain

@@ -99,9 +99,9 @@ async def fetch(
     wait = TimedWait()
     content = body if isinstance(body, bytes) else b"" if body is None else dump_json(dict(body))
     url = join_url(route.base_url, path)
-    payload = {**HEADERS, **(headers or {}), **route.headers}
+    sent_headers = {**HEADERS, **(headers or {}), **route.headers}
     if route.sign is not None:
-        payload |= route.sign(method, url, payload, content).headers
+        sent_headers |= route.sign(method, url, sent_headers, content).headers
     wait.begin()
     limits = [limit for limit in (setup.timeouts.total, setup.timeouts.whole) if limit is not None]
     when = wait.now() + min(limits) if limits else None
@@ -109,7 +109,7 @@ async def fetch(
     try:
         await wait.within(None, setup.transport.ready())
         answer = await wait.within(
-            when, setup.transport.send(url, method, payload, content, setup.timeouts, wait)
+            when, setup.transport.send(url, method, sent_headers, content, setup.timeouts, wait)
         )
         try:
             while len(received) <= _LONGEST:
@@ -210,13 +210,13 @@ async def embed(setup: Setup, texts: str | Iterable[str], model: str | None) -> 
     if name is None:
         raise UnsupportedRequestError("no model is named", provider=route.provider, options=["model"])
     body = {"model": name, "input": [texts] if isinstance(texts, str) else list(texts)}
-    raw = json_of(await fetch(setup, route, "POST", path, body), route, path)
-    match raw:
+    embeddings = json_of(await fetch(setup, route, "POST", path, body), route, path)
+    match embeddings:
         case {"data": list(items)}:
             rows = [item["embedding"] for item in sorted(items, key=lambda item: item["index"])]
-            count = (raw.get("usage") or {}).get("prompt_tokens")
+            count = (embeddings.get("usage") or {}).get("prompt_tokens")
         case {"embeddings": list(rows)}:
-            count = raw.get("prompt_eval_count")
+            count = embeddings.get("prompt_eval_count")
         case _:
             raise ServerError(f"{route.provider}: the answer at {path} holds no embeddings")
     return Embeddings(tuple(tuple(map(float, row)) for row in rows), name, count)
@@ -231,10 +231,10 @@ async def count_tokens(setup: Setup, request: ChatRequest) -> TokenCount:
     except UnsupportedRequestError:
         return TokenCount(estimated_tokens(built.body), is_estimated=True)
     body = {key: value for key, value in built.body.items() if key not in _SAMPLING}
-    raw = json_of(await fetch(setup, route, "POST", path, body, built.headers), route, path)
-    if type(raw.get("input_tokens")) is not int:
+    count_body = json_of(await fetch(setup, route, "POST", path, body, built.headers), route, path)
+    if type(count_body.get("input_tokens")) is not int:
         raise ServerError(f"{route.provider}: the answer at {path} holds no count")
-    return TokenCount(raw["input_tokens"])
+    return TokenCount(count_body["input_tokens"])
 
 
 _SAMPLING = {

@@ -129,7 +129,7 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
     if not style.takes_empty:
         messages = [*without_silence(messages, _is_empty)]
     if not messages:
-        raise UnsupportedRequestError("the conversation says nothing", options=["messages"])
+        raise UnsupportedRequestError("the conversation has no content", options=["messages"])
     body: dict[str, Any] = {"model": request.model, "messages": style.arrange(messages)}
     put_options(body, requested, "chat", drops, names=style.options)
     tools = [openai_tool(tool) for tool in requested.tools]
@@ -375,7 +375,7 @@ def build(
     if request.reasoning_effort is not None and (path := _other_effort(built, more)) is not None:
         request = altered(request, reasoning_effort=None)
         built = request.built_by(fitted)
-        note = Dropped("reasoning_effort", f"provider_options says {path}", refuses=False)
+        note = Dropped("reasoning_effort", f"provider_options sets {path}", refuses=False)
         built = attrs.evolve(built, dropped=(*built.dropped, note))
     refused = [dropped for dropped in built.dropped if dropped.refuses]
     if refused and on_unsupported == "raise":
@@ -391,7 +391,7 @@ def build(
         return built, dump_json(built.body)
     except TypeError as error:
         # Its message is orjson's own and quotes nothing: a lone surrogate in a text, thousands of digits.
-        raise UnsupportedRequestError(f"the request is no JSON: {error}", provider=provider) from None
+        raise UnsupportedRequestError(f"the request is not JSON: {error}", provider=provider) from None
 
 
 def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_media: bool) -> HTTPRequest:
@@ -514,7 +514,7 @@ def _merged(
         elif name in merged and old != value and _inside(defaults, name) != old:
             option = "provider_options" + "".join(f"[{part!r:.60}]" for part in here)
             raise UnsupportedRequestError(
-                f"{option} says otherwise than the request", provider=at[0], options=[option]
+                f"{option} contradicts the request", provider=at[0], options=[option]
             )
         else:
             merged[name] = value

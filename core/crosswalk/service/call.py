@@ -370,7 +370,7 @@ def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:
 def _no_answer(headers: Mapping[str, str]) -> str:
     """Return why there is no answer, for a status that is neither success nor an error."""
     if "location" in headers:
-        return "the server redirects, which is not followed"
+        return "the server redirects, and redirects are not followed"
     return "the server sends no answer"
 
 

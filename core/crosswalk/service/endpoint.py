@@ -329,7 +329,7 @@ def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, s
         else:
             if access is None:
                 raise ConfigurationError(
-                    f"{endpoint.provider}: nobody says where it is; give base_url=, or set {variables[0]}",
+                    f"{endpoint.provider}: no default address; pass base_url= or set {variables[0]}",
                     key="base_url",
                 )
             return access.base_url if access.locate is None else access.locate()
@@ -357,7 +357,7 @@ def _checked(url: str, source: str) -> str:
         parts = urlsplit(url)
         port_is_fine = parts.port is None or parts.port > 0
     except ValueError:
-        wrong = "is no URL"
+        wrong = "is not a URL"
     else:
         if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine:
             wrong = "must be like http://host:port or https://host/path"

@@ -102,8 +102,8 @@ def with_schema(asked: Asked, parser: StructuredParser[Any], *, instruct: bool) 
         format = ResponseFormat(FrozenObject(wanted), name=name, strict=is_strict)
         request = attrs.evolve(request, response_format=format)
     if instruct:
-        raw = ChatMessage.system(schema.instructions())
-        request = attrs.evolve(request, messages=(raw, *request.messages))
+        instructions = ChatMessage.system(schema.instructions())
+        request = attrs.evolve(request, messages=(instructions, *request.messages))
     return request
 
 
@@ -123,8 +123,8 @@ def read_answer(response: ChatResponse, parser: StructuredParser[T], partial: Pa
 
 def asked_again(request: ChatRequest, error: JSONAnswerError) -> ChatRequest:
     """Return *request* with the answer that could not be used, and its errors."""
-    raw = ChatMessage.assistant(error.response.text), ChatMessage.user(error.result.feedback())
-    return attrs.evolve(request, messages=(*request.messages, *raw))
+    retry_turns = ChatMessage.assistant(error.response.text), ChatMessage.user(error.result.feedback())
+    return attrs.evolve(request, messages=(*request.messages, *retry_turns))
 
 
 class _Values(Generic[T]):

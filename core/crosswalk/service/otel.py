@@ -161,8 +161,8 @@ class OpenTelemetry:
             "gen_ai.request.model": call.model,
             **attributes(call.route),
         }
-        payload = {**_request(call.request), "crosswalk.call.id": call.id}
-        return _SpanObservation(self._telemetry, self._telemetry.start(common, payload), common)
+        attributes_of_request = {**_request(call.request), "crosswalk.call.id": call.id}
+        return _SpanObservation(self._telemetry, self._telemetry.start(common, attributes_of_request), common)
 
 
 class _SpanObservation:
@@ -175,28 +175,28 @@ class _SpanObservation:
         """Add an event for a failed attempt. The span's address is that of the last attempt."""
         self._span.set_attributes({**attributes(route), "gen_ai.request.model": attempt.model})
         if attempt.error is not None:
-            payload = {
+            event_attributes = {
                 "gen_ai.provider.name": otel_provider_name(attempt.provider_name),
                 "gen_ai.request.model": attempt.model,
                 "crosswalk.outcome": attempt.outcome.value,
                 "error.type": str(attempt.extra.get("kind", "_OTHER")),
             }
-            self._span.add_event("crosswalk.attempt", payload)
+            self._span.add_event("crosswalk.attempt", event_attributes)
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
         """End the span and record the metrics."""
-        raw = {} if response is None else {"crosswalk.attempts": len(response.attempts)}
-        self._telemetry.end(self._span, self._common, response, error, said=raw)
+        ending = {} if response is None else {"crosswalk.attempts": len(response.attempts)}
+        self._telemetry.end(self._span, self._common, response, error, said=ending)
 
 
 def _request(request: ChatRequest) -> dict[str, Any]:
-    payload: dict[str, Any] = {"gen_ai.request.stream": request.stream}
+    span_attributes: dict[str, Any] = {"gen_ai.request.stream": request.stream}
     for name, word in _REQUEST.items():
         value = getattr(request, name)
         if value is not None:
-            payload[f"gen_ai.request.{word}"] = value
+            span_attributes[f"gen_ai.request.{word}"] = value
     if request.stop:
-        payload["gen_ai.request.stop_sequences"] = request.stop
+        span_attributes["gen_ai.request.stop_sequences"] = request.stop
     if request.response_format is not None:
-        payload["gen_ai.output.type"] = "json"
-    return payload
+        span_attributes["gen_ai.output.type"] = "json"
+    return span_attributes

@@ -184,7 +184,9 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
         return ErrorInfo(ErrorKind.SERVER, cause, retryable=True, code="connect_error")
     if names & {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"}:
         name = type(error).__name__
-        return ErrorInfo(ErrorKind.INVALID_REQUEST, f"the request to {server} is no HTTP ({name})", code=name)
+        return ErrorInfo(
+            ErrorKind.INVALID_REQUEST, f"the request to {server} is not HTTP ({name})", code=name
+        )
     if "DecodingError" in names:
         return ErrorInfo(
             ErrorKind.SERVER,
@@ -338,8 +340,8 @@ def completed(
     if not is_stream and metadata.time_to_first_token is not None:
         metadata = altered(metadata, time_to_first_token=None)
     if model is not None and metadata.provenance.get("model") is Provenance.ABSENT:
-        payload = {**metadata.provenance, "model": Provenance.DERIVED}
-        metadata = attrs.evolve(metadata, model_id=model, provenance=payload)
+        provenance = {**metadata.provenance, "model": Provenance.DERIVED}
+        metadata = attrs.evolve(metadata, model_id=model, provenance=provenance)
         response = attrs.evolve(response, model=model)
     return altered(response, metadata=metadata, attempts=tuple(attempts))
 

@@ -201,7 +201,7 @@ def alternating(
         elif raw:
             results.append((is_answer, raw))
     if not results:
-        raise UnsupportedRequestError("neither the user nor the model says anything", options=["messages"])
+        raise UnsupportedRequestError("the conversation has no content", options=["messages"])
     if results[0][0]:
         results.insert(0, (False, [*filter(None, [part(TextPart(_BEGIN))])]))
     return results
@@ -442,7 +442,7 @@ def _lost(option: Option, value: Any, format: str, path: str | None) -> Iterator
     elif path is not None and option.written(value, format) is None:
         why = f"{label} has no such value"
     elif path is not None:
-        why = f"the request says {path} otherwise"
+        why = f"the request sets {path} differently"
     elif format == "chat" and len(option.spellings) > 1:
         why = "no such option of this server is known"
     yield Dropped(option.name, why, refuses=grade is OptionGrade.DANGEROUS)

@@ -156,13 +156,13 @@ def _by_place(entries: Any, count: int, kinds: Collection[str]) -> dict[int, _En
     for number, entry in enumerate(entries):
         if not isinstance(entry, Mapping):
             return None
-        location = entry.get(_PLACE, number)
+        position = entry.get(_PLACE, number)
         is_dense = is_dense and _PLACE not in entry
         fields = {name: thaw(value) for name, value in entry.items() if name != _PLACE}
-        results[location] = _Entry(fields, bool(fields) and _is_whole(fields, kinds))
+        results[position] = _Entry(fields, bool(fields) and _is_whole(fields, kinds))
     if is_dense:  # one for each item of the payload, so that they can be counted
         if kinds and len(results) == count:
-            return {location: _Entry(entry.fields, False) for location, entry in results.items()}
+            return {position: _Entry(entry.fields, False) for position, entry in results.items()}
         if len(results) != count + sum(entry.is_whole for entry in results.values()):
             return None
     return results
@@ -176,10 +176,10 @@ def _merged(
     items: Sequence[dict[str, Any] | None], by_place: Mapping[int, _Entry]
 ) -> Iterator[dict[str, Any]]:
     waiting = list(items)
-    location, last = 0, max(by_place, default=-1)
-    while waiting or location <= last:
-        entry = by_place.get(location)
-        location += 1
+    position, last = 0, max(by_place, default=-1)
+    while waiting or position <= last:
+        entry = by_place.get(position)
+        position += 1
         if entry is not None and entry.is_whole:
             if not _is_empty(entry.fields):
                 yield dict(entry.fields)
@@ -201,9 +201,9 @@ def put_fields(said: dict[str, Any], state: Mapping[str, Any]) -> None:
             put_fields(there, value)
         elif isinstance(there, list) and isinstance(value, list):
             for number, item in enumerate(value):
-                location = item.get(_PLACE, number) if isinstance(item, dict) else None
-                if isinstance(location, int) and location < len(there) and isinstance(there[location], dict):
-                    put_fields(there[location], {key: inner for key, inner in item.items() if key != _PLACE})
+                position = item.get(_PLACE, number) if isinstance(item, dict) else None
+                if isinstance(position, int) and position < len(there) and isinstance(there[position], dict):
+                    put_fields(there[position], {key: inner for key, inner in item.items() if key != _PLACE})
         elif name not in said and value is not None:
             said[name] = value
 
@@ -302,10 +302,10 @@ def _renamed_message(message: ChatMessage, names: Mapping[str, str]) -> ChatMess
 
 
 def _changed(segment: Segment, key: str, names: Mapping[str, str]) -> Segment:
-    raw = segment.metadata
-    if segment.type is not SegmentType.TOOL_CALL or "type" in raw or raw.get(key) not in names:
+    metadata = segment.metadata
+    if segment.type is not SegmentType.TOOL_CALL or "type" in metadata or metadata.get(key) not in names:
         return segment  # a segment with a type is a call that the server itself has answered
-    return attrs.evolve(segment, metadata={**raw, key: names[raw[key]]})
+    return attrs.evolve(segment, metadata={**metadata, key: names[metadata[key]]})
 
 
 _ELSEWHERE = frozenset({"previous_response_id", "conversation"})
@@ -331,13 +331,13 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
         UnsupportedRequestError: the conversation is empty, or it is unclear which call a result answers: a result without
             a call, a second result, two calls of one answer with one id. Or it ends with unanswered calls.
     """
-    raw = [message_of(turn) for turn in request.messages]
-    if all(message.role is not Role.TOOL and not message.tool_calls for message in raw):
+    messages = [message_of(turn) for turn in request.messages]
+    if all(message.role is not Role.TOOL and not message.tool_calls for message in messages):
         if any(isinstance(turn, ChatResponse) or content_parts(turn) for turn in request.messages):
             return request
-        raise _refused("a conversation that says nothing")
+        raise _refused("a conversation without content")
     options: Mapping[str, object] = request.provider_options.get(request.provider or "", {})
-    rounds = _rounds(request.messages, raw, is_elsewhere=not _ELSEWHERE.isdisjoint(options))
+    rounds = _rounds(request.messages, messages, is_elsewhere=not _ELSEWHERE.isdisjoint(options))
     last = rounds[-1]
     for call in last.calls:
         if call.id not in last.results:
@@ -347,16 +347,16 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
     for one in rounds:
         places.append(one.place)
         turns.append(one.turn)
-        for location, result in one.results.values():
-            places.append(location)
+        for position, result in one.results.values():
+            places.append(position)
             turns.append(result)
         for call in one.calls:
             if call.id not in one.results:
                 places.append(None)
                 turns.append(_not_run(call))
-    if places == list(range(len(raw))):
+    if places == list(range(len(messages))):
         return request
-    marks = [_moved(mark, places, len(raw)) for mark in request.cache_marks]
+    marks = [_moved(mark, places, len(messages)) for mark in request.cache_marks]
     return altered(request, messages=tuple(turns), cache_marks=tuple(marks))
 
 
@@ -438,11 +438,11 @@ def not_sent(request: ChatRequest, body: Mapping[str, Any], named: Iterable[Drop
     A plugin may leave out parts that its API cannot express. So the finished body is searched: each text, each opaque
     value and each field of an answer's state has to be there, and not because another turn has the same.
     """
-    described = {dropped.option for dropped in named}
+    named_options = {dropped.option for dropped in named}
     contents: dict[bool, _Content] = {}
     for number, turn in enumerate(request.messages):
         option = f"messages[{number}]"
-        wanted = [] if option in described else [*_wanted(turn)]
+        wanted = [] if option in named_options else [*_wanted(turn)]
         is_answer = isinstance(turn, ChatResponse)
         if wanted and is_answer not in contents:
             contents[is_answer] = _Content(_without_others(body) if is_answer else body)
@@ -693,7 +693,7 @@ class _Sorter:
         if words:
             reason = _of_server(turn)
             del self._reasons[number, reason]
-            self._name(number, f"{reason}: it is told in words")
+            self._name(number, f"{reason}: it is sent as text")
         has_more = any(segment.type not in _VERDICTS for segment in turn.segments) or answer_state(turn)
         text = "\n".join(words or ([NO_ANSWER] if has_more else []))
         message = attrs.evolve(turn.message, content=text or turn.message.content)
@@ -724,8 +724,8 @@ class _Sorter:
                 self._name(number, _of_server(turn))
             case SegmentType.TOOL_CALL:
                 call = self._call(number, segment, turn)
-                payload = {key: call.metadata[key] for key in _BLOCK_KEYS if key in call.metadata}
-                return [] if call is _PLACEHOLDER else [Segment(call.type, call.content, payload)]
+                block_fields = {key: call.metadata[key] for key in _BLOCK_KEYS if key in call.metadata}
+                return [] if call is _PLACEHOLDER else [Segment(call.type, call.content, block_fields)]
             case SegmentType.CITATION:
                 self._name(number, f"citations of another provider ({owner})")
             case SegmentType.MEDIA:
@@ -749,9 +749,9 @@ class _Sorter:
 
     def _medium(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
         """Return *segment* of *turn* unchanged if the provider *takes* its kind, otherwise as a text."""
-        raw = segment.metadata
+        metadata = segment.metadata
         kind = _kind_of(segment)
-        if raw.get("thought"):
+        if metadata.get("thought"):
             self._name(number, f"{_ARTICLES.get(kind, 'a file')} of a thought")
             return _PLACEHOLDER
         if kind in takes:
@@ -765,7 +765,7 @@ class _Sorter:
             self._pictures.setdefault(user, []).append(picture)
             note = "the next message of the user shows it"
             return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], picture.media_type, note))
-        self._name(number, f"{_ARTICLES.get(kind, 'a file')}: it is told in words")
+        self._name(number, f"{_ARTICLES.get(kind, 'a file')}: it is sent as text")
         return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], *_about(segment, picture)))
 
     def _sound(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
@@ -782,7 +782,7 @@ class _Sorter:
         if transcript:
             self._name(number, "a sound: its transcript is sent")
             return Segment(SegmentType.TEXT, transcript)
-        self._name(number, "a sound: it is told in words")
+        self._name(number, "a sound: it is sent as text")
         return Segment(SegmentType.TEXT, in_words("a sound", *_about(segment, None)))
 
     def _next_user(self, number: int) -> int | None:
@@ -806,11 +806,11 @@ _OPAQUE: Final = ("encrypted", "signature", "fingerprint")
 
 def _in_words(segment: Segment) -> str:
     """Return the text for *segment*, what a server's tool was asked or gave: its kind, and its fields as JSON."""
-    raw = segment.metadata.thawed()
-    fields = {key: value for key, value in raw.items() if key not in _LINKS and not key.endswith("_id")}
+    metadata = segment.metadata.thawed()
+    fields = {key: value for key, value in metadata.items() if key not in _LINKS and not key.endswith("_id")}
     fields = _readable({key: value for key, value in fields.items() if value is not None})
     about = dump_json(fields).decode() if fields else None
-    return in_words(str(raw["type"]), segment.content or None, about)
+    return in_words(str(metadata["type"]), segment.content or None, about)
 
 
 def _readable(value: Any) -> Any:
@@ -860,11 +860,13 @@ def _as_function(call: ToolCall) -> ToolCall:
 
 def _kind_of(segment: Segment) -> str:
     """Return ``image``, ``audio`` or ``video``, or ``file`` if the kind is unknown."""
-    raw = segment.metadata
-    for word in (raw.get("type"), str(raw.get("media_type", "")).partition("/")[0]):
+    metadata = segment.metadata
+    for word in (metadata.get("type"), str(metadata.get("media_type", "")).partition("/")[0]):
         if word in _ARTICLES:
             return str(word)
-    if raw.get("type") == "image_generation_call" or known_media_type(segment.content).startswith("image/"):
+    if metadata.get("type") == "image_generation_call" or known_media_type(segment.content).startswith(
+        "image/"
+    ):
         return "image"
     return "image" if segment.content.startswith("data:image/") else "file"
 

@@ -580,7 +580,7 @@ def _has_key(data: Any, names: frozenset[str]) -> bool:
 
 
 _NOT_ALONE: Final[Candidate[Any]] = Candidate(
-    None, (Violation("brackets among other text are no answer", code=ReasonCode.EXTRACTION_FAILED),)
+    None, (Violation("brackets among other text are not an answer", code=ReasonCode.EXTRACTION_FAILED),)
 )
 
 

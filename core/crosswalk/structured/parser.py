@@ -313,8 +313,8 @@ def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> R
                 return candidate
             written = load_json(value_to_json(migrated))
         except (MigrationError, TypeError, RecursionError) as error:
-            raw = str(error) if isinstance(error, MigrationError) else f"no JSON of version {version}"
-            return Candidate(None, (Violation(raw, code=ReasonCode.MIGRATION_FAILED),), named)
+            problem = str(error) if isinstance(error, MigrationError) else f"not JSON of version {version}"
+            return Candidate(None, (Violation(problem, code=ReasonCode.MIGRATION_FAILED),), named)
         # A user's function made it: it must be a possible answer of that version.
         made = target.read(written)
         return made._replace(violations=tuple(map(_as_failed_migration, made.violations)), version=named)

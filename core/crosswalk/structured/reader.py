@@ -95,10 +95,10 @@ def decode_string(content: str, quote: str = '"') -> str | None:
         read.update({escape: f"\\\\{escape[1]}" for escape in unknown})
 
     def as_json(found: re.Match[str]) -> str:
-        raw = found[0]
-        if raw[0] != "\\":
-            return rf"\u{ord(raw):04x}"
-        return rf"\u00{raw[2:]}" if raw[1] == "x" else read.get(raw, raw)
+        matched = found[0]
+        if matched[0] != "\\":
+            return rf"\u{ord(matched):04x}"
+        return rf"\u00{matched[2:]}" if matched[1] == "x" else read.get(matched, matched)
 
     try:
         return str(orjson.loads(f'"{_ESCAPE.sub(as_json, content)}"'))
@@ -342,24 +342,24 @@ class _Reader:
             self._at, position = start, end
             if kind == "string" and self._inner_quotes and (longer := _INNER_QUOTES.match(self._text, start)):
                 position = longer.end()
-            raw = self._text[start:position]
+            lexeme = self._text[start:position]
             if kind == "mark":
-                self._mark(raw)
+                self._mark(lexeme)
             elif kind == "string":
-                self._string(raw, position)
+                self._string(lexeme, position)
             elif kind == "word":
                 if (
                     self._is_cut
                     and position == size
                     and self._expected in (_KEY, _VALUE)
-                    and raw not in _WORDS
+                    and lexeme not in _WORDS
                 ):
                     return self._ended(None)
-                self._word(raw)
+                self._word(lexeme)
             elif kind == "assign":
                 self._mark(":")
             elif kind == "comment":
-                self._comment(raw, start, position)
+                self._comment(lexeme, start, position)
                 continue
             elif kind == "elision":
                 self._left_out()
@@ -369,7 +369,7 @@ class _Reader:
                 return self._ended(self._text[position - 1 :])
             else:
                 self._refuse("a string without an end")
-            self._last, self._last_token = kind, raw
+            self._last, self._last_token = kind, lexeme
 
     def _comment(self, said: str, start: int, end: int) -> None:
         """Ignore a comment, unless it is in the position of an item or member, or may correct a value."""
@@ -445,7 +445,7 @@ class _Reader:
 
     def _comma(self) -> None:
         if self._expected not in (_NEXT, _KEY):
-            self._refuse("nothing stands before a comma")
+            self._refuse("nothing before a comma")
         if self._last_token == ";":
             self._refuse("two separators in a row")
         self._boxes[-1].has_comma = True
@@ -504,7 +504,7 @@ class _Reader:
 
     def _put(self, value: Any) -> None:
         if not self._boxes:
-            self._refuse("neither an object nor an array")
+            self._refuse("not an object or array")
         box = self._boxes[-1]
         if box.closer == "}":
             box.value[box.key] = value
@@ -524,7 +524,7 @@ class _Reader:
         """The text has ended: *cut_string* is the string that it ends in, from its quote on, or ``None`` for none."""
         if not self._boxes:
             if self._expected != _NOTHING:
-                self._refuse("nothing stands here")
+                self._refuse("a value is missing here")
             return Reading(self._root, self._is_closed_early)
         is_between = (
             self._expected in (_NEXT, _KEY)

@@ -57,10 +57,10 @@ def _shown_of(counted: StructuredResponse | StructuredResponseV2) -> str:
     shown, total = counted.items_shown, counted.items_total
     if total is None:
         return f"Showing {shown} items." if shown else ""
-    raw = {"at_least": "at least ", "approx": "approximately "}.get(counted.count_qualifier or "", "")
-    if shown == total and not raw:
+    qualifier = {"at_least": "at least ", "approx": "approximately "}.get(counted.count_qualifier or "", "")
+    if shown == total and not qualifier:
         return f"Showing all {total} items."
-    return f"Showing {shown} of {raw}{total} items."
+    return f"Showing {shown} of {qualifier}{total} items."
 
 
 class _Writable:
@@ -71,14 +71,14 @@ class _Writable:
     def to_dict(self) -> dict[str, Any]:
         """The JSON object that reads back as this value; what is ``None`` or empty is left out."""
         results = {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}  # type: ignore[arg-type]
-        stored = {key: value for key, value in results.items() if value not in (None, (), {})}
+        given = {key: value for key, value in results.items() if value not in (None, (), {})}
         return {
             key: value.thawed()
             if isinstance(value, FrozenObject)
             else [_plain(item) for item in value]
             if isinstance(value, tuple)
             else value
-            for key, value in stored.items()
+            for key, value in given.items()
         }
 
 
@@ -158,8 +158,8 @@ class Citation:
     @property
     def said(self) -> dict[str, str]:
         """The fields but ``extra`` that are not ``None``."""
-        payload = {key: getattr(self, key) for key in CITED}
-        return {key: value for key, value in payload.items() if value is not None}
+        fields = {key: getattr(self, key) for key in CITED}
+        return {key: value for key, value in fields.items() if value is not None}
 
     @property
     def repeats_itself(self) -> bool:
@@ -384,11 +384,11 @@ def _from_1_0(old: StructuredResponse) -> StructuredResponseV1_1:
 
 
 def _to_1_0(new: StructuredResponseV1_1) -> StructuredResponse:
-    raw = _fields(new)
-    lost = [key for key in ("confidence", "metadata") if raw.pop(key) not in (None, EMPTY_OBJECT)]
+    fields = _fields(new)
+    lost = [key for key in ("confidence", "metadata") if fields.pop(key) not in (None, EMPTY_OBJECT)]
     if lost:
         raise MigrationError(f"{' and '.join(lost)} would be lost")
-    return StructuredResponse(**{**raw, "schema_version": "1.0"})
+    return StructuredResponse(**{**fields, "schema_version": "1.0"})
 
 
 def _from_1_1(old: StructuredResponseV1_1) -> StructuredResponseV2:
@@ -401,7 +401,7 @@ def _from_1_1(old: StructuredResponseV1_1) -> StructuredResponseV2:
 
 def _to_1_1(new: StructuredResponseV2) -> StructuredResponseV1_1:
     if any(citation.repeats_itself for citation in new.citations):
-        raise MigrationError("what a citation says twice would be lost")
+        raise MigrationError("repeated keys of a citation would be lost")
     return StructuredResponseV1_1(
         answer=new.response,
         sources=[{**citation.extra, **citation.said} for citation in new.citations],
@@ -410,8 +410,8 @@ def _to_1_1(new: StructuredResponseV2) -> StructuredResponseV1_1:
 
 
 def _citation(source: FrozenObject) -> Citation:
-    payload = {key: source[key] for key in CITED if isinstance(source.get(key), str)}
-    return Citation(**payload, extra={key: source[key] for key in source if key not in payload})
+    cited = {key: source[key] for key in CITED if isinstance(source.get(key), str)}
+    return Citation(**cited, extra={key: source[key] for key in source if key not in cited})
 
 
 RESPONSE_VERSIONS: Final[SchemaVersions[Any]] = (

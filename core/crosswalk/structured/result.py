@@ -349,7 +349,7 @@ _NOT_THE_MODELS_FAULT: Final = (
     ReasonCode.CANCELLED, ReasonCode.CONTENT_FILTER, ReasonCode.REFUSAL, ReasonCode.ANSWER_ERROR, ReasonCode.SUCCESS,
 )  # fmt: skip
 _WHY: Final = {
-    ReasonCode.EXTRACTION_FAILED: "there is no JSON in the answer",
+    ReasonCode.EXTRACTION_FAILED: "the answer contains no JSON",
     ReasonCode.AMBIGUOUS: "the answer holds several JSON objects, or text with a key of the object",
     ReasonCode.TRUNCATED: "the JSON in the answer is not complete, or something in it is left out",
     ReasonCode.PROSE: "the answer holds text or comments besides the JSON",

@@ -70,7 +70,7 @@ def answers_its_request(case: Case) -> Iterator[Problem]:
 def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
     """A word that only this provider has is read as ``stop`` at the limit, or as ``length`` below it."""
     response, stated = case.baseline.response, case.capture.says or {}
-    count, raw, finish = (
+    count, finish_word, finish = (
         response["usage"]["completion_tokens"],
         response.get("raw_finish_reason"),
         response["finish_reason"],
@@ -78,8 +78,8 @@ def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
     if (
         not limits
         or not count
-        or raw is None
-        or raw.lower().partition(":")[0] in _KNOWN_WORDS
+        or finish_word is None
+        or finish_word.lower().partition(":")[0] in _KNOWN_WORDS
         or "finish" in stated
     ):
         return
@@ -87,13 +87,13 @@ def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
         yield case.problem(
             "P4",
             "finish_reason",
-            f"the answer has {count} tokens, the limit of its request, and {raw!r} is read as stop",
+            f"the answer has {count} tokens, the limit of its request, and {finish_word!r} is read as stop",
         )
     elif finish == FinishReason.LENGTH and count < min(limits):
         yield case.problem(
             "P4",
             "finish_reason",
-            f"{count} tokens of {min(limits)} that the request allows, and {raw!r} is read as length",
+            f"{count} tokens of {min(limits)} that the request allows, and {finish_word!r} is read as length",
         )
 
 
@@ -121,8 +121,8 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
     if len(case.events) < 2 or not case.is_answer:
         return
     before = case.baseline.response
-    for location in case.places(by_value=False):
-        events = _with_null(case.events, location) or case.events
+    for place in case.places(by_value=False):
+        events = _with_null(case.events, place) or case.events
         after = case.baseline if events is case.events else case.map(events)
         for path in changed_paths(before, after.response) if after.error is None else ():
             old, new = at(before, path), at(after.response, path)
@@ -130,7 +130,7 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
             gone = _leaves_of(old, path) - _leaves_of(after.response) if is_gone else set()
             if gone and gone & _known_before(case, events):
                 yield case.problem(
-                    "P1", location, f"null in a later event erases {show_path(path)}", about=show_path(path)
+                    "P1", place, f"null in a later event erases {show_path(path)}", about=show_path(path)
                 )
                 break
 
@@ -154,14 +154,14 @@ def _with_null(events: list[Any], place: Place) -> list[Any] | None:
 
     Returns ``None`` if there is no such event.
     """
-    raw = place.leaves[-1]
-    for depth in range(len(raw.path), 0, -1):
-        *parents, key = raw.path[:depth]
-        for number in range(raw.event + 1, len(events) if isinstance(key, str) else 0):
+    last = place.leaves[-1]
+    for depth in range(len(last.path), 0, -1):
+        *parents, key = last.path[:depth]
+        for number in range(last.event + 1, len(events) if isinstance(key, str) else 0):
             extra = at(events[number], tuple(parents))
             if isinstance(extra, dict) and key not in extra:
-                return replaced(events, Leaf(number, raw.path[:depth], None), None)
-    if len(raw.path) == 1 < len(place.leaves) and all(leaf.value == raw.value for leaf in place.leaves):
+                return replaced(events, Leaf(number, last.path[:depth], None), None)
+    if len(last.path) == 1 < len(place.leaves) and all(leaf.value == last.value for leaf in place.leaves):
         return Place(place.leaves[1:]).put(events, None)
     return None
 
@@ -198,22 +198,22 @@ def errors_show(case: Case) -> Iterator[Problem]:
     """P4: with an error in place of an event, or of the body, the answer is an error, or it raises."""
     if not case.is_answer:
         return
-    location = len(case.events) // 2
+    number = len(case.events) // 2
     frames = case.frames.copy()
-    if frames[location][1] is not None:
-        frames[location] = (
-            frames[location][0],
+    if frames[number][1] is not None:
+        frames[number] = (
+            frames[number][0],
             "error",
         )  # an event that is named after another kind is not an error
-    is_text = frames[location][1] in case.mapper.info.text_events
+    is_text = frames[number][1] in case.mapper.info.text_events
     error = {"data": _ERROR["error"]["message"]} if is_text else _ERROR
-    events = [*case.events[:location], error, *case.events[location + 1 :]]
+    events = [*case.events[:number], error, *case.events[number + 1 :]]
     after = case.map_bytes(case.reframed(frames, case.events)(events))
     if after.error is None and after.response["finish_reason"] != "error":
         where = "is left in the extensions" if "error" in str(_extensions(after.response)) else "is gone"
         yield case.problem(
             "P4",
-            f"event {location + 1} an error",
+            f"event {number + 1} an error",
             f"the answer is whole, and the error {where}",
             about="error",
         )
@@ -341,8 +341,8 @@ def _side_by_side(case: Case) -> Iterator[Problem]:
     """Two answers that are read at once, event by event, the second without one event: each is read as if alone."""
     if len(case.events) < 2 or not case.capture.stream:
         return
-    raw = case.baseline.response.get("raw_finish_reason")
-    ends = [leaf.event for leaf in case.leaves if leaf.value == raw][-1:]
+    finish_word = case.baseline.response.get("raw_finish_reason")
+    ends = [leaf.event for leaf in case.leaves if leaf.value == finish_word][-1:]
     for missing in dict.fromkeys((*ends, len(case.events) - 1)):
         less = [*case.chunks[:missing], *case.chunks[missing + 1 :]]
         alone = case.map_bytes(b"".join(less))

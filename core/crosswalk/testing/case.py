@@ -297,7 +297,7 @@ class Case:
         places = self.every_place(*types, by_value=by_value)
         if self.sample is None:
             return places
-        first = {id(leaf): location for location in places for leaf in location.leaves[:1]}
+        first = {id(leaf): place for place in places for leaf in place.leaves[:1]}
         return self.some([first[id(leaf)] for leaf in self.alike([p.leaves[0] for p in places])], self.sample)
 
     def meaning(self, leaf: Leaf) -> tuple[str, Any]:
@@ -342,7 +342,7 @@ class Case:
 
     def renamed(self, name: str, other: str) -> bytes:
         """Return the bytes of the capture with another name for its events of *name*."""
-        frames = [(data, other if raw == name else raw) for data, raw in self.frames]
+        frames = [(data, other if own == name else own) for data, own in self.frames]
         return self.reframed(frames, self.events)(self.events)
 
     def some(self, items: list[_T], size: int | None) -> list[_T]:

@@ -284,7 +284,7 @@ class _Gathering:
 
     def _show(self, pair: _Values | None, places: list[str]) -> None:
         shown = self.places.setdefault(pair, [])
-        shown += [location for location in places if location][: _MOST_EXAMPLES - len(shown)]
+        shown += [place for place in places if place][: _MOST_EXAMPLES - len(shown)]
 
     def _forget(self) -> None:
         """Keep only the types if there are too many values."""

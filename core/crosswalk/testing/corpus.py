@@ -100,14 +100,14 @@ def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Proble
     return [
         Problem(
             "P4",
-            f"{capture.case}, {location or check}",
+            f"{capture.case}, {path or check}",
             message,
             check,
-            location,
+            path,
             capture.case,
-            subject=subject_of([location]),
+            subject=subject_of([path]),
         )
-        for check, location, message in results
+        for check, path, message in results
     ]
 
 

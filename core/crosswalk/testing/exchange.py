@@ -334,7 +334,7 @@ class ReceivedRequest:
         try:
             return orjson.loads(self.body)
         except orjson.JSONDecodeError as error:
-            raise ReplayError(f"{self.method} {self.path}: the body is no JSON ({error.msg})") from None
+            raise ReplayError(f"{self.method} {self.path}: the body is not JSON ({error.msg})") from None
 
     @property
     def wants_stream(self) -> bool | None:
@@ -342,10 +342,10 @@ class ReceivedRequest:
         if "streamGenerateContent" in self.path:
             return True
         try:
-            raw = orjson.loads(self.body).get("stream")
+            stream = orjson.loads(self.body).get("stream")
         except (orjson.JSONDecodeError, AttributeError):
             return None
-        return raw if type(raw) is bool else None
+        return stream if type(stream) is bool else None
 
 
 def _header_text(_: object, __: object, headers: Mapping[str, str]) -> None:
@@ -414,7 +414,7 @@ class Answer:
         status: int,
         *,
         retry_after: float | str | None = None,
-        message: str = "the replay server was told to fail",
+        message: str = "the replay server is set to fail",
     ) -> Answer:
         """Return an HTTP error.
 

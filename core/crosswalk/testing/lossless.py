@@ -58,7 +58,7 @@ def _mistaken(case: Case, leaf: Leaf, other: Any, after: Outcome, what: str) -> 
     if shown is not None:
         yield case.problem("P4", leaf, f"{what} it is read as {shown}")
     elif vanished(case.baseline, after, other):
-        yield case.problem("P4", leaf, f"{what} it is accepted, and stands nowhere as it was sent")
+        yield case.problem("P4", leaf, f"{what} it is accepted, and is nowhere as it was sent")
 
 
 def _truncated(case: Case) -> Iterator[Problem]:
@@ -92,7 +92,7 @@ def _coerced(before: Any, after: Any, value: Any) -> str | None:
         return None
     fresh, spellings = Counter(_texts_of(after)) - Counter(_texts_of(before)), _spellings(value)
     for text in fresh:
-        is_spelt = text == "-1" if value == -1 else any(encoded in text for encoded in spellings)
+        is_spelt = text == "-1" if value == -1 else any(spelling in text for spelling in spellings)
         if is_spelt and not _is_object(text):
             return f"the text {text[:40]!r}"
     return None
@@ -102,8 +102,8 @@ def _spellings(value: Any) -> set[str]:
     """Return the spellings of *value* in careless conversions to text. As JSON an object may represent its text."""
     if isinstance(value, str):
         return set()
-    encoded, as_json = {str(value)}, {orjson.dumps(value).decode()}
-    return encoded - as_json if isinstance(value, dict) else encoded | as_json
+    as_text, as_json = {str(value)}, {orjson.dumps(value).decode()}
+    return as_text - as_json if isinstance(value, dict) else as_text | as_json
 
 
 def _texts_of(value: Any) -> Iterator[str]:

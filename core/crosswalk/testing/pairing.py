@@ -174,19 +174,17 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
     ):
         if case.map_bytes(body + remainder).error is None:
             yield case.problem("P3", "the end", f"{name} behind the answer are passed over")
-    for location in case.places(str):
-        if isinstance(case.marked(location).cause, FramingError):
+    for place in case.places(str):
+        if isinstance(case.marked(place).cause, FramingError):
             yield case.problem(
-                "P3", location, f"a frame with another text is refused: {case.marked(location).error}"
+                "P3", place, f"a frame with another text is refused: {case.marked(place).error}"
             )
             break
-    for location in case.places(str):
-        if case.marked(location).error is None and occurrences(case.marked(location).response):
-            after = case.map(location.put(case.events, _LARGE))
+    for place in case.places(str):
+        if case.marked(place).error is None and occurrences(case.marked(place).response):
+            after = case.map(place.put(case.events, _LARGE))
             if after.error is not None:
-                yield case.problem(
-                    "P3", location, f"a frame of {len(_LARGE)} bytes is refused: {after.error}"
-                )
+                yield case.problem("P3", place, f"a frame of {len(_LARGE)} bytes is refused: {after.error}")
             break
     numbers = case.some(list(range(len(body))), None if case.sample is None else 4 * case.sample)
     for number in numbers:
@@ -202,10 +200,10 @@ def _invalid_text(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     texts = case.mapper.info.text_events
-    single = [location for location in case.places(str) if len(location.leaves) == 1]
-    in_json = [location for location in single if case.frames[location.leaves[0].event][1] not in texts]
-    for location in case.some(in_json, 3):
-        events = location.put(case.events, _TOKEN)
+    single = [place for place in case.places(str) if len(place.leaves) == 1]
+    in_json = [place for place in single if case.frames[place.leaves[0].event][1] not in texts]
+    for place in case.some(in_json, 3):
+        events = place.put(case.events, _TOKEN)
         frames = [
             (data if event is old else written(event).replace(_TOKEN.encode(), _BROKEN), name)
             for event, old, (data, name) in zip(events, case.events, case.frames, strict=True)
@@ -214,7 +212,7 @@ def _invalid_text(case: Case) -> Iterator[Problem]:
         after = case.map_bytes(body)
         is_accepted = after.error is None and after.response["finish_reason"] != "error"
         if is_accepted and not occurrences(after.response, "\ufffd"):
-            yield case.problem("P4", location, "bytes in it that are not UTF-8 are dropped")
+            yield case.problem("P4", place, "bytes in it that are not UTF-8 are dropped")
 
 
 # --------------------------------------------------------------------------------- pairing
@@ -274,15 +272,18 @@ def check_pair(
 
 def _comparable(response: dict[str, Any]) -> dict[str, Any]:
     """Return *response* without the parts that differ between two exchanges of the same content."""
-    stored = _without(response, "id", "created")
-    stored["usage"] = _without(response["usage"], "cached_tokens", "cache_write_tokens")
-    stored["metadata"] = {"provider_id": response["metadata"]["provider_id"], "model_id": response["model"]}
-    stored["metadata"]["provenance"] = response["metadata"].get("provenance", {})
-    stored.update(_without_ids(response))
-    stored["alternatives"] = [
+    comparable = _without(response, "id", "created")
+    comparable["usage"] = _without(response["usage"], "cached_tokens", "cache_write_tokens")
+    comparable["metadata"] = {
+        "provider_id": response["metadata"]["provider_id"],
+        "model_id": response["model"],
+    }
+    comparable["metadata"]["provenance"] = response["metadata"].get("provenance", {})
+    comparable.update(_without_ids(response))
+    comparable["alternatives"] = [
         {**answer, **_without_ids(answer)} for answer in response.get("alternatives", ())
     ]
-    return stored
+    return comparable
 
 
 def _without(value: dict[str, Any], *keys: str) -> dict[str, Any]:

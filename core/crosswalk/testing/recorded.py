@@ -120,15 +120,15 @@ def store_capture(
         "complete": recording.is_complete,
         "pair": pair or case,
     }
-    stored: list[Path] = []
+    files: list[Path] = []
     try:
         for file, data in ((request, recording.request), (answer, recording.body)):
             with written(file, replace=False) as out:
                 out.write(data)
-            stored.append(file)
+            files.append(file)
         _note(folder, entry, answer, request)
     except OSError:
-        for file in stored:
+        for file in files:
             file.unlink()
         raise
     return answer

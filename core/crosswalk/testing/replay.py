@@ -151,11 +151,11 @@ class Connection(asyncio.StreamReaderProtocol):
                 case SentEnd():
                     await self._send(b"0\r\n\r\n" if self._is_chunked else b"")
                 case Abort():
-                    raw = self._tcp.get_extra_info("socket")
+                    tcp_socket = self._tcp.get_extra_info("socket")
                     # A reset throws away unsent bytes, but all bytes before a fault must reach the client.
-                    while _on_its_way(raw) and not self._left.is_set():
+                    while _on_its_way(tcp_socket) and not self._left.is_set():
                         await asyncio.sleep(0.001)
-                    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    tcp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self._tcp.abort()
                     return False
                 case Close():
@@ -359,7 +359,7 @@ class ReplayServer:
         with self._changed:
             while not condition(self):
                 if not self._changed.wait(max(deadline - time.monotonic(), 0)):
-                    raise ReplayError(f"what was waited for did not happen within {timeout} seconds")
+                    raise ReplayError(f"the awaited condition was not met within {timeout} seconds")
 
     # --------------------------------------------------------------------------------- running it
 
@@ -479,8 +479,8 @@ class ReplayServer:
                 return None
             if rule is None:
                 fitting = [rule for rule in self._library if rule.fits(request)]
-                raw = request.wants_stream is not None
-                rule = min(fitting, key=lambda one: (not raw and one.stream, one.used), default=None)
+                is_stated = request.wants_stream is not None
+                rule = min(fitting, key=lambda one: (not is_stated and one.stream, one.used), default=None)
             if rule is not None:
                 rule.used += 1
                 rule.left = None if rule.left is None else rule.left - 1

@@ -44,30 +44,28 @@ _REASONING: Final = re.compile(r"reasoning|think|thought", re.IGNORECASE)
 
 def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
     """P4: another text in place of a text shows exactly, capitals, spaces and all, or is refused."""
-    for location in _text_places(case):
-        after = case.marked(location)
-        if location.value.isdecimal():
-            yield from _padded_numbers(case, location)
+    for place in _text_places(case):
+        after = case.marked(place)
+        if place.value.isdecimal():
+            yield from _padded_numbers(case, place)
         if after.error is not None or after.response is None:
             continue
         if not occurrences(after.response) and not occurrences(after.deltas):
-            yield case.problem("P4", location, "another text in its place is not passed on as it is")
-        elif _says_reasoning(case, location.leaves[0]) and occurrences(
-            after.response["message"].get("content")
-        ):
-            yield case.problem("P4", location, "reasoning is given as the text of the answer")
+            yield case.problem("P4", place, "another text in its place is not passed on unchanged")
+        elif _says_reasoning(case, place.leaves[0]) and occurrences(after.response["message"].get("content")):
+            yield case.problem("P4", place, "reasoning is given as the text of the answer")
         elif (
             _is_all_reasoning(case)
             and occurrences(_reasoning(after.response))
-            and not _says_reasoning(case, location.leaves[0])
+            and not _says_reasoning(case, place.leaves[0])
         ):
             yield case.problem(
-                "P4", location, "the text of an answer that ended by itself is given as reasoning"
+                "P4", place, "the text of an answer that ended by itself is given as reasoning"
             )
-        elif marker_for(location.value) == MARKER:
-            yield from _changed_texts(case, Place(location.leaves[:4]))
+        elif marker_for(place.value) == MARKER:
+            yield from _changed_texts(case, Place(place.leaves[:4]))
         else:
-            yield from _written_anew(case, location)
+            yield from _written_anew(case, place)
     yield from _equal_pieces(case)
     yield from _joined(case)
 
@@ -91,10 +89,10 @@ def _joined(case: Case) -> Iterator[Problem]:
     """One more item after the last of an array: nothing comes between its text and the one before."""
     if not case.is_answer:
         return
-    for location in _text_places(case):
-        leaf = location.leaves[0]
+    for place in _text_places(case):
+        leaf = place.leaves[0]
         number = max((depth for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=None)
-        if number is None or len(location.leaves) > 1 or marker_for(location.value) != MARKER:
+        if number is None or len(place.leaves) > 1 or marker_for(place.value) != MARKER:
             continue
         array = Leaf(leaf.event, leaf.path[:number], None)
         *others, last = at(replaced(case.events, leaf, MARKER)[leaf.event], array.path)
@@ -102,7 +100,7 @@ def _joined(case: Case) -> Iterator[Problem]:
         for text in _words(after.response) if after.error is None else ():
             between = text.split(MARKER)[1:-1]
             if between and between[0] not in {"", *strings(case.events)}:
-                yield case.problem("P4", location, f"between it and the next one, {between[0]!r} is put in")
+                yield case.problem("P4", place, f"between it and the next one, {between[0]!r} is put in")
 
 
 def _words(response: dict[str, Any]) -> list[str]:
@@ -114,24 +112,24 @@ def _words(response: dict[str, Any]) -> list[str]:
 _TEXTS: Final = {
     "  ": "a text of white space",
     "\n": "a line break",
-    "Kelp\x00\x07 \u200b": "a text with characters that nobody sees",
+    "Kelp\x00\x07 \u200b": "a text with invisible characters",
     f"\r\n\t{'Kelp ' * 14_000}\t\r\n": "a long text with white space around it",
 }
 
 
 def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
     """The text of the first choice at *place* is replaced by white space, or by a long text."""
-    raw = "".join(_parts(case.marked(place).response))
-    for text, name in _TEXTS.items() if MARKER in raw else ():
+    marked = "".join(_parts(case.marked(place).response))
+    for text, name in _TEXTS.items() if MARKER in marked else ():
         if place.value.startswith(text):
             continue  # a later event that repeats the whole would then continue where this one ended
         after = case.map(place.put(case.events, text))
         in_json = orjson.dumps(text).decode()[1:-1]  # as in the arguments of a call
         if after.error is None and "".join(_parts(after.response)) not in {
-            raw.replace(MARKER, text),
-            raw.replace(MARKER, in_json),
+            marked.replace(MARKER, text),
+            marked.replace(MARKER, in_json),
         }:
-            yield case.problem("P4", place, f"{name} in its place is not passed on as it is")
+            yield case.problem("P4", place, f"{name} in its place is not passed on unchanged")
 
 
 _OBJECT: Final = '{ "KeLp":1.50, "b" :"\\u00e9\\/" }'
@@ -162,8 +160,8 @@ def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:
 
 def _equal_pieces(case: Case) -> Iterator[Problem]:
     """Consecutive pieces of text: if different ones are all passed on, equal ones are, too."""
-    for location in case.every_place(str, by_value=False):
-        few = [leaf for leaf in location.leaves if leaf.value and marker_for(leaf.value) == MARKER][:4]
+    for place in case.every_place(str, by_value=False):
+        few = [leaf for leaf in place.leaves if leaf.value and marker_for(leaf.value) == MARKER][:4]
         if len({leaf.value for leaf in few}) < 2:
             continue
         events = case.events
@@ -173,7 +171,7 @@ def _equal_pieces(case: Case) -> Iterator[Problem]:
         if unlike.error is not None or similar.error is not None:
             continue
         if occurrences(_parts(similar.response)) < occurrences(_parts(unlike.response)):
-            yield case.problem("P4", location, "the same text again, in its next event, is not passed on")
+            yield case.problem("P4", place, "the same text again, in its next event, is not passed on")
 
 
 def _parts(response: dict[str, Any]) -> list[str]:
@@ -204,8 +202,8 @@ def text_only_once(case: Case) -> Iterator[Problem]:
 
     Values derived from a stored part may repeat it: citations, verdicts, media and errors.
     """
-    for location in _text_places(case):
-        after = case.marked(location)
+    for place in _text_places(case):
+        after = case.marked(place)
         if after.error is not None or after.response is None:
             continue
         extensions = after.response["metadata"].get("extensions", {})
@@ -213,13 +211,11 @@ def text_only_once(case: Case) -> Iterator[Problem]:
             where = next(
                 path for path, text in scalars(extensions) if isinstance(text, str) and MARKER in text
             )
-            yield case.problem(
-                "P1", location, f"stands in a typed field and in the extensions: {show_path(where)}"
-            )
+            yield case.problem("P1", place, f"is in a typed field and in the extensions: {show_path(where)}")
         for kind in ("text", "reasoning", "refusal"):
             parts = [p["content"] for p in after.response.get("segments", ()) if p["type"] == kind]
-            if occurrences(parts) > occurrences(marker_for(location.value)) * len(location.leaves):
-                yield case.problem("P1", location, f"stands more than once in the {kind} of the answer")
+            if occurrences(parts) > occurrences(marker_for(place.value)) * len(place.leaves):
+                yield case.problem("P1", place, f"is more than once in the {kind} of the answer")
     yield from _doubled(case)
 
 
@@ -272,8 +268,8 @@ def kinds_are_told_apart(case: Case) -> Iterator[Problem]:
     if case.is_answer:
         texts = {
             (leaf.event, leaf.path)
-            for location in case.places(str)
-            for leaf in location.leaves
+            for place in case.places(str)
+            for leaf in place.leaves
             if _shows(case, leaf)
         }
         yield from _other_kinds(case, texts)
@@ -297,19 +293,19 @@ def _shown_text(outcome: Outcome) -> str:
 
 def _other_kinds(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another kind of the same place in place of a kind, as in ``{"kind": "say", "text": …}`` or ``["say", …]``."""
-    for location in case.every_place(str, int):
-        text, own = _text_of(location, texts), _without_numbers(location.value)
-        kinds = _kinds(case, location.path, text) if text else set()
+    for place in case.every_place(str, int):
+        text, own = _text_of(place, texts), _without_numbers(place.value)
+        kinds = _kinds(case, place.path, text) if text else set()
         others = sorted((kind for kind in kinds if _without_numbers(kind) != own), key=str)
         if not 0 < len(others) < _MOST_KINDS:
             continue
-        unknown = case.map(location.put(case.events, _UNKNOWN[type(location.value)]))
+        unknown = case.map(place.put(case.events, _UNKNOWN[type(place.value)]))
         if unknown.error is None and answer(unknown.response) == answer(case.baseline.response):
             continue  # it does not decide what is read
         for other in others:
-            after = case.map(location.put(case.events, other))
+            after = case.map(place.put(case.events, other))
             if after.error is None and same_json(after.response, case.baseline.response):
-                yield case.problem("P1", location, _ALIKE.format(other), about="text")
+                yield case.problem("P1", place, _ALIKE.format(other), about="text")
                 break
 
 
@@ -353,7 +349,9 @@ _WORD: Final = re.compile(r"\S{1,64}")
 _UNKNOWN: Final[dict[type, str | int]] = {str: "crosswalk", int: 7070707}
 _MOST_KINDS: Final = 16
 """More values at one place are not kinds."""
-_ALIKE: Final = "{!r}, another kind of this provider, in its place changes nothing: both are read alike"
+_ALIKE: Final = (
+    "{!r}, another kind of this provider, in its place changes nothing: both are read the same way"
+)
 
 
 def _names(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
@@ -390,7 +388,7 @@ def _keys(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
                 yield case.problem(
                     "P1",
                     Leaf(event, path, value),
-                    f"under the key {other[-1]!r} it is read alike",
+                    f"under the key {other[-1]!r} it is read the same way",
                     about="text",
                 )
 
@@ -413,10 +411,10 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     before = answer(case.baseline.response)
-    raw = case.baseline.response.get("raw_finish_reason")
-    for location in case.places(str):
-        yield from _almost_known(case, location) if raw and location.value == raw else ()
-        after = case.marked(location)
+    finish_word = case.baseline.response.get("raw_finish_reason")
+    for place in case.places(str):
+        yield from _almost_known(case, place) if finish_word and place.value == finish_word else ()
+        after = case.marked(place)
         if after.error is not None:
             continue
         response = after.response
@@ -424,19 +422,19 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
         if MARKER in str(response.get("raw_finish_reason")):
             if finish in _WHOLE and not _is_unmapped(response):
                 yield case.problem(
-                    "P4", location, f"an unknown finish word is read as {finish}", about="finish_reason"
+                    "P4", place, f"an unknown finish word is read as {finish}", about="finish_reason"
                 )
-        elif _is_name(location) and answer(response) != before and not occurrences(typed(response)):
+        elif _is_name(place) and answer(response) != before and not occurrences(typed(response)):
             yield case.problem(
-                "P4", location, "an unknown word in its place changes the answer without an error"
+                "P4", place, "an unknown word in its place changes the answer without an error"
             )
-    for location in case.places(int) if raw else ():
-        after = case.map(location.put(case.events, _CODE)) if str(location.value) == raw else case.baseline
+    for place in case.places(int) if finish_word else ():
+        after = case.map(place.put(case.events, _CODE)) if str(place.value) == finish_word else case.baseline
         if str(_CODE) in str(after.response) and after.error is None and not _is_unmapped(after.response):
             finish = after.response["finish_reason"]
             if finish in _WHOLE and after.response.get("raw_finish_reason") == str(_CODE):
                 yield case.problem(
-                    "P4", location, f"an unknown finish code is read as {finish}", about="finish_reason"
+                    "P4", place, f"an unknown finish code is read as {finish}", about="finish_reason"
                 )
     for name in dict.fromkeys(name for _, name in case.frames if name is not None):
         after = case.map_bytes(case.renamed(name, "crosswalk"))
@@ -444,7 +442,7 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
             yield case.problem(
                 "P4",
                 f"events named {name}",
-                "with a name that nobody knows they change the answer without an error",
+                "with an unknown name they change the answer without an error",
                 about="kind",
             )
 
@@ -458,18 +456,21 @@ def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
     near = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
     if word.lower() not in tuple(FinishReason):  # these are read in any case
         near.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
-    for payload in near:
-        after = case.map(place.put(case.events, payload))
+    for similar in near:
+        after = case.map(place.put(case.events, similar))
         if after.error is not None or _is_unmapped(after.response):
             continue
-        finish, raw = after.response["finish_reason"], after.response.get("raw_finish_reason")
-        if finish in _WHOLE and raw == payload:
+        finish, word_read = after.response["finish_reason"], after.response.get("raw_finish_reason")
+        if finish in _WHOLE and word_read == similar:
             yield case.problem(
-                "P4", place, f"the unknown finish word {payload!r} is read as {finish}", about="finish_reason"
+                "P4", place, f"the unknown finish word {similar!r} is read as {finish}", about="finish_reason"
             )
-        elif not occurrences(after.response, payload) and not occurrences(after.deltas, payload):
+        elif not occurrences(after.response, similar) and not occurrences(after.deltas, similar):
             yield case.problem(
-                "P4", place, f"the finish word {payload!r} is passed on as {raw!r}", about="finish_reason"
+                "P4",
+                place,
+                f"the finish word {similar!r} is passed on as {word_read!r}",
+                about="finish_reason",
             )
 
 
@@ -500,18 +501,18 @@ def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
     """P4: a finish word that has the same meaning everywhere has it here too, or raises."""
     if not case.is_answer:
         return
-    raw = case.baseline.response.get("raw_finish_reason")
-    for location in case.places(str):
-        for word in _NEVER if location.value == raw else ():
-            encoded = word.upper() if raw.isupper() else word
-            after = case.map(location.put(case.events, encoded))
-            if after.error is not None or after.response.get("raw_finish_reason") != encoded:
+    finish_word = case.baseline.response.get("raw_finish_reason")
+    for place in case.places(str):
+        for word in _NEVER if place.value == finish_word else ():
+            spelling = word.upper() if finish_word.isupper() else word
+            after = case.map(place.put(case.events, spelling))
+            if after.error is not None or after.response.get("raw_finish_reason") != spelling:
                 continue
             if after.response["finish_reason"] in _NEVER[word] and not _is_unmapped(after.response):
                 yield case.problem(
                     "P4",
-                    location,
-                    f"{encoded} is read as {after.response['finish_reason']}",
+                    place,
+                    f"{spelling} is read as {after.response['finish_reason']}",
                     about="finish_reason",
                 )
 

@@ -64,11 +64,11 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     """
     if not case.is_answer:
         return
-    for location in case.places(str):
-        if location.value.isascii() and location.value.isdecimal():
-            encoded = f"0{location.value}"
-            if case.map(location.put(case.events, encoded)).is_like(case.baseline):
-                yield case.problem("P4", location, f"the text {encoded!r} is read as {location.value!r}")
+    for place in case.places(str):
+        if place.value.isascii() and place.value.isdecimal():
+            padded = f"0{place.value}"
+            if case.map(place.put(case.events, padded)).is_like(case.baseline):
+                yield case.problem("P4", place, f"the text {padded!r} is read as {place.value!r}")
     if not case.baseline.response.get("logprobs"):
         return
     yield from _other_digits(case, case.events, case.baseline.response, "logprobs")
@@ -81,19 +81,19 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     if not unsent and not all(token in in_order for token in tokens):
         yield case.problem("P4", "logprobs", "the tokens are not in the order of the payload")
     count = len(tokens)
-    for location in case.places(float, by_value=False):
+    for place in case.places(float, by_value=False):
         events = case.events
-        for size, leaf in enumerate(location.leaves, 1):
+        for size, leaf in enumerate(place.leaves, 1):
             events = replaced(events, leaf, -size / 64)
         after = case.map(events)
         if after.error is None and [one["token"] for one in after.response.get("logprobs") or ()] != tokens:
-            yield case.problem("P4", location, "other numbers give other tokens, or another order of them")
-        after = case.map(location.put(case.events, None))
+            yield case.problem("P4", place, "other numbers give other tokens, or another order of them")
+        after = case.map(place.put(case.events, None))
         if after.error is None and _zeros(after.response) > _zeros(case.baseline.response):
-            yield case.problem("P4", location, "null in its place is read as the log probability 0")
+            yield case.problem("P4", place, "null in its place is read as the log probability 0")
         for number in (_LONG, 0.0):
             events = case.events
-            for leaf in location.leaves:
+            for leaf in place.leaves:
                 events = replaced(events, leaf, -number if leaf.value < 0 else number)
             after = case.map(events)
             if after.error is not None or after.response is None:
@@ -101,8 +101,8 @@ def digits_kept(case: Case) -> Iterator[Problem]:
             if len(after.response.get("logprobs") or ()) < count and not after.response["metadata"].get(
                 "extensions"
             ):
-                yield case.problem("P4", location, f"{number} in its place is not read as a log probability")
-            yield from _other_digits(case, events, after.response, location)
+                yield case.problem("P4", place, f"{number} in its place is not read as a log probability")
+            yield from _other_digits(case, events, after.response, place)
 
 
 def _entries(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -158,18 +158,18 @@ def times_kept(case: Case) -> Iterator[Problem]:
         yield case.problem(
             "P4", "created", f"the answer is from {created.year}: the time is read in a wrong unit"
         )
-    for location in case.places(str):
-        time = _time(location.value)
-        if time is None or time != created or _created(case, location, time + timedelta(hours=1)) == created:
+    for place in case.places(str):
+        time = _time(place.value)
+        if time is None or time != created or _created(case, place, time + timedelta(hours=1)) == created:
             continue  # it is not the time of the answer
         for other, name in (
             (time.astimezone(timezone(timedelta(hours=5, minutes=30))), "in another zone"),
             (time.replace(microsecond=123_456), "with a fraction"),
             (time.replace(second=(time.second + 37) % 60), "37 seconds later"),
         ):
-            read = _created(case, location, other)
+            read = _created(case, place, other)
             if read not in (None, other):
-                yield case.problem("P4", location, f"{other.isoformat()}, the time {name}, is read as {read}")
+                yield case.problem("P4", place, f"{other.isoformat()}, the time {name}, is read as {read}")
 
 
 def _created(case: Case, place: Place, time: datetime) -> datetime | None:
@@ -200,12 +200,12 @@ def _time_left(case: Case) -> Iterator[Problem]:
 
 def _time_lost(case: Case) -> Iterator[Problem]:
     """The answer has no time, and another time in place of one of the payload changes nothing."""
-    for location in case.places(str):
-        if (time := _time(location.value)) is not None:
+    for place in case.places(str):
+        if (time := _time(place.value)) is not None:
             other = (time + timedelta(days=1)).isoformat()
-            if case.map(location.put(case.events, other)).is_like(case.baseline):
+            if case.map(place.put(case.events, other)).is_like(case.baseline):
                 yield case.problem(
-                    "P1", location, "lost: another time in its place changes nothing", about="created"
+                    "P1", place, "lost: another time in its place changes nothing", about="created"
                 )
 
 
@@ -302,33 +302,29 @@ def nothing_invented(case: Case) -> Iterator[Problem]:
 def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str, str]]:
     provenance = response["metadata"].get("provenance", {})
     results = list(leaves(events))
-    payload = {str(leaf.value) for leaf in results}
-    if response["id"] not in payload and provenance.get("id") != Provenance.SYNTHETIC:
+    sent = {str(leaf.value) for leaf in results}
+    if response["id"] not in sent and provenance.get("id") != Provenance.SYNTHETIC:
         yield "id", "made up, and not marked"
     if "created" not in provenance and not _is_told(response["created"], results):
         yield "created", "made up, and not marked"
-    if response["model"] not in payload and provenance.get("model") != Provenance.ABSENT:
+    if response["model"] not in sent and provenance.get("model") != Provenance.ABSENT:
         yield "model", "made up, and not marked"
     ends = response["finish_reason"] in {"stop", "length", "tool_calls"}
     if ends and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
         yield "finish_reason", "no word of the provider's, and not marked"
-    if (raw := response.get("raw_finish_reason")) and not _is_made_of(raw, payload | {":"}):
-        yield "raw_finish_reason", f"{raw!r} is not a word of the payload"
+    if (finish_word := response.get("raw_finish_reason")) and not _is_made_of(finish_word, sent | {":"}):
+        yield "raw_finish_reason", f"{finish_word!r} is not a word of the payload"
     for name in ("prompt_tokens", "completion_tokens"):
         count, mark = response["usage"][name], _mark(response, name)
-        if count == 0 and "0" not in payload and mark is None:
+        if count == 0 and "0" not in sent and mark is None:
             yield f"usage.{name}", "0 was not sent, and is not marked"
     cost = response["usage"].get("cost")
-    if (
-        cost
-        and "provenance" not in cost
-        and _amount_digits(cost["amount"]) not in map(_amount_digits, payload)
-    ):
+    if cost and "provenance" not in cost and _amount_digits(cost["amount"]) not in map(_amount_digits, sent):
         yield "usage.cost", "no number of the payload has its digits, and it is not marked"
     for number, call in enumerate(response["message"].get("tool_calls", ())):
-        if call["id"] not in payload and f"message.tool_calls[{number}].id" not in provenance:
+        if call["id"] not in sent and f"message.tool_calls[{number}].id" not in provenance:
             yield f"tool call {number}", "its id is made up, and not marked"
-        if not _is_made_of(call["name"], payload) and f"message.tool_calls[{number}].name" not in provenance:
+        if not _is_made_of(call["name"], sent) and f"message.tool_calls[{number}].name" not in provenance:
             yield f"tool call {number}", f"its name {call['name']!r} is not a text of the payload"
 
 
@@ -352,8 +348,8 @@ def _is_told(created: str, found: list[Leaf]) -> bool:
             if any(abs(number - time.timestamp() * unit) < unit for unit in (1, 1e3, 1e6, 1e9)):
                 return True
         elif isinstance(leaf.value, str) and any(map(str.isdigit, leaf.value)):
-            raw = _date(leaf.value)
-            if raw is not None and abs((raw - time).total_seconds()) < 1:
+            date = _date(leaf.value)
+            if date is not None and abs((date - time).total_seconds()) < 1:
                 return True
     return False
 
@@ -362,8 +358,8 @@ def _date(text: str) -> datetime | None:
     """Return the time of *text*, as in ISO 8601 or in a header of HTTP, or ``None`` if it is not a time."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         with suppress(ValueError, OverflowError):
-            raw = read(text)
-            return raw.replace(tzinfo=UTC) if raw.tzinfo is None else raw
+            time = read(text)
+            return time.replace(tzinfo=UTC) if time.tzinfo is None else time
     return None
 
 
@@ -372,16 +368,16 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     before = case.baseline.response
-    for location in case.places(by_value=False):
+    for place in case.places(by_value=False):
         events = case.events
-        for leaf in location.leaves:  # the item stays: those after it depend on their positions
+        for leaf in place.leaves:  # the item stays: those after it depend on their positions
             is_named = isinstance(leaf.path[-1], str)
             events = without(events, leaf) if is_named else replaced(events, leaf, None)
         after = case.map(events)
         for where, message in _invented(after.response, events) if after.response is not None else ():
-            yield case.problem("P8", location, f"without it, {where}: {message}", about=where)
+            yield case.problem("P8", place, f"without it, {where}: {message}", about=where)
         if after.error is None:
-            yield from _appears(case, location, before, after.response)
+            yield from _appears(case, place, before, after.response)
 
 
 def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Problem]:
@@ -394,7 +390,7 @@ def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Prob
         old, new = before["usage"].get(name), after["usage"].get(name)
         is_marked = _mark(after, name) in _REASONS
         if new and new != old and not is_marked and new not in _sums(case, place):
-            yield case.problem("P8", place, f"without it, usage.{name} is {new}, which nobody said")
+            yield case.problem("P8", place, f"without it, usage.{name} is {new}, which was not sent")
 
 
 _REASONS: Final = frozenset({Provenance.DERIVED, Provenance.SYNTHETIC})
@@ -441,23 +437,23 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
     movers: dict[str, list[Place]] = {name: [] for name in COUNTS}
     raised: list[tuple[Place, dict[str, Any]]] = []
     places, is_sure = _numbers(case)
-    for location in places:
-        after = case.map(_raised(case, location))
+    for place in places:
+        after = case.map(_raised(case, place))
         if after.error is not None or after.response["finish_reason"] == "error":
             is_sure = False  # an error has no counts
             continue
         moved = {name: _by(response, after.response, name) for name in COUNTS}
         for name, by in moved.items():
             if by:
-                movers[name].append(location)
+                movers[name].append(place)
             if by > _MORE * (1 + len(response.get("alternatives", ()))):
-                yield case.problem("P8", location, f"it counts more than once in usage.{name}")
+                yield case.problem("P8", place, f"it counts more than once in usage.{name}")
             elif by < 0 and _mark(response, name) is None:
-                yield case.problem("P8", location, f"usage.{name} falls when it rises")
-        yield from _swapped(case, location, moved)
-        yield from _not_counted(case, location, moved)
-        yield from _no_zero(case, location, moved)
-        raised.append((location, after.response))
+                yield case.problem("P8", place, f"usage.{name} falls when it rises")
+        yield from _swapped(case, place, moved)
+        yield from _not_counted(case, place, moved)
+        yield from _no_zero(case, place, moved)
+        raised.append((place, after.response))
     yield from _counted_and_kept(case, movers, raised)
     yield from _later_reports(case, movers)
     yield from _from_nowhere(case, movers, is_sure=is_sure)
@@ -564,7 +560,7 @@ def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Probl
     for name, places in movers.items():
         if not places:
             continue
-        leaf = max((leaf for location in places for leaf in location.leaves), key=lambda leaf: leaf.event)
+        leaf = max((leaf for place in places for leaf in place.leaves), key=lambda leaf: leaf.event)
         first = (other for other in case.leaves if other.event == 0 and other.path == leaf.path)
         if any(case.meaning(other) == case.meaning(leaf) for other in first):
             continue  # an event that begins an answer may come again, without effect
@@ -594,7 +590,7 @@ def _counted_and_kept(
         for path, value in scalars(extensions):
             if _as_number(value) in numbers and not _is_kept_whole(case, place, at(extensions, path[:-1])):
                 where = show_path(path)
-                yield case.problem("P1", place, f"stands in usage.{name} and in the extensions: {where}")
+                yield case.problem("P1", place, f"is in usage.{name} and in the extensions: {where}")
 
 
 def _is_kept_whole(case: Case, place: Place, kept: Any) -> bool:
@@ -614,14 +610,16 @@ def _from_nowhere(case: Case, movers: dict[str, list[Place]], *, is_sure: bool) 
             if is_sure:  # in a sample, it may be a sum of others
                 yield case.problem("P8", f"usage.{name}", f"{count} comes from no number of the payload")
         elif is_sure and len(places) <= 6 and count not in _totals(places):
-            yield case.problem("P8", f"usage.{name}", f"{count} is no sum of the numbers that it comes from")
+            yield case.problem(
+                "P8", f"usage.{name}", f"{count} is not a sum of the numbers that it comes from"
+            )
 
 
 def _totals(places: list[Place]) -> set[int]:
     """Return the sums of some of *places*, one value of each."""
     totals = {0}
-    for location in places:
-        values = {_as_number(leaf.value) for leaf in location.leaves}
+    for place in places:
+        values = {_as_number(leaf.value) for leaf in place.leaves}
         totals |= {total + value for total in totals for value in values}
     return totals
 
@@ -629,10 +627,10 @@ def _totals(places: list[Place]) -> set[int]:
 def _beyond_the_total(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:
     """A part is added to a count that already contains it: the provider's own total is less by exactly that part."""
     total = case.baseline.response["usage"]["total_tokens"]
-    raw = {_as_number(leaf.value) for leaf in case.leaves if "total" in str(leaf.path[-1]).lower()}
-    if total in raw:
+    sent_totals = {_as_number(leaf.value) for leaf in case.leaves if "total" in str(leaf.path[-1]).lower()}
+    if total in sent_totals:
         return
     for name in ("prompt_tokens", "completion_tokens"):
-        for location in movers[name] if len(movers[name]) > 1 else ():
-            if (part := _as_number(location.leaves[-1].value)) and total - part in raw:
-                yield case.problem("P8", location, f"it is added to usage.{name}, which holds it already")
+        for place in movers[name] if len(movers[name]) > 1 else ():
+            if (part := _as_number(place.leaves[-1].value)) and total - part in sent_totals:
+                yield case.problem("P8", place, f"it is added to usage.{name}, which holds it already")

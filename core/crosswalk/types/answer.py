@@ -297,17 +297,17 @@ class ChoiceDraft:
         if isinstance(part, tuple):
             kind, pieces = part
             return Segment(kind, "".join(pieces))
-        payload = {"id": ids[part]}
+        metadata = {"id": ids[part]}
         if part.name:
-            payload["name"] = part.name
-        return Segment(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(payload))
+            metadata["name"] = part.name
+        return Segment(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(metadata))
 
 
 def _with_more(segment: Segment, more: Segment | None) -> Segment:
     if more is None:
         return segment
-    payload = {**segment.metadata.thawed(), **more.metadata.thawed()}
-    return Segment(segment.type, segment.content, payload, (*segment.annotations, *more.annotations))
+    metadata = {**segment.metadata.thawed(), **more.metadata.thawed()}
+    return Segment(segment.type, segment.content, metadata, (*segment.annotations, *more.annotations))
 
 
 def _free_id(choice: int, index: int, taken: set[str | None]) -> str:

@@ -263,8 +263,8 @@ def placed(known: Any, more: Any, arrays: Arrays, rules: MergeRules) -> Iterator
             one.items = items = _places(olds, value, arrays, table)
             yield one
             inner = [
-                (olds[location] if location < len(olds) else None, table, Placed(item, f"{path}[{location}]"))
-                for location, item in zip(items, value, strict=True)
+                (olds[index] if index < len(olds) else None, table, Placed(item, f"{path}[{index}]"))
+                for index, item in zip(items, value, strict=True)
             ]
         level += [each for each in inner if type(each[2].value) in _CONTAINERS]
 
@@ -392,17 +392,17 @@ def has_long_integer(data: bytes) -> bool:
     if len(data) <= _BRIEF:
         return data.translate(_DIGITS_AS_0).find(_LONG) >= 0
     every = data[::_STEP].translate(_DIGITS_AS_0)
-    location, looked_at = every.find(_THREE_DIGITS), 0
-    while location >= 0:
+    position, looked_at = every.find(_THREE_DIGITS), 0
+    while position >= 0:
         # They may be of several numbers: a look around shows it. If there are many, look at all of it.
         looked_at += 1
-        start = location * _STEP
+        start = position * _STEP
         around = data if looked_at > _MOST_PLACES else data[max(start - 18, 0) : start + 31]
         # `in` would raise and catch an error for each byte string: it looks for a number first.
         is_long = around.translate(_DIGITS_AS_0).find(_LONG) >= 0
         if is_long or around is data:
             return is_long
-        location = every.find(_THREE_DIGITS, location + 1)
+        position = every.find(_THREE_DIGITS, position + 1)
     return False
 
 
@@ -539,7 +539,7 @@ class FrozenObject(Mapping[str, JSONValue]):
         # orjson writes null for NaN, and text for a date: not the value of the caller.
         if copy != plain:
             raise ResponseValidationError(
-                "not a JSON object: it holds what JSON cannot say, such as NaN or a date"
+                "not a JSON object: it holds a value that JSON cannot represent, such as NaN or a date"
             )
         if not isinstance(copy, dict):
             raise ResponseValidationError("not a JSON object")
@@ -723,10 +723,10 @@ def dumped(value: Dumpable) -> Any:
     kind = type(value)
     if kind.__module__.startswith(_HELPERS):
         return _helpers_event(value)
-    raw = _plain(_dump(value))
+    fields = _plain(_dump(value))
     if kind.__module__.startswith("google.genai"):
-        return {key: each for key, each in raw.items() if key not in _GOOGLE}
-    return _without(raw, _ADDED) if kind.__name__.startswith("Parsed") else raw
+        return {key: each for key, each in fields.items() if key not in _GOOGLE}
+    return _without(fields, _ADDED) if kind.__name__.startswith("Parsed") else fields
 
 
 def _dump(value: Any) -> Any:
@@ -767,4 +767,4 @@ def _plain(value: Any) -> Any:
         return b64encode(value).decode()  # pydantic would write the alphabet of URLs, which no wire form has
     if isinstance(value, date):
         return value.isoformat().replace("+00:00", "Z")
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON")

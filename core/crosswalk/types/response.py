@@ -260,11 +260,11 @@ class ChatResponse:
         fields = (f.name for f in attrs.fields(type(self)) if f.name not in ignored)
         metadata = self.metadata
         # An id and a time are made up or sent, measured or not: none of it is content.
-        payload = {path: why for path, why in metadata.provenance.items() if path not in _NO_CONTENT}
+        provenance = {path: why for path, why in metadata.provenance.items() if path not in _NO_CONTENT}
         return (
             *(getattr(self, name) for name in fields),
             tuple(attrs.evolve(attempt, latency_ms=None) for attempt in self.attempts),
-            (metadata.provider_id, metadata.model_id, metadata.extensions, payload),
+            (metadata.provider_id, metadata.model_id, metadata.extensions, provenance),
         )
 
     @property
@@ -521,7 +521,7 @@ def is_canonical(path: str) -> bool:
         owners = [kind for kind in kinds if result is not None and _has(kind, result[1])]
         if result is None or not owners:
             return False
-        kinds = tuple(buffered for owner in owners for buffered in _held(owner, result[1]))
+        kinds = tuple(kind for owner in owners for kind in _held(owner, result[1]))
     return True
 
 

@@ -385,7 +385,7 @@ class DeltaAccumulator:
 
     def _keep_early(self, delta: ResponseDelta) -> None:
         if delta.index < 0:
-            raise _out_of_order(delta.index, "says that nobody has numbered it")
+            raise _out_of_order(delta.index, "means that it was not numbered")
         if delta.index < self.answer.delta_count or delta.index in self._early:
             raise _out_of_order(delta.index, "came before")
         if self._primary.finish is not None:

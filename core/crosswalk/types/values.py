@@ -82,7 +82,7 @@ def as_text(value: object, name: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ResponseValidationError(f"{name} holds a lone surrogate, which is no text") from None
+            raise ResponseValidationError(f"{name} holds a lone surrogate, which is not text") from None
     return value if type(value) is str else str.__str__(value)
 
 
@@ -620,25 +620,25 @@ NO_CAUSE = "the generation failed"
 
 def error_segment(info: ErrorInfo) -> Segment:
     """Return the segment that stores *info* in a response, and that :attr:`ChatResponse.error_info` reads back."""
-    payload = {
+    metadata = {
         "kind": info.kind.value,
         "retryable": info.retryable,
         "status": info.status,
         "code": info.code,
         "raw": info.raw,
     }
-    return Segment(SegmentType.ERROR, info.message, {k: v for k, v in payload.items() if v is not None})
+    return Segment(SegmentType.ERROR, info.message, {k: v for k, v in metadata.items() if v is not None})
 
 
 def read_error(segment: Segment) -> ErrorInfo:
     """Read the fields that :func:`error_segment` stores. A plugin's segment, or a stored one, may contain anything."""
-    raw = segment.metadata.thawed()
-    kind, status, code = raw.get("kind"), raw.get("status"), raw.get("code")
+    metadata = segment.metadata.thawed()
+    kind, status, code = metadata.get("kind"), metadata.get("status"), metadata.get("code")
     return ErrorInfo(
         kind=kind if kind in list(ErrorKind) else ErrorKind.UNKNOWN,
         message=segment.content or NO_CAUSE,
-        retryable=raw.get("retryable") is True,
+        retryable=metadata.get("retryable") is True,
         status=status if type(status) is int else None,
         code=code if type(code) is str else None,
-        raw=raw.get("raw"),
+        raw=metadata.get("raw"),
     )

@@ -229,13 +229,13 @@ def _call(call: Fields, kind: str) -> ToolCall:
 
 def read_tool(tool: Fields, parameters: str = "parameters") -> dict[str, Any]:
     """The fields of the ``ToolDefinition`` that *tool* is, with the schema of its arguments under *parameters*."""
-    payload = {
+    definition = {
         "name": tool.need("name", tool.text("name")),
         "description": tool.text("description"),
         "parameters": tool.plain(parameters),
         "strict": tool.flag("strict"),
     }
-    return {name: value for name, value in payload.items() if value is not None}
+    return {name: value for name, value in definition.items() if value is not None}
 
 
 def read_custom_tool(tool: Fields) -> dict[str, Any]:
@@ -282,9 +282,9 @@ def read_format(wanted: Fields, nested: str | None = "json_schema") -> dict[str,
         wanted.leave()
         return None
     about = wanted if nested is None else wanted.need(nested, wanted.object(nested))
-    payload = {
+    response_format = {
         "schema": about.need("schema", about.plain("schema")),
         "name": about.text("name"),
         "strict": bool(about.flag("strict")),
     }
-    return {name: value for name, value in payload.items() if value is not None}
+    return {name: value for name, value in response_format.items() if value is not None}

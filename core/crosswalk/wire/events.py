@@ -63,8 +63,8 @@ class HalfBuffer:
 
     def push(self, event: Any, name: str | None, source: Any) -> list[HeldEvent]:
         """Return the events that the next *event* completes. A second half goes to the event with the first."""
-        buffered = HeldEvent(event, name, source)
-        self.waiting.append(buffered)
+        held = HeldEvent(event, name, source)
+        self.waiting.append(held)
         for container, key, path in [*_strings(event)]:
             text = container[key]
             if path in self._open and text:
@@ -74,8 +74,8 @@ class HalfBuffer:
                     holder[position] = _whole(holder[position] + text[0])
                     container[key] = text = text[1:]
             if _is_first(text[-1:]):
-                self._open[path] = buffered, container, key
-                buffered.open_strings += 1
+                self._open[path] = held, container, key
+                held.open_strings += 1
         if len(self.waiting) > _MOST_WAITING:
             return self.flush()
         ready = next((position for position, one in enumerate(self.waiting) if one.open_strings), None)

@@ -19,8 +19,8 @@ _LONGEST = 60
 
 def path_of(place: Place) -> str:
     """*place* as people write it: ``messages[0].content``."""
-    raw = "".join(f"[{step}]" if isinstance(step, int) else f".{step:.{_LONGEST}}" for step in place)
-    return raw.removeprefix(".")
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step:.{_LONGEST}}" for step in place)
+    return path.removeprefix(".")
 
 
 class FieldError(ResponseValidationError):
@@ -79,7 +79,7 @@ class Fields:
         self.place = place
         if not isinstance(value, dict):
             self.refuse(f"must be an object, not {json_type_name(value)}")
-        self._left: dict[str, Any] = {name: raw for name, raw in value.items() if raw is not None}
+        self._left: dict[str, Any] = {name: member for name, member in value.items() if member is not None}
         self._below: list[Fields] = []
         self.given, self._why = value, ""
         self._names: set[str] = set()
@@ -151,8 +151,8 @@ class Fields:
     def last(self, name: str) -> Fields | None:
         """Return the last item of the list *name*, which was taken as objects, or ``None`` if it is not an object."""
         items = self.given.get(name) or ()
-        location = (*self.place, name, len(items) - 1)
-        return next((fields for fields in self._below if fields.place == location), None)
+        place = (*self.place, name, len(items) - 1)
+        return next((fields for fields in self._below if fields.place == place), None)
 
     def need(self, name: str, value: Any) -> Any:
         """*value*, which was taken as *name* and must not be absent."""

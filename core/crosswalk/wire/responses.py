@@ -362,8 +362,8 @@ def _events() -> Iterator[tuple[str, EventRole, str, str]]:
     yield "error", EventRole.ERROR, "", ""
     for word in ("added", "done"):
         yield f"response.output_item.{word}", EventRole.ITEM, "", "item"
-        for family, location in _PART_LISTS.items():
-            yield f"response.{family}.{word}", EventRole.PART, location, "part"
+        for family, list_name in _PART_LISTS.items():
+            yield f"response.{family}.{word}", EventRole.PART, list_name, "part"
     for family, part in _TEXTS.items():
         yield f"response.{family}.delta", EventRole.TEXT, part, "delta"
         yield f"response.{family}.done", EventRole.TEXT, part, PARTS[part].leaf

@@ -15,7 +15,7 @@ from crosswalk.cli import main
 
 
 class Done(NamedTuple):
-    """What a command line did."""
+    """The result of a command line."""
 
     status: int
     out: str
@@ -61,7 +61,7 @@ def lines(*records: Any) -> bytes:
 
 
 def rows(folder: Path | str, kind: str = "responses") -> list[dict[str, Any]]:
-    """What the parts in the output *folder* hold."""
+    """The contents of the parts in the output *folder*."""
     parts = sorted((Path(folder) / kind).glob("*.parquet"))
     return [row for part in parts for row in pq.ParquetFile(part).read().to_pylist()]
 

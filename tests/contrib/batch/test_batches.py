@@ -172,7 +172,7 @@ def test_a_provider_that_is_not_there_stops() -> None:
 
 
 class Odd:
-    """A provider whose extensions JSON cannot say."""
+    """A provider with extensions that JSON cannot represent."""
 
     @hookimpl
     def map_delta(self, event: Any) -> list[ResponseDelta]:

@@ -186,7 +186,7 @@ def test_a_file_url_is_a_path(run: Run, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[Callable[[str], str]]:
-    """Gives URLs of a local S3 server, in a bucket of its own."""
+    """Gives URLs of a local S3 server, in a separate bucket."""
     server = pytest.importorskip("moto.server")
     patch = pytest.MonkeyPatch()
     patch.setenv("AWS_ACCESS_KEY_ID", "test")

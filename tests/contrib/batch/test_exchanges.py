@@ -1,4 +1,4 @@
-"""What a log says beside the answers becomes columns."""
+"""Further facts of a log become columns."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ def test_a_parquet_without_the_column_is_told(tmp_path: Path) -> None:
     file = tmp_path / "log.parquet"
     pq.write_table(pa.table({"a": [1], "b": ["x"]}), file)
     (fault,) = cut(file)
-    assert str(fault) == f"{file}: no column 'body' in it (--column NAME says which): a, b"
+    assert str(fault) == f"{file}: no column 'body' in it (name it with --column): a, b"
     (fault,) = cut(file, column="a")
     assert str(fault) == f"{file}: column 'a' holds no bytes and no text, but int64"
     file.write_bytes(b"PAR1 no")

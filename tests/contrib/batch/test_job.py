@@ -1,4 +1,4 @@
-"""``crosswalk batch``: whole, stopped, gone on with, done; the same bytes whoever does it."""
+"""``crosswalk batch``: whole, stopped, continued, done. The bytes are the same for every engine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def log(*records: Any, name: str = "log.jsonl") -> Path:
 def test_who_answered_is_told_by_each_answer_as_normalize_does(
     run: Run, pack: Callable[[bytes], bytes]
 ) -> None:
-    """In every part, whatever stands before it; the end says how many fit several providers."""
+    """In every part, after any other line. The end reports how many fit several providers."""
     chat = {"choices": [{"message": {"role": "assistant", "content": "any"}, "finish_reason": "stop"}]}
     marked = {**chat, "system_fingerprint": "vllm-0.33.0-tp2-1a2b3c4d"}
     data = lines(b"{oops", marked, *[chat] * 30)
@@ -155,7 +155,7 @@ def test_a_job_that_was_stopped_goes_on(run: Run, small: None, monkeypatch: pyte
 
 
 def test_workers_that_write_elsewhere_are_found_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a cluster whose nodes have file systems of their own."""
+    """As on a cluster of nodes with separate file systems."""
     log(record(1), b"{oops")
 
     def elsewhere(task: Task) -> Any:
@@ -548,7 +548,7 @@ def test_a_job_is_what_its_manifest_says(run: Run) -> None:
     )
     described, _ = read_manifest(Path("out"))
     job = Job.of_description(described, Path("out"))
-    assert job.described() == described
+    assert job.description() == described
     assert job.options.layout == with_fields(None, {"response": "body"})
     assert job.options.keep == {"tenant": ("a", "b")}
     assert job.inputs == find_inputs(["log.jsonl"], Path("out"))

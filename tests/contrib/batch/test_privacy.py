@@ -35,7 +35,7 @@ LOG: list[Any] = [
 
 
 def files(folder: str) -> bytes:
-    """What the parts in *folder* hold, uncompressed."""
+    """The contents of the parts in *folder*, uncompressed."""
     return b"".join(
         orjson.dumps(pq.read_table(file).to_pylist(), default=str) for file in Path(folder).rglob("*.parquet")
     )

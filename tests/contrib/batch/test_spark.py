@@ -1,4 +1,4 @@
-"""Spark's ``mapInArrow`` with the function that all engines call; where Spark and a Java are installed."""
+"""Spark's ``mapInArrow`` with the function that all engines call, if Spark and a Java are installed."""
 
 from __future__ import annotations
 

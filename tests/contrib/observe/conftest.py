@@ -63,7 +63,7 @@ Watch = Callable[..., Watcher]
 
 @pytest.fixture
 def watch(server: ReplayServer, seen: Seen) -> Iterator[Watch]:
-    """Makes a watcher of the server, which is said to be a provider's; what it sees is in ``seen``."""
+    """Makes a watcher of the server, registered as a provider's. Its records are in ``seen``."""
     made = []
 
     def watch(provider: str = "vllm", **more: Any) -> Watcher:
@@ -77,7 +77,7 @@ def watch(server: ReplayServer, seen: Seen) -> Iterator[Watch]:
 
 
 class Client:
-    """One of the four kinds of client, asked in the same way; ``ask`` gives the raw bytes of the answer."""
+    """One of the four kinds of client, asked in the same way. ``ask`` gives the raw bytes of the answer."""
 
     def __init__(self, library: Any, is_async: bool) -> None:
         self.library = library
@@ -87,7 +87,7 @@ class Client:
         return f"{self.library.__name__}-{'async' if self.is_async else 'sync'}"
 
     def ask(self, watcher: Watcher | None, url: str, *, most: int | None = None, **request: Any) -> bytes:
-        """The raw chunks of the answer, joined; only the first *most* of them."""
+        """The raw chunks of the answer, joined. Only the first *most* of them."""
         request = {"headers": {"Authorization": KEY}, **request}
         if not self.is_async:
             inner = self.library.HTTPTransport()

@@ -1,4 +1,4 @@
-"""Nothing that goes wrong in watching reaches the program, whatever stands in the place of a library's own objects."""
+"""No fault of watching reaches the program, whatever replaces a library's own objects."""
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ with respx.mock:
 def test_a_program_gets_its_bytes_with_every_version(
     packages: str, program: str, records: int | None, tmp_path: Path
 ) -> None:
-    """The last column is the number of exchanges that are recorded; what a mock plays back may pass unseen."""
+    """The last column is the number of exchanges that are recorded. Answers of a mock may pass unseen."""
     install_packages = [sys.executable, "-m", "pip", "install", "-q", "--target", "packages"]
     subprocess.run([*install_packages, *packages.split()], cwd=tmp_path, check=True, capture_output=True)
     one = Path(__file__).parents[2] / "captures/vllm/chat_think_stream.response.sse"

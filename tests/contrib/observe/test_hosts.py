@@ -1,4 +1,4 @@
-"""Whose server a URL leads to."""
+"""The provider of the server that a URL leads to."""
 
 from __future__ import annotations
 

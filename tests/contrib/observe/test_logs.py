@@ -1,4 +1,4 @@
-"""The logs: what is written can be read again, by whatever reads logs; nothing that should not stand there does."""
+"""The logs: they can be read again by every log reader, and hold nothing that they should not."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Observe = Callable[..., ObservedExchange]
 
 @pytest.fixture
 def observe() -> Iterator[Observe]:
-    """Lets an exchange be observed by sinks; gives its record."""
+    """Lets an exchange be observed by sinks. Gives its record."""
     watchers = []
 
     def observe(

@@ -1,4 +1,4 @@
-"""What was asked, whatever the dialect, in the words of OpenTelemetry's GenAI conventions."""
+"""The question, in any dialect, in the words of OpenTelemetry's GenAI conventions."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ NAMES = st.sampled_from(
     )
 )
 def test_any_request_is_told(body: dict[str, Any]) -> None:
-    """Whoever made it: nothing that was asked is worth an error."""
+    """No question is worth an error, whatever its origin."""
     for message in input_messages(body):
         check([{**message, "finish_reason": "stop"}])
     for part in system_instructions(body):

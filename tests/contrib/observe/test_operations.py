@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from crosswalk.testing import Answer, ReplayServer
-from crosswalk_observe import Exchange, ObservedExchange, OpenTelemetrySink, Watcher
+from crosswalk_observe import ObservedExchange, OpenTelemetrySink, WatchedExchange, Watcher
 
 from .conftest import Seen, capture
 
@@ -50,8 +50,8 @@ def spans() -> Spans:
 
 def attempt(
     watcher: Watcher, number: int | None, status: int | None = 200, url: str = URL, **headers: str
-) -> Exchange:
-    """One exchange, with *status*; ``None`` for a connection that fails."""
+) -> WatchedExchange:
+    """One exchange, with *status*. ``None`` for a connection that fails."""
     exchange = watcher.begin("POST", url, {} if number is None else {COUNT: str(number)}, BODY)
     assert exchange is not None
     if status is None:
@@ -214,7 +214,7 @@ def test_a_span_without_a_record_ends_too(spans: Spans, monkeypatch: pytest.Monk
 
 
 class Failing:
-    """A sink whose operations fail where they are told to."""
+    """A sink with operations that fail on request."""
 
     def __init__(self, *where: str) -> None:
         self.where = where
@@ -224,7 +224,7 @@ class Failing:
     def __call__(self, record: ObservedExchange) -> None:
         self.records.append(record)
 
-    def started(self, exchange: Exchange) -> Failing:
+    def started(self, exchange: WatchedExchange) -> Failing:
         self.fail("started")
         return self
 
@@ -298,7 +298,7 @@ next(left.iter_raw())
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_no_span_is_lost_at_the_end_of_a_program(when: str, server: ReplayServer) -> None:
-    """A receiver of spans, in a process of its own, has all of them when the program has ended."""
+    """A receiver of spans, in a separate process, has all of them when the program has ended."""
     events = Answer.of_events([{"object": "chat.completion.chunk", "id": "x", "choices": []}] * 3)
     server.add(Answer((b"{}",)), when=lambda asked: asked.path == "/v1/traces", times=None)
     server.add(Answer((BUSY,), status=429), when=lambda asked: b"busy" in asked.body, times=None)

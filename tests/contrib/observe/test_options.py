@@ -1,4 +1,4 @@
-"""A record's options hold nothing that was not named as an option: no content, and nobody's name."""
+"""A record's options hold only what was named as an option: no content, and no person's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was observed as OpenTelemetry's spans and metrics."""
+"""The observed exchanges as OpenTelemetry's spans and metrics."""
 
 from __future__ import annotations
 

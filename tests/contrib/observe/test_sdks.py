@@ -57,7 +57,7 @@ async def ataken(events: AsyncIterator[Any], most: int | None) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """What an SDK gives, as JSON to compare."""
+    """The result of an SDK, as JSON to compare."""
     if isinstance(value, list):
         return [plain(one) for one in value]
     if isinstance(value, Exception):
@@ -157,7 +157,7 @@ def gemini(watcher: Watcher | None, url: str, *, stream: bool, most: int | None)
 
 
 def gemini_async(_: Watcher | None, url: str, *, stream: bool, most: int | None) -> list[Any]:
-    """With aiohttp, where that is installed; it takes no client."""
+    """With aiohttp, where that is installed. It takes no client."""
 
     async def ask() -> list[Any]:
         client = google.genai.Client(api_key=KEY, http_options=google.genai.types.HttpOptions(base_url=url))
@@ -210,7 +210,7 @@ SDKS: dict[str, tuple[Ask, str, str]] = {
 
 
 def chosen(provider: str, path: str) -> list[Capture]:
-    """Of each kind two: whole and streamed, with and without tools, and refusals."""
+    """Two of each kind: whole and streamed, with and without tools, and refusals."""
     found: dict[Any, list[Capture]] = {}
     for one in load_captures(CAPTURES / provider):
         if one.path is not None and one.path.startswith(path):
@@ -223,7 +223,7 @@ def chosen(provider: str, path: str) -> list[Capture]:
 
 
 def given(ask: Ask, watcher: Watcher | None, url: str, *, stream: bool, most: int | None = None) -> Any:
-    """What the application gets: objects, or the error."""
+    """The application's result: objects, or the error."""
     try:
         return plain(ask(watcher, url, stream=stream, most=most))
     except Exception as error:

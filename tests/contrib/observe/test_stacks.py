@@ -1,4 +1,4 @@
-"""What aiohttp, requests, urllib3 and botocore send and receive: the application's bytes, and the record of them."""
+"""The traffic of aiohttp, requests, urllib3 and botocore: the application's bytes, and the record of them."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def both(stacks: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def asked(ask: Callable[..., bytes], way: str, watcher: Watcher, url: str, **more: Any) -> bytes:
-    """What *ask* reads while *watcher* watches, given to the client or installed."""
+    """The bytes that *ask* reads while *watcher* watches, given to the client or installed."""
     if way == "given":
         return ask(watcher, url, **more)
     install(watcher)

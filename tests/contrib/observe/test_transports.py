@@ -1,4 +1,4 @@
-"""What passes through a watched transport: the application's bytes, and the record of them."""
+"""The traffic of a watched transport: the application's bytes, and the record of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the watcher does with exchanges: in its thread, within bounds, and without ever raising."""
+"""The watcher handles exchanges in its thread, within bounds, and without ever raising."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from crosswalk import Registry, UnknownProviderError, hookimpl
-from crosswalk_observe import Exchange, ObservedExchange, Watcher
+from crosswalk_observe import ObservedExchange, WatchedExchange, Watcher
 from crosswalk_observe.watcher import renew_all
 
 from .conftest import Seen, capture
@@ -25,7 +25,9 @@ HOST = {"vllm.example": "vllm"}
 ANSWER = capture("vllm/chat_think_stream.response.sse")
 
 
-def ask(watcher: Watcher, body: bytes = ANSWER.body, url: str = URL, *, end: bool = True) -> Exchange | None:
+def ask(
+    watcher: Watcher, body: bytes = ANSWER.body, url: str = URL, *, end: bool = True
+) -> WatchedExchange | None:
     exchange = watcher.begin("POST", url, {"Authorization": "Bearer x"}, b'{"model": "tiny"}')
     if exchange is not None:
         exchange.answered(200, {})
@@ -262,7 +264,7 @@ def test_where_no_thread_can_be_started_nothing_is_recorded(monkeypatch: pytest.
 
 
 class Broken:
-    """A stranger's plugin whose mapping fails."""
+    """A third party's plugin with a mapping that fails."""
 
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> None:

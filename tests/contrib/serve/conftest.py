@@ -1,4 +1,4 @@
-"""What answers behind a gateway."""
+"""The server behind a gateway."""
 
 from __future__ import annotations
 

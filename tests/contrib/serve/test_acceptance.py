@@ -1,4 +1,5 @@
-"""The public acceptance tests of ``llm-comply`` and ``compatcanary``, against a gateway whose server is another's.
+"""The public acceptance tests of ``llm-comply`` and ``compatcanary``, against a gateway with another
+provider's server.
 
 Those of ``llm-comply`` check each answer against the official OpenAPI documents. ``pip install llm-comply`` brings tests and
 documents, and ``npm install --prefix tests/clients`` brings ``compatcanary``, so nothing here needs a network.
@@ -48,7 +49,7 @@ def sets(name: str) -> Callable[[ReceivedRequest], bool]:
 
 @pytest.fixture
 def target(upstream: ReplayServer) -> Iterator[str]:
-    """The address of a gateway before an Ollama, so that each answer is converted; it thinks, and calls a tool if it has one."""
+    """The address of a gateway before an Ollama, so that each answer is converted. It thinks, and calls a tool if it has one."""
     lines = [line({"content": part}, done=False) for part in ("1, 2, ", "3, 4, 5")]
     chunks = tuple(json.dumps(one).encode() + b"\n" for one in [*lines, line({"content": ""}, **DONE)])
     stream = Answer(chunks, headers={"Content-Type": "application/x-ndjson"}, stream=True)

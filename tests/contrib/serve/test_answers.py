@@ -1,4 +1,4 @@
-"""Answers, streams and errors as each client reads them; what a provider says that nobody knows reaches its own clients."""
+"""Answers, streams and errors as each client reads them. Unknown fields of a provider reach its own clients."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def asked(form: WireForm, **more: Any) -> Incoming:
 
 
 def events(given: Iterable[ResponseDelta], response: Any) -> Iterable[StreamEvent]:
-    """What a service makes of deltas, as far as it matters here."""
+    """The result of a service for deltas, as far as it matters here."""
     for delta in given:
         if delta.finish_reason is None:
             yield StreamEvent(StreamEventType.OUTPUT_TEXT_DELTA, delta=delta)

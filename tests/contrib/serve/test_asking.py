@@ -1,4 +1,4 @@
-"""Requests answered: whole and streamed, by whom, in whose words, and what is written down."""
+"""Requests answered: whole and streamed, by which server, in which words, and with which log."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def _posted(app: Starlette, path: str, body: Any, headers: dict[str, str])
 
 
 def post(config: Config, body: Any = HI, path: str = CHAT, **headers: str) -> httpx2.Response:
-    """What a new gateway answers."""
+    """The answer of a new gateway."""
     return asyncio.run(_posted(create_app(config), path, body, headers))
 
 
@@ -61,7 +61,7 @@ def events(answer: httpx2.Response) -> list[Any]:
 
 
 def messages_at(upstream: ReplayServer, more: str = "") -> Config:
-    """A gateway whose model is Anthropic's."""
+    """A gateway with a model of Anthropic's."""
     return config_of(
         upstream,
         more,
@@ -526,7 +526,7 @@ def test_errors_are_in_it_too(upstream: ReplayServer, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [HI, STREAMED])
 def test_a_key_that_a_server_repeats_is_not_in_it(upstream: ReplayServer, tmp_path: Path, body: Any) -> None:
-    """Nor one of an endpoint behind it, nor in base64; what else it said is."""
+    """Nor one of an endpoint behind it, nor in base64. The rest of the message stays."""
     said = f"né: wrong key sk-secret-1, not sk-secret-2 nor {b64encode(b'x sk-secret-1 x').decode()}"
     upstream.add(Answer.failure(401, message=said), times=None)
     endpoints = [

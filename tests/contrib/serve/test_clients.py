@@ -32,7 +32,7 @@ SECONDS = 1200
 
 
 def streamed(*deltas: dict[str, Any], finish: str = "stop") -> Answer:
-    """A stream of *deltas*, of which the first says whose it is, as those of real servers do."""
+    """A stream of *deltas*, of which the first names its provider, as those of real servers do."""
     about = {**ABOUT, "object": "chat.completion.chunk"}
     first, *others = deltas
     choices: list[dict[str, Any]] = [{"delta": {"role": "assistant", **first}}]

@@ -1,4 +1,4 @@
-"""Coding agents as they are, in front of servers that know nothing of their API; where they are installed.
+"""Unchanged coding agents, in front of servers that know nothing of their API, if they are installed.
 
 ``npm install --global @openai/codex @anthropic-ai/claude-code`` brings both.
 """
@@ -85,14 +85,14 @@ class Server:
         return gemini_streams("last", *({"text": one} for one in pieces))
 
     def results(self, request: ReceivedRequest) -> list[str]:
-        """What the tools gave, as the server is told."""
+        """The results of the tools, as sent to the server."""
         if self.reasoning is not None:
             return [str(one["content"]) for one in request.json()["messages"] if one["role"] == "tool"]
         parts = [part for content in request.json()["contents"] for part in content["parts"]]
         return [str(part["functionResponse"]["response"]) for part in parts if "functionResponse" in part]
 
     def thoughts(self, request: ReceivedRequest) -> list[str]:
-        """The reasoning of the earlier answers, as the server is told; of Gemini the signatures of its calls."""
+        """The reasoning of the earlier answers, as sent to the server. For Gemini, the signatures of its calls."""
         if self.reasoning is not None:
             return [one[self.reasoning] for one in request.json()["messages"] if "tool_calls" in one]
         parts = [part for content in request.json()["contents"] for part in content["parts"]]
@@ -126,7 +126,7 @@ CALLS = 10
 
 
 def run(agent: str, arguments: Sequence[str], folder: Path, **environment: str) -> str:
-    """What *agent* prints; the test is skipped where it is not installed."""
+    """The output of *agent*. The test is skipped if it is not installed."""
     command = shutil.which(agent)
     if command is None:
         pytest.skip(f"{agent} is not installed")

@@ -157,7 +157,7 @@ def test_without_the_extra_it_is_named(
 
 @contextmanager
 def serving(config: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A gateway in a process of its own, and its address."""
+    """A gateway in a separate process, and its address."""
     command = [sys.executable, "-m", "crosswalk", "serve", str(config), *words]
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COVERAGE_CORE": "sysmon"}
@@ -211,7 +211,7 @@ def test_a_process_that_is_slow_to_begin_is_given_time(config: Path) -> None:
 
 
 def metric(url: str, name: str) -> float:
-    """What Prometheus reads under *name*; nothing is none."""
+    """The value that Prometheus reads under *name*, or zero."""
     with urllib.request.urlopen(f"{url}/metrics", timeout=60) as page:
         found = re.search(rf"^{re.escape(name)} (\S+)$", page.read().decode(), re.MULTILINE)
     return 0.0 if found is None else float(found[1])

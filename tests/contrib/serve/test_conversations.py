@@ -1,4 +1,4 @@
-"""What may be gone on with, in memory and in Redis."""
+"""Answers that can be continued, in memory and in Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that is told to end, or to reload its file, while streams run: what a balancer and the clients see of it."""
+"""A process that ends, or reloads its file, while streams run, as a balancer and the clients see it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def held() -> Iterator[Held]:
 
 @contextmanager
 def serving(folder: Path, held: Held, more: str, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A gateway before *held* in a process of its own, and its address."""
+    """A gateway before *held* in a separate process, and its address."""
     models = f"models:\n  tiny: {{provider: vllm, base_url: '{held.url}'}}\n"
     (folder / "g.yml").write_text(f"{models}listen: 127.0.0.1:0\n{more}\n")
     command = [sys.executable, "-m", "crosswalk", "serve", str(folder / "g.yml"), *words]
@@ -110,7 +110,7 @@ def text_of(stream: str) -> str:
 
 
 def asked_anew(url: str, path: str = "/readyz", body: Any = None) -> httpx2.Response | None:
-    """What a new connection is answered; ``None`` where it was closed by a process that has just ended."""
+    """The answer to a new connection. ``None`` if it was closed by a process that has just ended."""
     with httpx2.Client(timeout=60) as client:
         try:
             return client.get(url + path) if body is None else client.post(url + path, json=body)

@@ -23,7 +23,7 @@ def whole(message: dict[str, Any], provider: str = "vllm", **more: Any) -> ChatR
 
 
 def cut(*events: dict[str, Any], provider: str) -> ChatResponse:
-    """What came of a stream that breaks off."""
+    """The result of a stream that breaks off."""
     with pytest.raises(MappingError) as raised:
         list(normalize_stream([b"data: %b\n\n" % orjson.dumps(event) for event in events], provider))
     assert raised.value.partial is not None

@@ -47,7 +47,7 @@ STREAMS = {
 
 
 def read(body: bytes, provider: str | None, status: int | None = 200) -> ChatResponse | None:
-    """What *body* says, as far as it can be read."""
+    """The contents of *body*, as far as it can be read."""
     try:
         return normalize(body, provider, status=status or 200)
     except MappingError as error:
@@ -55,14 +55,14 @@ def read(body: bytes, provider: str | None, status: int | None = 200) -> ChatRes
 
 
 def said(response: ChatResponse | None) -> Any:
-    """What the model has said: how a stream broke off is told otherwise where its framing was another."""
+    """The text of the model. Another framing has another message for a stream that broke off."""
     assert response is not None
     own = [segment for segment in response.segments if segment.type is not SegmentType.ERROR]
     return own, response.usage, response.metadata.extensions
 
 
 def logged(upstream: ReplayServer, provider: str, folder: Path, answer: Capture, *faults: Fault) -> Any:
-    """What stands in a gateway's log after it has handed *answer* on as a stream."""
+    """The gateway's log after it has handed *answer* on as a stream."""
     upstream.add(Answer.of_capture(answer), *faults)
     model = f"tiny: {{provider: {provider}, model: m, api_key: sk-own, base_url: '{upstream.url}'}}"
     log = folder / "log.jsonl"

@@ -1,4 +1,4 @@
-"""What all requests share: prices, Redis, traces, the log's file."""
+"""The resources that all requests share: prices, Redis, traces, the log's file."""
 
 from __future__ import annotations
 
@@ -358,7 +358,7 @@ def test_a_log_that_cannot_be_opened_is_said_before_anything_listens(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
 def test_another_server_in_front_may_let_two_lengths_pass(upstream: ReplayServer) -> None:
-    """Its own server refuses such a request; the application may stand behind one that does not."""
+    """Its own server refuses such a request. The application may be behind one that does not."""
 
     async def main() -> None:
         async with asking(create_app(config_of(upstream))) as client:
@@ -369,7 +369,7 @@ def test_another_server_in_front_may_let_two_lengths_pass(upstream: ReplayServer
             }
             answer = await client.post(CHAT, content=b"{}", headers=framed)
             assert answer.status_code == 400
-            assert "in two ways" in answer.json()["error"]["message"]
+            assert "conflicting Content-Length" in answer.json()["error"]["message"]
 
     asyncio.run(main())
     assert upstream.requests == ()

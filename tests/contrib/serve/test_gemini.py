@@ -201,7 +201,7 @@ def test_the_path_or_the_key_tells_geminis_clients() -> None:
 def gemini(
     body: dict[str, Any] = HI, *, method: str = "generateContent", config: Any, **headers: str
 ) -> httpx2.Response:
-    """What a gateway answers a client of Gemini's."""
+    """The gateway's answer to a client of Gemini's."""
 
     async def ask() -> httpx2.Response:
         app = create_app(config)

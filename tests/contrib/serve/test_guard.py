@@ -1,4 +1,4 @@
-"""What the gateway takes for a request in HTTP/1.1, beyond what its parser does; and what it does about the rest."""
+"""The gateway's rules for a request in HTTP/1.1, beyond those of its parser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(BODY),
 
 
 def all_of(connection: socket.socket) -> bytes:
-    """What comes until the other side closes."""
+    """The bytes until the other side closes."""
     return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
@@ -105,7 +105,7 @@ def test_what_is_no_request_gets_an_error_in_json(upstream: ReplayServer, name: 
         head, _, body = all_of(connection).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
         assert b"connection: close" in head
-        assert "no request in HTTP/1.1" in json.loads(body)["error"]["message"]
+        assert "not a valid HTTP/1.1 request" in json.loads(body)["error"]["message"]
     assert upstream.requests == ()
 
 

@@ -1,4 +1,4 @@
-"""What a connection of the gateway's is set to."""
+"""The settings of a gateway's connection."""
 
 from __future__ import annotations
 

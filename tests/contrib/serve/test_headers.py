@@ -1,4 +1,4 @@
-"""What clients ask in headers: what their own API knows goes to a server that speaks it, and nothing else ever does."""
+"""Options in headers: those that the client's own API knows go to a server of that API, and no other header ever does."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ HEADERS = [("anthropic-beta", "context-1m,files-api"), ("OpenAI-Beta", "response
 
 
 def post(upstream: ReplayServer, path: str, provider: str, headers: list[tuple[str, str]]) -> httpx2.Response:
-    """What a gateway before *provider* answers."""
+    """The answer of a gateway before *provider*."""
     upstream.add(ANSWERS[provider])
     model = f"tiny: {{provider: {provider}, api_key: sk-own, base_url: '{upstream.url}'}}"
     app = create_app(config_of(upstream, models=model))

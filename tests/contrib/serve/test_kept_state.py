@@ -1,4 +1,4 @@
-"""What a server keeps for a client is named again only by the key that received it, and only to that server."""
+"""State that a server keeps for a client is named again only by the key that received it, and only to that server."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_without_the_store_nothing_is_kept_for_sure(
         more=away,
     )
     assert (one.status_code, two.status_code) == (200, 503)
-    assert "what its server keeps cannot be noted" in caplog.text
+    assert "the state that its server keeps cannot be stored" in caplog.text
     assert "temporarily unavailable" in two.json()["error"]["message"]
 
 

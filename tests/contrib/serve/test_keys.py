@@ -118,7 +118,7 @@ def test_what_is_no_hash_is_not_quoted(text: str) -> None:
 
 @asynccontextmanager
 async def counters_of(kind: str, clock: Clock, address: str) -> AsyncIterator[Counters]:
-    """Counters of a kind; made in the event loop that uses them."""
+    """Counters of a kind. Made in the event loop that uses them."""
     if kind == "memory":
         yield MemoryCounters(clock)
         return

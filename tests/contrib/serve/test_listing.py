@@ -1,4 +1,4 @@
-"""What clients ask beside answers."""
+"""Requests of clients for other things than answers."""
 
 from __future__ import annotations
 
@@ -389,7 +389,7 @@ def test_where_the_store_is_away_that_is_said(
         gateway.conversations._documents = Away()
         upstream.add(says("Hello"))
         assert (await client.post("/v1/responses", json={"model": "tiny", "input": "Hi"})).status_code == 200
-        assert "cannot be gone on with" in caplog.text
+        assert "cannot be continued" in caplog.text
         on = {"model": "tiny", "input": "Hi", "previous_response_id": "x"}
         assert (await client.post("/v1/responses", json=on)).status_code == 503
         assert (await client.get("/v1/responses/x")).status_code == 503

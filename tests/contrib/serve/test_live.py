@@ -1,4 +1,4 @@
-"""Over real sockets: clients that leave, that take nothing, that send nonsense; and the end of the gateway."""
+"""Over real sockets: clients that leave, that take nothing, that send nonsense. And the end of the gateway."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STREAM = request_of(json.dumps(STREAMED).encode())
 
 
 def all_of(connection: socket.socket) -> bytes:
-    """What comes until the other side closes."""
+    """The bytes until the other side closes."""
     pieces = []
     try:
         while piece := connection.recv(65536):
@@ -47,7 +47,7 @@ def all_of(connection: socket.socket) -> bytes:
 
 
 def until(connection: socket.socket, mark: bytes) -> bytes:
-    """What comes, up to *mark*; of what is long, the end."""
+    """The bytes up to *mark*. If they are long, the end of them."""
     data = b""
     while mark not in data:
         piece = connection.recv(1 << 20)
@@ -122,7 +122,7 @@ def test_a_client_that_leaves_before_the_first_byte_ends_the_call(
 
 
 def counting_at(upstream: ReplayServer) -> Config:
-    """A gateway whose model's server counts tokens."""
+    """A gateway with a model on a server that counts tokens."""
     model = f"tiny: {{provider: anthropic, base_url: '{upstream.url}', api_key: k}}"
     return config_of(upstream, "limits: {shutdown_seconds: 0.01}", model)
 
@@ -288,10 +288,10 @@ def test_a_body_that_is_too_long_is_read_away_and_refused(upstream: ReplayServer
 DEEP = b'{"messages": ' + b"[" * 100_000
 
 HOSTILE: dict[str, tuple[bytes, int, bytes]] = {
-    "no JSON": (request_of(b"{"), 400, b"the body is no JSON"),
-    "nothing": (request_of(b""), 400, b"the body is no JSON"),
+    "no JSON": (request_of(b"{"), 400, b"the body is not JSON"),
+    "nothing": (request_of(b""), 400, b"the body is not JSON"),
     "no object": (request_of(b"[]"), 400, b"object"),
-    "bad UTF-8": (request_of(b'{"model": "\xff"}'), 400, b"the body is no JSON"),
+    "bad UTF-8": (request_of(b'{"model": "\xff"}'), 400, b"the body is not JSON"),
     "a lone surrogate": (request_of(b'{"model": "\\ud800"}'), 400, b"error"),
     "deep JSON": (request_of(DEEP), 400, b"the request is nested deeper than 200 levels"),
     "a key twice": (request_of(b'{"model": "tiny", "model": "other"}'), 400, b"error"),
@@ -303,15 +303,15 @@ HOSTILE: dict[str, tuple[bytes, int, bytes]] = {
     "another path": (request_of(b"{}", path="/v1/nothing"), 404, b"Not Found"),
     "a path from below": (request_of(b"{}", path="/v1/../../etc/passwd"), 404, b"Not Found"),
     "a web page": (request_of(b"{}", origin="https://evil.example"), 403, b"web pages"),
-    "two lengths": (request_of(b"{}", content_length="2\r\ncontent-length: 3"), 400, b"no request in HTTP"),
+    "two lengths": (request_of(b"{}", content_length="2\r\ncontent-length: 3"), 400, b"not a valid HTTP"),
     "a length and chunks": (
-        request_of(b"0\r\n\r\n", content_length="5\r\ntransfer-encoding: chunked"), 400, b"no request in HTTP"),
+        request_of(b"0\r\n\r\n", content_length="5\r\ntransfer-encoding: chunked"), 400, b"not a valid HTTP"),
     "chunks in an odd spelling": (
-        request_of(b"0\r\n\r\n", content_length="", transfer_encoding="xchunked"), 400, b"no request in HTTP"),
-    "a space before a colon": (ASKED.replace(b"host:", b"host :"), 400, b"no request in HTTP"),
+        request_of(b"0\r\n\r\n", content_length="", transfer_encoding="xchunked"), 400, b"not a valid HTTP"),
+    "a space before a colon": (ASKED.replace(b"host:", b"host :"), 400, b"not a valid HTTP"),
     "a line of its own in a header": (ASKED.replace(b"host: x", b"host: x\ny"), 400, b""),
     "a long head": (request_of(b"{}", x="y" * 1_000_000), 431, b"longer than 65536 bytes"),
-    "no HTTP": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400, b"no request in HTTP"),
+    "no HTTP": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400, b"not a valid HTTP"),
     "a key that is none": (ASKED.replace(b"host: x", b"host: x\r\nauthorization: Bearer \xff\xfe"), 200, b"Hello"),
 }  # fmt: skip
 
@@ -367,7 +367,7 @@ def test_keys_are_not_guessed_and_not_logged(
 def test_the_log_says_where_a_wrong_key_came_from(
     upstream: ReplayServer, caplog: pytest.LogCaptureFixture, listen: str, said: str, method: str, path: str
 ) -> None:
-    """On every page; who stands before it is believed where the file says so."""
+    """On every page. A proxy is believed if the file says so."""
     caplog.set_level("INFO", "crosswalk.serve")
     keys = f"keys: {{a: {{hash: '{KeyHash.of('cw-alice-0123456789abcdefghij', b'saltsalt')}'}}}}"
     headers = {"x-api-key": "cw-guess", "x-forwarded-for": "198.51.100.1, 203.0.113.7"}

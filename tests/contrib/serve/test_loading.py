@@ -34,7 +34,7 @@ def at_ollama(upstream: ReplayServer) -> str:
 
 
 def post(upstream: ReplayServer, path: str, body: Any, models: str = "", more: str = "") -> httpx2.Response:
-    """What a new gateway answers."""
+    """The answer of a new gateway."""
     app = create_app(config_of(upstream, more, models=models))
 
     async def main() -> httpx2.Response:
@@ -91,7 +91,7 @@ def test_a_prompt_is_asked(upstream: ReplayServer) -> None:
 
 @pytest.mark.parametrize("path", [CHAT, GENERATE])
 def test_a_server_of_ollama_s_loads_it(upstream: ReplayServer, path: str) -> None:
-    """It is asked for the model as it calls it; what else an answer would need it is not told."""
+    """It is asked for the model by its own name, and gets none of the other fields that an answer would need."""
     upstream.add(answer_of("unload"))
     body = {"model": "tiny", "keep_alive": 0, "options": {"num_ctx": 9}, "think": True}
     answer = post(upstream, path, body, at_ollama(upstream))
@@ -129,7 +129,7 @@ def test_one_that_cannot_is_an_error(
 
 
 def test_what_one_says_instead_is_told_as_that_of_an_answer(upstream: ReplayServer) -> None:
-    """Without the key that it repeats, with how long to wait; and a refused key is the gateway's."""
+    """Without the key that it repeats, with how long to wait. A refused key is the gateway's."""
     models = f"tiny: {{provider: ollama, model: x, api_key: sk-secret, base_url: '{upstream.url}'}}"
     upstream.add(Answer.of_json({"error": "no model for sk-secret"}, status=404))
     upstream.add(Answer.failure(429, retry_after=6.5)).add(Answer.failure(401))

@@ -1,4 +1,4 @@
-"""Servers that lie: what they send does not harm the gateway, nor reach anybody whom it does not concern."""
+"""Servers that lie: their answers do not harm the gateway, nor reach other users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHAT = "/v1/chat/completions"
 
 
 def post(config: Config, body: Any = HI, path: str = CHAT) -> httpx2.Response:
-    """What a new gateway answers."""
+    """The answer of a new gateway."""
 
     async def main() -> httpx2.Response:
         app = create_app(config)
@@ -96,7 +96,7 @@ def test_credentials_that_a_server_repeats_reach_nobody(
 
 
 def test_what_a_server_answers_is_written_down_as_it_came(upstream: ReplayServer, tmp_path: Path) -> None:
-    """A key that is no secret, such as EMPTY, is a word like any other."""
+    """A key that is not secret, such as EMPTY, is a word like any other."""
     upstream.add(says("an EMPTY one"))
     model = f"tiny: {{provider: vllm, base_url: '{upstream.url}', api_key: EMPTY}}"
     post(config_of(upstream, f"log: {{exchanges: {tmp_path}/log}}", model))

@@ -24,7 +24,7 @@ GONE = object()
 
 
 def leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Every place in *value* where something simple stands, and what."""
+    """Every place in *value* with a simple value, and that value."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from leaves(inner, (*place, key))
@@ -36,7 +36,7 @@ def leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def others(value: Any) -> Iterator[Any]:
-    """What may stand instead of *value*."""
+    """The values that may replace *value*."""
     yield GONE
     if isinstance(value, bool):
         yield not value
@@ -64,7 +64,7 @@ def with_other(body: dict[str, Any], place: Place, other: Any) -> dict[str, Any]
 
 
 def read(form: WireForm, body: dict[str, Any]) -> Incoming | None:
-    """What is read of *body*; ``None`` where it is refused, with its place."""
+    """The result of reading *body*. ``None`` if it is refused, with its place."""
     try:
         return read_request(form, orjson.dumps(body))
     except BadRequestError as error:

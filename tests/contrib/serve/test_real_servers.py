@@ -1,5 +1,6 @@
-"""The official clients through the gateway to real servers, where some are running: ``CROSSWALK_TEST_VLLM_URL``,
-``CROSSWALK_TEST_LLAMACPP_URL``. They serve the tiny scripted model, whose script the last message chooses."""
+"""The official clients through the gateway to real servers, where some are running:
+``CROSSWALK_TEST_VLLM_URL``, ``CROSSWALK_TEST_LLAMACPP_URL``. They serve the tiny scripted model. The last
+message chooses its script."""
 
 from __future__ import annotations
 
@@ -212,7 +213,7 @@ HOT: Any = {"extra_body": {"temperature": 1}}
 
 @attrs.define
 class Log:
-    """What a server was asked, and what it told.
+    """The requests that a server got, and its answers.
 
     Attributes:
         asked: the messages of each request.
@@ -259,7 +260,7 @@ def reasoning_and_calls(message: Any) -> tuple[str, list[str]]:
 
 @attrs.frozen
 class Talk:
-    """A conversation of :data:`TURNS` turns with an official client, whose history is what the client makes of it."""
+    """A conversation of :data:`TURNS` turns with an official client, which keeps the history."""
 
     url: str
 

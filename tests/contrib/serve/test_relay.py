@@ -106,7 +106,7 @@ def sends(path: str, events: list[dict[str, Any]]) -> Answer:
 
 
 def at(upstream: ReplayServer, path: str, model: str = "tiny", more: str = "") -> Config:
-    """A gateway whose model ``tiny`` is *model* at a server that speaks the format of *path*."""
+    """A gateway with the model ``tiny``, which is *model* at a server that speaks the format of *path*."""
     target = f"provider: {PROVIDERS[path]}, model: {model}, base_url: '{upstream.url}', api_key: k"
     return config_of(upstream, f"on_unsupported: drop\n{more}", f"tiny: {{{target}}}")
 
@@ -281,7 +281,7 @@ def relay_of(path: str) -> Relay:
     [(b'{"error":\n1}', b'data: {"error":\ndata: 1}\n\n'), (b"[1]", b"data: [1]\n\n")],
 )
 def test_an_odd_frame_goes_out_as_it_came(data: bytes, framed: bytes) -> None:
-    """One of several lines, and one that is not an object. What looked like an error waits for the end."""
+    """One of several lines, and one that is not an object. A thing that looked like an error waits for the end."""
     relay = relay_of("/v1/chat/completions")
     assert relay.frames([data]) + relay.finish() == framed + b"data: [DONE]\n\n"
     assert relay.fail(ErrorInfo(ErrorKind.SERVER, "too late")) == b""

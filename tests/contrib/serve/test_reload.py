@@ -1,4 +1,4 @@
-"""A changed file is taken while requests run; a wrong one is refused."""
+"""A changed file is taken while requests run. A wrong one is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every field of a request reaches every format that has a word for it; a loss counts as the table says."""
+"""Every field of a request reaches every format that has a word for it. A loss counts as the table says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of requests, form by form, and how a wrong one is refused."""
+"""The fields that are read of requests, form by form, and the refusal of wrong ones."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (COMPLETIONS, {"prompt": [{}]}, "prompt", "must be one text"),
     (COMPLETIONS, {"prompt": 7}, "prompt", "must be one text"),
     (COMPLETIONS, {"prompt": None}, "prompt", "is missing"),
-    (RESPONSES, {"input": []}, "input", "must say something"),
-    (RESPONSES, {"input": None}, "input", "must say something"),
+    (RESPONSES, {"input": []}, "input", "must not be empty"),
+    (RESPONSES, {"input": None}, "input", "must not be empty"),
     (RESPONSES, {"input": [{"type": 7}]}, "input[0].type", "must be a string"),
     (RESPONSES, {"input": [{}]}, "input[0].type", "is missing"),
     (RESPONSES, {"input": [{"role": "tool", "content": "x"}]}, "input[0].role", "must be one of"),
-    (RESPONSES, {"input": [{"type": "reasoning", "summary": 7}]}, "input[0]", "is no answer of openai_responses"),
+    (RESPONSES, {"input": [{"type": "reasoning", "summary": 7}]}, "input[0]", "is not an answer of openai_responses"),
     (MESSAGES, {"messages": []}, "messages", "at least one message"),
     (MESSAGES, {"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role", "must be one of user, assistant"),
     (MESSAGES, {"system": [{"type": "image"}]}, "system[0].type", "must be text"),
@@ -113,7 +113,7 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (MESSAGES, {"messages": [{**HI, "content": [{"type": "tool_result", "tool_use_id": ""}]}]}, "messages[0].content[0]", "needs the id"),
     (MESSAGES, {"messages": [HI, {"role": "assistant", "content": [{"type": "tool_use", "id": "", "name": "f", "input": {}}]}]}, "messages[1].content[0]", "cannot be empty"),
     (OLLAMA, {"messages": [{"role": "developer", "content": "x"}]}, "messages[0].role", "must be one of system, user"),
-    (OLLAMA, {"messages": [{"role": "tool", "content": "x"}]}, "messages[0]", "the result of no call"),
+    (OLLAMA, {"messages": [{"role": "tool", "content": "x"}]}, "messages[0]", "does not belong to any tool call"),
     (OLLAMA, {"messages": [{**HI, "images": [7]}]}, "messages[0].images[0]", "must be a string"),
     (OLLAMA, {"options": {"temperature": "hot"}}, "options.temperature", "must be a number"),
     (OLLAMA, {"options": {"top_p": 2}}, "options.top_p", "from 0 to 1"),
@@ -121,8 +121,8 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (GEMINI, {"contents": []}, "contents", "at least one content"),
     (GEMINI, {"contents": [{"role": "system", "parts": []}]}, "contents[0].role", "must be one of user, model"),
     (GEMINI, {"contents": [{"role": "model", "parts": []}]}, "contents[0].parts", "at least one part"),
-    (GEMINI, {"contents": [{"role": "model", "parts": [{"text": 7}]}]}, "contents[0]", "is no answer of gemini"),
-    (GEMINI, {"contents": [{"parts": [{"functionResponse": {"name": "f"}}]}]}, "contents[0].parts[0].functionResponse", "the result of no call"),
+    (GEMINI, {"contents": [{"role": "model", "parts": [{"text": 7}]}]}, "contents[0]", "is not an answer of gemini"),
+    (GEMINI, {"contents": [{"parts": [{"functionResponse": {"name": "f"}}]}]}, "contents[0].parts[0].functionResponse", "does not belong to any tool call"),
     (GEMINI, {"contents": [{"parts": [{"inlineData": {}}]}]}, "contents[0].parts[0].inlineData.data", "is missing"),
     (GEMINI, {"systemInstruction": {"parts": [{}]}}, "systemInstruction.parts[0].text", "is missing"),
     (GEMINI, {"generationConfig": {"temperature": "hot"}}, "generationConfig.temperature", "must be a number"),
@@ -145,8 +145,8 @@ def test_a_wrong_request_is_refused_with_its_place(
     ("body", "problem", "status"),
     [
         (b"[]", "must be an object, not array", 400),
-        (b"{", "the body is no JSON", 400),
-        (b"\xff", "the body is no JSON", 400),
+        (b"{", "the body is not JSON", 400),
+        (b"\xff", "the body is not JSON", 400),
         (b'{"model":"m","model":"n"}', "a key is repeated", 400),
         (b'{"a":' + b"[" * 300 + b"]" * 300 + b"}", "the request is nested deeper than 200 levels", 400),
         (b'{"a":"' + b"x" * 99 + b'"}', "the request is longer than 90 bytes", 413),

@@ -1,4 +1,4 @@
-"""What is sent in a form is read, in that form, as a request that is sent the same: reading is the inverse of building."""
+"""A request that is sent in a form is read, in that form, as one that is sent the same. Reading is the inverse of building."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def found(routes: Router, name: str) -> ModelRoute:
 
 
 def models_asked(route: ModelRoute) -> list[str]:
-    """What the endpoints of each service are asked for."""
+    """The requests that the endpoints of each service get."""
     return [" ".join(r.endpoint.model or "-" for r in service._setup.routes) for service, _ in route.services]
 
 
@@ -174,5 +174,5 @@ def test_a_strangers_plugin_is_asked_as_any_other() -> None:
 @pytest.mark.parametrize("place", ["retry: {after_first_token: true}", ""])
 def test_what_a_client_got_cannot_be_void(place: str) -> None:
     own = "" if place else ", retry: {after_first_token: true}"
-    with pytest.raises(ConfigurationError, match="after_first_token: no client can be told"):
+    with pytest.raises(ConfigurationError, match="after_first_token: the gateway cannot take back"):
         router(f"a: {{provider: vllm{own}}}", place)

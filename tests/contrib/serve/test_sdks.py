@@ -1,4 +1,5 @@
-"""The official SDKs at a gateway whose server has another API: reasoning, stored responses, errors, lists of models.
+"""The official SDKs at a gateway before a server with another API: reasoning, stored responses, errors, lists
+of models.
 
 ``test_clients.py`` has the cases that every client has.
 """

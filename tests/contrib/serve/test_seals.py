@@ -155,7 +155,7 @@ def summed(path: str, frames: str) -> dict[str, Any]:
 
 @pytest.fixture
 def rules() -> str:
-    """The provider whose rules the server has. Tests that talk to another one set it."""
+    """The provider that sets the server's rules. Tests that talk to another one set it."""
     return "gemini"
 
 

@@ -40,7 +40,7 @@ TWICE = 2
 
 @contextmanager
 def walked() -> Iterator[set[str]]:
-    """The modules whose functions are called in the block, without those of the kit."""
+    """The modules with functions that are called in the block, without those of the kit."""
     seen: set[CodeType] = set()
     modules: set[str] = set()
 

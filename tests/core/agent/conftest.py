@@ -41,7 +41,7 @@ def endpoint(server: ReplayServer) -> Endpoint:
 
 @pytest.fixture
 def run(endpoint: Endpoint) -> Run:
-    """Runs a coroutine function with a service that asks the server; nothing may be left of it."""
+    """Runs a coroutine function with a service that asks the server. Nothing may be left of it."""
 
     def run(use: Callable[[LLMService], Awaitable[Any]]) -> Any:
         async def main() -> Any:

@@ -240,7 +240,7 @@ def get(id: str) -> ToolCall:
 
 
 def test_renamed_calls_are_renamed_in_segments_too(server: ReplayServer) -> None:
-    """A provider that takes back segments, not messages, sees the same ids; what is no call of ours stays."""
+    """A provider that takes back segments, not messages, sees the same ids. Segments of other calls stay."""
     server.add(load_capture(CAPTURES / "anthropic/made_thinking_tools.response.json"), times=2)
     server.add(load_capture(CAPTURES / "anthropic/ollama_think.response.json"))
 
@@ -409,7 +409,7 @@ def test_a_request_that_cannot_be_sent_is_raised(server: ReplayServer) -> None:
 
 
 class Scripted:
-    """A service that says what it is told to."""
+    """A service that gives the answers that it is given."""
 
     def __init__(self, *answers: ChatResponse | CrosswalkError) -> None:
         self.answers = list(answers)

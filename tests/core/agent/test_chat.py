@@ -1,4 +1,4 @@
-"""Chat agents: whole and streamed, sync and async, against real recordings; and 200 at once."""
+"""Chat agents: whole and streamed, sync and async, against real recordings, and 200 at once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Run = Callable[..., Any]
 
 
 def exhausted(stream: Any) -> tuple[list[ResponseDelta], ChatResponse]:
-    """What a generator yields, and what it returns."""
+    """The values of a generator, and its result."""
     deltas = []
     while True:
         try:
@@ -173,7 +173,7 @@ def test_a_failed_stream_raises_after_its_deltas(
     fault: Any,
     error: type[Exception],
 ) -> None:
-    """Whoever only iterates cannot take it for an answer; what came is kept."""
+    """A program that only iterates cannot take it for an answer, and the partial one is kept."""
     server.add(answer, *fault).add(answer, *fault)
     agent = ChatAgent(service)
     texts: list[str] = []
@@ -201,7 +201,7 @@ def test_a_failed_stream_raises_after_its_deltas(
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_void_text_is_marked(server: ReplayServer, endpoint: Endpoint, is_async: bool) -> None:
-    """Where a service starts over after its user has seen text."""
+    """The point at which a service starts over after its user has seen text."""
     server.add(STREAM, Cut(after_events=5)).add(STREAM)
     policy = RetryPolicy(initial_seconds=0, after_first_token=True)
     options: Any = {"retry": policy, "client_options": {"verify": False}}
@@ -403,7 +403,7 @@ def test_a_config_passes_on_what_a_request_takes() -> None:
     assert request.hosted_tools == (HostedTool("web_search"),)
     assert request.cache_marks == (CacheMark("system"), CacheMark(2), CacheMark(-3))
     assert hash(config) == hash(ChatConfig(hosted_tools="web_search", cache_marks=config.cache_marks))
-    with pytest.raises(ResponseValidationError, match="not there"):
+    with pytest.raises(ResponseValidationError, match="does not exist"):
         config.request("One?")
 
 

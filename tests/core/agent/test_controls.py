@@ -1,4 +1,4 @@
-"""What holds an agent: instructions, forced tools, limits, approval, the right kind of service."""
+"""The facts of an agent: instructions, forced tools, limits, approval, the right kind of service."""
 
 from __future__ import annotations
 

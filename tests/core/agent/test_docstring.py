@@ -1,4 +1,4 @@
-"""What a docstring says about a function and its parameters, in the three forms that are in use."""
+"""The facts in a docstring about a function and its parameters, in the three forms that are in use."""
 
 from __future__ import annotations
 

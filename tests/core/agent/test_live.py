@@ -29,7 +29,7 @@ def get_time(zone: str) -> str:
 
 @pytest.mark.parametrize("provider", URLS)
 def test_an_agent_with_two_tools(provider: str) -> None:
-    """The tiny model calls one tool or several, by seed; what they gave goes back, and the server reads it."""
+    """The tiny model calls one tool or several, by seed. Their results go back, and the server reads them."""
     url = URLS[provider]
     if not url:
         pytest.skip(f"no server: CROSSWALK_TEST_{provider.upper()}_URL is not set")

@@ -24,7 +24,7 @@ OPTIONS: dict[str, Any] = {
 
 
 class Broken(httpx2.AsyncByteStream):
-    """A body whose connection breaks behind *data*."""
+    """A body with a connection that breaks after *data*."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -35,7 +35,7 @@ class Broken(httpx2.AsyncByteStream):
 
 
 class Server:
-    """Answers each question with a call of a tool, then with the question; what it is asked must make sense.
+    """Answers each question with a call of a tool, then with the question. Its input must make sense.
 
     Attributes:
         asked: how often it was asked.

@@ -1,4 +1,4 @@
-"""Tools of MCP servers: a real one, started by the test, and what such a server may say beside."""
+"""Tools of MCP servers: a real one, started by the test, and further messages of such a server."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_agent_uses_a_real_server(server: ReplayServer, run: Run, said: Said)
 
 
 class Client:
-    """What the package's own client looks like from here, over two pages of tools."""
+    """The package's own client as it looks from here, over two pages of tools."""
 
     def __init__(self, server: Any) -> None:
         self.results = server

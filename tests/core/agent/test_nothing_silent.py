@@ -1,4 +1,4 @@
-"""Conversations that are too long, and tokens that nobody counts: what is done about them is told."""
+"""Conversations that are too long, and tokens that are not counted: the agent reports how it handles them."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ PAY, DELIVER, AGAIN = ("1", "pay", '{"amount": 5}'), ("2", "deliver", "{}"), ("3
 
 
 def told(request: Any) -> list[str]:
-    """What a request says: who, and the text or the ids of the calls."""
+    """The contents of a request: the role, and the text or the ids of the calls."""
     return [
         f"{one['role']}: {one['content'] or ','.join(call['id'] for call in one.get('tool_calls', ()))}"
         for one in request.json()["messages"]
@@ -109,7 +109,7 @@ async def left(run: AgentRun[Any], shop: Shop) -> None:
 def test_a_run_that_is_stopped_is_kept_and_goes_on(
     server: ReplayServer, run: Run, said: Said, end: Callable[..., Any]
 ) -> None:
-    """The tool that has paid is not run again: its result stands, and the model is told what was stopped."""
+    """The tool that has paid is not run again: its result stays, and the model learns which tool was stopped."""
     server.add(said(None, PAY, DELIVER, AGAIN)).add(said("All done."))
     shop = Shop()
 
@@ -369,7 +369,7 @@ def test_a_session_takes_what_is_said_when_it_is(server: ReplayServer, run: Run,
 def test_a_program_that_was_killed_goes_on_and_runs_nothing_twice(
     server: ReplayServer, run: Run, said: Said, tmp_path: Path
 ) -> None:
-    """What its file says when a tool has begun: that one may have had its effect, the next one has not been run."""
+    """Its file while a tool runs: that one may have had its effect, the next one has not been run."""
     server.add(said(None, PAY, DELIVER, AGAIN)).add(said("Done."))
     file = tmp_path / "session.json"
     shop, later = Shop(), Shop()
@@ -410,7 +410,7 @@ def test_what_cannot_be_saved_is_not_run(server: ReplayServer, run: Run, said: S
 
 
 def test_a_run_that_goes_on_cannot_be_taken_up_by_another(server: ReplayServer, run: Run) -> None:
-    """What its tools do is not known yet, so they would be run again."""
+    """The effects of its tools are not known yet, so they would be run again."""
     call = {"index": 0, "id": "2", "type": "function", "function": {"name": "deliver", "arguments": "{}"}}
     choice = {"index": 0, "delta": {"role": "assistant", "tool_calls": [call]}, "finish_reason": "tool_calls"}
     chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
@@ -506,7 +506,7 @@ def test_whoever_saves_may_stop_the_run(server: ReplayServer, run: Run, said: Sa
 
 
 def test_what_breaks_around_a_tool_is_raised(server: ReplayServer, run: Run, said: Said) -> None:
-    """Not taken for a tool that was stopped: the model would be told so, and go on."""
+    """Not taken for a tool that was stopped: the model would learn so, and go on."""
     server.add(said(None, PAY))
 
     class Broken(AgentTelemetry):

@@ -1,4 +1,4 @@
-"""Running tools: every ending is a result; only a cancellation from outside gets through."""
+"""Running tools: every ending is a result. Only a cancellation from outside gets through."""
 
 from __future__ import annotations
 
@@ -377,7 +377,7 @@ def test_what_ends_a_program_gets_through(ending: type[BaseException]) -> None:
 
 
 def test_a_function_that_leaves_does_not_end_the_program() -> None:
-    """As those of a command line do; the model has called it, and nobody asked for an end."""
+    """As those of a command line do. The model has called it, without a request for an end."""
 
     def leave() -> None:
         sys.exit("wrong arguments")
@@ -437,7 +437,7 @@ class Untellable(ToolError):
 
 
 class Own(BaseException):
-    """Of a tool that takes a base class too many."""
+    """A tool that takes a base class too many."""
 
 
 @pytest.mark.parametrize("is_async", [True, False])
@@ -583,7 +583,7 @@ def test_a_call_that_no_longer_waits_keeps_no_place() -> None:
 
 
 def test_an_event_loop_that_is_gone_keeps_no_place() -> None:
-    """Its tasks were dropped as they were, by whoever closed it."""
+    """Its tasks were dropped unchanged when it was closed."""
     counted = Counted()
     runner = runner_of(counted, max_parallel=1)
     gone = asyncio.new_event_loop()
@@ -657,7 +657,7 @@ def test_what_a_tool_asks_of_its_own_runner_runs_in_its_place() -> None:
 
 
 def test_what_a_thread_had_done_when_its_run_was_cancelled_is_its_result() -> None:
-    """It has had its effect; the event loop has only not heard of it yet."""
+    """It has had its effect. The event loop has only not heard of it yet."""
     counted = Counted()
     told: list[Any] = []
 

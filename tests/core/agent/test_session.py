@@ -253,7 +253,7 @@ def test_unknown_keys_and_later_minors_are_read() -> None:
 
 
 def nested(levels: int) -> ChatSession:
-    """A session whose answer has extensions of so many levels."""
+    """A session with an answer that has extensions of so many levels."""
     extensions: Any = 1
     for _ in range(levels):
         extensions = {"a": extensions}

@@ -1,4 +1,4 @@
-"""Where sessions are kept: nothing is lost between threads and processes, and nobody overwrites what he has not seen."""
+"""Stores of sessions: nothing is lost between threads and processes, and no writer overwrites what it has not seen."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_only_new_turns_are_written(tmp_path: Path) -> None:
     other.save(ChatSession(session, id="b"))
 
     def spoil() -> None:
-        """Let every row of "a" say "zero", so that those which are written afterwards can be told."""
+        """Set every row of "a" to "zero", so that rows written afterwards differ."""
         with closing(sqlite3.connect(tmp_path / "sessions.db")) as connection, connection:
             zero = "SELECT data FROM turns WHERE session = ? AND number = 0"
             connection.execute(f"UPDATE turns SET data = ({zero}) WHERE session = ?", (b"b", b"a"))

@@ -1,4 +1,4 @@
-"""Tools from typed functions: what the model is told, and how strictly its arguments are read."""
+"""Tools from typed functions: the definition that the model gets, and the strictness of reading its arguments."""
 
 from __future__ import annotations
 

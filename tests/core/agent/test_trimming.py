@@ -43,12 +43,12 @@ def result(id: str) -> ChatMessage:
 
 
 def told(turns: Any) -> str:
-    """Who says what, as one word a turn."""
+    """The role and the text, as one word a turn."""
     return " ".join((turn.message if isinstance(turn, ChatResponse) else turn).text or "-" for turn in turns)
 
 
 def talk() -> ChatSession:
-    """Two questions; the first takes a call and the second two."""
+    """Two questions. The first takes a call and the second two."""
     return ChatSession(
         [
             *(SYSTEM, ChatMessage.user("u1"), answer("a1", "1"), result("1"), answer("b1")),

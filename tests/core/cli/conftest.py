@@ -27,7 +27,7 @@ def unmeasured() -> dict[str, str]:
 
 @pytest.fixture
 def locked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
-    """Lets nobody open a file or look into a folder, in whatever way; permissions would not stop the superuser."""
+    """Refuses every way to open a file or look into a folder. Permissions would not stop the superuser."""
 
     def lock(path: Path) -> None:
         def refusing(way: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,7 +48,7 @@ def locked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
 
 
 class Done(NamedTuple):
-    """What a command line did."""
+    """The result of a command line."""
 
     status: int
     out: str
@@ -110,7 +110,7 @@ def body(message: dict[str, Any], finish_reason: str = "stop") -> Answer:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplayServer]:
-    """A server that answers with what a test gives it; nothing stands between it and a command."""
+    """A server that answers with what a test gives it, directly connected to a command."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for variable in (
         "VLLM_API_KEY",

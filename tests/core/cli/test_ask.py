@@ -128,7 +128,7 @@ def test_without_a_model_the_servers_models_are_listed(run: Run, server: ReplayS
     server.add(Answer.of_json({"data": [{"id": "big"}, {"id": "small"}]}), path="/v1/models", times=None)
     done = run("ask", "--provider", "vllm", "--base-url", server.url, "Hi")
     assert done.status == 2
-    assert "which model? say --model; the server has: big, small" in done.err
+    assert "which model? pass --model; the server has: big, small" in done.err
     done = run("ask", "--base-url", server.url, "Hi")
     assert done.status == 2
     assert "has several models; name one: big, small" in done.err
@@ -182,11 +182,11 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(
     [
         (
             ["--model", "m", "Hi"],
-            "which provider? say --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER",
+            "which provider? pass --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER",
         ),
         (
             ["--provider", "vllm", "--base-url", "http://127.0.0.1:9", "Hi"],
-            "which model? say --model (cannot connect",
+            "which model? pass --model (cannot connect",
         ),
         (["--provider", "vllm:m", "--model", "m", "Hi"], "model is given twice"),
         (["--provider", "nobody", "--model", "m", "Hi"], "'nobody'"),
@@ -378,7 +378,7 @@ def test_nobody_there(run: Run, server: ReplayServer, at_once: None) -> None:
     done = run("ask", *arguments, "Hi")
     assert done.status == 1
     assert "crosswalk: ServerError: vllm: server: cannot connect to 127.0.0.1" in done.err
-    assert "say --base-url, or set CROSSWALK_VLLM_BASE_URL" in done.err
+    assert "pass --base-url, or set CROSSWALK_VLLM_BASE_URL" in done.err
     assert "Tokens" not in done.err
 
 
@@ -434,7 +434,7 @@ def test_ctrl_c_leaves_what_came_marked_cancelled(
 
 
 def pressing_ctrl_c(*arguments: str) -> subprocess.Popen[str]:
-    """The command in a process of its own, which a signal is sent to."""
+    """The command in a separate process, which a signal is sent to."""
     # A test run in the background may have told its children to ignore Ctrl-C.
     code = """import signal, sys
 from crosswalk.cli import main

@@ -81,7 +81,7 @@ def test_other_endpoints_are_skipped_and_counted(run: Run, captures: Captures) -
     done = run("check", "--provider", "ollama", "captures")
     assert done.status == 0
     assert "captures: 2 captures, " in done.out
-    assert done.out.endswith("; 1 skipped, for they are no endpoints of the provider: /api/tags\n")
+    assert done.out.endswith("; 1 skipped, which are not endpoints of the provider: /api/tags\n")
 
 
 def test_several_folders_are_summed_up(run: Run, captures: Captures, lossy: str) -> None:
@@ -151,10 +151,7 @@ def test_captures_without_an_event_prove_nothing(run: Run, captures: Captures) -
     assert run("check", "--provider", "ollama", "captures", "empty.json").status == 0
     done = run("check", "--provider", "ollama", "empty.json")
     assert done.status == 2
-    assert (
-        done.err
-        == "crosswalk check: there is no event in these captures, so that nothing of the plugin is shown\n"
-    )
+    assert done.err == "crosswalk check: these captures contain no event, so they do not test the plugin\n"
 
 
 def test_nothing_to_check_is_status_2(run: Run, tmp_path: Path) -> None:
@@ -207,7 +204,7 @@ def test_a_statement_that_a_pattern_names_is_not_taken_for_a_capture(run: Run) -
 
 
 def test_a_plugin_is_checked_on_the_corpus(run: Run, provider: Callable[[object, str], str]) -> None:
-    """With captures, statements and canonical JSON; those of another provider by its name."""
+    """With captures, statements and canonical JSON. Those of another provider by its name."""
     done = run("check", "--corpus", "--provider", "xai", "--sample", "1")
     assert (done.status, "xai: 5 captures, " in done.out, "; 0 problems\n" in done.out) == (
         0,
@@ -273,7 +270,7 @@ def test_the_answers_of_another_mapper_are_compared(run: Run, answers: Path) -> 
             "--corpus checks its own captures: leave the paths out",
         ),
         (("--answers", "answers"), "--answers needs --corpus"),
-        (("x.json",), "which provider? say --provider"),
+        (("x.json",), "which provider? pass --provider"),
     ],
 )
 def test_the_corpus_is_asked_for_alone(run: Run, arguments: tuple[str, ...], cause: str | None) -> None:
@@ -283,7 +280,7 @@ def test_the_corpus_is_asked_for_alone(run: Run, arguments: tuple[str, ...], cau
 
 
 def test_an_answer_that_raises_is_compared_by_the_errors_name() -> None:
-    """Its words are each mapper's own; so are the ids that it makes up."""
+    """Its words are each mapper's own. So are the ids that it makes up."""
     raising = next(
         (one, canonical) for one, canonical in Corpus.installed().load("vllm") if "error" in canonical
     )

@@ -1,4 +1,4 @@
-"""Commands of other packages: found, listed without being imported, run; a broken one is one line."""
+"""Commands of other packages: found, listed without being imported, run. A broken one is one line."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Run = Callable[..., Done]
 
 
 def completed(script: str, folder: Path, *words: str) -> list[str]:
-    """What bash offers for the last of *words*, with *script* sourced in *folder*."""
+    """The offers of bash for the last of *words*, with *script* sourced in *folder*."""
     (folder / "script.bash").write_text(script)
     asked = f"""
 source ./script.bash

@@ -138,7 +138,7 @@ def test_a_wrong_command_line_tries_nothing(run: Run, arguments: list[Any], said
 
 
 def test_a_provider_that_was_worked_out_is_no_loss(run: Run, tmp_path: Path) -> None:
-    """That several would read the answer alike is said by ``normalize``; no form has a place for it."""
+    """``normalize`` reports that several would read the answer the same way. No form has a place for it."""
     file = tmp_path / "a.json"
     file.write_text(
         '{"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}'

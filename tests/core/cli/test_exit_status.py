@@ -44,7 +44,7 @@ def test_0_is_that_all_went_well(run: Run, command: str) -> None:
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "table"])
 def test_1_is_that_something_was_tried_and_failed(run: Run, command: str, tmp_path: Path) -> None:
-    """An answer that nobody recognizes; for diff, one that was recognized once."""
+    """An answer that no provider recognizes. For diff, one that was recognized once."""
     file = tmp_path / "go_chat_stop.response.json"
     file.write_text('{"odd": 1}')
     assert run(*given(command, file.name)).status == 1

@@ -1,4 +1,4 @@
-"""What commands draw on a terminal, narrow ones included."""
+"""The output of commands on a terminal, narrow ones included."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def on_terminal(
     width: int,
     *command: str,
 ) -> str:
-    """The text that *command* draws on a terminal of *width* columns, without bold and the like."""
+    """The text that *command* draws on a terminal of *width* columns, without bold and other styles."""
     monkeypatch.setenv("COLUMNS", str(width))
     screen = terminal("stdout")
     run(*command)

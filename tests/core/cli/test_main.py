@@ -54,7 +54,7 @@ def test_a_wrong_command_line_is_status_2(run: Run, argv: list[str]) -> None:
 
 def test_check_asks_for_the_provider(run: Run) -> None:
     done = run("check", "x")
-    assert (done.status, done.out, done.err) == (2, "", "crosswalk check: which provider? say --provider\n")
+    assert (done.status, done.out, done.err) == (2, "", "crosswalk check: which provider? pass --provider\n")
 
 
 def test_alone_it_shows_the_help(run: Run) -> None:
@@ -201,7 +201,7 @@ def test_starting_loads_nothing_heavy() -> None:
 
 
 def test_no_command_needs_the_testing_extra(tmp_path: Path) -> None:
-    """The kit's pytest class alone needs pytest; a user's environment has none."""
+    """The kit's pytest class alone needs pytest. A user's environment has none."""
     body = tmp_path / "a.json"
     body.write_bytes(orjson.dumps(line()))
     commands = [
@@ -250,7 +250,7 @@ def test_a_program_that_calls_it_keeps_its_own_garbage_collection(capsys: pytest
 def test_help_is_as_wide_as_the_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str, widest: int
 ) -> None:
-    """Where nobody says how wide that is, 80 columns."""
+    """If the width is unknown, 80 columns."""
     monkeypatch.setenv("COLUMNS", columns)
     assert main(["normalize", "--help"]) == 0
     said, _, _examples = capsys.readouterr().out.partition(

@@ -1,4 +1,4 @@
-"""A log of many servers: each line gives what it gives alone, whatever stands before it."""
+"""A log of many servers: each line gives the same as alone, whatever comes before it."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_its_code_is_in_order(made: Path, tool: list[str]) -> None:
 def test_what_makes_no_provider_id_is_refused(run: Run, tmp_path: Path, name: str) -> None:
     done = run("new-plugin", "--", name)
     assert (done.status, done.out) == (2, "")
-    assert "is no provider id" in done.err
+    assert "is not a provider id" in done.err
     assert len(done.err.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -214,7 +214,7 @@ def test_no_name_makes_code_that_contradicts_itself() -> None:
 
 
 def test_captures_of_ones_own_come_with_drafts_of_statements(run: Run, tmp_path: Path) -> None:
-    """In the place of the examples, with what their manifest says and their requests; a statement that is there stays."""
+    """In the place of the examples, with what their manifest says and their requests. A statement that is there stays."""
     ours = tmp_path / "ours"
     ours.mkdir()
     (ours / "talk.response.json").write_bytes(b'{"say": "Hi", "model": "m-1", "tokens": 7}')

@@ -25,7 +25,7 @@ Captures = Callable[..., Path]
 OLLAMA = ROOT / "tests/captures/ollama"
 VLLM = ROOT / "tests/captures/vllm"
 WHEN = "2026-01-01T00:00:00Z"
-NO_JSON = "no JSON can be read from its beginning; "
+NO_JSON = "its beginning is not JSON; "
 KNOWN = ", ".join(registry.names())
 
 
@@ -223,8 +223,8 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
     assert reports[0].startswith("2: not JSON: ")
     assert reports[1:] == [
         "3: expected an object, got array",
-        f"4: DetectionError: no provider recognizes it; say --provider: {KNOWN}; "
-        "--layout or --field response=PATH says where in the line the answer stands",
+        f"4: DetectionError: no provider recognizes it; pass --provider: {KNOWN}; "
+        "pass --layout or --field response=PATH to locate the answer in the line",
         "5: body: expected a string or an object, got number",
         "6: body_base64: not base64",
         "7: body_base64: expected a string, got number",
@@ -232,7 +232,7 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
         "9: status: expected an HTTP status",
         "10: provider: expected a string, got number",
         f"11: UnknownProviderError: unknown provider 'nobody'; known: {KNOWN}",
-        f"12 (r12): DetectionError: no provider recognizes it; say --provider: {KNOWN}",
+        f"12 (r12): DetectionError: no provider recognizes it; pass --provider: {KNOWN}",
         "13 (r13): IncompleteStreamError: ollama, after event 1: "
         "the input ended without the provider's terminal signal",
     ]
@@ -337,8 +337,8 @@ def test_a_missing_file_and_an_unknown_provider_stop_before_anything(run: Run, c
             b"<!DOCTYPE html><title>502 Bad Gateway</title>",
             f"{NO_JSON}it looks like HTML",
         ),
-        (b'{"odd": 1}', f"no provider recognizes it; say --provider: {KNOWN}"),
-        (b'{"error": "anybody"}', "several providers recognize it; say --provider: "),
+        (b'{"odd": 1}', f"no provider recognizes it; pass --provider: {KNOWN}"),
+        (b'{"error": "anybody"}', "several providers recognize it; pass --provider: "),
     ],
 )
 def test_what_cannot_be_recognized(run: Run, tmp_path: Path, content: bytes, cause: str) -> None:
@@ -408,7 +408,7 @@ def test_a_manifest_that_cannot_be_read_is_named(run: Run, captures: Captures, m
     (file.parent / "MANIFEST.jsonl").write_text(manifest)
     done = run("normalize", file)
     assert done.status == 2
-    assert 'MANIFEST.jsonl:1: no JSON object with "file" in it' in done.err
+    assert 'MANIFEST.jsonl:1: not a JSON object with "file" in it' in done.err
     assert run("normalize", "captures").status == 2
 
 
@@ -421,7 +421,7 @@ def test_a_note_beside_a_file_says_its_status(run: Run, tmp_path: Path) -> None:
     for wrong in ("no JSON", "3"):
         note.write_text(wrong)
         done = run("normalize", "a.response.json", "--provider", "ollama")
-        assert (done.status, done.err) == (2, f"a.response.json: {Path('a.meta.json')}: no JSON object\n")
+        assert (done.status, done.err) == (2, f"a.response.json: {Path('a.meta.json')}: not a JSON object\n")
 
 
 def test_a_file_that_cannot_be_read_is_reported(
@@ -455,7 +455,7 @@ def test_a_folder_that_nobody_may_look_into_is_reported(
 def test_a_link_that_leads_out_of_reach_costs_no_other_file(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor does one that is no capture, nor a pipe, which would be waited for."""
+    """Nor does a file that is not a capture, nor a pipe, which would be waited for."""
     folder = tmp_path / "mix"
     folder.mkdir()
     (folder / "a.response.json").write_bytes(orjson.dumps(line()))
@@ -583,7 +583,7 @@ def test_a_bar_of_bytes_shows_the_rate(
 def test_the_bar_goes_away_for_what_is_written(
     run: Run, captures: Captures, terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On one terminal, too, long work shows a bar; output never lands in the middle of it."""
+    """On one terminal, too, long work shows a bar. Output never lands in the middle of it."""
     monkeypatch.setattr(progress, "_LONG", 0.0)
     order: list[str] = []
     begin, hide, write = progress.Progress._begin, progress.Progress._hide, terminal_module._write
@@ -619,7 +619,7 @@ def mixed_log(folder: Path) -> Path:
 
 
 class Inline:
-    """An executor that works at once; what goes in and comes out is pickled, as it is on the way to a process."""
+    """An executor that works at once. Its arguments and results are pickled, as on the way to a process."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self.submitted = 0
@@ -753,7 +753,7 @@ def test_batches_are_full_or_the_last() -> None:
 def test_an_id_made_from_a_live_stream_is_that_of_its_bytes(
     run: Run, stdin: Callable[[bytes], None], tmp_path: Path
 ) -> None:
-    """With --provider standard input is mapped as it comes; the id is that of a file with the same bytes."""
+    """With --provider standard input is mapped as it comes. The id is that of a file with the same bytes."""
     data = orjson.dumps(
         {"message": {"role": "assistant", "content": "Hi."}, "done": True, "done_reason": "stop"}
     )
@@ -768,7 +768,7 @@ def test_an_id_made_from_a_live_stream_is_that_of_its_bytes(
 def test_an_id_made_from_the_bytes_is_the_same_without_the_lean_module(
     run: Run, captures: Captures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not every Python has it: what stands in front of it gives the same digest."""
+    """Not every Python has it. A prefix gives the same digest."""
     file = captures("a", line())
     lean = orjson.loads(run("normalize", "--provider", "ollama", file).out)
     monkeypatch.setitem(sys.modules, "_sha1", None)
@@ -802,7 +802,7 @@ def test_an_envelope_of_a_log_is_not_read_as_another_vendors_answer(run: Run, tm
     done = run("normalize", file)
     assert (done.status, done.out) == (1, "")
     assert (
-        "log.jsonl:1: DetectionError: there is an answer under 'output', in the envelope of a log; --layout or --field"
+        "log.jsonl:1: DetectionError: there is an answer under 'output', in the envelope of a log; pass --layout or --field"
         in done.err
     )
     assert run("normalize", file, "--field", "response=output").err.count("DetectionError") == 0

@@ -75,7 +75,7 @@ def test_the_value_alone(run: Run, stdin: Give) -> None:
 def test_a_failure_without_violations_says_what_is_wrong(run: Run, stdin: Give) -> None:
     stdin(b"I cannot say.")
     done = run("parse")
-    assert (done.status, done.err) == (1, "extraction_failed: there is no JSON in the answer\n")
+    assert (done.status, done.err) == (1, "extraction_failed: the answer contains no JSON\n")
     assert orjson.loads(done.out)["reason"] == "extraction_failed"
 
 

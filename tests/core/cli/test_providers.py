@@ -21,7 +21,7 @@ def blocked() -> Iterator[None]:
 
 
 def rows_of(done: Done) -> dict[str, list[str]]:
-    """The rows by provider, and the headings as ``provider``; columns are two blanks apart."""
+    """The rows by provider, and the headings as ``provider``. Columns are two blanks apart."""
     return {row.split()[0]: re.split("  +", row) for row in done.out.splitlines()}
 
 

@@ -204,7 +204,7 @@ def test_the_time_limit_holds_before_the_headers_are_there(
 
 
 def dripping(first: bytes, again: bytes) -> type[socketserver.BaseRequestHandler]:
-    """What begins its answer with *first*, and says *again* for as long as anybody listens."""
+    """Begins its answer with *first*, and repeats *again* as long as a client listens."""
 
     class Dripping(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -469,7 +469,7 @@ def test_a_manifest_that_cannot_be_read_is_said_before_anything_is_asked(
     Path("caps/MANIFEST.jsonl").write_text("oops\n")
     done = run("record", *to(server), "--output", "caps", "--name", "n", "Hi")
     assert done.status == 2
-    assert "MANIFEST.jsonl:1: no JSON object" in done.err
+    assert "MANIFEST.jsonl:1: not a JSON object" in done.err
     assert server.requests == ()
 
 

@@ -196,7 +196,7 @@ def test_one_group_needs_no_sum(run: Run, tmp_path: Path) -> None:
     out = run("report", file, "--by", "vendor,hour").out
     assert [line.split()[:3] for line in out.splitlines()[1:2]] == [["openai", "2026-11-20", "10:00"]]
     assert "\nall" not in out
-    assert "No exchange says its cost; --prices estimates it by list prices." in out
+    assert "No exchange states its cost; --prices estimates it by list prices." in out
 
 
 def test_a_page_can_be_looked_at(run: Run, log: Path) -> None:
@@ -317,7 +317,7 @@ def test_other_files_beside_a_log_are_passed_over(run: Run, log: Path) -> None:
         (log.parent / name).write_text("oops")
     done = run("report", log.parent, "--csv")
     assert done.out == run("report", log, "--csv").out
-    assert "passed over 2 files beside the logs" in done.err
+    assert "passed over 2 files next to the logs" in done.err
 
 
 def test_an_answer_that_a_resumed_session_repeats_counts_once(run: Run, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_sections_by_endpoint_and_form(run: Run) -> None:
         "/v1/completions, streamed",
         "HTTP errors",
     ]
-    assert done.err == "left out, for they are no endpoints of the provider: /api/nope\n"
+    assert done.err == "left out, not endpoints of the provider: /api/nope\n"
 
 
 def test_rows_tell_path_types_and_how(run: Run, captures: Captures) -> None:
@@ -106,7 +106,7 @@ def test_markdown_is_safe(run: Run, captures: Captures) -> None:
 
 
 class Events:
-    """A provider whose events name their type, with one leaf of every odd kind."""
+    """A provider with events that name their type, with one leaf of every odd kind."""
 
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:

@@ -30,7 +30,7 @@ EVIL = "<script>document.title = 'taken'</script><img src=x onerror=\"document.t
 
 
 class Page(HTMLParser):
-    """What is on a page: the rows of its tables as dicts, and everything said. Checks that tags are balanced."""
+    """The contents of a page: the rows of its tables as dicts, and all of its text. Checks that tags are balanced."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -135,7 +135,7 @@ def test_a_class_that_holds_a_response_needs_no_more() -> None:
 
 
 def test_a_converter_is_your_own() -> None:
-    """What you register with it is known to no other."""
+    """Classes that you register with it are known to no other."""
     mine = new_converter()
     mine.register_unstructure_hook(UsageInfo, lambda usage: usage.total_tokens)
     assert mine.unstructure(UsageInfo(1, 2)) == 3
@@ -326,7 +326,7 @@ def test_what_is_unstructured_by_hand_is_structured_again() -> None:
 
 
 def test_a_type_that_json_has_no_form_for_is_refused() -> None:
-    with pytest.raises(TypeError, match="no JSON is read as <class 'complex'>"):
+    with pytest.raises(TypeError, match="cannot read JSON as <class 'complex'>"):
         new_converter().structure(1, complex)
 
 

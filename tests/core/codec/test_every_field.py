@@ -120,7 +120,7 @@ DEEPEST = 250
 
 @pytest.mark.parametrize("cls", [ResponseMetadata])
 def test_extensions_hold_what_json_can_say(cls: Any) -> None:
-    """Wide integers keep their digits, deep values their depth; half a character is no text."""
+    """Wide integers keep their digits, deep values their depth. Half a character is not text."""
     head, tail = b'{"provider_id":"p","model_id":"m","request_duration_seconds":0.0,"extensions":{"a":', b"}}"
     deep = b"[" * DEEPEST + b"]" * DEEPEST
     for value in (b"1208925819614629174706176", b"-123456789012345678901234567890", b"9" * 4300, deep):

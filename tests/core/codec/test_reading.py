@@ -1,4 +1,4 @@
-"""What is read leniently, and what is refused with its place."""
+"""Values that are read leniently, and values that are refused with their place."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_other_buffers_are_bytes_and_nothing_else_is_text(cls: type) -> None:
 
 
 def test_null_is_a_missing_optional() -> None:
-    """Null stands for a missing key where the type allows None, and nowhere else."""
+    """Null replaces a missing key if the type allows None, and nowhere else."""
     response = from_json(_response(refusal=None, logprobs=None), ChatResponse)
     assert response.refusal is None
     assert response.logprobs is None
@@ -132,7 +132,7 @@ def test_finish_reasons_in_any_case(word: str) -> None:
     ],
 )
 def test_both_forms_of_usage(more: dict[str, Any], expected: UsageInfo) -> None:
-    """Usage is read flat and in OpenAI's nested form; the flat count wins (FR-039)."""
+    """Usage is read flat and in OpenAI's nested form. The flat count wins (FR-039)."""
     data = orjson.dumps({"prompt_tokens": 10, "completion_tokens": 5, **more})
     assert from_json(data, UsageInfo) == expected
 
@@ -175,7 +175,7 @@ def test_unreadable_versions(version: Any, problem: str) -> None:
     ],
 )
 def test_no_json(data: bytes | str, problem: str) -> None:
-    """What is no JSON is refused with the place where it stops being it."""
+    """Text that is not JSON is refused with the place of the first fault."""
     assert _problems(data, ChatResponse) == (problem,)
 
 
@@ -370,7 +370,7 @@ def test_refusals_at_top_level(data: bytes, cls: Any, problem: str) -> None:
 
 
 def test_every_problem_is_listed() -> None:
-    """The message tells the first problem and the number of others; ``problems`` has them all."""
+    """The message tells the first problem and the number of others. ``problems`` has them all."""
     data = _response(id=1, model=2, usage={})
     with pytest.raises(CanonicalJSONError) as caught:
         from_json(data, ChatResponse)
@@ -388,7 +388,7 @@ def test_every_problem_is_listed() -> None:
 )
 def test_only_canonical_types_are_read(cls: Any) -> None:
     """Reading as anything but a canonical type is a mistake in the program."""
-    with pytest.raises(TypeError, match="is no canonical type"):
+    with pytest.raises(TypeError, match="is not a canonical type"):
         from_json(b"{}", cls)
 
 

@@ -1,4 +1,4 @@
-"""What is written is read back the same, for every canonical type (FR-014, FR-107; design, P5)."""
+"""Written documents are read back the same, for every canonical type (FR-014, FR-107, design, P5)."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_everything_is_titled_and_described(cls: type) -> None:
     ],
 )
 def test_what_the_schema_refuses(change: dict[str, Any], valid: bool) -> None:
-    """Wrong types do not validate; further keys do."""
+    """Wrong types do not validate. Further keys do."""
     usage = {"prompt_tokens": 1, "completion_tokens": 2, **change}
     assert Draft202012Validator(json_schema(UsageInfo)).is_valid(usage) is valid
 
@@ -89,7 +89,7 @@ def test_enums_and_tags() -> None:
 
 
 def test_recursive_types_refer_to_themselves() -> None:
-    """A type that holds itself stands under $defs as well."""
+    """A type that holds itself is under $defs as well."""
     schema = json_schema(TokenLogprob)
     assert schema["properties"]["top"]["items"] == {"$ref": "#/$defs/TokenLogprob"}
     assert schema["$defs"]["TokenLogprob"]["properties"] == schema["properties"]

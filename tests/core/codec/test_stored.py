@@ -62,5 +62,5 @@ def test_the_current_format_has_not_moved(path: Path) -> None:
 
 
 def test_the_current_version_has_stored_documents() -> None:
-    """Whoever raises the format version stores documents of it."""
+    """Users who raise the format version store documents of it."""
     assert len([path for path in FILES if path.parent.name == f"v{FORMAT_VERSION}"]) >= 8

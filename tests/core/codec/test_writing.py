@@ -1,4 +1,4 @@
-"""What canonical JSON looks like, and what cannot be written."""
+"""Canonical JSON as it is written, and values that cannot be written."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_seed_example() -> None:
 
 
 def test_order_of_keys() -> None:
-    """The keys of a response stand in one fixed order, the version last."""
+    """The keys of a response are in one fixed order, the version last."""
     segment = Segment(SegmentType.TEXT, "hi")
     full = _response(
         raw_finish_reason="stop",
@@ -155,7 +155,7 @@ def test_order_of_keys() -> None:
     ],
 )
 def test_layout(value: Any, written: bytes) -> None:
-    """None and empty collections are left out; zeros, falses and empty texts are said (FR-102, FR-103)."""
+    """None and empty collections are left out. Zeros, falses and empty texts are said (FR-102, FR-103)."""
     assert to_json(value) == written
 
 
@@ -168,7 +168,7 @@ def test_computed_values() -> None:
 
 
 def test_unknown_count_has_no_speed() -> None:
-    """Where the count was not sent there is no speed either (design, P8)."""
+    """If the count was not sent there is no speed either (design, P8)."""
     metadata = ResponseMetadata("p", "m", timedelta(seconds=4), provenance={"usage": "absent"})
     assert "tokens_per_second" not in to_jsonable(_response(metadata=metadata))["metadata"]
 
@@ -229,21 +229,21 @@ def _changed(value: Any, field: str, item: Any) -> Any:
         (_adopted(-math.inf), "JSON has no number for -inf @ $.metadata.a"),
         ([_adopted({"b": math.inf})], "JSON has no number for inf @ $[0].metadata.a.b"),
         (_with(math.nan), "JSON has no number for nan @ $.extensions['x y'][1]"),
-        (_with("\ud800"), "a lone surrogate is no Unicode text @ $.extensions['x y'][1]"),
+        (_with("\ud800"), "a lone surrogate is not Unicode text @ $.extensions['x y'][1]"),
         (_with({"\ud800": 1}), "a key with a lone surrogate @ $.extensions['x y'][1]"),
-        (_with({1: 1}), "a key that is no string @ $.extensions['x y'][1]"),
+        (_with({1: 1}), "a key that is not a string @ $.extensions['x y'][1]"),
         (_with(10**4300), "an integer of more than 4300 digits @ $.extensions['x y'][1]"),
-        (_with(b"bytes"), "bytes is no JSON value @ $.extensions['x y'][1]"),
+        (_with(b"bytes"), "bytes is not a JSON value @ $.extensions['x y'][1]"),
         (_with(_deep), "nested deeper than 254 levels @ $"),
         (_with(_cycle), "nested deeper than 254 levels @ $"),
         (_with({"k" * 90: math.nan}), f"JSON has no number for nan @ $.extensions['x y'][1]['{'k' * 39}…']"),
-        (_adopted("\udfff"), "a lone surrogate is no Unicode text @ $.metadata.a"),
+        (_adopted("\udfff"), "a lone surrogate is not Unicode text @ $.metadata.a"),
         (_changed(TokenLogprob("a", 1.0), "logprob", math.nan), "JSON has no number for nan @ $.logprob"),
         (_changed(Segment("text"), "annotations", (7,)), "a field holds a value of a type not its own @ $"),
     ],
 )
 def test_what_cannot_be_written(value: Any, problem: str) -> None:
-    """What JSON cannot say is refused with its place, never written as null, never a bare TypeError."""
+    """Values that JSON cannot represent are refused with their place, never written as null, never a bare TypeError."""
     with pytest.raises(CanonicalJSONError) as caught:
         to_json(value)
     assert caught.value.problems[0] == problem
@@ -251,7 +251,7 @@ def test_what_cannot_be_written(value: Any, problem: str) -> None:
 
 
 def test_several_problems_are_all_listed() -> None:
-    """The message tells the first problem and how many more there are; the attribute has them all."""
+    """The message tells the first problem and how many more there are. The attribute has them all."""
     value = _adopted(["\ud800", math.nan, b"x"])
     with pytest.raises(CanonicalJSONError, match=r"@ \$\.metadata\.a\[0\] \(and 2 more\)$") as caught:
         to_json(value)
@@ -290,7 +290,7 @@ def test_deeply_nested_tokens() -> None:
 @pytest.mark.parametrize("value", [3, None, "text", {"id": "x"}, [3], object(), FinishReason.STOP])
 def test_only_canonical_values_are_written(value: Any) -> None:
     """Anything but a canonical value is a mistake in the program."""
-    with pytest.raises(TypeError, match="is no canonical type"):
+    with pytest.raises(TypeError, match="is not a canonical type"):
         to_json(value)
 
 
@@ -305,7 +305,7 @@ def test_mapping_imports_no_cattrs() -> None:
 
 
 def _long(extensions: Any, text: str = 'a "b"\n' * 1000) -> ChatResponse:
-    """A response with a long text, which stands in its message and in its segment."""
+    """A response with a long text, in its message and in its segment."""
     return ChatResponse(
         id="r",
         message=ChatMessage.assistant(text),
@@ -337,5 +337,5 @@ def test_what_is_no_number_is_found_beside_any_text(text: str, count: int) -> No
     for wrong in (math.nan, math.inf):
         with pytest.raises(CanonicalJSONError, match="JSON has no number"):
             to_json(_long({"a": [*values, wrong]}, text))
-    with pytest.raises(CanonicalJSONError, match="is no JSON value"):
+    with pytest.raises(CanonicalJSONError, match="is not a JSON value"):
         to_json(_long({"a": [*values, b"x"]}, text))

@@ -39,7 +39,7 @@ LONG = ("anthropic", "llamacpp", "ollama", "openai_responses", "sglang", "vllm")
 
 
 def read(conversion: Conversion[bytes]) -> ChatResponse:
-    """What the reader of the format makes of *conversion*."""
+    """The result of *conversion* for a reader of the format."""
     provider = conversion.report.form.provider
     return normalize(conversion.value, provider, status=conversion.status, unknown="keep")
 
@@ -122,7 +122,7 @@ def test_a_stream_carries_in_its_last_event() -> None:
 
 
 def changed(conversion: Conversion[bytes], **members: Any) -> ChatResponse:
-    """What a reader makes of *conversion* after somebody has changed *members*."""
+    """The result of *conversion* for a reader after a change of *members*."""
     return normalize(dump_json({**load_json(conversion.value), **members}), conversion.report.form.provider)
 
 

@@ -1,4 +1,4 @@
-"""What was accepted once is read back, however long it is."""
+"""Every accepted document is read back, however long it is."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def call_segment(call: ToolCall, **more: Any) -> Segment:
 
 
 def converted(response: ChatResponse, form: WireForm) -> tuple[Any, ConversionReport, ChatResponse]:
-    """The body, the report and what the body reads as; the body is one that the SDK takes, and nothing is hidden."""
+    """The body, the report and what the body reads as. The body is one that the SDK takes, and nothing is hidden."""
     conversion = convert(response, form, losses="report")
     accept_body(conversion)
     back = read_body(conversion)
@@ -1074,7 +1074,7 @@ def test_a_report_is_json_for_programs_and_lines_for_people() -> None:
 @pytest.mark.parametrize("form", WireForm)
 @pytest.mark.parametrize(("final", "is_dangerous"), [("Hi", False), ("Ho", True)])
 def test_a_stream_cannot_take_its_text_back(form: WireForm, final: str, *, is_dangerous: bool) -> None:
-    """A correction by white space is a change; a stream whose text was another one is not ended as if it were right."""
+    """A correction by white space is a change. A stream with another text is not ended as if it were right."""
     deltas = [
         ResponseDelta(0, content_delta="Hi "),
         ResponseDelta(1, correction=Correction("text", final, 0, 3)),

@@ -1,8 +1,8 @@
-"""Real answers of every provider, converted to every form, whole and streamed, read back and compared; and
-read by the official clients, where they are streamed.
+"""Real answers of every provider, converted to every form, whole and streamed, read back and compared. The
+official clients read the streams.
 
-Those of the project always; thousands more beside it in ``$CROSSWALK_CAPTURES``, of which each run tries some: with
-``--crosswalk-sample all`` every one, by default every twentieth.
+Those of the project always. Thousands more are next to it in ``$CROSSWALK_CAPTURES``, of which each run tries
+some: with ``--crosswalk-sample all`` every one, by default every twentieth.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_of_the_captures_beside_the_project_nothing_is_lost_in_silence(
 
 
 def problems_of(provider: str, capture: Capture, counts: Counter[str]) -> list[str]:
-    """What is wrong with the conversions of *capture*; one that cannot be read at all is no answer."""
+    """The faults of the conversions of *capture*. Nothing for one that cannot be read at all."""
     try:
         answer = normalize(capture.body, provider, status=capture.status)
     except MappingError:
@@ -96,5 +96,5 @@ def problems_of(provider: str, capture: Capture, counts: Counter[str]) -> list[s
 
 
 def lost(before: ChatResponse, after: ChatResponse, report: ConversionReport) -> list[str]:
-    """What the report does not name, and what must not be lost at all."""
+    """Losses that the report does not name, and parts that must not be lost at all."""
     return [*hidden_losses(before, after, report), *lost_essentials(before, after, report)]

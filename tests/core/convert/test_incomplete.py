@@ -1,4 +1,4 @@
-"""What clients of another API are told of an answer that is not whole."""
+"""The report that clients of another API get of an answer that is not whole."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_refusal_that_a_limit_cut_is_cut() -> None:
 
 @pytest.mark.parametrize("word", ["pause_turn", "compaction"])
 def test_a_pause_is_not_a_whole_answer_to_anybody(word: str) -> None:
-    """The report names the word that the form does not have; in its own form it is kept."""
+    """The report names the word that the form does not have. Its own form keeps it."""
     paused = normalize(message(TEXT, stop=word), "anthropic")
     conversions = {form: convert(paused, form) for form in ("openai-chat", "openai-responses", "anthropic")}
     bodies = {form: orjson.loads(conversion.value) for form, conversion in conversions.items()}

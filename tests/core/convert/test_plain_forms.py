@@ -50,7 +50,7 @@ T2 = 2.5
 
 
 def reader(answer: ChatResponse, form: WireForm) -> str:
-    """Who reads what *answer* becomes in *form*: where it goes back to its own form, who has read it."""
+    """The reader of *answer* in *form*: in its own form, the provider that has read it."""
     source = source_form(answer)
     is_own = source is form or (source is CHAT and form is GENERATE)
     return answer.metadata.provider_id if is_own else form.provider
@@ -477,7 +477,7 @@ def test_openais_client_reads_completions() -> None:
 
 
 def test_an_interaction_of_gemini_has_no_form_of_these() -> None:
-    """It ends with words of the Responses API, and is none of its responses."""
+    """It ends with words of the Responses API, and is not one of its responses."""
     left = {"updated": "2026-01-01T00:00:00Z"}
     answer = ChatResponse(
         id="i",

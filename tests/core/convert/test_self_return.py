@@ -1,4 +1,4 @@
-"""What was read from a form goes back to it as it was: every recorded body, and every type of item of the Responses API."""
+"""An answer of a form goes back to that form unchanged: every recorded body, and every type of item of the Responses API."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def own() -> Iterator[tuple[str, Capture]]:
 
 
 def all_there_are() -> Iterator[tuple[str, Capture]]:
-    """The captures of the project, and those beside it."""
+    """The captures of the project, and those next to it."""
     return chain(own(), (pair for folder in folders() for pair in answers_in(folder)))
 
 
@@ -118,7 +118,7 @@ recorded = pytest.mark.parametrize(
 
 
 def read(body: bytes, provider: str) -> ChatResponse | None:
-    """The answer that *body* is; ``None`` where it is none, such as one that is still being made."""
+    """The answer in *body*, or ``None`` if there is none, such as one that is still being made."""
     try:
         return normalize(body, provider, unknown="keep")
     except MappingError:
@@ -179,7 +179,7 @@ def saying(value: Any) -> Any:
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterable[str]:
-    """Where two JSON values differ: the path without numbers, and how."""
+    """The paths at which two JSON values differ, without numbers, and the kind of difference."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in before.keys() | after.keys():
             if key in before and key in after:
@@ -341,7 +341,7 @@ def response_with(*items: dict[str, Any]) -> dict[str, Any]:
 
 
 def stream_of(response: dict[str, Any]) -> bytes:
-    """*response* as a stream whose items come whole."""
+    """*response* as a stream with whole items."""
     begun = {**response, "status": "in_progress", "output": [], "usage": None}
     events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
     for number, item in enumerate(response["output"]):

@@ -1,6 +1,7 @@
 """One knowledge of each wire form: who reads it, who writes it and the official clients know the words of its table.
 
-Of the Responses API ``tests/core/responses/test_wire.py`` holds the typed events and items to the same table.
+For the Responses API ``tests/core/responses/test_wire.py`` holds the typed events and items to the same
+table.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def take_probs(holder: dict[str, Any], text: str | None) -> tuple[TokenLogprob, 
 
 
 class Toy:
-    """Texts, reasoning, refusals and calls, each under a key of its own; it notes which events it gets."""
+    """Texts, reasoning, refusals and calls, each under its own key. It notes which events it gets."""
 
     repeats_finish = True
 
@@ -171,7 +171,7 @@ class Shortens(Toy):
 
 
 def take_no_three(holder: dict[str, Any], text: str | None) -> Any:
-    """Take log probabilities; it fails on -3.0 and gives a list for -4.0."""
+    """Take log probabilities. It fails on -3.0 and gives a list for -4.0."""
     taken = take_probs(holder, text) or ()
     numbers = [token.logprob for token in taken]
     return numbers if numbers == [-4.0] else 1 / (numbers != [-3.0]) and taken
@@ -222,7 +222,7 @@ def told(plugin: Any, chunks: list[bytes], **options: Any) -> tuple[list[bytes],
 
 
 def frames(*events: Any) -> list[bytes]:
-    """A chunk for each event: a line of JSON; bytes stand for themselves."""
+    """A chunk for each event: a line of JSON. Bytes are sent unchanged."""
     return [one if type(one) is bytes else orjson.dumps(one) + b"\n" for one in events]
 
 
@@ -238,7 +238,7 @@ def mapped(*events: Any, kind: type[Toy] = Toy, **options: Any) -> list[Any]:
 
 
 def mapped_by(kind: type[Toy], *events: Any) -> list[Any]:
-    """The same as :func:`mapped`, for a plugin that is compared with itself without its declaration; errors are equal too."""
+    """The same as :func:`mapped`, for a plugin that is compared with itself without its declaration. Errors are equal too."""
 
     class Off(kind):  # type: ignore[misc, valid-type]
         @hookimpl
@@ -275,7 +275,7 @@ def sse_frames(*events: tuple[str, Any]) -> list[bytes]:
     ],
 )
 def test_the_hooks_get_the_first_two_of_equal_events(make: Any) -> None:
-    """The first says what stands in each event, the second that it adds its text alone."""
+    """The first is the contents of each event, the second is its text alone."""
     events = [make(text) for text in ("a", "b", "c", "\n", 'q"', "\N{GRINNING FACE}", "c")]
     assert mapped(*events) == events[:2]
 
@@ -433,7 +433,7 @@ def test_an_event_that_is_nested_too_deeply_to_be_compared_is_mapped() -> None:
 
 
 def test_an_event_that_only_the_standard_library_reads_is_mapped() -> None:
-    """Or refused; in any case as without the rule."""
+    """Or refused, the same as without the rule."""
     chunks = frames(A, B, C, b'{"text":"\\ud83d"}\n', D, D, D, END)
     assert told(Toy(), chunks) == told(Asked(), chunks)
     odd = [b'{"text":"%b","left":"\\ude00"}\n' % text for text in (b"a", b"b", b"c")]
@@ -503,7 +503,7 @@ def test_a_call_that_the_state_does_not_know_is_mapped() -> None:
     "event", [say("x", end="stop"), *(say("x", **{"as": kind}) for kind in ("finish", "raw"))]
 )
 def test_what_comes_after_an_end_is_mapped(event: dict[str, Any]) -> None:
-    """A server may say a finish word before its end; nothing is the last of its kind from then on."""
+    """A server may say a finish word before its end. Nothing is the last of its kind from then on."""
     assert mapped(A, B, C, event, D, D, D)[2:] == [event, D, D, D]
 
 
@@ -948,7 +948,7 @@ def test_the_bytes_of_repeated_events_are_kept() -> None:
 
 
 class Chat(OpenAIChatDialect):
-    """A dialect that reads as its base does: an attribute, a method of its own and a method that reads no event."""
+    """A dialect that reads as its base does: an attribute, a new method and a method that reads no event."""
 
     title = "Chat"
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"done": FinishReason.STOP}
@@ -980,7 +980,7 @@ class Declares(Redacts):
 
 
 class Mix(OpenAIChatDialect):
-    """It overrides a method, and may stand between a class and its base."""
+    """It overrides a method, and may be between a class and its base."""
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> Any:
         """Say nothing."""
@@ -998,7 +998,7 @@ class Computed(Chat):
 
 
 class Anything(Chat):
-    """Nobody knows what it overrides."""
+    """Its overrides are unknown."""
 
     def __getattribute__(self, name: str) -> Any:
         """As any object does."""
@@ -1006,7 +1006,7 @@ class Anything(Chat):
 
 
 class Slotted:
-    """It has no attributes of its own."""
+    """It has no additional attributes."""
 
     __slots__ = ()
 
@@ -1025,7 +1025,7 @@ class Undeclared(Slotted):
 
 
 def with_attribute() -> Chat:
-    """A dialect, one of whose methods was replaced in the object."""
+    """A dialect with one method that was replaced in the object."""
     chat = Chat()
     chat.reasoning = lambda part, choice, state: None  # type: ignore[method-assign]
     return chat
@@ -1078,7 +1078,7 @@ def test_a_plugin_that_somebody_overrides_gets_every_event() -> None:
 
 
 def test_log_probabilities_that_leave_a_list_are_mapped() -> None:
-    """A null that they leave is in the extensions already; a list may be pieces."""
+    """A null that they leave is in the extensions already. A list may be pieces."""
 
     def chunk(number: int, refusal: Any) -> bytes:
         tokens = [{"token": "x", "logprob": -0.5 * number, "bytes": [120], "top_logprobs": []}]

@@ -27,7 +27,7 @@ T = SegmentType
 
 
 def said(deltas: Iterable[ResponseDelta]) -> list[Any]:
-    """What each of *deltas* says, as a text, or as the type and content of a segment."""
+    """The contents of each of *deltas*, as a text, or as the type and content of a segment."""
     return [
         (delta.segment.type, delta.segment.content)
         if delta.segment is not None

@@ -1,4 +1,4 @@
-"""What a request cost, in the shapes of three services: one field."""
+"""The cost of a request, in the shapes of three services: one field."""
 
 from __future__ import annotations
 

@@ -78,14 +78,14 @@ def test_what_the_shipped_providers_recognize(event: Any, ollama: Recognition, v
 
 
 class Sure(Echo):
-    """Recognizes what it is told to, as surely as it is told to."""
+    """Recognizes the given events, as surely as it is set to."""
 
     def __init__(self, how: Any, key: str = "text") -> None:
         self.how, self.key = how, key
 
     @hookimpl
     def recognizes(self, event: Any) -> Any:
-        """Look at a key; fail on what is no object."""
+        """Look at a key. Fail on other values than objects."""
         return self.how if self.key in event.keys() else None
 
 
@@ -103,7 +103,7 @@ class Sure(Echo):
     ],
 )
 def test_the_best_recognition_wins(plugins: dict[str, Any], found: str) -> None:
-    """A provider whose hook fails, or answers with what is no recognition, does not recognize."""
+    """A provider with a hook that fails, or answers with another value than a recognition, does not recognize."""
     known = registry_of(**plugins)
     assert detect([{"text": "a"}], known) == found
     assert normalize(b'{"text":"a"}', registry=known).metadata.provider_id == found
@@ -116,14 +116,14 @@ class Asked(Sure):
 
     @hookimpl
     def recognizes(self, event: Any) -> Any:
-        """As it is told to."""
+        """As it is set to."""
         self.times += 1
         return self.how
 
 
 @pytest.mark.parametrize("how", [CERTAIN, POSSIBLE, NO, 7])
 def test_each_provider_is_asked_once(how: Any) -> None:
-    """Whether or not anybody is certain; also one that answers what is no recognition."""
+    """With and without a certain provider. Also one that answers with another value than a recognition."""
     asked = Asked(how)
     with suppress(DetectionError, PluginError):
         detect([{"text": "a"}], registry_of(a=asked, b=Echo()))
@@ -139,7 +139,7 @@ def test_of_several_faults_the_first_provider_is_blamed() -> None:
 
 
 def test_who_may_be_asked_changes_with_the_registry() -> None:
-    """What was found out of its names and signs holds until then."""
+    """Facts that were found about its names and signs hold until then."""
     known = registry_of(a=Sure(POSSIBLE))
     assert detect([{"text": "a"}], known) == "a"
     better = Sure(CERTAIN)
@@ -154,7 +154,7 @@ def test_who_may_be_asked_changes_with_the_registry() -> None:
 
 
 def test_an_ambiguity_lists_the_candidates() -> None:
-    """Where several recognize a payload equally well, the caller has to choose among them."""
+    """If several recognize a payload equally well, the caller has to choose among them."""
     known = registry_of(b=Sure(POSSIBLE), a=Sure(POSSIBLE), c=Sure(NO))
     with pytest.raises(DetectionError, match="speak this dialect; name one of: a, b$") as caught:
         detect([{"text": "a"}], known)
@@ -166,7 +166,7 @@ def test_an_ambiguity_lists_the_candidates() -> None:
 
 
 class Original(Sure):
-    """One whose dialect others took over."""
+    """One with a dialect that others took over."""
 
     @hookimpl
     def provider_info(self) -> Any:
@@ -179,7 +179,7 @@ class Other(Sure):
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> Any:
-        """Keep what nobody else keeps."""
+        """Keep the fields that no other keeps."""
         return {"other": True}
 
 
@@ -204,7 +204,7 @@ class Refusing(Sure):
     ],
 )
 def test_what_several_read_alike_is_read(plugins: Any, found: str | None) -> None:
-    """Under the id of the one whose dialect it is, else of the first; also where id and time are made up."""
+    """Under the id of the dialect's own provider, else of the first. Also if id and time are made up."""
     known = registry_of(**plugins)
     if found is None:
         with pytest.raises(DetectionError, match="several providers speak this dialect"):
@@ -232,7 +232,7 @@ def test_what_several_read_alike_is_read(plugins: Any, found: str | None) -> Non
     ],
 )
 def test_the_commonest_answers_need_no_provider(payload: Any, found: str) -> None:
-    """What OpenAI and all who copy it say."""
+    """The words of OpenAI and of all who copy it."""
     response = normalize(payload)
     assert response.metadata.provider_id == found
     assert response.metadata.provenance["metadata.provider_id"] == "derived"
@@ -243,7 +243,7 @@ def test_the_commonest_answers_need_no_provider(payload: Any, found: str) -> Non
 
 @pytest.mark.parametrize("data", [b"x", b"[1]", b'{"other":1}', b"data: [DONE]\n\n", b'{"text":'])
 def test_what_nobody_recognizes(data: bytes) -> None:
-    """No provider is no guess."""
+    """Without a provider there is no guess."""
     with pytest.raises(DetectionError, match="no provider recognizes this payload; name one of") as caught:
         normalize(data, registry=registry_of(a=Sure(CERTAIN)))
     assert caught.value.candidates == ()
@@ -265,7 +265,7 @@ def test_every_provider_is_asked_about_every_event() -> None:
 
 
 def test_a_broken_plugin_is_passed_over() -> None:
-    """One that cannot be imported recognizes nothing; one that is blocked is not asked."""
+    """One that cannot be imported recognizes nothing. One that is blocked is not asked."""
     broken = EntryPoint("broken", "no_such_module", ENTRY_POINT_GROUP)
     known = Registry(installed=[broken], environ={})
     known.register(Sure(POSSIBLE), "a")
@@ -294,7 +294,7 @@ def test_who_cannot_be_used_is_told_apart() -> None:
 def test_a_plugin_is_imported_where_its_entry_point_names_a_key_or_nobody_is_certain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it says saves an import, and never changes who is found."""
+    """Its signs save an import, and never change which provider is found."""
     monkeypatch.syspath_prepend(tmp_path)
     code = (
         "from wires import Echo; from crosswalk import hookimpl; from crosswalk.plugins import Recognition\n"
@@ -356,7 +356,7 @@ def test_a_plugin_is_imported_where_its_entry_point_names_a_key_or_nobody_is_cer
     ],
 )
 def test_a_recorded_stream_is_recognized(data: bytes, provider: str | None) -> None:
-    """Detection goes through framing; a fault further on is for reading to report."""
+    """Detection goes through framing. A fault further on is for reading to report."""
     if provider is None:
         with pytest.raises(Exception, match="ollama, event 2"):
             normalize(data)
@@ -377,7 +377,7 @@ def test_a_recorded_stream_is_recognized(data: bytes, provider: str | None) -> N
     ],
 )
 def test_what_an_event_calls_itself(event: Any, word: str | None) -> None:
-    """Its type, however the API names that field; never more than a line of it."""
+    """Its type, however the API names that field. Never more than a line of it."""
     assert event_type(event) == word
 
 
@@ -390,7 +390,7 @@ class Marked(OpenAIChatDialect):
 
 
 def test_the_first_event_decides_the_dialect() -> None:
-    """The one that recognizes it best reads the whole stream; of equals the first."""
+    """The one that recognizes it best reads the whole stream, and the first of equal ones."""
     first, second = OpenAIChatDialect(), Marked()
     family = DialectFamily(first, second)
     assert family.dialect(CHUNK, MappingState("test")) is first
@@ -406,7 +406,7 @@ def test_the_first_event_decides_the_dialect() -> None:
     [({"type": "message_start"}, "message_start", "message_start"), ([], None, "no type")],
 )
 def test_an_unknown_dialect_is_an_unknown_event(event: Any, word: str | None, cause: str) -> None:
-    """What none of a family recognizes is named."""
+    """An event that no member of a family recognizes is named."""
     with pytest.raises(UnknownEventError, match=f"unknown dialect .{cause}") as caught:
         DialectFamily(OpenAIChatDialect()).dialect(event, MappingState("test"))
     assert caught.value.event_type == word

@@ -1,4 +1,4 @@
-"""Installing a plugin never changes whose an answer is that was known without it."""
+"""Installing a plugin never changes the provider of an answer that was known without it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wires import body
 
 
 class Stranger:
-    """A plugin that recognizes as it is told."""
+    """A plugin that recognizes as it is set to."""
 
     def __init__(self, recognizes: Callable[[Any], Any]) -> None:
         self._recognizes = recognizes
@@ -102,7 +102,7 @@ def detected(events: list[Any], registry: Registry) -> str:
 
 @cache
 def usual() -> list[tuple[str, list[Any], str]]:
-    """The captures, and whose each is without a stranger."""
+    """The captures, and the provider of each without a third party's plugin."""
     registry, found = Registry(environ={}), []
     for folder in sorted((ROOT / "tests/captures").iterdir()):
         for capture in load_captures(folder) if folder.is_dir() else ():
@@ -122,7 +122,7 @@ def test_whose_an_answer_is_stays(name: str, plugin: Any) -> None:
 
 
 def test_a_plugin_is_detected_by_its_own_mark() -> None:
-    """Which a shipped provider that may have sent the answer does not know; without the mark it stays the others'."""
+    """Which a shipped provider that may have sent the answer does not know. Without the mark it stays the others'."""
     registry = Registry(environ={})
     registry.register(Tern(), "tern")
     whole = body({"role": "assistant", "content": "Hi"}, "stop")
@@ -131,7 +131,7 @@ def test_a_plugin_is_detected_by_its_own_mark() -> None:
 
 
 def test_an_override_that_reads_otherwise_reads_its_own_answers_alone() -> None:
-    """What several may have sent is read as before; only as the provider that is overridden it reads as the override does."""
+    """An answer that several may have sent is read as before. The override reads it only as the provider that it overrides."""
     whole = body({"role": "assistant", "content": "Hi"}, "stop")
     for name, text in (("vllm", "Hi"), ("openai", str(whole))):
         registry = Registry(environ={})
@@ -201,7 +201,7 @@ def test_what_nobody_else_recognizes_is_a_plugins() -> None:
 
 
 def test_a_plugin_may_wrap_the_answers_of_others() -> None:
-    """A shipped provider never takes such a line, and a plugin whose server answers so does."""
+    """A shipped provider never takes such a line, and a plugin for a server that answers so does."""
     registry, wrapped = Registry(environ={}), {"output": body({"role": "assistant", "content": "Hi"}, "stop")}
     wrapped["output"]["object"] = "chat.completion"
     with pytest.raises(DetectionError, match="there is an answer under 'output'"):

@@ -133,7 +133,7 @@ def test_a_usage_object_is_given_to_the_method_wherever_it_arrives() -> None:
 
 
 class InText(OpenAIChatDialect):
-    """Reads reasoning and calls that the server writes into the text, and scores under a key of its own."""
+    """Reads reasoning and calls that the server writes into the text, and scores under its own key."""
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
         text = part.get("content") or ""

@@ -1,4 +1,4 @@
-"""What the engine promises to the hooks and about them: the event is theirs, nothing of it is lost, no bug of theirs passes."""
+"""The engine's promises to the hooks and about them: the event is theirs, nothing of it is lost, no bug of theirs passes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from wires import body, chunk, ndjson, one, outcome, read, reader, registry_of, 
 
 
 class Taker:
-    """Takes a text, an end, and counts; everything else is left."""
+    """Takes a text, an end, and counts. Everything else is left."""
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
@@ -102,7 +102,7 @@ def test_after_the_end_another_id_is_another_answer(more: dict[str, Any]) -> Non
 
 
 def test_what_hooks_leave_is_the_residue() -> None:
-    """In the provider's own structure, without what was emptied; empty objects of the provider's own stay."""
+    """In the provider's own structure, without what was emptied. Empty objects of the provider's own stay."""
     response = taken(
         {
             "items": [{"text": "a"}, {"text": "b", "score": 1}],
@@ -122,7 +122,7 @@ def test_what_hooks_leave_is_the_residue() -> None:
 
 
 class OfArrays(Taker):
-    """Its events are arrays: what is left of one stands under a name of its own."""
+    """Its events are arrays, and the residue of one has its own name."""
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
@@ -197,7 +197,7 @@ def test_null_erases_nothing(events: list[dict[str, Any]]) -> None:
     ],
 )
 def test_a_side_field_of_a_wrong_type_costs_the_field(event: dict[str, Any], path: str) -> None:
-    """It stands in the extensions as it was sent, and is marked; the answer is none the worse."""
+    """It is in the extensions as it was sent, and is marked. The answer is none the worse."""
     response = taken(event)
     assert (response.text, response.is_complete) == ("a", True)
     assert response.metadata.provenance[f"metadata.extensions.{path}"] == "mistyped"
@@ -209,7 +209,7 @@ def test_a_side_field_of_a_wrong_type_costs_the_field(event: dict[str, Any], pat
 
 
 def test_a_note_of_another_answer_is_not_this_ones() -> None:
-    """What a hook that was called by hand has left is nobody's."""
+    """The residue of a hook that was called by hand belongs to no event."""
     accept_string({"note": 1}, "note")
     assert "mistyped" not in taken({}).metadata.provenance.values()
 
@@ -299,7 +299,7 @@ def test_what_is_added_to_a_delta_is_not_added_to_the_plugins(first: dict[str, A
 
 
 def test_a_finish_word_is_provisional_within_one_answer() -> None:
-    """Some servers say one after each parallel call; the worst counts."""
+    """Some servers say one after each parallel call. The worst counts."""
 
     def call(number: int) -> dict[str, Any]:
         function = {"name": "go", "arguments": "{}"}
@@ -323,7 +323,7 @@ def test_a_finish_word_is_provisional_within_one_answer() -> None:
     ],
 )
 def test_a_second_answer_is_refused(data: bytes) -> None:
-    """With another id, after the sentinel, as a body of its own, or where no id says whose it is."""
+    """With another id, after the sentinel, as a separate body, or without an id that names its answer."""
     partial, error = outcome(Taker() if b"items" in data else "vllm", data)
     assert isinstance(error, TrailingContentError)
     assert partial.text in ("a", "")
@@ -348,7 +348,7 @@ def test_an_answer_whose_end_nobody_understands_is_not_complete(caplog: pytest.L
         assert (response.finish_reason, response.is_complete) == ("stop", False)
         assert response.metadata.provenance["finish_reason"] == "unmapped"
     said = [record.message for record in caplog.records if "guardrail_xyz" in record.message]
-    assert said == ["vllm: unknown finish reason 'guardrail_xyz' is kept as it is"]
+    assert said == ["vllm: unknown finish reason 'guardrail_xyz' is kept unchanged"]
 
 
 def test_an_unknown_event_is_kept_whole_and_marked(caplog: pytest.LogCaptureFixture) -> None:
@@ -362,7 +362,7 @@ def test_an_unknown_event_is_kept_whole_and_marked(caplog: pytest.LogCaptureFixt
     assert {name: extensions[name] for name in event} == event
     assert response.metadata.provenance["metadata.extensions"] == "unmapped"
     assert [r.message for r in caplog.records if "novel_thing" in r.message] == [
-        "vllm: unknown event 'novel_thing' is kept as it is"
+        "vllm: unknown event 'novel_thing' is kept unchanged"
     ]
 
 
@@ -373,7 +373,7 @@ def test_an_unknown_event_is_kept_whole_and_marked(caplog: pytest.LogCaptureFixt
 def test_usage_that_was_cut_off_is_told_from_usage_that_never_came(
     done: bool, counts: Any, provenance: str | None
 ) -> None:
-    """Where the dialect has a sentinel, its absence says so."""
+    """If the dialect has a sentinel, its absence shows it."""
     more = [chunk(None, usage=counts)] if counts else []
     _, response = read("vllm", sse(chunk({"content": "a"}, "stop"), *more, done=done))
     assert response.metadata.provenance.get("usage") == provenance
@@ -396,7 +396,7 @@ class Fatal(BaseException):
 
 
 def reading_with(hook: str, fault: BaseException) -> Callable[[], Any]:
-    """How to read an answer of a provider whose *hook* raises *fault*."""
+    """How to read an answer of a provider with a *hook* that raises *fault*."""
 
     class Faulty(Taker):
         @hookimpl
@@ -418,7 +418,7 @@ def reading_with(hook: str, fault: BaseException) -> Callable[[], Any]:
 @pytest.mark.parametrize("hook", ["map_delta", "map_finish_reason", "map_usage", "extensions", "map_error"])
 @pytest.mark.parametrize("fault", [SystemExit(9), GeneratorExit(), Fatal()])
 def test_no_plugin_ends_the_program(hook: str, fault: BaseException) -> None:
-    """Whatever it raises is an error of its own."""
+    """Every exception of it becomes a typed error."""
     with pytest.raises(PluginError, match=type(fault).__name__) as caught:
         reading_with(hook, fault)()
     assert caught.value.__cause__ is fault
@@ -426,7 +426,7 @@ def test_no_plugin_ends_the_program(hook: str, fault: BaseException) -> None:
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt(), asyncio.CancelledError()])
 def test_an_interrupt_passes(fault: BaseException) -> None:
-    """It is no fault of the plugin."""
+    """The plugin is not at fault."""
 
     class Interrupted(Taker):
         @hookimpl
@@ -511,7 +511,7 @@ def test_a_value_that_no_response_can_have_is_a_fault_of_the_plugin(
     touch: Any, end: dict[str, Any], counts: dict[str, Any]
 ) -> None:
     """Reported where it is set, or at the latest with the response, whether the answer ended or not."""
-    fault = "'test': it has set in the state what no response can have|test, event 1: the plugin failed with "
+    fault = "'test': it has set a value in the state that a response cannot have|test, event 1: the plugin failed with "
     with pytest.raises((PluginError, MappingError), match=fault):
         read(touched(touch), ndjson({"items": [{"text": "a"}], **end, **counts}))
 
@@ -553,7 +553,7 @@ def test_extensions_that_are_no_json_are_a_fault_of_the_plugin(odd: Any) -> None
     ],
 )
 def test_an_identity_that_is_none_is_refused_where_it_is_given(said: dict[str, Any], fault: str) -> None:
-    """With the event; what came before is kept, and nothing of it was noted."""
+    """With the event. The answer so far is kept, and nothing of the event was noted."""
     plugin = touched(lambda state: state.delta_count and state.identify(**{"model": "m", **said}))
     partial, error = outcome(plugin, ndjson({"items": [{"text": "a"}]}, {"end": "stop"}))
     assert f"test, event 2: the plugin failed with {fault}" in str(error)
@@ -571,7 +571,7 @@ def test_a_time_of_another_zone_is_told_in_utc() -> None:
 
 
 def test_calls_are_those_that_were_given() -> None:
-    """Not those that a plugin asked the state for and kept to itself; one that it made by hand is one."""
+    """Not those that a plugin asked the state for and kept to itself. One that it made by hand is one."""
     dropped = read(touched(lambda state: state.tool_call(index=0, name="f")), ndjson({"end": "stop"}))[1]
     assert (dropped.finish_reason, dropped.tool_calls) == ("stop", ())
 
@@ -601,7 +601,7 @@ def test_calls_are_those_that_were_given() -> None:
     ],
 )
 def test_what_a_plugin_says_of_its_provider_is_checked(told: dict[str, Any]) -> None:
-    """A string is no tuple of strings, though it looks like one."""
+    """A string is not a tuple of strings, though it looks like one."""
 
     class Teller(Taker):
         @hookimpl
@@ -653,7 +653,7 @@ def test_a_caller_who_gives_no_bytes_is_not_the_plugins_fault() -> None:
 
 
 def test_a_class_is_no_plugin() -> None:
-    """But for one whose hooks need no object."""
+    """Except for one with hooks that need no object."""
     with pytest.raises(PluginError, match="TypeError: Taker is a class: give an object of it"):
         reader(Taker)
 
@@ -668,7 +668,7 @@ def test_a_class_is_no_plugin() -> None:
 
 @pytest.mark.parametrize("fault", [SystemExit(9), GeneratorExit(), KeyError("x")])
 def test_no_plugin_ends_the_program_when_it_is_asked_whose_an_event_is(fault: BaseException) -> None:
-    """It recognizes nothing; an interrupt passes."""
+    """It recognizes nothing. An interrupt passes."""
 
     class Broken(Taker):
         @hookimpl
@@ -688,7 +688,7 @@ def test_no_plugin_ends_the_program_when_it_is_asked_whose_an_event_is(fault: Ba
 
 @pytest.mark.parametrize("word", ["certain", "", 7, -1, 0.5, object(), []])
 def test_only_a_recognition_says_whose_an_event_is(word: Any) -> None:
-    """What is none is no silent NO: it is told where nobody else knows the event, and to who asks that provider."""
+    """A wrong value is not a silent NO: it is reported if no other provider knows the event, and to a caller that asks that provider."""
 
     class Wordy(Taker):
         @hookimpl
@@ -710,7 +710,7 @@ def test_only_a_recognition_says_whose_an_event_is(word: Any) -> None:
 
 
 def test_wrappers_see_the_event_whole() -> None:
-    """Whatever the hooks before have taken of it; what they get back is what the hooks left."""
+    """Whatever the hooks before have taken of it. They get back what the hooks left."""
     seen: dict[str, Any] = {}
 
     class Watcher:
@@ -798,7 +798,7 @@ def test_what_is_no_path_is_refused(path: str) -> None:
 
 
 def test_notes_of_different_classes_do_not_meet() -> None:
-    """Each class has one object an answer; a plugin's own dict is its own."""
+    """Each class has one object an answer. A plugin's own dict is its own."""
 
     class Mine:
         count = 0
@@ -860,5 +860,7 @@ def test_an_end_that_is_not_one_is_a_fault_of_the_plugin() -> None:
             state.ends[0] = "stop"  # type: ignore[assignment]
             return dict(event)
 
-    with pytest.raises(PluginError, match="'test': it has set in the state what no response can have"):
+    with pytest.raises(
+        PluginError, match="'test': it has set a value in the state that a response cannot have"
+    ):
         read(Ends(), ndjson({"items": [{"text": "a"}]}))

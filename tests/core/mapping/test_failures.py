@@ -1,4 +1,4 @@
-"""What errors mean, in the words of every server (provider documents, sections 7)."""
+"""The meanings of errors, in the words of every server (provider documents, sections 7)."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ SHAPES: list[tuple[int | None, Any, ErrorKind, str, str | None, bool]] = [
 def test_every_shape_of_error_is_read(
     status: int | None, said: Any, kind: ErrorKind, message: str | None, code: str | None, retryable: bool
 ) -> None:
-    """Kind, message, code word and whether a retry may help; the payload is kept as it is."""
+    """Kind, message, code word and whether a retry may help. The payload is kept unchanged."""
     info = error_info(status, said)
     assert (info.kind, info.code, info.retryable) == (kind, code, retryable)
     assert message is None or info.message == message
@@ -163,7 +163,7 @@ def test_every_shape_of_error_is_read(
     ],
 )
 def test_inside_a_stream_the_status_is_what_the_payload_says(said: Any, status: int | None) -> None:
-    """Where there is no HTTP status an integer code between 400 and 599 is one; an HTTP status is stronger."""
+    """Without an HTTP status an integer code between 400 and 599 is one. An HTTP status is stronger."""
     assert error_info(None, said).status == status
     assert error_info(418, said).status == 418
 
@@ -179,7 +179,7 @@ def test_inside_a_stream_the_status_is_what_the_payload_says(said: Any, status: 
     ],
 )  # fmt: skip
 def test_without_words_the_status_decides(status: int | None, kind: ErrorKind) -> None:
-    """Each HTTP status has its kind; inside a stream nothing is known without words."""
+    """Each HTTP status has its kind. Inside a stream nothing is known without words."""
     assert classify(status, "") is kind
 
 
@@ -257,7 +257,7 @@ def test_a_known_sentence_tells_what_the_status_does_not(
     ],
 )
 def test_a_code_is_read_as_a_whole(code: str, kind: ErrorKind) -> None:
-    """However its words are joined; a code that only holds a known word is unknown."""
+    """However its words are joined. A code that only holds a known word is unknown."""
     assert classify(None, "", [code]) is kind
 
 

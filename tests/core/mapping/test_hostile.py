@@ -1,4 +1,4 @@
-"""What an attack on the package found, so that it stays mended."""
+"""Findings of an attack on the package, so that they stay mended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wires import line, ndjson, sse
 
 
 def test_a_lone_surrogate_in_an_error_body_is_text() -> None:
-    """It is no JSON: the provider's error is told all the same, and can be written."""
+    """It is not JSON: the provider's error is still reported, and can be written."""
     for body, provider, status in (
         (rb'{"error":{"message":"m","code":"\ud800"}}', "vllm", 400),
         (rb'{"error":"{\"code\":\"\\ud800\"}"}', "ollama", 200),
@@ -26,7 +26,7 @@ def test_a_lone_surrogate_in_an_error_body_is_text() -> None:
 
 
 def test_a_word_of_the_wire_is_cleaned_before_it_stands_in_a_message() -> None:
-    """No escape sequence, no newline, no key; the whole word stays an attribute."""
+    """No escape sequence, no newline, no key. The whole word stays an attribute."""
     with pytest.raises(UnknownEventError) as unknown:
         normalize(b'{"type":"\\u001b[2Jabc\\nX"}', "vllm")
     assert str(unknown.value).isprintable()
@@ -38,7 +38,7 @@ def test_a_word_of_the_wire_is_cleaned_before_it_stands_in_a_message() -> None:
 
 
 def test_a_count_that_could_not_be_written_stays_as_it_was_sent() -> None:
-    """Its sum with another must fit into 64 bits; the answer is none the worse."""
+    """Its sum with another must fit into 64 bits. The answer is none the worse."""
     response = normalize(ndjson(line("Hi", done="stop", prompt_eval_count=2**63)), "ollama")
     assert (response.text, response.metadata.extensions["prompt_eval_count"]) == ("Hi", 2**63)
     assert response.metadata.provenance["metadata.extensions.prompt_eval_count"] == "mistyped"
@@ -46,12 +46,12 @@ def test_a_count_that_could_not_be_written_stays_as_it_was_sent() -> None:
 
 def test_a_decoded_body_must_be_json() -> None:
     """NaN would silently become null."""
-    with pytest.raises(InvalidJSONError, match="no JSON object"):
+    with pytest.raises(InvalidJSONError, match="not a JSON object"):
         normalize({"message": {"content": "x"}, "done": True, "x": float("nan")}, "ollama")
 
 
 def test_an_error_that_comes_as_a_stream_is_read_as_one() -> None:
-    """Its error event counts; an answer filed under an error status is kept, but never quoted."""
+    """Its error event counts. An answer filed under an error status is kept, but never quoted."""
     error = normalize(sse({"error": {"message": "boom", "code": 500}}), "vllm", status=500)
     assert error.refusal == "boom"
     answer = sse({"choices": [{"delta": {"content": "MODELCONTENT"}}]})

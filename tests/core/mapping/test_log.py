@@ -1,4 +1,4 @@
-"""What the log is told."""
+"""The log's lines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_error_response_is_logged_with_its_correlation_id(caplog: pytest.LogC
 
 
 def test_what_cannot_be_mapped_is_logged_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
-    """Provider, place and kind of error, and the id of what was kept; before anything came there is none."""
+    """Provider, place and kind of error, and the id of the partial answer. Before the first event there is none."""
     cut = ANSWER.replace(b'"done":true', b'"done":false')
     with caplog.at_level(logging.INFO, "crosswalk"), pytest.raises(IncompleteStreamError) as caught:
         normalize(cut, "ollama")

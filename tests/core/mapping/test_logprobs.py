@@ -55,7 +55,7 @@ def one(token: Any = "a", logprob: Any = -1.0, **more: Any) -> dict[str, Any]:
 @example([one(top_logprobs=[]), one(top_logprobs=[one(), one("b")])])
 @example([one(top_logprobs=[one(top_logprobs=[one("c")])])])
 def test_entries_are_read_or_stay(items: list[Any]) -> None:
-    """Each token is read as it was sent, or all entries stay as they came; text that is not text is a typed error."""
+    """Each token is read as it was sent, or all entries stay as they came. Text that is not text is a typed error."""
     container = {"content": deepcopy(items)}
     try:
         found = accept_logprobs(container, "content")
@@ -77,7 +77,7 @@ def test_entries_are_read_or_stay(items: list[Any]) -> None:
     [(None, 0), ([256], 1), ("YQ==", 1), ([True], 1), ([97], 0)],
 )
 def test_bytes_that_are_none_stay(sent: Any, number: int) -> None:
-    """The tokens are read all the same; null says nothing."""
+    """The tokens are read all the same. Null says nothing."""
     container = {"content": [one(bytes=[97]), one(bytes=sent)]}
     mistyped()  # what was noted before
     found = accept_logprobs(container, "content")

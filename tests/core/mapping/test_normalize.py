@@ -105,7 +105,7 @@ def test_what_is_no_body_is_a_typed_error(
 
 
 def test_id_and_clock_are_asked_only_where_the_provider_is_silent() -> None:
-    """A provider's own id and time are used; what is made up is marked (P8)."""
+    """A provider's own id and time are used. Made-up ones are marked (P8)."""
     response = normalize(DATA, "ollama", **FIXED)
     assert (response.id, response.created) == ("made", NOW)
     assert response.metadata.provenance["id"] == "synthetic"
@@ -216,7 +216,7 @@ def test_a_stream_is_its_own_iterator() -> None:
 
 
 def test_the_response_is_there_when_the_deltas_are_exhausted() -> None:
-    """Before that it is an error that says so, and partial shows what has come."""
+    """Before that it is an error with that message, and partial shows the answer so far."""
     stream = normalize_stream(Source(CHUNKS), "vllm")
     assert stream.partial.text == ""
     next(stream), next(stream)
@@ -250,7 +250,7 @@ def test_what_ends_a_stream_that_nobody_looks_at_is_raised() -> None:
 
 
 def test_a_stream_that_fails_tells_why_again() -> None:
-    """The error that ended it is what asking for the response raises; partial keeps what came."""
+    """The error that ended it is what asking for the response raises. Partial keeps what came."""
     stream = normalize_stream(Source(CHUNKS[:2]), "vllm")
     with pytest.raises(IncompleteStreamError) as caught:
         list(stream)
@@ -285,7 +285,7 @@ def test_a_stream_that_fails_at_once_has_a_partial_too() -> None:
 
 
 def test_a_plugins_error_ends_the_stream() -> None:
-    """An error that is no mapping error has no partial of its own."""
+    """An error that is not a mapping error has no partial."""
 
     class Broken(Echo):
         @hookimpl
@@ -299,7 +299,7 @@ def test_a_plugins_error_ends_the_stream() -> None:
 
 
 def test_a_failing_source_is_not_our_error() -> None:
-    """What the source raises comes out as it is, after the deltas that came before it; partial has them."""
+    """An exception of the source comes out unchanged, after the deltas before it. Partial has them."""
     stream = normalize_stream(Source(CHUNKS[:2], ConnectionResetError("gone")), "vllm")
     seen = []
     with pytest.raises(ConnectionResetError, match="gone"):
@@ -325,7 +325,7 @@ Made = tuple[list[ResponseDelta], ChatResponse | None, str]
 
 
 def made(chunks: list[bytes], provider: str, **options: Any) -> Made:
-    """What normalize_stream makes: deltas, response or partial, error."""
+    """The results of normalize_stream: deltas, response or partial, error."""
     stream = normalize_stream(chunks, provider, **FIXED, **options)
     deltas: list[ResponseDelta] = []
     try:
@@ -373,7 +373,7 @@ STREAMS: list[tuple[str, list[bytes], dict[str, Any]]] = [
 def test_an_asynchronous_stream_equals_a_synchronous_one(
     provider: str, chunks: list[bytes], options: dict[str, Any]
 ) -> None:
-    """The same deltas, the same response or partial, the same error; the source is closed in any case."""
+    """The same deltas, the same response or partial, the same error. The source is closed in any case."""
     sync_options = {key: value for key, value in options.items() if key != "replay"}
     expected = made(chunks, provider, **sync_options)
     found = asyncio.run(amade(chunks, provider, **options))
@@ -429,7 +429,7 @@ def test_leaving_early_closes_the_source() -> None:
 
 
 def test_a_failing_source_reaches_the_consumer() -> None:
-    """What an asynchronous source raises comes after the deltas before it."""
+    """An exception of an asynchronous source comes after the deltas before it."""
 
     async def fail() -> list[str | None]:
         source = Source(CHUNKS[:2], ConnectionResetError("gone"))
@@ -459,7 +459,7 @@ def fails() -> Any:
     ],
 )
 def test_the_callers_errors_are_the_callers(given: dict[str, Any], error: type[Exception], said: str) -> None:
-    """Of an id or a time that he makes; no plugin is blamed, the first time nor when much is known of such answers."""
+    """For an id or a time that the caller makes, no plugin is blamed, the first time nor when much is known of such answers."""
     known = Registry()
     for _ in range(4):
         with pytest.raises(error, match=said):

@@ -146,7 +146,7 @@ CALLS: dict[str, tuple[list[Any], list[tuple[str, str, str]]]] = {
 
 @pytest.mark.parametrize("case", CALLS)
 def test_tool_calls_of_every_style(case: str) -> None:
-    """Each call once, whole, in the order of its first appearance; a made-up id is marked."""
+    """Each call once, whole, in the order of its first appearance. A made-up id is marked."""
     events, expected = CALLS[case]
     response = made(*events)
     assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == expected
@@ -183,7 +183,7 @@ def test_tool_calls_of_every_style(case: str) -> None:
     ],
 )
 def test_finish_words(word: str, called: bool, reason: FinishReason) -> None:
-    """What OpenAI and its look-alikes say; a call makes ``tool_calls`` of a ``stop``, and the word is kept."""
+    """The words of OpenAI and its look-alikes. A call makes ``tool_calls`` of a ``stop``, and the word is kept."""
     message = {"content": "Hi", "tool_calls": [call("go", "{}", id="x")] if called else []}
     response = made(body(message, word))
     assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
@@ -199,7 +199,7 @@ def test_words_of_other_dialects_are_theirs_to_map(word: str) -> None:
 
 @pytest.mark.parametrize("word", [None, ""])
 def test_no_word_is_no_end(word: str | None) -> None:
-    """Null or empty, in a body as in a stream: the answer did not end; with a word before it, it did."""
+    """Null or empty, in a body as in a stream: the answer did not end. After a word, it did."""
     _, error = outcome(DIALECT, sse(body({"content": "Hi"}, word)))
     assert isinstance(error, MappingError)
     assert made(chunk({"content": "Hi"}, "length"), chunk({}, word)).finish_reason is FinishReason.LENGTH
@@ -230,7 +230,7 @@ USAGES: list[tuple[Any, UsageInfo | None, Any]] = [
 @pytest.mark.parametrize(("counts", "expected", "left"), USAGES)
 @pytest.mark.parametrize("streamed", [True, False])
 def test_usage(counts: Any, expected: UsageInfo | None, left: Any, streamed: bool) -> None:
-    """Counts that are not there are absent; a total that is not the sum, and every other count, is kept."""
+    """Counts that are not there are absent. A total that is not the sum, and every other count, is kept."""
     whole = body({"content": "Hi"}, usage=counts)
     events = [chunk({"content": "Hi"}, "stop"), chunk(None, usage=counts)] if streamed else [whole]
     response = made(*events)
@@ -267,7 +267,7 @@ CONTENTS: dict[str, tuple[Any, str, str, str | None, Any]] = {
 @pytest.mark.parametrize("case", CONTENTS)
 @pytest.mark.parametrize("key", ["message", "delta"])
 def test_contents(case: str, key: str) -> None:
-    """Text, reasoning and refusal of a message or delta; what else it holds is left."""
+    """Text, reasoning and refusal of a message or delta. Its other fields are left."""
     said, text, reasoning, refusal, left = CONTENTS[case]
     event = chunk() | {"choices": [{"index": 0, key: said, "finish_reason": "stop"}]}
     response = made(event)
@@ -277,7 +277,7 @@ def test_contents(case: str, key: str) -> None:
 
 
 def test_nothing_of_an_odd_choice_is_lost() -> None:
-    """Where a choice says the same thing in two places only one is read, and the other is left."""
+    """If a choice has the same value in two places only one is read, and the other is left."""
     both = {
         "index": 0,
         "delta": {"content": "Hi"},
@@ -315,7 +315,7 @@ def test_nothing_of_an_odd_choice_is_lost() -> None:
 
 
 def test_logprobs_add_up() -> None:
-    """In a stream the tokens of all chunks, in order; what an entry adds to them is left."""
+    """In a stream the tokens of all chunks, in order. Further fields of an entry are left."""
 
     def piece(token: str, **more: Any) -> Any:
         logprobs = {
@@ -333,7 +333,7 @@ def test_logprobs_add_up() -> None:
 
 
 def test_azures_filters() -> None:
-    """The head chunk names nobody; an annotation may come without a delta, and after the end."""
+    """The head chunk has no name. An annotation may come without a delta, and after the end."""
     safe = {"hate": {"filtered": False, "severity": "safe"}}
     head = {"id": "", "object": "", "created": 0, "model": "", "choices": [],
             "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": safe}], "usage": None}  # fmt: skip
@@ -353,7 +353,7 @@ def test_azures_filters() -> None:
 
 
 def test_openrouters_error_inside_a_chunk() -> None:
-    """An error beside choices is an error; the whole chunk is kept with it."""
+    """An error next to choices is an error. The whole chunk is kept with it."""
     broken = chunk({"content": ""}, "error", error={"code": 502, "message": "Provider disconnected"})
     response = made(chunk({"content": "Par"}), broken)
     assert (response.text, response.refusal) == ("Par", "Provider disconnected")
@@ -383,7 +383,7 @@ def test_no_error_is_no_error(error: Any) -> None:
     ids=repr,
 )
 def test_a_time_that_is_none(created: Any, left: bool) -> None:
-    """Where nothing that can be a time of creation came the clock is asked, and what came stays."""
+    """Without a valid time of creation the clock is asked, and the sent value stays."""
     response = made(body({"content": "Hi"}) | {"created": created})
     provenance = response.metadata.provenance
     assert provenance["created"] == "synthetic"
@@ -610,7 +610,7 @@ def test_a_leaf_of_another_type_is_named(event: Any, place: str) -> None:
     ("event", "word"), [({"object": "list", "data": []}, "list"), ({}, None), ({"x": 1}, None)]
 )
 def test_an_event_without_choices_is_unknown(event: Any, word: str | None) -> None:
-    """It is named as it names itself; kept, it is extensions alone."""
+    """It is named as it names itself. Kept, it is extensions alone."""
     _, error = outcome(DIALECT, sse(chunk({"content": "Hi"}), event))
     assert isinstance(error, UnknownEventError)
     assert error.event_type == word
@@ -677,7 +677,7 @@ def test_a_subclass_says_what_differs() -> None:
     ],
 )
 def test_a_count_in_several_places(counts: Any, cached: int | None, left: Any) -> None:
-    """The first that has one counts; the same in another is taken, another count stays."""
+    """The first that has one counts. The same in another is taken, another count stays."""
     response = read(Other(), sse(body({"content": "Hi"}, usage=usage(9, 1, **counts))))[1]
     assert response.usage == UsageInfo(9, 1, cached)
     assert response.metadata.extensions.get("usage") == left
@@ -839,7 +839,7 @@ def test_lists_that_are_no_log_probabilities_stay(lists: Any) -> None:
 
 
 class Own(OpenAIChatDialect):
-    """Takes counts of its own, and remembers under names that its base might use as well."""
+    """Takes its own counts, and remembers under names that its base might use as well."""
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
         (usage.get("prompt_tokens_details") or {}).pop("audio_tokens", None)
@@ -950,7 +950,7 @@ def test_several_bodies_are_several_answers_though_they_have_one_id(message: Any
     ],
 )
 def test_usage_that_was_cut_off(events: list[Any], done: bool, is_cut: bool) -> None:
-    """Between the finish word and the usage: where the sentinel is missing as well, nobody knows what was to come."""
+    """Between the finish word and the usage: if the sentinel is missing as well, the rest is unknown."""
     response = read(DIALECT, sse(*events, done=done))[1]
     assert (response.metadata.provenance.get("usage") is Provenance.CUT) is is_cut
 
@@ -966,7 +966,7 @@ def test_a_chunk_that_calls_itself_one_needs_no_choices() -> None:
 
 
 class Counting(OpenAIChatDialect):
-    """A look-alike whose messages count the letters of their deltas, which may have a picture."""
+    """A look-alike with messages that count the letters of their deltas, which may have a picture."""
 
     def rest_of_other_part(self, other: Any, part: Any, choice: int, state: Any) -> None:
         """Take the right counts."""

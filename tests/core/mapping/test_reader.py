@@ -47,7 +47,7 @@ FILTER, ERROR, CANCELLED = FinishReason.CONTENT_FILTER, FinishReason.ERROR, Fini
 
 
 class Plain:
-    """A provider whose events are what the tests need: every key is one thing to say."""
+    """A provider with the events that the tests need: every key is one thing to do."""
 
     pieces: tuple[str, ...] = ()
 
@@ -138,7 +138,7 @@ def test_the_end_comes_last_with_the_usage(events: tuple[Any, ...]) -> None:
 
 
 def test_what_comes_with_the_end_is_shown_before_it() -> None:
-    """The last text, a call and the residue of a final event each come as what they are; the end is one more delta."""
+    """The last text, a call and the residue of a final event each come as what they are. The end is one more delta."""
     deltas, response = plain({"text": "a"}, {"text": "b", "call": "go", "end": "stop", "x": 1})
     assert [delta.content_delta for delta in deltas] == ["a", None, "b", None]
     assert deltas[1].tool_call_delta is not None
@@ -200,7 +200,7 @@ def test_another_id_after_the_end_is_a_second_answer() -> None:
 
 
 def test_a_server_that_repeats_its_finish_may_go_on() -> None:
-    """Where the plugin says so, an early finish reason ends nothing."""
+    """If the plugin declares it, an early finish reason ends nothing."""
 
     class Repeats(Plain):
         @hookimpl
@@ -212,7 +212,7 @@ def test_a_server_that_repeats_its_finish_may_go_on() -> None:
 
 
 def test_an_answer_has_ended_before_its_input_has() -> None:
-    """With the ends of all choices that began; nothing may follow the sentinel alone."""
+    """With the ends of all choices that began. Nothing may follow the sentinel alone."""
     reading = reader(Plain())
     told = []
     for event in (
@@ -241,7 +241,7 @@ def test_of_a_server_that_repeats_its_finish_the_end_is_not_known() -> None:
 
 
 def test_messages_are_redacted_and_nothing_else() -> None:
-    """What was sent with the request, and a server may repeat."""
+    """Fields of the request, which a server may repeat."""
     reading = reader(Plain(), redact=lambda text: text.replace("hunter2", "***"), status=401)
     list(reading.read(b'{"error": {"message": "not hunter2", "code": "hunter2"}}'))
     list(reading.finish())
@@ -311,7 +311,7 @@ def test_of_two_words_of_one_meaning_the_later_is_kept() -> None:
 
 
 def test_a_finish_reason_that_the_plugin_gives_is_left_as_it_is() -> None:
-    """A delta that carries its finish reason is not asked about; the word beside it is kept."""
+    """A delta that carries its finish reason is not asked about. The word next to it is kept."""
     deltas, response = plain({"text": "a", "reason": "length", "end": "whatever"})
     assert (response.finish_reason, response.raw_finish_reason) == (LENGTH, "whatever")
     assert [delta.is_complete for delta in deltas] == [False, True]
@@ -320,7 +320,7 @@ def test_a_finish_reason_that_the_plugin_gives_is_left_as_it_is() -> None:
 
 
 def test_an_error_word_makes_an_error_response() -> None:
-    """An end of the kind error has an error segment, although the provider told no cause."""
+    """An end of the kind error has an error segment, although the provider gave no cause."""
     _, response = plain({"text": "a"}, {"end": "ERROR"})
     assert response.finish_reason is ERROR
     assert response.refusal == "the provider ended the answer with 'ERROR'"
@@ -331,7 +331,7 @@ def test_an_error_word_makes_an_error_response() -> None:
 
 @pytest.mark.parametrize("unknown", ["raise", "keep"])
 def test_an_unknown_finish_word(unknown: str) -> None:
-    """Raised by default, when everything has been received; kept, it is stop and marked unmapped."""
+    """Raised by default, when everything has been received. Kept, it is stop and marked unmapped."""
     events = [{"text": "a"}, {"text": "b", "end": "full"}, {"usage": [3, 4], "x": 1}]
     if unknown == "keep":
         _, response = plain(*events, unknown="keep")
@@ -348,7 +348,7 @@ def test_an_unknown_finish_word(unknown: str) -> None:
 
 
 def test_the_first_unknown_word_is_the_one_raised() -> None:
-    """Of several the first is named; each choice may have its own."""
+    """If there are several, the first is named. Each choice may have its own."""
     _, error = failure({"end": "full"}, {"end": "void", "choice": 1})
     assert isinstance(error, UnknownFinishReasonError)
     assert error.reason == "full"
@@ -358,7 +358,7 @@ def test_the_first_unknown_word_is_the_one_raised() -> None:
 
 
 def test_an_unknown_word_with_calls_is_tool_calls() -> None:
-    """Kept, an unknown word is stop; with a call present that is tool_calls."""
+    """Kept, an unknown word is stop, or tool_calls if a call is present."""
     _, response = plain({"call": "go", "end": "full"}, unknown="keep")
     assert response.finish_reason is CALLS
     assert response.metadata.provenance["finish_reason"] == "unmapped"
@@ -406,7 +406,7 @@ def test_a_hook_that_answers_nothing_knows_no_word() -> None:
 )
 @pytest.mark.parametrize("done", [True, False])
 def test_a_stream_that_just_ends_is_incomplete(events: list[Any], cause: str, done: bool) -> None:
-    """No terminal signal for every choice that began is an error, [DONE] or not; what came is in partial."""
+    """No terminal signal for every choice that began is an error, [DONE] or not. The answer so far is in partial."""
     partial, error = outcome(Plain(), sse(*events, done=done))
     assert isinstance(error, IncompleteStreamError)
     assert str(error) == cause
@@ -418,7 +418,7 @@ def test_a_stream_that_just_ends_is_incomplete(events: list[Any], cause: str, do
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"data: [DONE]\n\n", b": ping\n\n", b"data:\n\n"])
 def test_an_empty_input_is_incomplete(data: bytes) -> None:
-    """Nothing, or nothing but keep-alives and a sentinel, is no answer; there is nothing to keep of it."""
+    """Nothing, or only keep-alives and a sentinel, is not an answer. There is nothing to keep of it."""
     for plugin in (Plain(), Echo()):
         partial, error = outcome(plugin, data)
         assert isinstance(error, IncompleteStreamError)
@@ -427,7 +427,7 @@ def test_an_empty_input_is_incomplete(data: bytes) -> None:
 
 
 def test_a_stream_cut_in_the_middle_of_an_event_is_incomplete() -> None:
-    """Half an event at the end of the input is the mark of a broken connection; alone it is just no JSON."""
+    """Half an event at the end of the input is the mark of a broken connection. Alone it is just not JSON."""
     partial, error = outcome(Plain(), b'{"text":"a"}\n{"text":"b"')
     assert isinstance(error, IncompleteStreamError)
     assert error.cause == "the input ended in the middle of an event"
@@ -439,7 +439,7 @@ def test_a_stream_cut_in_the_middle_of_an_event_is_incomplete() -> None:
 
 
 def test_the_raw_word_of_a_choice_that_ended_is_kept() -> None:
-    """Where another choice never ends, the partial response knows how the others did."""
+    """If another choice never ends, the partial response knows how the others did."""
     partial, _ = failure(
         {"text": "a", "end": "stop"}, {"text": "b", "choice": 1, "end": "length"}, {"text": "c", "choice": 2}
     )
@@ -448,7 +448,7 @@ def test_the_raw_word_of_a_choice_that_ended_is_kept() -> None:
 
 
 def test_a_provider_without_a_terminal_signal_ends_with_the_input() -> None:
-    """Where no word is ever mapped, the end of the input is the end of every choice."""
+    """If no word is ever mapped, the end of the input is the end of every choice."""
     _, response = read(Echo(), ndjson({"text": "a"}))
     assert response.finish_reason is STOP
     assert response.raw_finish_reason is None
@@ -458,7 +458,7 @@ def test_a_provider_without_a_terminal_signal_ends_with_the_input() -> None:
 
 
 def test_an_error_inside_a_stream_is_its_last_delta() -> None:
-    """It keeps content, usage and residue; [DONE] and an end after it change nothing, its word is kept."""
+    """It keeps content, usage and residue. [DONE] and an end after it change nothing, its word is kept."""
     events = [{"text": "a", "x": 1}, {"usage": [3, 4]}, {"error": "it broke"}, {"end": "stop"}]
     deltas, response = read(Plain(), sse(*events))
     last = deltas[-1]
@@ -478,7 +478,7 @@ def test_an_error_is_an_end_of_every_choice() -> None:
 
 
 def test_an_error_is_stronger_than_an_unknown_word() -> None:
-    """Of an answer that failed the word that it ended with is not asked for."""
+    """A failed answer is not asked for its finish word."""
     _, response = plain({"text": "a", "end": "full"}, {"error": "it broke"})
     assert (response.finish_reason, response.raw_finish_reason) == (ERROR, "full")
 
@@ -508,7 +508,7 @@ def test_a_failure_after_an_error_keeps_both() -> None:
 
 
 def test_an_error_delta_of_a_plugins_own_may_carry_more() -> None:
-    """What else an error delta says is kept with it."""
+    """Further fields of an error delta are kept with it."""
 
     class Own(Plain):
         @hookimpl
@@ -576,7 +576,7 @@ def test_what_an_unknown_event_said_before_it_was_unknown_is_kept() -> None:
 
 
 def test_an_unknown_event_may_be_no_object() -> None:
-    """Kept, what is no object has a name for it."""
+    """If it is kept, a value that is not an object has a name."""
 
     class Nothing(Plain):
         @hookimpl
@@ -611,7 +611,7 @@ def test_an_unknown_event_may_be_no_object() -> None:
 def test_a_later_count_overwrites_an_earlier_one(
     reports: list[list[int | None]], counts: UsageInfo, absent: set[str], with_text: bool
 ) -> None:
-    """Field by field; what is missing erases nothing, and nothing is ever added."""
+    """Field by field. A missing field erases nothing, and nothing is ever added."""
     more = {"text": "a"} if with_text else {}
     deltas, response = plain(*({"usage": report, **more} for report in reports), {"end": "stop"})
     assert response.usage == counts
@@ -631,13 +631,13 @@ def test_running_counts_stand_on_their_deltas() -> None:
 
 
 def test_no_report_is_lost() -> None:
-    """A report that came with nothing to show, and is then contradicted, gets a delta of its own."""
+    """A report that came with nothing to show, and is then contradicted, gets its own delta."""
     deltas, _ = plain({"usage": [1, 1]}, {"usage": [2, 2]}, {"usage": [2, 2]}, {"end": "stop"})
     assert [delta.usage for delta in deltas] == [UsageInfo(1, 1), UsageInfo(2, 2)]
 
 
 def test_no_usage_is_no_zero() -> None:
-    """An answer without any report says so."""
+    """An answer without any report is marked."""
     deltas, response = plain({"text": "a", "end": "stop"})
     assert deltas[-1].usage is None
     assert response.usage == UsageInfo.EMPTY
@@ -670,7 +670,7 @@ class Counting(Plain):
     ],
 )
 def test_usage_that_a_delta_carries_is_the_answers(events: list[Any]) -> None:
-    """A plugin may put the counts on its deltas; the last delta has the last of them."""
+    """A plugin may put the counts on its deltas. The last delta has the last of them."""
     deltas, response = read(Counting(), ndjson(*events))
     assert deltas[-1].usage == response.usage == UsageInfo(3, 1)
     assert response.text == "a"
@@ -712,7 +712,7 @@ def test_interleaved_choices_are_told_apart(pieces: list[tuple[int, str]]) -> No
 
 
 class Unruly(Plain):
-    """Gives, or raises, what it is told."""
+    """Gives, or raises, the given value."""
 
     def __init__(self, hook: str, what: Any) -> None:
         self.hook, self.what = hook, what
@@ -780,7 +780,7 @@ def test_a_plugins_bug_is_a_typed_error(hook: str, fault: Exception) -> None:
     "fault", [PluginError("broken", plugin="test"), WireTypeError("a.b", expected="string", got=1)]
 )
 def test_a_plugins_typed_error_is_passed_on(hook: str, fault: CrosswalkError) -> None:
-    """What a hook raises in the words of this library stays what it is; a place is completed."""
+    """An exception of a hook in the words of this library stays unchanged, and gets a place."""
     reading = reader(Unruly(hook, fault))
     with pytest.raises(type(fault)) as caught:
         list(reading.read(ndjson({"now": 1})))
@@ -810,7 +810,7 @@ def test_what_a_hook_must_not_give_is_a_typed_error(hook: str, given_value: Any)
 
 @pytest.mark.parametrize("deltas", ["text", [{"content_delta": "x"}], [None]])
 def test_what_is_no_delta_is_a_typed_error(deltas: Any) -> None:
-    """What map_delta gives are deltas, each of them."""
+    """The results of map_delta are deltas, each of them."""
     kind = type(next(iter(deltas))).__name__
     with pytest.raises(PluginError, match=f"map_delta gave {kind}, not ResponseDelta"):
         outcome(Unruly("map_delta", deltas), ndjson({"now": 1, "end": "stop"}))
@@ -839,7 +839,7 @@ def test_a_finish_word_may_be_given_as_text() -> None:
 
 @pytest.mark.parametrize("parts", [{"tool_call_delta": {"index": 0, "name": "go"}}, {"segment": "a picture"}])
 def test_a_delta_of_wrong_parts_is_a_typed_error(parts: dict[str, Any]) -> None:
-    """A delta whose parts are of wrong types cannot be made, and never surfaces as a bare AttributeError."""
+    """A delta with parts of wrong types cannot be made, and never surfaces as a bare AttributeError."""
 
     class Clumsy(Plain):
         @hookimpl
@@ -885,7 +885,7 @@ def test_a_call_without_a_name_is_no_answer() -> None:
 
 
 def test_extensions_of_a_plugins_own_are_merged_with_the_residue() -> None:
-    """A delta may bring extensions; what is left of the event joins them."""
+    """A delta may bring extensions. The residue of the event joins them."""
 
     class Own(Plain):
         @hookimpl
@@ -903,7 +903,7 @@ def test_extensions_of_a_plugins_own_are_merged_with_the_residue() -> None:
 
 
 def test_what_is_replaced_after_the_end_is_shown() -> None:
-    """Residue after the end waits for the final delta; what a later event contradicts gets a delta before it."""
+    """Residue after the end waits for the final delta. A value that a later event contradicts gets a delta before it."""
     deltas, response = plain({"end": "stop"}, {"x": 1, "o": {"a": 1}}, {"o": {"b": 2}}, {"x": 2}, {"x": 2})
     assert [dict(delta.extensions) for delta in deltas] == [{"x": 1, "o": {"a": 1, "b": 2}}, {"x": 2}]
     assert response.metadata.extensions == {"x": 2, "o": {"a": 1, "b": 2}}
@@ -925,7 +925,7 @@ def many(count: int, *, done: bool) -> bytes:
 @pytest.mark.parametrize("chunks", ["one", "frames", "bytes"])
 @pytest.mark.parametrize("provider", ["plain", "echo"])
 def test_the_number_of_events_is_limited(chunks: str, provider: str) -> None:
-    """The events within the limit come out first, however the bytes are cut; keep-alives and ends do not count."""
+    """The events within the limit come out first, however the bytes are cut. Keep-alives and ends do not count."""
     cut: dict[str, Callable[[bytes], list[bytes]]] = {
         "one": lambda data: [data],
         "frames": lambda data: [frame + b"\n\n" for frame in data.split(b"\n\n")],
@@ -990,7 +990,7 @@ def test_the_depth_of_an_event_is_limited() -> None:
 
 
 def test_the_providers_bytes_are_kept() -> None:
-    """Event by event, without framing, sentinels and keep-alives; keep_raw=False drops them."""
+    """Event by event, without framing, sentinels and keep-alives. Keep_raw=False drops them."""
     data = b'data: {"text": "a"}\n\ndata:\n\n: ping\n\ndata: {"end":"stop"}\n\ndata: [DONE]\n\n'
     _, response = read(Plain(), data)
     assert response.raw_events.frames == (b'{"text": "a"}', b'{"end":"stop"}')
@@ -1001,7 +1001,7 @@ def test_the_providers_bytes_are_kept() -> None:
 
 
 class Clock:
-    """A timer that moves when it is told to."""
+    """A timer that a test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -1013,7 +1013,7 @@ class Clock:
 
 @pytest.mark.parametrize("first", [{"text": "a"}, {"call": "go"}])
 def test_a_timer_measures_duration_and_first_token(first: dict[str, Any]) -> None:
-    """From the making of the reader; the first token is the first content, reasoning or call, not residue."""
+    """From the making of the reader. The first token is the first content, reasoning or call, not residue."""
     timer = Clock()
     reading = reader(Plain(), timer=timer)
     timer.now = 101
@@ -1033,7 +1033,7 @@ def test_a_timer_measures_duration_and_first_token(first: dict[str, Any]) -> Non
 
 
 def test_without_a_token_there_is_no_first() -> None:
-    """An answer without content has no time to first token; without a timer nothing is measured."""
+    """An answer without content has no time to first token. Without a timer nothing is measured."""
     _, response = plain({"end": "stop"}, timer=Clock())
     assert response.metadata.time_to_first_token is None
     _, response = plain({"text": "a", "end": "stop"})
@@ -1070,7 +1070,7 @@ def test_an_error_body_may_come_decoded() -> None:
 
 
 def test_a_response_is_the_sum_of_its_deltas() -> None:
-    """Who adds up the deltas has what the reader has."""
+    """A program that adds up the deltas has the same as the reader."""
     deltas, response = read(
         "vllm",
         sse(
@@ -1188,7 +1188,7 @@ def test_an_http_error_is_an_error_response(data: bytes, message: str | None, pr
 
 
 def test_an_error_body_comes_in_pieces() -> None:
-    """Cut anywhere, it is the same error; its bytes are kept only if asked for."""
+    """Cut anywhere, it is the same error. Its bytes are kept only if asked for."""
     _, response = read("vllm", [b'{"err', b'or":"It', b' broke"}'], status=503, keep_raw=False)
     assert response.refusal == "It broke"
     assert len(response.raw_events) == 0
@@ -1208,7 +1208,7 @@ def test_who_stops_the_program_in_map_error_stops_it() -> None:
 
 
 def test_map_error_may_leave_it_to_the_general_rules() -> None:
-    """None is the answer of a hook that knows no better; an ErrorInfo of its own counts."""
+    """None is the answer of a hook that knows no better. Its own ErrorInfo counts."""
     _, response = read(Unruly("map_error", None), b'{"error":"slow down"}', status=429)
     assert response.error_info is not None
     assert response.error_info.kind is ErrorKind.RATE_LIMIT
@@ -1343,7 +1343,7 @@ def test_a_payload_with_bytes_changed(data: st.DataObject, payload: tuple[str, A
 
 
 def test_a_wrong_value_is_told_of_the_plugins_own_line() -> None:
-    """Where what the plugin called refuses the value, and not in a file of that."""
+    """If the plugin's callee refuses the value, and not in a file of that."""
 
     class Wrong:
         @hookimpl
@@ -1359,7 +1359,7 @@ def test_a_wrong_value_is_told_of_the_plugins_own_line() -> None:
 
 @pytest.mark.parametrize("fault", [None, KeyError("x")])
 def test_nothing_of_an_answer_stays_behind(fault: Exception | None) -> None:
-    """What was noted of one event is forgotten with it, also where its hook fails: notes hold the payload."""
+    """Notes about one event are forgotten with it, also if its hook fails: notes hold the payload."""
 
     class Notes:
         @hookimpl

@@ -1,4 +1,4 @@
-"""What a server repeats of a secret shows nowhere in what is made of its answer."""
+"""A secret that a server repeats appears nowhere in the results for its answer."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_what_is_repeated_elsewhere_changes_no_arguments() -> None:
 
 
 class Altering:
-    """A provider whose plugin makes arguments of its own, which are no object of the event."""
+    """A provider with a plugin that makes its own arguments, which are not an object of the event."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -232,7 +232,7 @@ def test_a_stream_gives_the_arguments_as_they_were_sent(provider: str, size: int
 
 
 def arguments_of(provider: str, payload: bytes, size: int | None) -> str:
-    """The arguments of the one call in *payload*, read in pieces of *size* bytes; ``None`` for all at once."""
+    """The arguments of the one call in *payload*, read in pieces of *size* bytes. ``None`` for all at once."""
     step = size or len(payload)
     stream = normalize_stream((payload[at : at + step] for at in range(0, len(payload), step)), provider)
     pieces = [delta.tool_call_delta for delta in stream if delta.tool_call_delta is not None]
@@ -244,7 +244,7 @@ def arguments_of(provider: str, payload: bytes, size: int | None) -> str:
 @pytest.mark.parametrize("number", ["1208925819614629174706175", "123456789012345678901234567890"])
 @pytest.mark.parametrize("size", [1, 7, None])
 def test_an_unknown_number_keeps_all_its_digits(number: str, size: int | None) -> None:
-    """Also where it stands in every event, next to text that is all that changes."""
+    """Also if it is in every event, next to text that is all that changes."""
     events = [
         b'{"serial":%s,%s' % (number.encode(), orjson.dumps(chunk({"content": text}))[1:]) for text in "abcd"
     ]

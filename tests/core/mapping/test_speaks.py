@@ -22,7 +22,7 @@ from wires import sse
 
 
 class Speaker:
-    """A provider whose events carry their text under its own key."""
+    """A provider with events that carry their text under its own key."""
 
     def __init__(self, key: str, *speaks: str) -> None:
         self.key = key
@@ -69,7 +69,7 @@ def test_the_first_event_decides_who_reads() -> None:
 
 
 def test_one_stream_is_in_one_dialect() -> None:
-    """What the chosen dialect does not know stays unknown, and is named with the server."""
+    """Events that the chosen dialect does not know stay unknown, and are named with the server."""
     stream = normalize_stream([sse({"other": "a"}, {"own": "b"})], "server", registry=registry())
     with pytest.raises(MappingError, match="server, event 2: not mine") as caught:
         list(stream)
@@ -78,7 +78,7 @@ def test_one_stream_is_in_one_dialect() -> None:
 
 
 def test_an_event_that_says_nothing_decides_nothing() -> None:
-    """A keep-alive before the answer is nobody's; the first event that anybody knows decides."""
+    """A keep-alive before the answer has no provider. The first known event decides."""
     stream = sse({"ping": 1}, {"other": "a"})
     response = normalize(stream, "server", registry=registry(), unknown="keep")
     assert (response.text, response.metadata.extensions) == ("a", {"ping": 1, "other": "a"})
@@ -105,7 +105,7 @@ def test_endpoints_include_those_of_the_dialects() -> None:
 
 
 def test_a_mapper_without_a_registry_knows_only_its_own() -> None:
-    """Who resolved a plugin by hand gets no other's dialects."""
+    """A program that resolved a plugin by hand gets no other's dialects."""
     alone = attrs.evolve(registry().mapper("server"), lookup=None)
     assert alone.endpoints() == ("/own",)
     assert alone.dialect_of({"other": "a"}) is None
@@ -124,7 +124,7 @@ def test_one_mapper_reads_all_answers_in_a_dialect() -> None:
 
 
 def test_a_speaker_is_a_candidate_but_no_more() -> None:
-    """Whoever recognizes the dialect itself comes first; the servers that speak it are possible."""
+    """A plugin that recognizes the dialect itself comes first. The servers that speak it are possible."""
     known = registry()
     assert candidates([{"other": "a"}], known) == {
         "other": Recognition.CERTAIN,

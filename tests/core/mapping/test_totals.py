@@ -1,4 +1,4 @@
-"""The usage of a response whose server counts each of its answers apart."""
+"""The usage of a response from a server that counts each of its answers apart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPORTS = st.tuples(st.integers(0, 3), st.sampled_from("abc"), COUNT, COUNT).fil
 def test_the_counts_are_those_of_the_last_reports_of_all(
     reports: list[tuple[int, str, int | None, int | None]],
 ) -> None:
-    """Whatever was reported before, and of which prompt the server said that it was the answer; null takes nothing back."""
+    """Whatever was reported before, and of which prompt the server said that it was the answer. Null takes nothing back."""
     state = MappingState("test")
     answers: dict[int, tuple[str, int]] = {}
     prompts: dict[str, int] = {}

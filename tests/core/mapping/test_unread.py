@@ -1,4 +1,4 @@
-"""An answer whose text was renamed is never complete: of every shipped provider, and of a stranger."""
+"""An answer with renamed text is never complete: of every shipped provider, and of a third party's."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def bodies() -> Iterator[tuple[str, Path]]:
 
 
 def _is_message(path: Path) -> bool:
-    """Whether the answer has messages: of a completion nobody can tell its text from other fields of its choice."""
+    """Whether the answer has messages: in a completion its text cannot be told from other fields of its choice."""
     body = path.read_bytes()
     return any(word in body for word in (b'"message"', b'"content"', b'"candidates"', b'"generations"')) and (
         not body.startswith(b"[") and b'"generation_settings"' not in body

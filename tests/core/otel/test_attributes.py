@@ -22,7 +22,7 @@ from crosswalk.types import UsageDetails
 
 
 def test_a_response_is_told_in_the_words_of_the_conventions() -> None:
-    """Counts, times and the finish word, which there is tool_call; no content."""
+    """Counts, times and the finish word, which there is tool_call. No content."""
     details = UsageDetails(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0)
     call = ToolCall("c1", "f", '{"secret": 1}')
     response = ChatResponse.tool_calls_required(
@@ -66,7 +66,7 @@ def test_a_response_is_told_in_the_words_of_the_conventions() -> None:
 
 
 def test_what_was_not_said_is_left_out() -> None:
-    """P8: a missing count is no zero, an unknown model no name."""
+    """P8: a missing count is not zero, an unknown model not a name."""
     response = normalize(b"not found", "ollama", status=404)
     attributes = otel_attributes(response)
     assert "gen_ai.usage.input_tokens" not in attributes

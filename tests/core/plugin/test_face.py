@@ -48,7 +48,7 @@ def test_reading_loads_no_service(provider: str) -> None:
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_the_shipped_plugins_use_what_a_stranger_may_use(file: Path) -> None:
-    """They import ``crosswalk.plugins`` and nothing else of Crosswalk, wherever the import stands."""
+    """They import ``crosswalk.plugins`` and nothing else of Crosswalk, wherever the import is."""
     own = file.relative_to(ROOT).parts[1]
     for node in ast.walk(ast.parse(file.read_text())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -40,7 +40,7 @@ def test_the_first_result_counts(name: str) -> None:
     ],
 )
 def test_a_path_names_the_keys_that_lead_there(text: str, keys: tuple[str | int, ...]) -> None:
-    """Names are separated by points, places in an array stand in brackets."""
+    """Names are separated by points, places in an array are in brackets."""
     assert path(text) == keys
     assert ProviderInfo(title="T", text_paths=(text,)).text_paths == (keys,)
 
@@ -77,7 +77,7 @@ class Typed(ProviderHooks):
 
 
 def test_the_typed_hooks_of_a_class_are_those_that_it_has() -> None:
-    """They need no mark; those of the protocol itself are not hooks of it."""
+    """They need no mark. Those of the protocol itself are not hooks of it."""
     known = registry_of(typed=Typed())
     mapper = known.mapper("typed")
     assert normalize({"text": "hi", "x": 1}, "typed", registry=known).finish_reason == "length"
@@ -108,7 +108,7 @@ def test_a_deprecated_hook_warns_who_implements_it(
 
 
 class Shouts(Echo):
-    """Overrides hooks without a mark of its own, and does without one of them."""
+    """Overrides hooks without a mark, and does without one of them."""
 
     extensions = None
 

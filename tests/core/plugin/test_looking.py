@@ -1,4 +1,4 @@
-"""What a hook looks at stays in the event; what is wrong with it is said with its place."""
+"""Values that a hook looks at stay in the event. A wrong value is reported with its place."""
 
 from __future__ import annotations
 

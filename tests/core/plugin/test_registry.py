@@ -36,7 +36,7 @@ Install = Callable[..., None]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Installs distributions, as pip leaves them, each with one provider whose code is given."""
+    """Installs distributions, as pip leaves them, each with one provider with the given code."""
     monkeypatch.syspath_prepend(tmp_path)
     before = set(sys.modules)
 
@@ -60,7 +60,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 def test_providers_are_listed_without_importing_them(install: Install) -> None:
-    """A listing shows name, distribution, version and target; not even a broken plugin shows there."""
+    """A listing shows name, distribution, version and target. Not even a broken plugin shows there."""
     install("alpha")
     install("broken", "raise RuntimeError")
     known = Registry(environ={})
@@ -84,7 +84,7 @@ def test_only_the_provider_asked_for_is_imported(install: Install) -> None:
 
 
 def test_an_unknown_name_lists_the_known() -> None:
-    """The error names what was asked for and what could have been; blocked ones are not offered."""
+    """The error names what was asked for and what could have been. Blocked ones are not offered."""
     known = registry_of(echo=Echo(), other=Echo())
     known.block("other")
     with pytest.raises(UnknownProviderError, match="unknown provider 'olama'; known: echo") as caught:
@@ -97,7 +97,7 @@ def test_an_unknown_name_lists_the_known() -> None:
 
 @pytest.mark.parametrize("names", ["alpha", " alpha , nobody", ",alpha,"])
 def test_what_the_environment_blocks_is_never_imported(install: Install, names: str) -> None:
-    """CROSSWALK_DISABLED_PLUGINS holds names separated by commas; they are listed as blocked, not as names."""
+    """CROSSWALK_DISABLED_PLUGINS holds names separated by commas. They are listed as blocked, not as names."""
     install("alpha")
     known = Registry(environ={"CROSSWALK_DISABLED_PLUGINS": names})
     assert [entry.blocked for entry in known.providers() if entry.name == "alpha"] == [True]
@@ -108,7 +108,7 @@ def test_what_the_environment_blocks_is_never_imported(install: Install, names: 
 
 
 def test_blocking_is_read_from_the_process_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an environment of its own a registry looks at the process's."""
+    """Without an environment a registry looks at the process's."""
     monkeypatch.setenv("CROSSWALK_DISABLED_PLUGINS", "vllm")
     assert "vllm" not in Registry().names()
 
@@ -120,7 +120,7 @@ OVERRIDE = (
 
 @pytest.mark.parametrize("blocked", ["vllm@crosswalk-vllm-fork", "vllm@Crosswalk_vLLM.Fork"])
 def test_one_distribution_of_several_can_be_blocked(install: Install, blocked: str) -> None:
-    """What the others register under that name stays, the shipped provider too."""
+    """Registrations of others under that name stay, the shipped provider too."""
     install("vllm", OVERRIDE, distribution="crosswalk-vllm-fork")
     by_environment = Registry(environ={"CROSSWALK_DISABLED_PLUGINS": f"other, {blocked}"})
     late = Registry(environ={})
@@ -158,7 +158,7 @@ def test_the_shipped_provider_can_be_blocked_alone(install: Install) -> None:
     ["raise RuntimeError('odd')", "from crosswalk.plugins import hookimpl\n@hookimpl\ndef map_usage(x): ..."],
 )
 def test_a_broken_override_is_ignored_with_a_warning(install: Install, code: str) -> None:
-    """The warning names the distribution; the shipped provider reads on, and a working override still counts."""
+    """The warning names the distribution. The shipped provider reads on, and a working override still counts."""
     install("vllm", code, distribution="crosswalk-vllm-fork")
     known = Registry(environ={})
     with pytest.warns(
@@ -169,7 +169,7 @@ def test_a_broken_override_is_ignored_with_a_warning(install: Install, code: str
 
 
 def test_a_block_can_come_late_and_be_taken_back(install: Install) -> None:
-    """A provider that was resolved before can be blocked; afterwards it resolves again."""
+    """A provider that was resolved before can be blocked. Afterwards it resolves again."""
     install("alpha")
     known = Registry(environ={})
     first = known.mapper("alpha")
@@ -182,7 +182,7 @@ def test_a_block_can_come_late_and_be_taken_back(install: Install) -> None:
 
 
 def test_a_plugin_object_can_be_registered_and_taken_back() -> None:
-    """A provider may live in the program itself; without its last plugin it is gone."""
+    """A provider may live in the program itself. Without its last plugin it is gone."""
     known = Registry(installed=[], environ={})
     plugin = Echo()
     known.register(plugin, "echo")
@@ -196,7 +196,7 @@ def test_a_plugin_object_can_be_registered_and_taken_back() -> None:
 
 @pytest.mark.parametrize("name", [Echo(), None])
 def test_a_provider_has_a_name(name: Any) -> None:
-    """Swapped arguments are told at once."""
+    """Swapped arguments are reported at once."""
     with pytest.raises(TypeError, match="the name is a string"):
         Registry(installed=[], environ={}).register("echo", name)
 
@@ -209,7 +209,7 @@ def test_only_what_was_registered_can_be_taken_back(name: str) -> None:
 
 
 def test_a_module_is_listed_by_its_name() -> None:
-    """Of a registered module the listing shows the module's name."""
+    """For a registered module the listing shows the module's name."""
     import wires
 
     assert registry_of(echo=wires).providers()[0].target == "wires"
@@ -252,7 +252,7 @@ class Finish:
 
 
 def test_a_later_registration_overrides_single_hooks(install: Install) -> None:
-    """Its hooks come first; what it does not answer, or does not have, is answered as before."""
+    """Its hooks come first. Events that it does not answer are answered as before."""
     install("alpha")
     known = Registry(environ={})
     assert known.mapper("alpha").has_terminal is False
@@ -268,7 +268,7 @@ def test_a_later_registration_overrides_single_hooks(install: Install) -> None:
 
 
 def test_the_last_override_comes_first() -> None:
-    """Of several plugins under one name the one registered last is asked first."""
+    """With several plugins under one name the one registered last is asked first."""
     known = registry_of(echo=Echo())
     known.register(Finish(), "echo")
 
@@ -284,7 +284,7 @@ def test_the_last_override_comes_first() -> None:
 
 
 def test_an_override_gives_what_the_installed_one_lacks(install: Install) -> None:
-    """Together they need one map_delta; which of them has it does not matter."""
+    """Together they need one map_delta, in any of them."""
     install("alpha", "")
     install("empty", "x = 1")
     known = Registry(environ={})
@@ -323,7 +323,7 @@ class OldShout:
 
 @pytest.mark.parametrize("wrapper", [Shout(), OldShout()])
 def test_a_wrapper_takes_effect(wrapper: Any) -> None:
-    """A wrapped hook is called through pluggy; the plugin's promises about its own code no longer hold."""
+    """A wrapped hook is called through pluggy. The plugin's promises about its own code no longer hold."""
     known = registry_of(echo=Echo())
     direct = known.mapper("echo").map_delta
     known.register(wrapper, "echo")
@@ -400,7 +400,7 @@ def test_a_wrapper_alone_implements_nothing() -> None:
     ],
 )
 def test_a_broken_plugin_is_named_and_hurts_nobody_else(install: Install, code: str, cause: str) -> None:
-    """The error says provider, distribution and cause, every time; all the others still work."""
+    """The error says provider, distribution and cause, every time. All the others still work."""
     install("broken", code or "x = 1")
     install("good")
     known = Registry(environ={})
@@ -419,7 +419,7 @@ def test_a_broken_plugin_is_named_and_hurts_nobody_else(install: Install, code: 
 @pytest.mark.parametrize("where", ["import", "provider_info"])
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "__import__('asyncio').CancelledError"])
 def test_an_interrupt_is_not_taken_for_a_broken_plugin(install: Install, where: str, error: str) -> None:
-    """Whoever presses Ctrl-C, or cancels a task, while a plugin is resolved is heard."""
+    """Ctrl-C, or the cancellation of a task, is heard while a plugin is resolved."""
     install("slow", raising(error, where))
     with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)):
         Registry(environ={}).mapper("slow")
@@ -439,7 +439,7 @@ def test_an_interrupt_is_not_taken_for_a_broken_plugin(install: Install, where: 
 def test_no_exception_of_a_plugin_ends_the_program(
     install: Install, where: str, error: str, shown: str
 ) -> None:
-    """Not even those that no ``except Exception`` catches, nor one whose text cannot be had."""
+    """Not even exceptions that no ``except Exception`` catches, nor one that fails to give its text."""
     install("broken", raising(error, where))
     with pytest.raises(PluginError, match=f"{shown}$") as caught:
         Registry(environ={}).mapper("broken")
@@ -459,7 +459,7 @@ def test_a_missing_attribute_is_a_broken_plugin(install: Install) -> None:
 
 
 def test_a_provider_described_by_nothing_promises_nothing() -> None:
-    """Where provider_info gives None the provider has its id for a title."""
+    """If provider_info gives None the provider has its id for a title."""
 
     class Silent(Echo):
         @hookimpl
@@ -491,7 +491,7 @@ def test_the_blame_falls_on_the_plugin_that_failed(install: Install) -> None:
 
 
 def test_an_entry_point_without_a_distribution_will_do() -> None:
-    """Entry points can be given; they need not belong to anything that is installed."""
+    """Entry points can be given. They need not belong to anything that is installed."""
     point = EntryPoint("given", "wires:Echo", ENTRY_POINT_GROUP)
     known = Registry(installed=[point], environ={})
     assert known.providers() == [ProviderEntry("given", None, None, "wires:Echo")]
@@ -502,7 +502,7 @@ def test_an_entry_point_without_a_distribution_will_do() -> None:
 
 
 def test_two_distributions_may_serve_one_name(install: Install) -> None:
-    """Both are loaded under the name, as in pluggy; both are one object when they name the same."""
+    """Both are loaded under the name, as in pluggy. Both are one object when they name the same."""
     install("alpha")
     points = [
         EntryPoint("pair", "provider_alpha", ENTRY_POINT_GROUP),
@@ -515,7 +515,7 @@ def test_two_distributions_may_serve_one_name(install: Install) -> None:
 
 
 class Dist(Distribution):
-    """A distribution of a name of its own."""
+    """A distribution with its own name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -533,7 +533,7 @@ class Dist(Distribution):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_another_package_overrides_what_is_shipped(install: Install, turned: bool) -> None:
-    """Whatever the order in which the installation lists them; the listing says so."""
+    """In any order of the installation's list. The listing shows it."""
     install("alpha")
     install("beta")
     points = [
@@ -555,7 +555,7 @@ def test_a_name_that_is_none_is_said(name: Any) -> None:
 
 
 class Fewer:
-    """Takes the arguments it needs, in an order of its own."""
+    """Takes the arguments it needs, in another order."""
 
     @hookimpl
     def map_delta(self, state: Any, event: Any) -> list[ResponseDelta]:
@@ -601,7 +601,7 @@ def test_a_plugin_of_one_function_is_a_whole_text_provider() -> None:
 
 
 def test_a_provider_is_resolved_once_by_however_many_threads(install: Install) -> None:
-    """Threads that ask at the same moment get the same mapper; the plugin's code runs once."""
+    """Threads that ask at the same moment get the same mapper. The plugin's code runs once."""
     install("counted", GOOD + "\nimport builtins\nbuiltins.imported.append(1)")
     imported: list[int] = []
     builtins.imported = imported  # type: ignore[attr-defined]
@@ -629,7 +629,7 @@ LONG = 60.0  # seconds after which a test that hangs fails; nobody waits for the
 
 
 def in_a_thread(action: Callable[[], Any]) -> Any:
-    """What *action* gives in a thread of its own, so that what hangs fails."""
+    """The result of *action* in its own thread, so that a hanging action fails."""
     with_result: list[Any] = []
     thread = threading.Thread(target=lambda: with_result.append(action()), daemon=True)
     thread.start()
@@ -768,7 +768,7 @@ def test_who_blocks_while_a_provider_is_resolved_is_heard() -> None:
 
 def test_hooks_are_found_whatever_they_are_called_and_nothing_is_evaluated_for_it() -> None:
     class Named(Echo):
-        """Has a hook under another name, and much that is none."""
+        """Has a hook under another name, and much that is not a hook."""
 
         table: ClassVar[dict[str, int]] = {"a": 1}
         kind = dict
@@ -901,7 +901,7 @@ def test_an_entry_point_without_a_provider_id_is_ignored_with_a_warning() -> Non
 
 
 def test_a_plugin_that_is_installed_later_is_found_after_a_refresh(install: Install) -> None:
-    """As in a notebook; and the error of an unknown name says so."""
+    """As in a notebook. The error of an unknown name shows it."""
     install("alpha")
     known = Registry(environ={})
     before = known.mapper("alpha")

@@ -209,7 +209,7 @@ SCENARIOS: dict[str, tuple[list[Fragment], list[Call]]] = {
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_fragment_finds_its_call(scenario: str) -> None:
-    """By index, else by id, else the open one; a fragment that is named otherwise opens a new call."""
+    """By index, else by id, else the open one. A fragment that is named otherwise opens a new call."""
     fragments, calls = SCENARIOS[scenario]
     assert calls_of(fragments) == calls
 
@@ -240,7 +240,7 @@ def test_choices_do_not_mix_their_calls(scenario: str) -> None:
     ],
 )
 def test_whole_calls_are_never_merged(fragments: list[Fragment], ids: list[str | None]) -> None:
-    """Where every fragment is a whole call neither index nor id make one of two; an id given twice is kept once."""
+    """If every fragment is a whole call neither index nor id make one of two. An id given twice is kept once."""
     state = MappingState("test")
     deltas = [state.tool_call(**given_fragment, whole=True) for given_fragment in fragments]
     assert [delta.index for delta in deltas] == [0, 1]
@@ -271,7 +271,7 @@ def test_no_argument_text_is_lost_or_doubled(given_fragments: list[Fragment]) ->
 
 @given(fragments)
 def test_what_a_call_keeps_is_taken_and_the_rest_is_left(given_fragments: list[Fragment]) -> None:
-    """Of a fragment's index, id and name exactly that is gone which its call says in its own fields."""
+    """A fragment loses exactly the index, id and name that its call has in its own fields."""
     state = MappingState("test")
     for given_fragment in given_fragments:
         wire = {name: value for name, value in given_fragment.items() if name != "arguments"}
@@ -304,7 +304,7 @@ def test_another_name_of_a_call_is_left() -> None:
 
 
 def test_the_first_identity_stays() -> None:
-    """Of id, model and time the first that is not empty counts; Azure's empty first chunk does not."""
+    """The first id, model and time that is not empty counts. Azure's empty first chunk does not."""
     state = MappingState("test")
     state.identify(id="", model="", created=None)
     first, later = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
@@ -333,7 +333,7 @@ def test_a_note_can_be_taken_back() -> None:
     ],
 )
 def test_what_a_response_has_can_be_noted(path: str) -> None:
-    """Its fields and their fields, computed ones among them, and whatever stands in the extensions."""
+    """Its fields and their fields, computed ones among them, and everything in the extensions."""
     state = MappingState("test")
     state.note(path, "derived")
     assert state.provenance == {path: Provenance.DERIVED}
@@ -356,9 +356,9 @@ def test_what_a_response_has_can_be_noted(path: str) -> None:
 )
 @pytest.mark.parametrize("provenance", ["derived", None])
 def test_a_note_about_no_field_of_a_response_is_the_plugins_fault(path: Any, provenance: Any) -> None:
-    """Nobody would find it."""
+    """It could not be found."""
     state = MappingState("test")
-    with pytest.raises(PluginError, match="provider 'test': it notes .*, which is no field of a response"):
+    with pytest.raises(PluginError, match="provider 'test': it notes .*, which is not a field of a response"):
         state.note(path, provenance)
     assert state.provenance == {}
 
@@ -373,7 +373,7 @@ def test_a_time_that_a_hook_noted_stays() -> None:
 
 @pytest.mark.parametrize("created", [-3, -0.5, 10**30, 1e300])
 def test_a_time_that_no_calendar_has_stays_and_is_noted(created: Any) -> None:
-    """As one of another type does; 0 is no time, and nothing is wrong with it."""
+    """As one of another type does. 0 is not a time, and nothing is wrong with it."""
     said = {
         "id": "a",
         "created": created,
@@ -392,7 +392,7 @@ def test_a_time_that_no_calendar_has_stays_and_is_noted(created: Any) -> None:
 
 
 def test_of_each_category_the_worst_verdict_stays() -> None:
-    """What was filtered counts most, then how bad it is; a harmless repetition takes nothing back."""
+    """The filtered words count most, then the severity. A harmless repetition takes nothing back."""
     state = MappingState("p")
     for category, severity, filtered in [
         ("hate", "low", False),

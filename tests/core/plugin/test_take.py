@@ -37,7 +37,7 @@ NOTHING: dict[str, Any] = {"array": [], "objects": []}
 
 
 def family(name: str) -> Callable[[dict[str, Any], str], Any]:
-    """``take_string`` and the like by name."""
+    """``take_string`` and its siblings by name."""
     found: Callable[[dict[str, Any], str], Any] = getattr(state, name)
     return found
 
@@ -45,7 +45,7 @@ def family(name: str) -> Callable[[dict[str, Any], str], Any]:
 @pytest.mark.parametrize("how", ["take", "accept"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_fits_is_given(how: str, kind: str) -> None:
-    """The value; it is gone, or, of what holds others, there to be taken apart."""
+    """The value. It is gone, or, of what holds others, there to be taken apart."""
     value = copy.deepcopy(VALUES[kind])
     container = {"k": value, "more": 1}
     assert family(f"{how}_{kind}")(container, "k") == VALUES[kind]
@@ -56,7 +56,7 @@ def test_what_fits_is_given(how: str, kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("container", [{}, {"k": None}])
 def test_nothing_is_nothing(how: str, kind: str, container: dict[str, Any]) -> None:
-    """A key that is missing or null gives None, or no items; null says nothing that would have to be kept."""
+    """A key that is missing or null gives None, or no items. Null says nothing that would have to be kept."""
     container = dict(container)
     assert family(f"{how}_{kind}")(container, "k") == NOTHING.get(kind)
     assert container == {}
@@ -65,7 +65,7 @@ def test_nothing_is_nothing(how: str, kind: str, container: dict[str, Any]) -> N
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("other", KINDS)
 def test_what_does_not_fit(kind: str, other: str) -> None:
-    """The strict family raises and the lenient one gives nothing; in both the value stays, and the lenient one notes it."""
+    """The strict family raises and the lenient one gives nothing. The value stays in both, and the lenient one notes it."""
     if other in FITS.get(kind, {kind}):
         return
     container = {"k": copy.deepcopy(VALUES[other])}
@@ -85,7 +85,7 @@ def test_what_does_not_fit(kind: str, other: str) -> None:
 
 @pytest.mark.parametrize("value", [True, False, 1.0, -1, 2**63, "1"])
 def test_what_is_no_count(value: Any) -> None:
-    """A count is an integer from 0 that still fits when another is added; true is none."""
+    """A count is an integer from 0 that still fits when another is added. ``true`` is not a count."""
     with pytest.raises(WireTypeError, match="expected a count from 0, in 63 bits"):
         state.take_count({"k": value}, "k")
     assert state.accept_count({"k": value}, "k") is None
@@ -93,7 +93,7 @@ def test_what_is_no_count(value: Any) -> None:
 
 
 def test_of_a_list_the_objects_are_given() -> None:
-    """What is no object among them stays, at its place."""
+    """Other values than objects among them stay, at their place."""
     container = {"k": [{"a": 1}, 5, {"b": 2}]}
     assert state.accept_objects(container, "k") == [{"a": 1}, {"b": 2}]
     assert container == {"k": [{"a": 1}, 5, {"b": 2}]}
@@ -104,7 +104,7 @@ def test_of_a_list_the_objects_are_given() -> None:
 
 
 def test_of_a_list_the_strings_are_given() -> None:
-    """All of them, or the one that is none is named."""
+    """All of them, or the wrong one is named."""
     container = {"k": ["a", "b"], "bad": ["a", 5], "none": 1}
     assert (state.take_strings(container, "k"), state.take_strings(container, "missing")) == (["a", "b"], [])
     for key, place in {"bad": "[1]", "none": "none"}.items():
@@ -144,14 +144,14 @@ def test_what_says_the_same_again_is_taken(container: dict[str, Any], known: Any
 
 
 def test_notes_do_not_pile_up() -> None:
-    """A thread that nobody asks keeps a thousand of them and no more."""
+    """A thread that is not asked keeps a thousand of them and no more."""
     for _ in range(1100):
         state.accept_string({"k": 1}, "k")
     assert len(mistyped()) == 1000
 
 
 def test_an_object_is_required() -> None:
-    """Of an event, or of anything that has a name."""
+    """An event, or anything that has a name."""
     assert state.require_object({"a": 1}) == {"a": 1}
     with pytest.raises(WireTypeError, match="expected object, got array"):
         state.require_object([], "the answer")
@@ -175,13 +175,13 @@ def test_an_object_is_required() -> None:
     ],
 )
 def test_what_was_emptied_goes(event: dict[str, Any], left: dict[str, Any]) -> None:
-    """Objects and arrays with nothing in them; items of an array keep their places."""
+    """Objects and arrays with nothing in them. Items of an array keep their places."""
     prune(event, frozenset())
     assert event == left
 
 
 def test_what_came_empty_stays() -> None:
-    """An object that the provider sent empty, and nobody opened, is as it was sent."""
+    """An object that the provider sent empty, and no hook opened, is unchanged."""
     event: dict[str, Any] = {"a": {}, "b": {"c": []}, "d": [{}], "e": {"f": 1}}
     kept = empty_containers(event)
     del event["e"]["f"]

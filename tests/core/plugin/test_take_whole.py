@@ -1,4 +1,4 @@
-"""What is understood and kept as well: looked at where it stays, or taken whole but for what is mistyped."""
+"""Fields that are both understood and kept: looked at where they stay, or taken whole except for mistyped values."""
 
 from __future__ import annotations
 

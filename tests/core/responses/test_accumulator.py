@@ -23,7 +23,7 @@ REASONING = added(type="reasoning", summary=[])
 
 
 def output(*events: dict[str, Any]) -> Any:
-    """What the snapshot after *events* has as its output."""
+    """The output in the snapshot after *events*."""
     accumulator = ResponseAccumulator()
     for event in events:
         accumulator.add(
@@ -304,7 +304,7 @@ def test_an_error_fails_the_response_and_keeps_what_came(
 
 
 def test_keep_alives_change_nothing() -> None:
-    """Wherever they stand, and whatever they are numbered: before the beginning, within, between error and failure, after the end."""
+    """At any place and with any number: before the beginning, within, between error and failure, after the end."""
     events: list[dict[str, Any]] = [
         {"type": "response.output_text.delta", **PART, "delta": "so far", "sequence_number": 4},
         {"type": "error", "message": "m", "sequence_number": 5},

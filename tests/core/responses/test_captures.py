@@ -1,7 +1,8 @@
 """Real answers of the Responses API: read as types, written back as the same JSON, their streams added up.
 
-Some lie in the project, hundreds beside it in ``$CROSSWALK_CAPTURES``; without those the tests run on the former. Those beside
-get keep-alives at some places; with ``--crosswalk-sample all`` at every one, as those of the project always do.
+Some are in the project, hundreds next to it in ``$CROSSWALK_CAPTURES``. Without those the tests run on the
+former. Those next to it get keep-alives at some places. With ``--crosswalk-sample all`` they get them at
+every one, as those of the project always do.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def test_a_stream_adds_up_to_the_response_of_its_terminal_event(capture: Capture
 
 
 def text_of_deltas(capture: Capture) -> str:
-    """What the deltas alone say: no event that says again, as a whole, what others have said in pieces."""
+    """The result of the deltas alone, without events that repeat as a whole what others have sent in pieces."""
     accumulator = ResponseAccumulator()
     for event in events_of(capture):
         if not str(event.type).endswith(".done") and not hasattr(event, "response"):
@@ -216,7 +217,7 @@ def everywhere(request: pytest.FixtureRequest) -> bool:
 
 
 def beats_for(capture: Capture, everywhere: bool = False) -> Iterator[tuple[Container[int], bytes]]:
-    """Keep-alives at all places at once, numbered in several ways; and at each place alone, where they are few."""
+    """Keep-alives at all places at once, numbered in several ways, and at each place alone, if they are few."""
     count = len(capture.frames())
     is_own = capture.file.is_relative_to(ROOT)
     for number in (b"0", b"3", b"99999999", b"null"):
@@ -250,7 +251,7 @@ def test_keep_alives_at_any_place_change_no_snapshot(capture: Capture, everywher
 
 
 class Shown:
-    """What a display is told."""
+    """The calls that a display gets."""
 
     def __init__(self) -> None:
         self.updates: list[Update] = []
@@ -292,8 +293,8 @@ NOTHING = ResponseDelta(0, extensions=NUMBER)
 def canonical(data: list[bytes]) -> tuple[Any, list[ResponseDelta]]:
     """The answer or the error with what came, and the deltas that say anything.
 
-    Where an event has a number, the extensions keep the last one, be it that of a keep-alive; an answer without a time has
-    that of its reading.
+    If an event has a number, the extensions keep the last one, be it that of a keep-alive. An answer without
+    a time has that of its reading.
     """
     body = b"".join(b"data: %b\n\n" % event for event in data)
     stream = normalize_stream([body], "openai_responses", unknown="keep")

@@ -12,9 +12,9 @@ from crosswalk.responses import (
     AnnotationFileCitation,
     AnnotationURLCitation,
     Chunk,
-    Citation,
     CitationMarker,
     CitedResponse,
+    NumberedSource,
     ResponsesValueError,
     parse_response,
     to_dict,
@@ -121,14 +121,18 @@ def test_numbers_go_on_in_the_next_response() -> None:
 
 def test_contradictions_are_refused() -> None:
     plain = parse_response(response())
-    one, other = (Citation(number=1, annotation=AnnotationURLCitation(url=url), title="") for url in "ab")
+    one, other = (
+        NumberedSource(number=1, annotation=AnnotationURLCitation(url=url), title="") for url in "ab"
+    )
     with pytest.raises(ResponsesValueError, match="a number or a source twice"):
         CitedResponse.of(plain, citations=[one, other])
     with pytest.raises(ResponsesValueError, match="a number or a source twice"):
-        CitedResponse.of(plain, citations=[one, Citation(number=2, annotation=one.annotation, title="")])
+        CitedResponse.of(
+            plain, citations=[one, NumberedSource(number=2, annotation=one.annotation, title="")]
+        )
     with pytest.raises(ResponsesValueError, match="a number that its source has not"):
         CitedResponse(response=plain, chunks=(Chunk(content="", annotation=one.annotation, number=1),))
-    with pytest.raises(ResponsesValueError, match="a chunk of no call"):
+    with pytest.raises(ResponsesValueError, match="chunk does not belong to any tool call"):
         CitedResponse(response=plain, chunks=(Chunk(content=""),))
 
 
@@ -339,7 +343,7 @@ def test_markers_become_annotations() -> None:
     value = cited(
         "[1]", [], annotations=[{"type": "url_citation", "url": "u", "start_index": 0, "end_index": 3}]
     )
-    known = Citation(number=1, annotation=AnnotationURLCitation(url="u"), title="U")
+    known = NumberedSource(number=1, annotation=AnnotationURLCitation(url="u"), title="U")
     once = CitedResponse.of(value.response, citations=[known])
     assert to_dict(once.annotate().response) == to_dict(once.response)
 

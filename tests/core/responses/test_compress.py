@@ -1,4 +1,4 @@
-"""What each way of compressing chunks leaves, and what it says it saved."""
+"""The chunks that each way of compressing leaves, and the savings that it reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shipped displays write, whatever they are told."""
+"""The output of the shipped displays, for any input."""
 
 from __future__ import annotations
 

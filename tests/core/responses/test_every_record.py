@@ -1,4 +1,5 @@
-"""Every record of the package, field by field: present, null, absent, of a wrong type, and beside unknown members.
+"""Every record of the package, field by field: present, null, absent, of a wrong type, and next to unknown
+members.
 
 ``every_record.jsonl`` holds for each record a document with every field set, and for each of its fields the values
 that it refuses, a letter each. It is not made anew when a class changes: change its line by hand.
@@ -30,18 +31,18 @@ TEXTS = {orjson.loads(line)["record"]: line.partition(b',"json":')[2][:-1] for l
 REFUSED = {orjson.loads(line)["record"]: orjson.loads(line)["refused"] for line in LINES}
 
 
-def _subclasses(cls: type[responses.Record]) -> Iterator[type[responses.Record]]:
+def _subclasses(cls: type[responses.ResponsesRecord]) -> Iterator[type[responses.ResponsesRecord]]:
     for each in cls.__subclasses__():
         yield each
         yield from _subclasses(each)
 
 
-def _records() -> dict[str, type[responses.Record]]:
+def _records() -> dict[str, type[responses.ResponsesRecord]]:
     for module in pkgutil.walk_packages(responses.__path__, "crosswalk.responses."):
         importlib.import_module(module.name)
     return {
         each.__name__: each
-        for each in _subclasses(responses.Record)
+        for each in _subclasses(responses.ResponsesRecord)
         if getattr(importlib.import_module(each.__module__), each.__name__, None) is each
         and each.__module__.startswith("crosswalk.responses.")
     }
@@ -50,7 +51,7 @@ def _records() -> dict[str, type[responses.Record]]:
 RECORDS = _records()
 
 
-def parse(name: str, data: Any) -> responses.Record:
+def parse(name: str, data: Any) -> responses.ResponsesRecord:
     return responses.parse(RECORDS[name], data, unknown="keep")
 
 

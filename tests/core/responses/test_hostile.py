@@ -119,7 +119,7 @@ def test_a_changed_stream_gives_snapshots_or_a_typed_error(data: st.DataObject, 
 
 
 def follow(events: list[ResponseStreamEvent]) -> None:
-    """Take a snapshot after each event; each stays what it was."""
+    """Take a snapshot after each event. Each stays what it was."""
     accumulator = ResponseAccumulator()
     taken = []
     for event in events:

@@ -29,9 +29,9 @@ from crosswalk.responses import (
     ResponsesValueError,
     ResponseTextDeltaEvent,
     SnapshotError,
-    Stage,
     StatusProgressionError,
     StreamHandler,
+    StreamStage,
     ToolCallRegistry,
     UnknownEvent,
     UnknownTypeError,
@@ -53,7 +53,7 @@ CUT = {"ollama_crash_stream", "vllm_crash_stream"}
 
 
 class Recorder(DisplayStrategy):
-    """Keeps what it was told."""
+    """Keeps its calls."""
 
     def __init__(self) -> None:
         self.updates: list[Update] = []
@@ -164,7 +164,7 @@ def test_a_real_stream_goes_through(capture: Capture) -> None:
 
 
 def shown(updates: list[Update], kind: str) -> str:
-    """What a display of *updates* has in the end of that kind."""
+    """The final output of a display of that kind for *updates*."""
     texts: dict[str | None, str] = {}
     for update in updates:
         if update.kind == kind:
@@ -356,14 +356,14 @@ def test_what_makes_no_sense_is_refused() -> None:
 
 @pytest.mark.parametrize("key", [3, None, Response, b"text"])
 def test_what_is_no_event_cannot_be_subscribed_to(key: Any) -> None:
-    with pytest.raises(ResponsesValueError, match="neither an event class nor a type"):
+    with pytest.raises(ResponsesValueError, match="not an event class or type"):
         StreamHandler().subscribe(print, key)
-    with pytest.raises(ResponsesValueError, match="neither an event class nor a type"):
+    with pytest.raises(ResponsesValueError, match="not an event class or type"):
         ProcessorRegistry().register("x", say_type, key)
 
 
 def test_a_router_forgets_routes_when_there_are_too_many() -> None:
-    stage = Stage(kind="handler", name="all", call=print)
+    stage = StreamStage(kind="handler", name="all", call=print)
     router = EventRouter([stage])
     for number in range(1100):
         assert router.route(UnknownEvent(type=f"response.{number}")) == (stage,)

@@ -281,8 +281,8 @@ def test_types_of_ones_own_are_registered() -> None:
     response = r.Response(output=(Weather(city="Oslo"),))  # type: ignore[arg-type]
     assert r.parse_response(r.to_json(response)) == response
     assert isinstance(r.parse_event({"type": "response.rain_of_a_test"}), Rain)
-    with pytest.raises(TypeError, match="Record has no literal type"):
-        register(r.Record, r.UnknownItem)
+    with pytest.raises(TypeError, match="ResponsesRecord has no literal type"):
+        register(r.ResponsesRecord, r.UnknownItem)
 
 
 # ------------------------------------------------------------------------------------------ making
@@ -373,7 +373,7 @@ def test_a_record_of_ones_own_needs_no_annotations_of_text() -> None:
 
     annotations = {"kind": typing.ClassVar[str], "type": typing.Literal["note"], "note": str | None}
     body = {"__annotations__": annotations, "__module__": __name__, "kind": "k", "note": None, "said": method}
-    note: Any = r.record(type("Note", (r.Record,), body))
+    note: Any = r.record(type("Note", (r.ResponsesRecord,), body))
     read = r.parse(note, {"type": "note", "note": "x", "more": 1})
     assert (read.said(), read.kind, read.extensions) == ("x", "k", {"more": 1})
     assert read == note(type="note", note="x", extensions={"more": 1}) != note(type="note")
@@ -493,17 +493,17 @@ def test_a_union_without_an_unknown_member_is_closed() -> None:
 
 
 @r.record
-class Left(r.Record):
+class Left(r.ResponsesRecord):
     type: Literal["left"] | None = None
 
 
 @r.record
-class Right(r.Record):
+class Right(r.ResponsesRecord):
     type: Literal["right"] | None = None
 
 
 @r.record
-class Sides(r.Record):
+class Sides(r.ResponsesRecord):
     sides: tuple[Left | Right, ...]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Union
 import pytest
 
 from crosswalk import responses as ours
-from crosswalk.responses.records import Record, Unknown, keys_of
+from crosswalk.responses.records import ResponsesRecord, Unknown, keys_of
 
 sdk = pytest.importorskip("openai.types.responses", reason="the openai SDK is not installed")
 from openai.types.responses import response as sdk_response  # noqa: E402
@@ -33,7 +33,7 @@ PAIRS = {
 
 
 def models(annotation: Any) -> list[type[BaseModel]]:
-    """The models in *annotation* itself, however it is wrapped; not those in their fields."""
+    """The models in *annotation* itself, however it is wrapped. Not those in their fields."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for inner in typing.get_args(annotation) for model in models(inner)]
@@ -42,8 +42,8 @@ def models(annotation: Any) -> list[type[BaseModel]]:
 hints_of = functools.cache(functools.partial(typing.get_type_hints, include_extras=True))
 
 
-def records(annotation: Any) -> list[type[Record]]:
-    if isinstance(annotation, type) and issubclass(annotation, Record):
+def records(annotation: Any) -> list[type[ResponsesRecord]]:
+    if isinstance(annotation, type) and issubclass(annotation, ResponsesRecord):
         return [annotation]
     for family in getattr(annotation, "__metadata__", ()):
         return records(family.union)
@@ -57,7 +57,7 @@ def tags(annotation: Any) -> set[str]:
     return {word for inner in typing.get_args(annotation) for word in tags(inner)}
 
 
-def own_tags(cls: type[Record]) -> set[str]:
+def own_tags(cls: type[ResponsesRecord]) -> set[str]:
     return tags(hints_of(cls).get("type"))
 
 
@@ -66,8 +66,8 @@ def model_tags(model: type[BaseModel]) -> set[str]:
     return tags(field.annotation) if field is not None else set()
 
 
-def find(model: type[BaseModel], candidates: list[type[Record]]) -> list[type[Record]]:
-    """Which of *candidates* stand for *model*: those with its tag, or the one that has no tag either."""
+def find(model: type[BaseModel], candidates: list[type[ResponsesRecord]]) -> list[type[ResponsesRecord]]:
+    """The *candidates* for *model*: those with its tag, or the one that has no tag either."""
     known = [cls for cls in candidates if not issubclass(cls, Unknown)]
     wanted = model_tags(model)
     tagged = [cls for cls in known if own_tags(cls) & wanted]
@@ -78,13 +78,13 @@ def find(model: type[BaseModel], candidates: list[type[Record]]) -> list[type[Re
     return [cls for cls in known if not own_tags(cls)]
 
 
-def wire_keys(cls: type[Record]) -> dict[str, str]:
+def wire_keys(cls: type[ResponsesRecord]) -> dict[str, str]:
     """The attribute for each key."""
     return keys_of(cls)
 
 
 def differences(theirs: Any, mine: Any, path: str, seen: set[tuple[Any, Any]]) -> typing.Iterator[str]:
-    """What *theirs* has that *mine* has not."""
+    """The fields of *theirs* that *mine* lacks."""
     candidates = records(mine)
     for model in models(theirs):
         where = f"{path}.{model.__name__}"
@@ -139,7 +139,7 @@ def test_the_walk_sees_what_is_missing() -> None:
 
 
 @ours.record
-class CallWithoutArguments(Record):
+class CallWithoutArguments(ResponsesRecord):
     type: Literal["function_call"] = "function_call"
     call_id: str
 
@@ -156,7 +156,7 @@ def test_statuses_of_a_response_are_the_sdks() -> None:
 
 def test_reasons_of_incompleteness_are_the_sdks() -> None:
     field = sdk_response.IncompleteDetails.model_fields["reason"]
-    assert tags(field.annotation) == {reason.value for reason in ours.IncompleteReason}
+    assert tags(field.annotation) == {reason.value for reason in ours.IncompleteDetailsReason}
 
 
 @pytest.mark.parametrize(

@@ -172,8 +172,8 @@ def test_any_arguments_give_a_call_or_a_typed_error(name: str, arguments: object
     ("item", "problem"),
     [
         ({"type": "file_search_call", "queries": ["a"]}, "file_search_call: a chat's tool call needs an id"),
-        ({"type": "web_search_call", "id": "w"}, "web_search_call 'w': does not say yet what it does"),
-        ({"type": "computer_call", "call_id": "c"}, "computer_call 'c': does not say yet what it does"),
+        ({"type": "web_search_call", "id": "w"}, "web_search_call 'w': has no action yet"),
+        ({"type": "computer_call", "call_id": "c"}, "computer_call 'c': has no action yet"),
         ({"type": "function_call", "call_id": "", "name": "f"}, "needs an id and a name"),
         ({"type": "function_call", "call_id": "c", "name": ""}, "function_call 'c': a chat's tool call needs an id and a name"),
     ],
@@ -184,7 +184,7 @@ def test_what_a_chat_cannot_say_is_refused(item: dict[str, Any], problem: str) -
 
 
 def test_a_call_of_another_tool_is_refused() -> None:
-    with pytest.raises(ToolCallError, match=r"file_search_call 'c': is no call of 'file_search'"):
+    with pytest.raises(ToolCallError, match=r"file_search_call 'c': is not a call of 'file_search'"):
         r.FileSearchToolCall.from_chat_tool_call(ToolCall("c", "stock", "{}"))
     with pytest.raises(
         ToolCallError, match="expected ResponseFileSearchToolCall, got ResponseFunctionWebSearch"
@@ -386,7 +386,7 @@ def test_a_status_takes_only_its_steps(tool: str, before: str, after: str, possi
         assert call.advance(after).status == after
         assert call.status == before
     else:
-        with pytest.raises(StatusProgressionError, match=f"{tool}.*: '{after}' (cannot follow '{before}'|is no status of this tool)") as caught:  # fmt: skip
+        with pytest.raises(StatusProgressionError, match=f"{tool}.*: '{after}' (cannot follow '{before}'|is not a status of this tool)") as caught:  # fmt: skip
             call.advance(after)
         assert (caught.value.tool, caught.value.after) == (tool, after)
 
@@ -395,7 +395,7 @@ def test_a_call_without_a_status_may_be_anywhere() -> None:
     call = tool_registry.from_item(parse_item({"type": "file_search_call"}))
     assert call.status is None
     assert call.advance("completed").status == "completed"
-    with pytest.raises(StatusProgressionError, match="'ready' is no status"):
+    with pytest.raises(StatusProgressionError, match="'ready' is not a status"):
         call.advance("ready")
 
 

@@ -14,7 +14,7 @@ from crosswalk.codec.layout import without_none
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import registry
 from crosswalk.responses import (
-    IncompleteReason,
+    IncompleteDetailsReason,
     Response,
     ResponseAccumulator,
     ResponseStatus,
@@ -85,7 +85,7 @@ def test_a_status_that_an_event_tells_is_one_that_its_item_may_have() -> None:
 
 
 def test_statuses_and_what_they_mean() -> None:
-    details = {f"incomplete:{reason.value}" for reason in IncompleteReason}
+    details = {f"incomplete:{reason.value}" for reason in IncompleteDetailsReason}
     assert set(FINISH_REASONS) == {status.value for status in ResponseStatus if status.is_final} | details
     assert {status.value for status in ResponseStatus} - set(FINISH_REASONS) == set(PENDING)
     told = {known.of for known in EVENTS.values() if known.role is EventRole.RESPONSE}

@@ -32,7 +32,7 @@ def errors(schema: dict[str, Any], text: str) -> list[str]:
         ({"const": 5}, '{"value": 5}', '{"value": 5.0}', "expected 5, got number"),
         ({"format": "uuid"}, '{"value": "12345678-1234-5678-1234-567812345678"}', '{"value": "x"}', "expected a UUID, got string"),
         ({"format": "email"}, '{"value": "anything"}', None, ""),
-        (False, "{}", '{"value": 1}', "nothing may stand here"),
+        (False, "{}", '{"value": 1}', "no value is allowed here"),
         (True, '{"value": 1}', None, ""),
         ({"type": "number"}, '{"value": 9007199254740992}', '{"value": 9007199254740993}', "a number that a float cannot hold"),
         ({"type": "number"}, '{"value": 1}', f'{{"value": {10**400}}}', "a number that a float cannot hold"),

@@ -1,4 +1,4 @@
-"""The limits in the metadata of ``Annotated`` are told and checked, or refused, whatever holds them."""
+"""The limits in the metadata of ``Annotated`` are sent and checked, or refused, in any holder."""
 
 from __future__ import annotations
 

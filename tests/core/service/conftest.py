@@ -27,7 +27,7 @@ def server() -> Iterator[ReplayServer]:
 
 @pytest.fixture
 def service_of() -> Callable[..., LLMService]:
-    """A service for servers, retrying at once, whatever the settings of whoever runs the tests."""
+    """A service for servers, retrying at once, with any settings of the environment."""
 
     def make(*servers: ReplayServer | Endpoint, **options: Any) -> LLMService:
         endpoints = [

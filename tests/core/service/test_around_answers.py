@@ -1,4 +1,4 @@
-"""What goes wrong around the calls of the first spellings: listings, embeddings, counts, slots, media, tables."""
+"""Faults around the calls of the first spellings: listings, embeddings, counts, slots, media, tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is tried again, and after how long: decided without a network, and without waiting."""
+"""Retries and their delays: decided without a network, and without waiting."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ LEFT = AttemptFailure(BUSY.info, response=RESPONSE, cancelled=True)
 
 
 class Service:
-    """The calls of a service, and a clock that stands still until it is set."""
+    """The calls of a service, and a clock that a test sets."""
 
     def __init__(self, endpoints: int = 2, **policy: Any) -> None:
         self.now = 0.0
@@ -136,7 +136,7 @@ class Service:
         return RetryState(range(self._count), self._policy, self._cooling)
 
     def call(self, *answers: AttemptFailure | None, shown: bool = False) -> list[int]:
-        """Which endpoints a call asks; *answers* says for each what it does, ``None`` for a right answer."""
+        """Which endpoints a call asks. *answers* says for each what it does, ``None`` for a right answer."""
         state, asked = self.begin(), []
         while True:
             asked.append(state.endpoint)
@@ -341,7 +341,7 @@ RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
     ids=str,
 )
 def test_a_delay_that_the_error_itself_asks_for(error: Any, seconds: float | None) -> None:
-    """Google's servers send no ``Retry-After``; where there is one, it counts."""
+    """Google's servers send no ``Retry-After``, and where there is one, it counts."""
     assert retry_after_of({}, error) == seconds
     assert retry_after_of({"retry-after": "9"}, error) == 9
 

@@ -1,4 +1,4 @@
-"""What a server is asked beside answers."""
+"""Requests for other things than answers."""
 
 from __future__ import annotations
 

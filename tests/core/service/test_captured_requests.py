@@ -1,4 +1,4 @@
-"""The requests of the captures beside the project: each is read, and goes to a server of its own form as it came."""
+"""The requests of the captures next to the project: each is read, and goes to a server of its own form unchanged."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ REFUSED: Final = (
     r"temperature: .* at least 0",
     r"prompt: (holds \d+ texts|must be a text, not numbers of tokens|is missing)",  # it is one conversation each
     r"messages\[\d+\]\.role: must be one of",  # servers that take any word
-    r"(messages: must be a list with at least one message|input: must say something)",
+    r"(messages: must be a list with at least one message|input: must not be empty)",
     r"(tools\[\d+\]\.type|response_format\.json_schema): is missing",
     r"messages\[\d+\]\.content\[\d+\]\.input_audio: must be an object",  # Mistral's sound
 )
 """The reasons to refuse a request that its own server has answered."""
 
 NOT_SENT: Final = (
-    "a conversation that says nothing",  # it loads or unloads a model of Ollama's
+    "a conversation without content",  # it loads or unloads a model of Ollama's
     "a file must be given as data",  # OpenRouter takes an address
     "has no result of it",
 )

@@ -1,4 +1,4 @@
-"""What an HTTP client's errors mean, whichever of the two libraries it is of."""
+"""The meanings of an HTTP client's errors, for both libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``complete`` gives and raises, against a server that does what it should and one that does not."""
+"""Results and errors of ``complete``, against a server that works and one that does not."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_one_connection_serves_many_requests(server: ReplayServer, service_of: M
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_service_outlives_an_event_loop(server: ReplayServer, service_of: Make) -> None:
-    """Its connections do not: who lets a loop end without closing the service is told so by Python."""
+    """Its connections do not: Python warns if a loop ends without closing the service."""
     server.add(HELLO, times=None)
     service = service_of(server)
     assert [asyncio.run(service.complete(ASK)).text for _ in range(2)] == ["Hello.", "Hello."]
@@ -161,7 +161,7 @@ def test_a_passing_error_is_tried_again(server: ReplayServer, service_of: Make, 
     assert response.text == "Hello."
     assert [attempt.outcome for attempt in response.attempts] == ["error", "error", "success"]
     assert response.attempts[0].extra["status"] == status
-    assert response.attempts[0].error == "the replay server was told to fail"
+    assert response.attempts[0].error == "the replay server is set to fail"
 
 
 @pytest.mark.parametrize("fault", [Reset(), Reset(after_bytes=10), Cut(after_bytes=10), Cut()])
@@ -320,7 +320,7 @@ SOUND = ChatRequest([ChatMessage.user([AudioPart(data="UklGRg==", media_type="au
 def test_an_endpoint_without_a_form_for_what_was_said_is_passed_over(
     server: ReplayServer, service_of: Make, first: bool
 ) -> None:
-    """What a tool gave must not end a conversation that another endpoint can hold."""
+    """A tool's result must not end a conversation that another endpoint can hold."""
     server.add(HELLO)
     texts = Endpoint("ollama", model="n", base_url=server.url)
     response = complete(service_of(*((texts, server) if first else (server, texts))), SOUND)
@@ -364,7 +364,7 @@ def test_a_model_of_texts_is_told_what_it_cannot_be_shown(server: ReplayServer, 
 
 
 def test_options_of_a_provider_that_is_not_there(server: ReplayServer, service_of: Make) -> None:
-    """Of one that is, though it is not asked, they are no mistake."""
+    """For one that is, though it is not asked, they are no mistake."""
     server.add(HELLO)
     assert complete(service_of(server), ChatRequest("hi", provider_options={"ollama": {"a": 1}}))
     with pytest.raises(UnsupportedRequestError, match="'vlm'.: there is no such provider") as raised:
@@ -404,7 +404,7 @@ def test_what_is_dropped_is_recorded(server: ReplayServer, service_of: Make) -> 
 
 
 def test_garbage_is_a_typed_error_with_its_attempts(server: ReplayServer, service_of: Make) -> None:
-    """Behind an event that could be read: what was read is there, and nobody is asked again."""
+    """After an event that could be read: the read part is there, and no other server is asked."""
     server.add(STREAMED, Garbage(after_events=2), times=None)
     with pytest.raises(InvalidJSONError) as raised:
         complete(service_of(server))
@@ -440,7 +440,7 @@ def test_a_body_that_was_cut_is_the_servers_failure(server: ReplayServer, servic
 
 
 def test_an_unknown_finish_word_is_kept_or_raises(server: ReplayServer, service_of: Make) -> None:
-    """A paid answer is not thrown away for a word, and nobody else is asked for another."""
+    """A paid answer is not thrown away for a word, and no other server is asked."""
     server.add(Answer.of_json(body({"content": "Hi."}, "tired")), times=None)
     kept = complete(service_of(server))
     assert (kept.raw_finish_reason, kept.text, kept.is_complete) == ("tired", "Hi.", False)

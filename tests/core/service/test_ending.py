@@ -1,4 +1,4 @@
-"""Where an answer ends: what the server breaks behind it costs nothing, and who closes the service ends it."""
+"""The end of an answer: a break after it costs nothing, and closing the service ends it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def events_of(stream: EventStream) -> list[Any]:
     "fault", [Cut(after_events=5), Reset(after_events=5), Stall(after_events=5)], ids=repr
 )
 def test_a_complete_answer_is_not_paid_for_twice(server: ReplayServer, service_of: Make, fault: Any) -> None:
-    """Everything came, ``[DONE]`` too; HTTP alone was not ended."""
+    """Everything came, ``[DONE]`` too. HTTP alone was not ended."""
     server.add(ANSWER, fault, times=None)
     response = complete(service_of(server, timeout=Timeouts(total=60)))
     assert (response.text, response.finish_reason) == ("Hello.", FinishReason.STOP)
@@ -69,7 +69,7 @@ def test_a_complete_answer_is_not_paid_for_twice(server: ReplayServer, service_o
 
 @pytest.mark.parametrize("fault", [Cut(after_events=3), Stall(after_events=3)], ids=repr)
 def test_an_answer_has_ended_with_its_finish_word(server: ReplayServer, service_of: Make, fault: Any) -> None:
-    """What may follow, such as the usage, is waited for, though not for long."""
+    """Further events, such as the usage, are waited for, though not for long."""
     server.add(ANSWER, fault, times=None)
     response = complete(service_of(server, timeout=SOON))
     assert (response.text, response.finish_reason) == ("Hello.", FinishReason.STOP)
@@ -135,7 +135,7 @@ def test_a_bug_is_not_taken_for_a_cancellation(service_of: Make) -> None:
 
 
 def broken(service_of: Make, error: Exception, raised: type[Exception]) -> tuple[Any, tuple[Any, ...]]:
-    """What is told of a call whose HTTP client fails with *error*, which is *raised* in the end."""
+    """The report of a call with an HTTP client that fails with *error*, which is *raised* in the end."""
 
     def fail(_: httpx2.Request) -> httpx2.Response:
         raise error

@@ -1,4 +1,4 @@
-"""Where a provider is, who says so, and what is never shown."""
+"""The address of a provider, the source of it, and the secrets that are never shown."""
 
 from __future__ import annotations
 

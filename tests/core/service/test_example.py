@@ -13,5 +13,5 @@ def test_the_example_survives_a_failing_server() -> None:
     done = subprocess.run(program, env=environment(), capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.count("The answer is forty-two!") == 2
-    assert "vllm/tiny: error the replay server was told to fail" in done.stdout
+    assert "vllm/tiny: error the replay server is set to fail" in done.stdout
     assert done.stdout.endswith("RateLimitError after 2 attempts\n")

@@ -1,4 +1,4 @@
-"""A finish word that says that the generation failed: what was paid for is kept, and nobody is asked again."""
+"""A finish word for a failed generation: the paid part is kept, and no other server is asked."""
 
 from __future__ import annotations
 

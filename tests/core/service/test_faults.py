@@ -1,4 +1,4 @@
-"""What servers do wrong, against a real server that does it: nothing is lost, and nobody is asked too often.
+"""Mistakes of servers, against a real server that makes them: nothing is lost, and no server is asked too often.
 
 Each fault is met in four ways: whole and streamed, with and without ``await``.
 """
@@ -44,7 +44,7 @@ Attempts = list[tuple[str, str | None]]
 
 @attrs.frozen
 class Told:
-    """What a caller was told."""
+    """The caller's result."""
 
     shown: str
     response: ChatResponse
@@ -117,7 +117,7 @@ every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 
 
 def run(use: Callable[[LLMService], Awaitable[Any]], *endpoints: Endpoint, **options: Any) -> Any:
-    """Run *use* with a service; no task may be left of it."""
+    """Run *use* with a service. No task may be left of it."""
 
     async def main() -> Any:
         async with asyncio.timeout(60):
@@ -132,7 +132,7 @@ def run(use: Callable[[LLMService], Awaitable[Any]], *endpoints: Endpoint, **opt
 
 
 def tell(way: Way, *servers: ReplayServer, **options: Any) -> Told:
-    """What the caller is told when it asks *servers* in that *way*."""
+    """The caller's result when it asks *servers* in that *way*."""
     endpoints = [Endpoint("vllm", model="m", base_url=server.url) for server in servers]
     options = {"retry": TRIES, "client_options": PLAIN, **options}
     if way in (complete, stream):
@@ -155,7 +155,7 @@ def other() -> Iterator[ReplayServer]:
 
 
 def a_server() -> Iterator[ReplayServer]:
-    """A server; after the test neither a connection to it nor a thread is left."""
+    """A server. After the test neither a connection to it nor a thread is left."""
     before = set(threading.enumerate())
     with ReplayServer() as server:
         yield server
@@ -273,7 +273,7 @@ def test_a_fault_that_stays_ends_after_the_last_attempt(
 def test_what_came_before_a_fault_is_kept(
     server: ReplayServer, way: Way, fault: Fault, kind: ErrorKind | None, code: str | None
 ) -> None:
-    """Text, reasoning, usage and attempts; and what was shown is never begun again."""
+    """Text, reasoning, usage and attempts. A shown text is never begun again."""
     server.add(ANSWER, fault, times=None)
     told = tell(way, server)
     response = told.response
@@ -291,7 +291,7 @@ def test_what_came_before_a_fault_is_kept(
 
 
 def assert_kept(way: Way, told: Told) -> None:
-    """What came before the fault is there: three tokens, their count, who said it, and how long it took."""
+    """The part before the fault is there: three tokens, their count, their provider, and how long it took."""
     response = told.response
     so_far = response.reasoning + response.text
     assert response.finish_reason is FinishReason.ERROR

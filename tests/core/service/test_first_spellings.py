@@ -627,7 +627,7 @@ class TestMedia:
 
 
 class TestAroundAnswers:
-    """19 to 22: what servers have beside answers."""
+    """19 to 22: other things of servers than answers."""
 
     def test_models(self, server: ReplayServer, service: SyncLLMService) -> None:
         server.add(Answer.of_json({"data": [{"id": "a"}, {"id": "b"}]}), path="/v1/models")

@@ -1,4 +1,4 @@
-"""What people have goes where canonical values go, and what has no place there is refused by name."""
+"""Users' values go where canonical values go, and values without a place there are refused by name."""
 
 from __future__ import annotations
 

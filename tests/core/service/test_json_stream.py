@@ -50,7 +50,7 @@ def written(*pieces: str, finish: str = "stop", **more: Any) -> Answer:
 def values(
     service: LLMService, kind: Any = Weather, **options: Any
 ) -> tuple[list[Any], JSONStream[Any], BaseException | None]:
-    """What comes, from which stream, and what ended it."""
+    """The deltas, their stream, and the error that ended it."""
     error: BaseException | None = None
     seen: list[Any] = []
 
@@ -153,7 +153,7 @@ def test_the_schema_is_told_where_it_is_to_be(server: ReplayServer, service_of: 
 def test_the_whole_one_is_checked(
     server: ReplayServer, service_of: Make, answer: Answer, reason: ReasonCode
 ) -> None:
-    """Whatever came before, it is no answer; and what was answered is there."""
+    """After any earlier events it is not an answer, and the earlier answer is there."""
     server.add(answer)
     _, stream, error = values(service_of(server))
     assert isinstance(error, JSONAnswerError)

@@ -26,7 +26,7 @@ STREAMED = b"".join(b"data: %s\n\n" % orjson.dumps(event) for event in EVENTS) +
 
 
 def reset(connection: socket.socket) -> None:
-    """Close it so that the other side is told of an error."""
+    """Close it so that the other side gets an error."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -115,7 +115,7 @@ def options_for(server: Closing) -> tuple[Endpoint, dict[str, Any]]:
 
 
 def in_a_loop(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
-    """What is answered to requests one after the other, streamed or not."""
+    """The answers to requests one after the other, streamed or not."""
 
     async def main() -> list[Any]:
         endpoint, options = options_for(server)

@@ -1,4 +1,4 @@
-"""What a call may take in all, whom it asks meanwhile, and what it accepts: over a network and a clock that are made up."""
+"""The total limits of a call, the servers that it asks meanwhile, and the answers it accepts: over a network and a clock that are made up."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 def within(use: Callable[[Loop], Awaitable[T]]) -> T:
-    """What *use* gives, in such a loop."""
+    """The result of *use*, in such a loop."""
 
     async def main() -> T:
         loop: Any = asyncio.get_running_loop()
@@ -71,7 +71,7 @@ Script: TypeAlias = dict[str, list[Said | Exception]]
 
 
 class Network:
-    """A transport to servers that say, by the name of their host, what is written down; the last thing again and again."""
+    """A transport to servers that say, by the name of their host, what is written down. The last thing again and again."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -127,7 +127,7 @@ DOWN = httpx2.ConnectError("nobody is there")
 
 
 def test_no_attempt_begins_when_the_time_of_the_call_is_over() -> None:
-    """What the last one said is what is told: that is better to know than that time is over."""
+    """The last error is reported: that is better to know than that time is over."""
 
     async def use(loop: Loop) -> None:
         policy = RetryPolicy(attempts=9, **AT_ONCE)
@@ -145,7 +145,7 @@ def test_no_attempt_begins_when_the_time_of_the_call_is_over() -> None:
 
 
 def test_a_server_decides_whether_and_when_it_is_asked_again() -> None:
-    """``x-should-retry: false`` ends it; Google's error body has the delay that is waited for."""
+    """``x-should-retry: false`` ends it. Google's error body has the delay that is waited for."""
     delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "12s"}
     quota = {"error": {"code": 429, "message": "Wait", "status": "RESOURCE_EXHAUSTED", "details": [delay]}}
 
@@ -229,7 +229,7 @@ def test_the_time_of_a_call_ends_an_attempt(
 
 
 def test_a_call_whose_time_is_over_asks_nobody_else() -> None:
-    """But it counts as a failure of whoever was asked, so that the next call does not wait there as well."""
+    """But it counts as a failure of the asked server, so that the next call does not wait there as well."""
 
     async def use(loop: Loop) -> list[str]:
         service, network = service_of(
@@ -348,7 +348,7 @@ UNTIL_CLOSED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata:
 
 
 def around(request: ChatRequest) -> Any:
-    """A middleware, whose generator is around that of the stream."""
+    """A middleware with a generator around that of the stream."""
     yield (yield request)
 
 

@@ -1,6 +1,6 @@
 """Against real servers, where some are running: ``CROSSWALK_TEST_VLLM_URL``, ``CROSSWALK_TEST_LLAMACPP_URL``.
 
-They serve the tiny scripted model, whose script the last message chooses.
+They serve the tiny scripted model. The last message chooses its script.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def test_a_model_that_talks_first(endpoint: Endpoint) -> None:
 
 
 def test_an_image_that_the_model_cannot_be_shown(endpoint: Endpoint) -> None:
-    """It is no failure of the server, which is not asked again."""
+    """It is not a failure of the server, which is not asked again."""
     turn = ChatMessage.user([TextPart("mode:hello."), ImagePart(data=PNG)])
     with pytest.raises(InvalidRequestError) as raised:
         complete(attrs.evolve(endpoint, takes_media=True), ChatRequest([turn]))
@@ -229,7 +229,7 @@ def test_many_answers_over_connections_that_the_server_may_close(endpoint: Endpo
 
 
 def test_a_call_that_the_server_itself_has_cut_goes_back(endpoint: Endpoint) -> None:
-    """A small model's broken call, and one that the limit of tokens cut, each told about and asked again."""
+    """A small model's broken call, and one that the limit of tokens cut, each reported and asked again."""
     for options in ({"max_tokens": 200}, {"max_tokens": 30}):
         asked = asking("badtool", tools=[WEATHER], **options)
         answer = complete(endpoint, asked)

@@ -1,4 +1,4 @@
-"""What stands around a call, and the cache that does."""
+"""Wrappers around a call, and the cache that is one."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_an_asynchronous_one(server: ReplayServer, service_of: Make, way: Way, a
 
 @ways
 def test_one_that_answers_itself(server: ReplayServer, service_of: Make, way: Way, answer: Answer) -> None:
-    """Nobody is asked; those outside of it see the answer, those inside see nothing."""
+    """No server is asked. Wrappers outside of it see the answer, those inside see nothing."""
     log: list[str] = []
 
     def middleware(_: ChatRequest) -> Steps:
@@ -537,7 +537,7 @@ def reading(file: Path) -> ChatResponse | None:
 
 
 def parts(response: ChatResponse) -> list[str]:
-    """The kinds of its parts; those of one kind that touch are one."""
+    """The kinds of its parts. Those of one kind that touch are one."""
     found = [one.type.value for one in response.segments if one.content or one.metadata]
     return [one for number, one in enumerate(found) if number == 0 or found[number - 1] != one]
 

@@ -114,7 +114,7 @@ def test_the_metrics(server: ReplayServer, service_of: Make, telemetry: Telemetr
 def test_a_server_that_makes_up_models_makes_no_series_of_each(
     server: ReplayServer, service_of: Make, telemetry: Telemetry
 ) -> None:
-    """Spans say what it said; of metrics a backend keeps every series for ever."""
+    """Spans have the details. A backend keeps every series of metrics for ever."""
     for number in range(103):
         server.add(Answer.of_json({**body({"content": "Hi"}), "model": f"m{number % 102}"}))
 

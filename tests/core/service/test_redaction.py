@@ -1,4 +1,4 @@
-"""A server that repeats the key it was sent: nobody reads it in a message, an attempt or a log."""
+"""A server that repeats the key it was sent: the key is in no message, attempt or log."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_no_error_quotes_the_key(
 
 
 def test_what_the_provider_said_stays_as_it_is(server: ReplayServer, service_of: Make) -> None:
-    """Beside the messages: its own data are its own."""
+    """Next to the messages: its own data are its own."""
     server.add(failing(f"wrong key {KEY}"))
     endpoint = Endpoint("vllm", model="m", base_url=server.url, api_key=KEY)
     with pytest.raises(ProviderError) as raised:
@@ -163,7 +163,7 @@ def test_no_id_model_or_finish_word_shows_it(
     st.binary(max_size=9),
 )
 def test_base64_is_found_amid_other_text(encode: Any, key: str, before: bytes, after: bytes) -> None:
-    """Of the key's own characters at most two stay: those that share bits with what stands beside."""
+    """At most two of the key's own characters stay: those that share bits with their neighbours."""
     coded = encode(before + key.encode() + after).decode()
     shown = Redaction([key])(coded)
     assume(" " not in key)

@@ -149,7 +149,7 @@ def test_nothing_is_shown_in_full() -> None:
 
 
 class Asks:
-    """A provider whose request is whatever a test wants."""
+    """A provider with any request that a test wants."""
 
     def __init__(self, built: Any) -> None:
         self.built = built
@@ -211,7 +211,7 @@ def test_what_the_request_says_is_not_said_otherwise(
 ) -> None:
     request = ChatRequest(**{"messages": "hi", "model": "m", "provider_options": {provider: options}, **said})
     if is_refused:
-        with pytest.raises(UnsupportedRequestError, match="says otherwise than the request") as raised:
+        with pytest.raises(UnsupportedRequestError, match="contradicts the request") as raised:
             build_http_request(request, provider, on_unsupported="drop")
         assert raised.value.options[0].startswith(f"provider_options['{provider}']")
     else:
@@ -356,7 +356,7 @@ def test_a_plugin_may_build_none() -> None:
 
 
 class Picky(Asks):
-    """A stranger's provider that takes only ids of its own kind."""
+    """A third party's provider that takes only its own kind of ids."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -406,7 +406,7 @@ def test_a_plugins_own_refusal_says_for_whom(own: str | None) -> None:
     "value", ["\ud800", 10**5000, object()], ids=["a surrogate", "too many digits", "an object"]
 )
 def test_what_is_no_json_is_not_sent(value: Any) -> None:
-    with pytest.raises(UnsupportedRequestError, match="is no JSON"):
+    with pytest.raises(UnsupportedRequestError, match="is not JSON"):
         build(HTTPRequest("/p", {"a": value}))
 
 
@@ -444,7 +444,7 @@ def test_a_field_of_another_type(options: dict[str, Any]) -> None:
             {"user": "a", "safety_identifier": "b"},
             "anthropic",
             {"metadata": {"user_id": "a"}},
-            [("safety_identifier", "the request says metadata.user_id otherwise", False)],
+            [("safety_identifier", "the request sets metadata.user_id differently", False)],
         ),
         (
             {"thinking_budget": 99},
@@ -482,7 +482,7 @@ BUDGET_BOUNDS = "it must be at least 1024 and below max_tokens"
         ({"thinking_budget": 5}, 5120, 1024, [(f"sent as 1024: {BUDGET_BOUNDS}", False)]),
         ({"thinking_budget": 8000, "max_tokens": 1024}, 1024, None, [(BUDGET_BOUNDS, True)]),
         ({"thinking_budget": "many"}, 4096, None, [("it must be a whole number", True)]),
-        ({"thinking_budget": 2000, "reasoning_effort": "none"}, 4096, None, [("reasoning_effort says none", True)]),
+        ({"thinking_budget": 2000, "reasoning_effort": "none"}, 4096, None, [("reasoning_effort is none", True)]),
     ],
 )  # fmt: skip
 def test_a_budget_of_thought_has_its_type_and_is_below_the_ceiling(
@@ -514,8 +514,8 @@ def test_what_an_effort_rules_out_a_budget_rules_out() -> None:
     assert {"temperature", "tool_choice"}.isdisjoint(built.body)
     assert built.body["top_p"] == 0.95
     assert [(one.option, one.reason) for one in built.dropped] == [
-        ("temperature", "not beside thinking_budget"),
-        ("tool_choice", "no call can be forced beside thinking_budget"),
+        ("temperature", "not with thinking_budget"),
+        ("tool_choice", "no call can be forced with thinking_budget"),
     ]
 
 
@@ -591,11 +591,11 @@ def test_what_an_effort_rules_out_a_budget_rules_out() -> None:
 def test_provider_options_win_over_the_effort(
     provider: str, own: dict[str, Any], expected: dict[str, Any], instead: str | None
 ) -> None:
-    """A number of tokens beside a word would be refused, so that the word is left out, and said."""
+    """A number of tokens next to a word would be refused, so the word is left out, and reported."""
     request = ChatRequest("hi", model="m", reasoning_effort="high", provider_options={provider: own})
     built = build_http_request(request, provider)
     assert {name: built.body.get(name) for name in expected} == expected
-    notes = [] if instead is None else [("reasoning_effort", f"provider_options says {instead}", False)]
+    notes = [] if instead is None else [("reasoning_effort", f"provider_options sets {instead}", False)]
     assert [(one.option, one.reason, one.refuses) for one in built.dropped] == notes
 
 

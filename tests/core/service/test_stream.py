@@ -1,4 +1,4 @@
-"""What ``stream`` shows, what it never shows twice, and how it ends."""
+"""The deltas of ``stream``, the text that it never shows twice, and its end."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_nobody_answers(server: ReplayServer, service_of: Make) -> None:
     events, stream = streamed(service_of(server))
     assert kinds(events) == ["error"]
     assert len(stream.response.attempts) == 3
-    with pytest.raises(Exception, match="told to fail"):
+    with pytest.raises(Exception, match="set to fail"):
         stream.response.raise_for_error()
 
 

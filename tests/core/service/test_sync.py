@@ -315,7 +315,7 @@ service.close()
 def test_a_forked_process_has_a_thread_and_connections_of_its_own(
     server: ReplayServer, options: dict[str, Any]
 ) -> None:
-    """As a web server's workers have, whose application made the service before they were forked."""
+    """As in the workers of a web server with an application that made the service before they were forked."""
     server.add(Answer.of_json(body({"content": "Hello."}))).add(ANSWER)
     server.add(Answer.of_json(body({"content": "Hello."})), times=2)
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS, server.url, repr(options)]
@@ -378,7 +378,7 @@ def test_a_service_may_be_closed_by_several_threads(server: ReplayServer) -> Non
 def test_what_a_forked_process_forgets(
     server: ReplayServer, service: SyncLLMService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same within one process, whose id alone changes."""
+    """The same within one process with a changed id."""
     server.add(Answer.of_json(body({"content": "Hello."})))
     server.add(ANSWER)
     server.add(Answer.of_json(body({"content": "Hello."})))

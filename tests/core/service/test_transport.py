@@ -227,7 +227,7 @@ def test_a_method_that_http_does_not_know_is_refused(
         async with service_of(server, transport=transport) as service:
             await service.request("NOT ONE", "/x")
 
-    with pytest.raises(InvalidRequestError, match="is no HTTP"):
+    with pytest.raises(InvalidRequestError, match="is not HTTP"):
         asyncio.run(main())
 
 

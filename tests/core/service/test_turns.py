@@ -1,4 +1,4 @@
-"""What plugins are given to build their requests with: turns, options and tools in the form that many APIs share."""
+"""The input with which plugins build their requests: turns, options and tools in the form that many APIs share."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_user_and_model_take_turns(turns: tuple[Turn, ...], expected: list[tuple
 
 @pytest.mark.parametrize("turns", [(), (MODEL(""), USER(""))])
 def test_somebody_has_to_say_something(turns: tuple[Turn, ...]) -> None:
-    with pytest.raises(UnsupportedRequestError, match="says anything"):
+    with pytest.raises(UnsupportedRequestError, match="the conversation has no content"):
         said(*turns)
 
 

@@ -1,4 +1,4 @@
-"""A finish word that nobody knows: what was paid for is kept, nobody else is asked, and it is not taken for whole."""
+"""An unknown finish word: the paid part is kept, no other server is asked, and it is not taken for whole."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_where_it_is_to_raise_it_does_so_at_once(
     way: Callable[[LLMService], object],
     answer: Answer,
 ) -> None:
-    """Nobody else is asked: the answer had been received whole, and it is there."""
+    """No other server is asked: the answer had been received whole, and it is there."""
     server.add(answer)
     with pytest.raises(UnknownFinishReasonError, match=WORD) as raised:
         asyncio.run(way(service_of(server, other, unknown="raise")))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The connections of a service: with and without an event loop, encrypted, compressed, through a client; and how waits end."""
+"""The connections of a service: with and without an event loop, encrypted, compressed, through a client. And how waits end."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_gzip_may_have_several_members(server: ReplayServer, way: Way) -> None:
 def test_what_takes_long_is_not_loaded_in_the_event_loop(
     server: ReplayServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first call imports an HTTP library and reads certificates; meanwhile the application goes on."""
+    """The first call imports an HTTP library and reads certificates. Meanwhile the application goes on."""
     threads: list[int] = []
     with_context = http.with_context
 

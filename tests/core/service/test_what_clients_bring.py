@@ -256,7 +256,7 @@ def test_state_without_its_place_refuses_the_request() -> None:
 
 @pytest.mark.parametrize("body", [{"model": "m"}, {"model": "m", "input": []}])
 def test_a_request_that_says_nothing(body: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="input: must say something"):
+    with pytest.raises(ValueError, match="input: must not be empty"):
         read_request(body, "openai-responses")
 
 
@@ -278,7 +278,7 @@ def test_an_output_without_a_call_is_text_with_its_name(item: dict[str, Any], te
         assert request.dropped == ()
     else:
         assert text in said_in(request)
-        assert Dropped("input[1]", "it names no call: it is told as text", refuses=False) in request.dropped
+        assert Dropped("input[1]", "it has no call id: it is sent as text", refuses=False) in request.dropped
 
 
 def document(kind: str = "document", **more: Any) -> dict[str, Any]:
@@ -410,7 +410,7 @@ def test_what_a_server_s_tool_did_alone_is_told(form: str, parts: Any, words: li
     assert "not run" not in text
     if to != OWN[form]:
         assert "zz" not in text  # only its owner can read it
-        assert any("it is told in words" in dropped.reason for dropped in request.dropped)
+        assert any("it is sent as text" in dropped.reason for dropped in request.dropped)
 
 
 @pytest.mark.parametrize(

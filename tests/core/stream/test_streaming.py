@@ -107,7 +107,7 @@ async def settle() -> None:
 
 
 def test_deltas_then_the_response() -> None:
-    """FR-054: an async iterable of deltas, in order; then it is complete and its source closed."""
+    """FR-054: an async iterable of deltas, in order, then it is complete and its source closed."""
 
     async def main() -> None:
         source = Source(*TEXTS)
@@ -221,7 +221,7 @@ def test_a_failing_consumer_hurts_nobody() -> None:
 
 
 def test_the_source_lives_in_one_task() -> None:
-    """What a source opens it can close: the same task and context from the first delta to the end."""
+    """A source can close what it opens: the same task and context from the first delta to the end."""
     variable = contextvars.ContextVar("variable", default="unset")
 
     async def deltas() -> AsyncIterator[ResponseDelta]:
@@ -247,7 +247,7 @@ def test_the_source_lives_in_one_task() -> None:
 
 
 class Batches(Source):
-    """A source of which one read brings several deltas; each step is one of them."""
+    """A source of which one read brings several deltas. Each step is one of them."""
 
     def __init__(self, *batches: list[Any], **options: Any) -> None:
         super().__init__(*(batch[0] for batch in batches), **options)
@@ -292,7 +292,7 @@ def test_deltas_of_one_read_need_no_other_read(replay: bool) -> None:
 
 
 def test_several_consumers_share_the_deltas_of_one_read() -> None:
-    """Whoever comes first takes a delta for all, also for one that waits; cancelling one hurts nobody."""
+    """The first consumer takes a delta for all, also for one that waits. Cancelling one does not affect the others."""
 
     async def main() -> None:
         gate = asyncio.Event()
@@ -312,7 +312,7 @@ def test_several_consumers_share_the_deltas_of_one_read() -> None:
 
 
 def test_a_delta_of_a_read_that_cannot_be_made_is_a_failure() -> None:
-    """Every consumer has what came before it, and the source is closed when they are told."""
+    """Every consumer has the deltas before it, and the source is closed when they get the error."""
 
     async def main() -> None:
         source = Batches(["a", "b", ZeroDivisionError()], ["c"])
@@ -360,7 +360,7 @@ def test_a_source_need_not_be_closable() -> None:
 
 
 def test_the_response_reads_the_rest() -> None:
-    """``await stream.response()`` alone, or after some deltas; asked twice it is there twice."""
+    """``await stream.response()`` alone, or after some deltas. Asked twice it is there twice."""
 
     async def main() -> None:
         assert (await Source(*TEXTS).stream().response()).text == "Hello!"
@@ -439,7 +439,7 @@ def test_a_failure_at_once() -> None:
 
 
 def test_a_source_that_cancels_itself_is_cancelled() -> None:
-    """P4: no complete-looking answer, and no cancellation that nobody asked for in a consumer."""
+    """P4: no complete-looking answer, and no unrequested cancellation in a consumer."""
 
     async def main() -> None:
         stream = Source("a", asyncio.CancelledError()).stream()
@@ -451,7 +451,7 @@ def test_a_source_that_cancels_itself_is_cancelled() -> None:
 
 
 def test_a_failure_of_closing_is_a_failure() -> None:
-    """Nothing passes silently; but what failed first is what is told."""
+    """Nothing passes silently, and the first failure is reported."""
 
     async def main() -> None:
         stream = Source("a", on_close=OSError("not closed")).stream()
@@ -491,7 +491,7 @@ def test_closing_closes_the_source() -> None:
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 3])
 def test_closing_works_at_any_moment(steps: int) -> None:
-    """Before the reading began, while it begins, during a pull; once, twice, and at the same time."""
+    """Before the reading began, while it begins, during a pull. Once, twice, and at the same time."""
 
     async def main() -> None:
         source = Source(asyncio.Event(), "a")
@@ -617,7 +617,7 @@ def test_cancelling_the_last_consumer_closes_the_source() -> None:
 
 
 def test_cancelling_the_response_closes_the_source() -> None:
-    """FR-055: whoever waits for the response alone is a consumer."""
+    """FR-055: a program that waits for the response alone is a consumer."""
 
     async def main() -> None:
         source = Source("a", asyncio.Event())
@@ -671,7 +671,7 @@ def test_a_cancelled_consumer_hurts_nobody_that_is_busy() -> None:
 
 
 def test_when_all_are_cancelled_the_source_is_closed() -> None:
-    """The last one closes it, and only once; one that left before counts no longer."""
+    """The last one closes it, and only once. One that left before counts no longer."""
 
     async def main() -> None:
         source = Source("a", asyncio.Event())
@@ -690,7 +690,7 @@ def test_when_all_are_cancelled_the_source_is_closed() -> None:
 
 
 def test_a_consumer_may_come_back_after_a_time_limit() -> None:
-    """While another one keeps the stream open; it counts again from then on."""
+    """While another one keeps the stream open. It counts again from then on."""
 
     async def main() -> None:
         gate = asyncio.Event()
@@ -729,7 +729,7 @@ def test_a_stream_that_nobody_holds_goes_away() -> None:
 
 
 def test_the_end_of_the_program_closes_the_source() -> None:
-    """``asyncio.run`` cancels what is left: the source is closed, and whoever reads on is told."""
+    """``asyncio.run`` cancels the rest: the source is closed, and a consumer that reads on gets an error."""
     source = Source(*TEXTS)
     kept: list[StreamingChatResponse] = []
 
@@ -764,7 +764,7 @@ def test_a_stream_may_outlive_its_loop() -> None:
 
 
 def test_without_replay_a_stream_is_read_once() -> None:
-    """Design, section 6: the deltas are not kept, and a second consumer is told so."""
+    """Design, section 6: the deltas are not kept, and a second consumer gets an error."""
 
     async def main() -> None:
         stream = Source(*TEXTS).stream(replay=False)
@@ -790,7 +790,7 @@ def test_without_replay_the_response_reads_the_rest() -> None:
 
 
 def test_without_replay_nothing_is_lost_silently() -> None:
-    """P4: a consumer whose deltas ``response()`` has read is told, and not given an answer with a hole."""
+    """P4: a consumer gets an error, and not an answer with a hole, if ``response()`` has read its deltas."""
 
     async def main() -> None:
         stream = Source(*TEXTS).stream(replay=False)

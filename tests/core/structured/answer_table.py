@@ -46,7 +46,7 @@ __all__ = ["FAMILIES", "Case", "Refused", "TakenBack", "load_table"]
 
 @attrs.frozen
 class Refused:
-    """No value is wanted; ``None`` where any reason will do."""
+    """No value is wanted. ``None`` where any reason will do."""
 
     reason: str | None = None
 
@@ -181,7 +181,7 @@ def harmony() -> Iterator[Row]:
 
 
 def fences() -> Iterator[Row]:
-    """A fence may stand on the answer's own line."""
+    """A fence may be on the answer's own line."""
     for mark in ("```", "~~~"):
         for form in (
             "{0}json {1} {0}",
@@ -301,7 +301,7 @@ _CODE = (
 
 
 def inner_quotes() -> Iterator[Row]:
-    """A quote inside a string that nobody escaped never shortens the text."""
+    """A quote inside a string that is not escaped never shortens the text."""
     for code in _CODE:
         # One of them can be read in one way only.
         yield Note, f'{{"body": "{code}"}}', Note(code) if code == 'f("]")' else REFUSED
@@ -319,7 +319,7 @@ def inner_quotes() -> Iterator[Row]:
 
 
 def keys() -> Iterator[Row]:
-    """Unknown keys are reported; one that is nearly a missing one is read as that."""
+    """Unknown keys are reported. One that is nearly a missing one is read as that."""
     spellings = {
         "isbn": ("ISBN", "Isbn", "is-bn", "i_s_b_n", "iSBN"),
         "pages": ("Pages", "PAGES", "pa_ges", "pages ", "pagés"),
@@ -414,7 +414,7 @@ def prose() -> Iterator[Row]:
 
 
 def comments() -> Iterator[Row]:
-    """A comment in the place of an item stands for items; one behind a scalar may correct it."""
+    """A comment in the place of an item counts as items. One after a scalar may correct it."""
     one = '{"title": "Dune", "pages": 412}'
     words = (
         "the other nine in the same form",
@@ -484,7 +484,7 @@ def comments() -> Iterator[Row]:
 
 
 def elided() -> Iterator[Row]:
-    """Dots stand for what is left out."""
+    """Dots replace omitted text."""
     for dots in ("...", "…", "....", ".."):
         yield Tags, f'{{"items": ["a", {dots}]}}', Refused("truncated")
         yield Tags, f'{{"items": ["a", "b", {dots} "z"]}}', Refused("truncated")
@@ -518,7 +518,7 @@ def brackets_of_prose() -> Iterator[Row]:
 
 
 def cut() -> Iterator[Row]:
-    """What breaks off is truncated."""
+    """A text that breaks off is truncated."""
     for kind, text in ((Book, FULL_TEXT), (Shelf, SHELF_TEXT), (Tags, '{"items": ["a", "b", "c"]}')):
         for at in range(2, len(text) - 1, 2):
             yield kind, text[:at], Refused("truncated")
@@ -553,7 +553,7 @@ def cut() -> Iterator[Row]:
 
 
 def others() -> Iterator[Row]:
-    """What a tool said, what is struck out and what is hidden is not the model's answer."""
+    """A tool's text, struck-out text and hidden text are not the model's answer."""
     hidden = (
         ("<tool_response>", "</tool_response>"), ("<tool_result>", "</tool_result>"),
         ("<function_results>", "</function_results>"), ("<tool_output>", "</tool_output>"),
@@ -789,7 +789,7 @@ FAMILIES: tuple[Callable[[], Iterator[Row]], ...] = (
 
 
 def load_table() -> list[Case]:
-    """All cases; a text stands once for each type."""
+    """All cases. A text occurs once for each type."""
     cases: list[Case] = []
     seen: set[tuple[str, str]] = set()
     for family in FAMILIES:

@@ -1,7 +1,7 @@
 """Answers as models write them, and what the chain makes of each.
 
 A line of the table: a name, the answer, the stage that gives the value, the reason. All are read as
-:class:`StructuredResponse`; ``A`` stands for an ``answer``, ``N`` for an ``items_shown``.
+:class:`StructuredResponse`. ``A`` is an ``answer``, ``N`` is an ``items_shown``.
 """
 
 # ruff: noqa: RUF001 - models write such quotes

@@ -1,4 +1,4 @@
-"""What models write, and what may come of it: never a wrong value, and the useful ones are read."""
+"""Texts of models, and the values that may come of them: never a wrong value, and the useful ones are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ of_each_kind = pytest.mark.parametrize("answers", KINDS.values(), ids=KINDS)
 
 
 def each(check: Callable[[Answer], None], answers: list[Answer]) -> None:
-    """*check* each of *answers*; what is wrong with which of them, all at once."""
+    """*check* each of *answers* and return the faults of all, with their answers."""
     wrong = []
     for answer in answers:
         try:

@@ -11,7 +11,7 @@ from crosswalk.structured import CacheStats, MemoryCache, answer_key
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """Seconds that a test lets pass."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0

@@ -71,7 +71,7 @@ def is_example(value: StructuredResponse | None, cut: str) -> bool:
 
 
 def cuts(text: str) -> list[str]:
-    """*text* cut at every byte; half a character is what a decoder makes of it."""
+    """*text* cut at every byte. Half a character is what a decoder makes of it."""
     data = text.encode()
     return [data[:end].decode(errors="replace") for end in range(len(data))]
 
@@ -119,7 +119,7 @@ def is_part(part: object, whole: object) -> bool:
 
 @pytest.mark.parametrize("name", ["plain", "all fields", "the answer last", "pretty", "an answer inside"])
 def test_only_brackets_missing_means_that_no_text_or_number_was_cut(name: str) -> None:
-    """What ``close`` gives says nothing that the whole document does not say."""
+    """The result of ``close`` holds nothing that the whole document does not hold."""
     parser = StructuredParser(StructuredResponse)
     whole = parser.parse(DOCUMENTS[name]).unwrap()
     for cut in cuts(DOCUMENTS[name]):

@@ -1,4 +1,4 @@
-"""Prometheus and OpenTelemetry are told the same, under the names of the seed."""
+"""Prometheus and OpenTelemetry get the same, under the names of the seed."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_what_was_counted_is_exported(exporter: Callable[..., Scrape]) -> None:
 
 
 def test_the_exposition_is_what_promtool_accepts() -> None:
-    """Its rules for what we export: a bucket, a sum and a count belong to a histogram; each metric has its help."""
+    """Its rules for what we export: a bucket, a sum and a count belong to a histogram. Each metric has its help."""
     registry = CollectorRegistry()
     metrics, cache = ParserMetrics(), MemoryCache()
     busy(metrics, cache)

@@ -1,4 +1,4 @@
-"""What is meant to break a parser: odd choices, odd classes, odd rules, deep and costly texts."""
+"""Inputs that are meant to break a parser: odd choices, odd classes, odd rules, deep and costly texts."""
 
 from __future__ import annotations
 

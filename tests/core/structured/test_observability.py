@@ -46,7 +46,7 @@ def exported() -> dict[str, set[str]]:
 
 
 def names_in(expression: str) -> set[str]:
-    """The metrics of a PromQL expression: its words that stand outside of matchers, ranges and groupings."""
+    """The metrics of a PromQL expression: its words outside of matchers, ranges and groupings."""
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\bby \([^)]*\)", " ", expression)
     return set(re.findall(r"[a-zA-Z_:][\w:]*", bare)) - FUNCTIONS
 

@@ -74,7 +74,7 @@ def test_a_result_gives_its_value_or_raises() -> None:
     ) as caught:
         failed.unwrap()
     assert caught.value.result is failed
-    with pytest.raises(StructuredAnswerError, match="^extraction_failed: there is no JSON in the answer$"):
+    with pytest.raises(StructuredAnswerError, match="^extraction_failed: the answer contains no JSON$"):
         PARSER.parse("no").unwrap()
     assert repr(failed).startswith("ParseResult(stage='failure', reason='schema_type_error', errors=(")
     assert repr(PARSER.parse('{"x": 1,', partial=Partial.ACCEPT)) == (

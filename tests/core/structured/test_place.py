@@ -59,7 +59,7 @@ def parse(kind: Any, text: str, **options: Any) -> Any:
 def test_brackets_of_prose_are_no_answer(kind: Any, text: str) -> None:
     result = parse(kind, text)
     assert (result.value, result.reason) == (None, ReasonCode.EXTRACTION_FAILED)
-    assert result.errors == ["brackets among other text are no answer @ $"]
+    assert result.errors == ["brackets among other text are not an answer @ $"]
     assert parse(kind, text, prose="refuse").reason == ReasonCode.PROSE
 
 

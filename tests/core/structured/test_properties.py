@@ -1,4 +1,4 @@
-"""What holds of any text: a valid value or a reason, never an exception; cut is never whole."""
+"""Laws for any text: a valid value or a reason, never an exception. A cut one is never whole."""
 
 # ruff: noqa: RUF001 - models write such quotes and numbers
 
@@ -148,7 +148,7 @@ _CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "„": "�
 
 
 def readings(literal: str) -> list[Any]:
-    """What JSON, and what Python, make of *literal*."""
+    """The values of *literal* in JSON and in Python."""
     found: list[Any] = []
     for read in (json.loads, lambda text: json.loads(text, strict=False), ast.literal_eval):
         with warnings.catch_warnings(), contextlib.suppress(ValueError, SyntaxError):
@@ -158,7 +158,7 @@ def readings(literal: str) -> list[Any]:
 
 
 def is_scalar_of(text: str, scalar: object) -> bool:
-    """Whether *scalar* is what one whole literal of *text* says: told without the reader, by trying all of it."""
+    """Whether *scalar* is the value of one whole literal of *text*: decided without the reader, by trying all of it."""
     if not isinstance(scalar, str):
         words = re.split(f"[{_DELIMITERS}]+", text)
         numbers = [word.lstrip("+") for word in words if word]
@@ -307,7 +307,7 @@ literals = (
 
 @st.composite
 def damaged(draw: st.DrawFn) -> str:
-    """An object whose members are literals and what is none, in a structure that is right or not."""
+    """An object with members that are literals or other texts, in a structure that is right or not."""
     members = [
         draw(st.sampled_from(_KEYS)).replace("{}", str(number))
         + draw(st.sampled_from(_COLONS))

@@ -27,7 +27,7 @@ def test_the_kit_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_folder_without_a_manifest(tmp_path: Path) -> None:
-    """The name tells what it is: its form, its pair; requests and notes are no captures."""
+    """The name tells what it is: its form, its pair. Requests and notes are no captures."""
     for name in (
         "a.response.json",
         "a_stream.response.sse",
@@ -49,7 +49,7 @@ def test_a_folder_without_a_manifest(tmp_path: Path) -> None:
 
 
 def test_a_manifest_in_the_folder_or_above_it(tmp_path: Path) -> None:
-    """It says what the name does not; answers of other paths can be left out."""
+    """It says what the name does not. Answers of other paths can be left out."""
     folder = tmp_path / "server"
     folder.mkdir()
     (folder / "x.response.json").write_bytes(b'{"error": "no"}')
@@ -82,14 +82,14 @@ def test_what_cannot_be_loaded(tmp_path: Path) -> None:
 
 
 def test_the_kit_is_loaded_when_it_is_asked_for() -> None:
-    """It needs pytest and syrupy; the checks do not."""
+    """It needs pytest and syrupy. The checks do not."""
     assert crosswalk.testing.ProviderConformance.__name__ == "ProviderConformance"
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         _ = crosswalk.testing.Nothing
 
 
 def test_leaves_and_paths() -> None:
-    """Every scalar is a leaf; paths are shown as people write them."""
+    """Every scalar is a leaf. Paths are shown as people write them."""
     events = [{"a": [{"b": 1}, None], "c": {}, "d": []}]
     assert [str(leaf) for leaf in leaves(events)] == ["event 1, a[0].b", "event 1, a[1]"]
     assert show_path(("a", 0, "b"), items=False) == "a[].b"
@@ -114,10 +114,10 @@ def test_leaves_and_paths() -> None:
         ('{"file": "a.response.json", "request": "\\u0000"}', '"request" has a NUL character in it'),
         ('{"file": "\\u0000a"}', '"file" has a NUL character in it'),
         ('{"file": 7}', '"file" is not a string'),
-        ('{"file": null}', 'no JSON object with "file" in it'),
-        ("{}", 'no JSON object with "file" in it'),
-        ("7", 'no JSON object with "file" in it'),
-        ("{", 'no JSON object with "file" in it'),
+        ('{"file": null}', 'not a JSON object with "file" in it'),
+        ("{}", 'not a JSON object with "file" in it'),
+        ("7", 'not a JSON object with "file" in it'),
+        ("{", 'not a JSON object with "file" in it'),
     ],
 )
 def test_an_odd_manifest_is_named_with_its_line(tmp_path: Path, entry: str, cause: str) -> None:
@@ -147,7 +147,7 @@ def test_null_in_a_manifest_is_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_changed_is_written_as_it_came() -> None:
-    """In the capture's framing; what was not changed keeps its bytes, and integers keep their digits."""
+    """In the capture's framing. Unchanged parts keep their bytes, and integers keep their digits."""
     body = b'{"a": 1}\n{"b":2}\n'
     capture = Capture("x", Path("x.ndjson"), body, stream=True)
     frames, events = capture.frames(), capture.events()
@@ -169,7 +169,7 @@ def test_json_values_are_compared_with_their_types() -> None:
 
 
 def test_an_event_that_is_a_scalar_has_no_leaf() -> None:
-    """There is no key at which to change it."""
+    """It has no key to change."""
     assert list(leaves([7, "x", None])) == []
 
 
@@ -178,7 +178,7 @@ def problem(path: str, message: str = "lost", *, case: str = "a", check: str = "
 
 
 def test_one_cause_is_one_problem() -> None:
-    """The leaves of one object, and what one check says without a path; the first one names the other places."""
+    """The leaves of one object, and what one check says without a path. The first one names the other places."""
     leaves = [problem(f"error.{name}") for name in ("code", "code", "type", "param", "a", "b", "c", "d")]
     cuts = [
         Problem("P4", f"a, cut after event {number}", "looks complete", "never silently wrong", "", "a")
@@ -201,7 +201,7 @@ def test_one_cause_is_one_problem() -> None:
         ("rows: prompt and completion are swapped", "P4 talk, usage.prompt_tokens: stated as 9, and read as 5"),
         ("rows: the zone of a time is thrown away", 'P4 talk, created: stated as "2026-01-01T09:45:00Z", and read as 2026-01-01T11:45:00+00:00'),
         ("rows: a full answer is complete", 'P4 long, finish: stated as "length", and read as "stop"'),
-        ("rows: the id is cut", "P4 talk, event 1, rows[0][1]: another text in its place is not passed on as it is"),
+        ("rows: the id is cut", "P4 talk, event 1, rows[0][1]: another text in its place is not passed on unchanged"),
         ("rows: log probabilities are rounded", "P4 talk, logprobs: the log probability -0.12 is not a number of the payload"),
     ],
 )  # fmt: skip

@@ -79,7 +79,7 @@ class Honest:
 
 
 class BreaksItsWord(Honest):
-    """Promises to pass text on as it is, and then does something to it."""
+    """Promises to pass text on unchanged, and then changes it."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -136,7 +136,7 @@ class Refuses(Honest):
 
 
 class FramesItself(Honest):
-    """Has a framing that nobody else has: lines of JSON after a zero."""
+    """Has a unique framing: lines of JSON after a zero."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -217,7 +217,7 @@ def test_a_text_that_is_changed_is_found_although_its_path_is_declared(change: A
                 for delta in found
             ]
 
-    assert any("is not passed on as it is" in problem for problem in problems(Changes()))
+    assert any("is not passed on unchanged" in problem for problem in problems(Changes()))
 
 
 @pytest.mark.sweep
@@ -268,7 +268,7 @@ def test_an_error_in_mid_stream_that_is_ignored_is_lost() -> None:
 
 @pytest.mark.sweep
 def test_a_framing_of_the_providers_own_is_used() -> None:
-    """Where the bytes are in it, what is tried is written as server-sent events."""
+    """If the bytes are in it, the tries are written as server-sent events."""
     body = b"".join(b"\0" + orjson.dumps(event) + b"\n" for event in STREAM)
     binary, tally = Capture("case", Path("case"), body, stream=True), Tally()
     assert check_capture(mapper(FramesItself()), binary, sample=None, tally=tally) == []
@@ -331,7 +331,7 @@ class RowsInLines(Rows):
     ],
 )
 def test_an_author_is_told_that_a_framing_is_missing(body: bytes, hint: str) -> None:
-    """What is read as one body, and is none, is refused by name, with what to declare."""
+    """A file that is read as one body, and is not one, is refused by name, with the declaration that it needs."""
     (problem,) = check_capture(mapper(Rows()), Capture("case", Path("case"), body, stream=True))
     assert problem.message.startswith("refused: ")
     assert problem.message.endswith(f": {hint}")
@@ -355,7 +355,7 @@ def test_what_was_cut_on_its_way_may_be_no_json() -> None:
 
 @pytest.mark.sweep
 def test_an_exception_is_for_one_check_at_one_path() -> None:
-    """What a check rightly finds may be right nevertheless."""
+    """A right finding of a check may be right nevertheless."""
     found = problems(NormalizesNumbers())
     assert all("model: with" in problem for problem in found)
     assert found
@@ -451,7 +451,7 @@ def counting(number: int, **more: Any) -> dict[str, Any]:
     ids=lambda value: type(value).__name__,
 )
 def test_a_promise_about_what_stands_beside_texts_is_held_to(plugin: Any, keeps_its_word: bool) -> None:
-    """Where an event does not bear it out, the hooks get that event, and no promise is broken."""
+    """If an event contradicts it, the hooks get that event, and no promise is broken."""
     start, *_, end = STREAM
     events = [{**start, "n": 1}, *(counting(n) for n in range(2, 8)), {**end, "n": 8}]
     found = problems(plugin, events, checks=["text paths hold"])
@@ -484,7 +484,7 @@ class TextByName(BreaksItsWord, GoesByNames):
 
 
 def test_an_event_of_a_name_that_nobody_knows_is_an_error() -> None:
-    """Where the name of an SSE event says what it is, not the event itself."""
+    """If the name of an SSE event gives its kind, not the event itself."""
     named = [("piece", STREAM[0]), ("piece", STREAM[1]), ("piece", {"text": "lo"}), ("end", STREAM[-1])]
     body = b"".join(b"event: %s\ndata: %s\n\n" % (n.encode(), orjson.dumps(e)) for n, e in named)
     stream = Capture("case", Path("case"), body, 200, True, "case")
@@ -492,7 +492,7 @@ def test_an_event_of_a_name_that_nobody_knows_is_an_error() -> None:
     def found(plugin: Any) -> list[str]:
         return [str(problem) for problem in check_capture(mapper(plugin), stream)]
 
-    unlike = "with a name that nobody knows they change the answer without an error"
+    unlike = "with an unknown name they change the answer without an error"
     assert found(GoesByNames()) == []
     assert found(PassesOverNames()) == [
         f"P4 case, events named piece: {unlike}",
@@ -511,7 +511,7 @@ def test_a_plugin_that_fails_on_the_capture_itself_is_reported() -> None:
 
 
 def test_a_sample_is_the_same_every_time() -> None:
-    """A seeded sample tries fewer leaves and cuts, always the same; one of none no more than what means alike."""
+    """A seeded sample tries fewer leaves and cuts, always the same. A sample of none tries one leaf of each meaning."""
     many = [*({"text": f"w{n}", "extra": {"n": n}} for n in range(40)), {**STREAM[-1], "extra": {"n": 40}}]
     first, second = Tally(), Tally()
     for tally in (first, second):
@@ -530,7 +530,7 @@ def test_a_single_check_can_be_run() -> None:
 
 
 def test_body_and_stream_are_compared() -> None:
-    """P2: in everything but ids, times and what a cache held; two errors agree when they are of one kind."""
+    """P2: in everything but ids, times and what a cache held. Two errors agree when they are of one kind."""
     honest = mapper(Honest())
     whole = capture([{"id": "other", "model": "m", "text": "Hello you", "end": "stop"}], stream=False)
     streamed = capture(STREAM, "case_stream")
@@ -577,7 +577,7 @@ def test_an_unknown_word_may_mean_that_an_answer_is_not_whole() -> None:
 
 
 def test_who_else_is_certain_of_a_capture_is_named() -> None:
-    """The capture could not be detected; one that the provider does not know as its own is another's."""
+    """The capture could not be detected. One that the provider does not know as its own is another's."""
 
     class Grabs(Honest):
         @hookimpl
@@ -640,7 +640,7 @@ def test_a_long_body_is_not_read_byte_by_byte() -> None:
 
 
 def test_arguments_are_compared_by_their_meaning() -> None:
-    """White space makes no difference; what is no JSON is compared as it is."""
+    """White space makes no difference. Text that is not JSON is compared unchanged."""
 
     class Calls(Honest):
         @hookimpl
@@ -661,5 +661,5 @@ def test_arguments_are_compared_by_their_meaning() -> None:
 
 
 def test_an_answer_may_be_empty() -> None:
-    """Where nobody counted any words in it."""
+    """If no words were counted in it."""
     assert problems(Honest(), [{"id": "r", "model": "m", "text": "", "end": "stop"}]) == []

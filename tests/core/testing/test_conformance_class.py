@@ -1,4 +1,4 @@
-"""What a failing snapshot test says, and which captures it counts as unstated."""
+"""The report of a failing snapshot test, and the captures that it counts as unstated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Other:
 
 
 def failure(tmp_path: Path, stored: Any) -> tuple[str, dict[str, object]]:
-    """What the test says of the first recording, and the properties that it records."""
+    """The test's report of the first recording, and the properties that it records."""
 
     class Planted(ProviderConformance):
         provider = "planted-named"

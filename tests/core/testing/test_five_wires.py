@@ -48,7 +48,7 @@ class SoFar:
 
 
 class YandexGPT(ProviderHooks):
-    """https://yandex.cloud/en/docs/foundation-models: each line has all of the text so far; counts are texts."""
+    """https://yandex.cloud/en/docs/foundation-models: each line has all of the text so far. Counts are texts."""
 
     words = {
         "ALTERNATIVE_STATUS_FINAL": STOP,
@@ -118,7 +118,7 @@ def yandex(text: str, status: str = "PARTIAL", completion: str = "1") -> dict[st
 
 
 class DashScope(ProviderHooks):
-    """https://www.alibabacloud.com/help/en/model-studio: an envelope around a message; a failure has a code at its top."""
+    """https://www.alibabacloud.com/help/en/model-studio: an envelope around a message. A failure has a code at its top."""
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -170,7 +170,7 @@ DASHSCOPE_USAGE = {"input_tokens": 12, "output_tokens": 3, "total_tokens": 15}
 
 
 class Watsonx(ProviderHooks):
-    """https://cloud.ibm.com/apidocs/watsonx-ai: a list of one result; a piece says not_finished."""
+    """https://cloud.ibm.com/apidocs/watsonx-ai: a list of one result. A piece says not_finished."""
 
     words = {"eos_token": STOP, "stop_sequence": STOP, "max_tokens": LENGTH, "token_limit": LENGTH}
 
@@ -249,7 +249,7 @@ def triton(text: str, *logprobs: float) -> dict[str, Any]:
 
 
 class Replicate(ProviderHooks):
-    """https://replicate.com/docs/topics/predictions/streaming: text in events, JSON at their end; a prediction as a whole."""
+    """https://replicate.com/docs/topics/predictions/streaming: text in events, JSON at their end. A prediction as a whole."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:

@@ -1,7 +1,7 @@
 """The kit is tested by mistakes: a provider that keeps every promise passes, and each planted mistake is caught by name.
 
-The provider is invented, and so is its wire. Each mistake is one of those that authors of mappings make; beside it stands
-the check that has to find it.
+The provider is invented, and so is its wire. Each mistake is one of those that authors of mappings make. Next
+to it is the check that has to find it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KINDS = frozenset({"open", "muse", "say", "draft", "call", "counts", "close", "w
 
 
 def take(event: dict[str, Any], key: str, kind: type = str) -> Any:
-    """What *event* has at *key*, taken out of it; ``None`` where it has nothing."""
+    """The value of *event* at *key*, taken out of it. ``None`` if it has none."""
     value = event.get(key)
     if value is not None and type(value) is not kind:
         raise WireTypeError(key, expected=kind.__name__, got=value)
@@ -41,7 +41,7 @@ def take(event: dict[str, Any], key: str, kind: type = str) -> Any:
 
 
 class Tide:
-    """A small provider that keeps every promise; each mistake overrides one of its methods."""
+    """A small provider that keeps every promise. Each mistake overrides one of its methods."""
 
     finish_words: ClassVar[dict[str, FinishReason]] = {
         "done": FinishReason.STOP,
@@ -257,7 +257,7 @@ def mapper(plugin: Any) -> Any:
 def found_in(
     plugin: Any, *, sample: int | None = 40, checks: tuple[str, ...] = tuple(CHECKS)
 ) -> Iterator[Problem]:
-    """What the kit finds, without a snapshot and without a pair: of one capture after the other, as long as one asks."""
+    """The kit's findings, without a snapshot and without a pair: in one capture after the other, as long as you ask."""
     mapped = mapper(plugin)
     for one in CAPTURES.items():
         yield from check_capture(mapped, capture(*one), sample=sample, checks=checks)
@@ -367,7 +367,7 @@ class PromisesArguments(PromisesTooMuch):
 
 
 class CountsLetters(Tide):
-    """Says that texts pass unchanged and change nothing else, and leaves their length beside them."""
+    """Says that texts pass unchanged and change nothing else, and leaves their length next to them."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -481,7 +481,7 @@ class LooksForAWordInside(Tide):
 
 
 class TurnsLengthIntoStop(Tide):
-    """Of a word that no capture has."""
+    """For a word that no capture has."""
 
     finish_words: ClassVar[dict[str, FinishReason]] = {**Tide.finish_words, "length": FinishReason.STOP}
 
@@ -656,12 +656,12 @@ class EstimatesTheCost(Tide):
 MISTAKES = [
     (LosesALeaf, "nothing lost", "event 7, region: lost: changing its value changes nothing"),
     (LosesFragments, "nothing lost", "event 3, calls[0].arguments: lost"),
-    (DropsWhatIsFalse, "never silently wrong", "with false in its place it is accepted, and stands nowhere as it was sent"),
-    (KeepsTextTwice, "text only once", "text: stands in a typed field and in the extensions: text"),
-    (KeepsACountTwice, "counts are the provider's", "stands in usage.completion_tokens and in the extensions"),
+    (DropsWhatIsFalse, "never silently wrong", "with false in its place it is accepted, and is nowhere as it was sent"),
+    (KeepsTextTwice, "text only once", "text: is in a typed field and in the extensions: text"),
+    (KeepsACountTwice, "counts are the provider's", "is in usage.completion_tokens and in the extensions"),
     (AddsDraftsUp, "text only once", "so_far: the text grows from event to event, and is added up"),
     (SaysItAgain, "text only once", "text: the text is said again as a whole, and is added to itself"),
-    (RepeatsPieces, "text only once", "text: stands more than once in the text of the answer"),
+    (RepeatsPieces, "text only once", "text: is more than once in the text of the answer"),
     (LetsNullErase, "null erases nothing", "null in a later event erases usage"),
     (NeedsWholeCuts, "deterministic", "the same bytes give different canonical JSON"),
     (NeedsWholeCuts, "framing does not matter", "it is read differently"),
@@ -675,13 +675,13 @@ MISTAKES = [
     (TrustsTypes, "never silently wrong", "the plugin failed with"),
     (CoercesText, "never silently wrong", "with true in its place it is read as the text 'True"),
     (CoercesText, "never silently wrong", "with {\"crosswalk\":1} in its place it is read as the text"),
-    (CoercesCounts, "never silently wrong", "with true in its place it is accepted, and stands nowhere"),
-    (CoercesCounts, "never silently wrong", "with \"7070707\" in its place it is accepted, and stands nowhere"),
-    (SwallowsOtherTypes, "never silently wrong", "with 7070707 in its place it is accepted, and stands nowhere as it was sent"),
-    (LowersArguments, "text as it was sent", "another text in its place is not passed on as it is"),
+    (CoercesCounts, "never silently wrong", "with true in its place it is accepted, and is nowhere"),
+    (CoercesCounts, "never silently wrong", "with \"7070707\" in its place it is accepted, and is nowhere"),
+    (SwallowsOtherTypes, "never silently wrong", "with 7070707 in its place it is accepted, and is nowhere as it was sent"),
+    (LowersArguments, "text as it was sent", "another text in its place is not passed on unchanged"),
     (TakesAllCallsForOne, "nothing lost", "calls[0].slot: lost: changing its value changes nothing"),
-    (StripsText, "text as it was sent", "another text in its place is not passed on as it is"),
-    (DropsWhiteSpace, "text as it was sent", "a text of white space in its place is not passed on as it is"),
+    (StripsText, "text as it was sent", "another text in its place is not passed on unchanged"),
+    (DropsWhiteSpace, "text as it was sent", "a text of white space in its place is not passed on unchanged"),
     (ThinksAloud, "text as it was sent", "reasoning is given as the text of the answer"),
     (TakesAnyEndForStop, "unknown words raise", "an unknown finish word is read as stop"),
     (TakesWhatBeginsAlike, "unknown words raise", "the unknown finish word 'done_crosswalk' is read as stop"),
@@ -703,7 +703,7 @@ MISTAKES = [
     (MakesUpACallsId, "nothing filled in", "without it, tool call 0: its id is made up, and not marked"),
     (SaysNone, "nothing filled in", "text: without it, another text appears in message.content"),
     (CountsBySpecies, "counts are the provider's", "usage.prompt_tokens: 55 comes from no number of the payload"),
-    (FillsInACount, "nothing filled in", "without it, usage.completion_tokens is 77, which nobody said"),
+    (FillsInACount, "nothing filled in", "without it, usage.completion_tokens is 77, which was not sent"),
     (TakesNoCountForZero, "nothing filled in", "usage.completion_tokens: 0 was not sent, and is not marked"),
     (EstimatesTheCost, "nothing invented", "usage.cost: no number of the payload has its digits"),
     (TakesZeroForNoPart, "counts are the provider's", "cached_tokens: 0 in its place is read as no usage.cached_tokens"),
@@ -713,14 +713,14 @@ MISTAKES = [
     (SwapsCounts, "counts are the provider's", "input_tokens: it is counted in usage.completion_tokens"),
     (SwapsParts, "counts are the provider's", "cached_tokens: it is counted in usage.reasoning_tokens"),
     (SwapsParts, "counts are the provider's", "thought_tokens: it is counted in usage.cached_tokens"),
-    (RoundsCounts, "counts are the provider's", "10 is no sum of the numbers that it comes from"),
+    (RoundsCounts, "counts are the provider's", "10 is not a sum of the numbers that it comes from"),
     (SubtractsACount, "counts are the provider's", "usage.completion_tokens falls when it rises"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("sample", [pytest.param(None, marks=pytest.mark.sweep), 40, 2])
 def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
-    """However much is tried; and its two forms of an answer agree."""
+    """However much is tried. Its two forms of an answer agree."""
     assert [str(problem) for problem in found_in(Tide(), sample=sample)] == []
     mapped = mapper(Tide())
     for name in ("talk", "call"):
@@ -820,7 +820,7 @@ ROWS = [
 @pytest.mark.parametrize("mistaken", ["say", "think", "call name", "call arguments"])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_what_means_something_by_its_position_is_tried_apart(mistaken: str, streamed: bool) -> None:
-    """Of a sample, too, in which leaves that mean alike stand for each other."""
+    """Also for a sample, in which leaves of the same meaning represent each other."""
     one = capture(
         "rows_stream" if streamed else "rows",
         [{"row": row} for row in ROWS] if streamed else [{"rows": ROWS}],
@@ -828,7 +828,7 @@ def test_what_means_something_by_its_position_is_tried_apart(mistaken: str, stre
     lowers = type("Lowers", (Rows,), {"mistaken": mistaken})
     found = [str(problem) for problem in check_capture(mapper(lowers()), one, checks=["text as it was sent"])]
     assert len(found) == 1, found
-    assert "not passed on as it is" in found[0]
+    assert "not passed on unchanged" in found[0]
     assert check_capture(mapper(Rows()), one, checks=["text as it was sent"]) == []
 
 

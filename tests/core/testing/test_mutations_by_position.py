@@ -33,7 +33,7 @@ Row = list[Any]
 
 
 def take(row: Row, place: int) -> str | None:
-    """The text in the cell at *place*, taken out; ``None`` where there is none."""
+    """The text in the cell at *place*, taken out. ``None`` if there is none."""
     value = row[place] if place < len(row) else None
     if value is not None and type(value) is not str:
         raise WireTypeError(f"[{place}]", expected="string", got=value)
@@ -43,7 +43,7 @@ def take(row: Row, place: int) -> str | None:
 
 
 class Loom:
-    """A small provider that keeps every promise; each mistake overrides one of its methods."""
+    """A small provider that keeps every promise. Each mistake overrides one of its methods."""
 
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> Iterator[ResponseDelta]:
@@ -181,7 +181,7 @@ def mapped(plugin: Any) -> Any:
 def found_in(
     plugin: Any, *, sample: int | None = 40, checks: tuple[str, ...] = tuple(CHECKS)
 ) -> Iterator[Problem]:
-    """What the kit finds, without a snapshot and without a pair: of one capture after the other, as long as one asks."""
+    """The kit's findings, without a snapshot and without a pair: in one capture after the other, as long as you ask."""
     mapper = mapped(plugin)
     for one in CAPTURES.items():
         yield from check_capture(mapper, capture(*one), sample=sample, checks=checks)
@@ -300,16 +300,16 @@ class LeavesTheTextInTheRow(Loom):
 MISTAKES = [
     (IsAnHourOff, "nothing invented", "talk, created: made up, and not marked"),
     (IsAnHourOff, "nothing invented", "talk_stream, created: made up, and not marked"),
-    (CutsText, "text as it was sent", "a long text with white space around it in its place is not passed on as it is"),
+    (CutsText, "text as it was sent", "a long text with white space around it in its place is not passed on unchanged"),
     (LowersTheFinish, "unknown words raise", "[1]: the finish word 'DONE' is passed on as 'done'"),
     (StripsTheFinish, "unknown words raise", "[1]: the unknown finish word ' done\\n' is read as stop"),
     (GivesEqualPiecesOnce, "text as it was sent", "the same text again, in its next event, is not passed on"),
     (DropsMoreCells, "nothing lost", "talk_stream, event 9, [2]: lost: one more item at the end of the array"),
-    (DropsALoneNewline, "text as it was sent", "[1]: a line break in its place is not passed on as it is"),
+    (DropsALoneNewline, "text as it was sent", "[1]: a line break in its place is not passed on unchanged"),
     (ReadsPaddedNumbers, "text as it was sent", "rows[3][1]: ' 9\\n' in its place is read as a number"),
     (ReadsWhateverPythonReads, "text as it was sent", "rows[3][1]: '1_9' in its place is read as a number"),
     (AddsCountsAsText, "counts are the provider's", "rows[3][1]: it counts more than once in usage.prompt_tokens"),
-    (AddsCountsAsText, "counts are the provider's", "94 is no sum of the numbers that it comes from"),
+    (AddsCountsAsText, "counts are the provider's", "94 is not a sum of the numbers that it comes from"),
     (KeepsTheFinishOnItself, "one answer at a time", "two answers at once: one is read differently beside the other"),
     (CountsOnce, "counts are the provider's", "more of it in a later event does not count in usage.completion_tokens"),
     (AddsReports, "counts are the provider's", "more of it in a later event is added to usage.prompt_tokens"),
@@ -320,7 +320,7 @@ MISTAKES = [
 @pytest.mark.sweep
 @pytest.mark.parametrize("sample", [None, 40, 2])
 def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
-    """However much is tried: that a row's cells mean different things in different rows is no mistake."""
+    """However much is tried: different meanings of a row's cells in different rows are not a mistake."""
     assert [str(problem) for problem in found_in(Loom(), sample=sample)] == []
 
 
@@ -333,7 +333,7 @@ def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
     ],
 )
 def test_what_cannot_be_tried_is_no_mistake(events: list[Any]) -> None:
-    """Counts that come with the beginning, or with text, cannot be said again; digits have no other case."""
+    """Counts that come with the beginning, or with text, cannot be said again. Digits have no other case."""
     mapper = mapped(Loom())
     assert [str(problem) for problem in check_capture(mapper, capture("odd_stream", events))] == []
 

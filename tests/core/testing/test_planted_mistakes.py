@@ -1,9 +1,9 @@
 """The kit is tested by mistakes that are planted in ten plugins: which it finds is listed, and which it does not.
 
-``planted/mistakes.py`` and ``planted/more_mistakes.py`` are the tables of mistakes. With statements about the captures the kit finds
-all but five of them.
-``planted/survivors.txt`` lists those that it does not find where nothing is stated: what a private word means, and other facts
-that nobody but the author knows. ``pytest --thorough`` tries them all; ``test_check_of_each_mistake`` tries one for each check.
+``planted/mistakes.py`` and ``planted/more_mistakes.py`` are the tables of mistakes. With statements about the
+captures the kit finds all but five of them. ``planted/survivors.txt`` lists those that it does not find if
+nothing is stated: the meaning of a private word, and other facts that only the author knows. ``pytest
+--thorough`` tries them all. ``test_check_of_each_mistake`` tries one for each check.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def mapper(plugin: Any, wire: str) -> Mapper:
 
 
 def problems(plugin: Any, wire: str, *, stated: bool) -> Iterator[str]:
-    """What the kit finds, with the statements about the recordings or without them."""
+    """The kit's findings, with the statements about the recordings or without them."""
     mapped, write = mapper(plugin, wire), getattr(import_module(f"planted.{wire}"), "write", None)
     captures = [recording.capture for recording in ALL_RECORDINGS[wire]]
     if stated:

@@ -126,7 +126,7 @@ def test_an_empty_chunk_does_not_end_a_body(client: httpx2.Client, replay_server
 
 
 def arrived(client: httpx2.Client, server: ReplayServer) -> tuple[bytes, str | None]:
-    """What came of an answer's body, and the name of the error that ended it."""
+    """The result of an answer's body, and the name of the error that ended it."""
     received = b""
     try:
         with client.stream("POST", server.url + PATH, json={}) as response:
@@ -314,7 +314,7 @@ def test_requests_are_recorded_and_their_secrets_not_shown(
     assert (posted.json(), posted.headers["authorization"]) == ({"x": 1}, "Bearer s3cret")
     assert "s3cret" not in repr(posted)
     assert (got.method, got.body, got.case) == ("GET", b"", None)
-    with pytest.raises(ReplayError, match="GET /d: the body is no JSON"):
+    with pytest.raises(ReplayError, match="GET /d: the body is not JSON"):
         got.json()
 
 

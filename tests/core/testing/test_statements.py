@@ -23,7 +23,7 @@ REGISTRY.register(named.plugin, "named")
 
 
 def problems(folder: Path, recording: Any, statement: Any, *, tally: Tally | None = None) -> list[Problem]:
-    """Check one recording in *folder*, with *statement* in a file beside it."""
+    """Check one recording in *folder*, with *statement* in a file next to it."""
     capture = recording.capture
     (folder / f"{capture.case}.response.json").write_bytes(capture.body)
     (folder / f"{capture.case}.says.json").write_bytes(orjson.dumps(statement))
@@ -114,7 +114,7 @@ def test_a_statement_may_be_in_the_manifest(tmp_path: Path) -> None:
 
 
 def test_a_capture_may_have_to_be_refused(tmp_path: Path) -> None:
-    """A statement about it is kept by a typed error; other errors, and the other checks, find nothing more."""
+    """A statement about it is kept by a typed error. Other errors, and the other checks, find nothing more."""
     (tmp_path / "odd_stream.response.sse").write_bytes(b'event: murmur\ndata: {"text":"x"}\n\n')
     for stated, count in (("UnknownEventError", 0), ("WireTypeError", 1)):
         (tmp_path / "odd_stream.says.json").write_bytes(orjson.dumps({"raises": stated, "text": None}))

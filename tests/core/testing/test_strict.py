@@ -83,7 +83,7 @@ ANSWERED = {"type": "message", "role": "assistant", "content": "Nine."}
 
 
 def contents(*parts: Any) -> dict[str, Any]:
-    """A request of Gemini's whose contents are the user's and the model's in turn."""
+    """A request of Gemini's with contents of the user and the model in turn."""
     roles = ("user", "model")
     return {"contents": [{"role": roles[n % 2], "parts": part} for n, part in enumerate(parts)]}
 
@@ -95,7 +95,7 @@ GIVE = {"functionResponse": {"name": "f", "response": {}}}
 
 
 def converse(*content: Any, **more: Any) -> dict[str, Any]:
-    """A request of Converse's whose messages are the user's and the assistant's in turn."""
+    """A request of Converse's with messages of the user and the assistant in turn."""
     roles = ("user", "assistant")
     messages = [{"role": roles[n % 2], "content": blocks} for n, blocks in enumerate(content)]
     return {"messages": messages, "toolConfig": {"tools": [{}]}, **more}
@@ -246,7 +246,7 @@ def server(provider: str) -> ReplayServer:
 
 
 def message_of(provider: str, response: httpx2.Response) -> Any:
-    """What the error says, at the place where the provider puts it."""
+    """The error's message, at the place where the provider puts it."""
     error = response.json()
     if provider in ("bedrock", "mistral"):
         return error["message"]

@@ -50,7 +50,7 @@ def test_what_no_capture_shows_is_told_once() -> None:
 
 
 def test_a_look_alike_is_told_what_no_capture_shows() -> None:
-    """Of what it inherits the typed fields, of its own words those that no capture ends with; of others nothing."""
+    """The typed fields that it inherits, the words that no capture ends with, and nothing of others."""
     registry = Registry(installed=[], environ={})
     registry.register(lookalike.plugin, "lookalike")
     registry.register(named.plugin, "named")
@@ -96,7 +96,7 @@ def summary_of(pairs: list[tuple[str, Any, Any]], update: Path | None = None) ->
 
 
 def test_an_update_lists_what_was_accepted(tmp_path: Path) -> None:
-    """In the format that ``crosswalk diff --accept`` takes; where nothing changed no list is written."""
+    """In the format that ``crosswalk diff --accept`` takes. Without a change no list is written."""
     (capture, *_) = [recording.capture for recording in NAMED]
     before = snapshot(named.plugin, capture)
     assert summary_of([("talk", before, before)], tmp_path) == []

@@ -32,7 +32,7 @@ CREATED = datetime(2024, 1, 15, 10, 30, tzinfo=UTC)
 
 
 def stream(*said: Any, end: Any = FinishReason.STOP) -> list[ResponseDelta]:
-    """Deltas in order: a text, or a dict of fields; then the final one, with *end*."""
+    """Deltas in order: a text, or a dict of fields. The final one has *end*."""
     deltas = [
         ResponseDelta(index, **({"content_delta": item} if isinstance(item, str) else item))
         for index, item in enumerate(said)
@@ -64,7 +64,7 @@ def call(
 
 
 def test_reasoning_and_refusal_have_their_own_place() -> None:
-    """Design, section 4: segments in the order in which they came; each text in its field."""
+    """Design, section 4: segments in the order in which they came. Each text in its field."""
     response = built(
         {"reasoning_delta": "Let"}, {"reasoning_delta": " me"}, "So", {"refusal_delta": "no"}, "!"
     )
@@ -93,7 +93,7 @@ def test_one_delta_may_bring_everything() -> None:
 
 
 def test_no_text_is_none_and_empty_text_is_empty() -> None:
-    """What was not said is not passed off as said to be empty (P8)."""
+    """A field that was not sent is not passed off as empty (P8)."""
     assert built(end="stop").message.content is None
     assert built("").message.content == ""
     assert built("").segments == ()
@@ -119,7 +119,7 @@ def test_whole_segments_count_as_what_they_are() -> None:
 
 
 def test_logprobs_are_joined_in_order() -> None:
-    """An empty list of them was asked for; ``None`` was not."""
+    """An empty list of them was asked for. ``None`` was not."""
     one, two = TokenLogprob("a", -1.0), TokenLogprob("b", -2.0)
     assert built({"logprobs": (one,)}, {"logprobs": (two, one)}).logprobs == (one, two, one)
     assert built({"content_delta": "x", "logprobs": ()}).logprobs == ()
@@ -127,7 +127,7 @@ def test_logprobs_are_joined_in_order() -> None:
 
 
 def test_usage_is_replaced_not_added() -> None:
-    """FR-071, FR-073: running counts; the last one counts, and what it leaves out is not taken back."""
+    """FR-071, FR-073: running counts. The last one counts, and what it leaves out is not taken back."""
     accumulator = accumulated(stream({"usage": UsageInfo(5, 1, cached_tokens=3)}, {"usage": UsageInfo(5, 9)}))
     assert accumulator.usage == UsageInfo(5, 9, cached_tokens=3)
     assert accumulator.total_tokens == 14
@@ -135,7 +135,7 @@ def test_usage_is_replaced_not_added() -> None:
 
 
 def test_without_usage_there_is_none() -> None:
-    """P8: no count is no zero."""
+    """P8: a missing count is not zero."""
     response = built("x")
     assert response.usage == UsageInfo.EMPTY
     assert response.metadata.provenance["usage"] is Provenance.ABSENT
@@ -234,7 +234,7 @@ def test_in_a_cut_answer_a_call_without_a_name_is_a_segment(end: str) -> None:
 
 @pytest.mark.parametrize(("end", "arguments", "why"), [("tool_calls", "{}", "derived"), ("length", "", None)])
 def test_a_call_without_arguments(end: str, arguments: str, why: str | None) -> None:
-    """Of a whole answer it is one with none, and that is marked; of one that was cut nobody knows (P4, P8)."""
+    """For a whole answer it is one with none, and that is marked. For one that was cut it is unknown (P4, P8)."""
     response = built(call(0, "a", "f"), call(1, "b", "g", "{}"), end=end)
     assert [made.arguments for made in response.tool_calls] == [arguments, "{}"]
     assert response.segments[0].content == arguments
@@ -293,7 +293,7 @@ def test_choices_are_kept_apart() -> None:
 
 
 def test_a_choice_that_has_not_ended_is_incomplete() -> None:
-    """FR-077: every choice has an end; in an error response the open ones failed too."""
+    """FR-077: every choice has an end. In an error response the open ones failed too."""
     open_choice = {"content_delta": "b", "choice": 1}
     with pytest.raises(ResponseValidationError, match="choice 1 has not ended") as caught:
         built("a", open_choice)
@@ -336,7 +336,7 @@ def test_without_its_final_delta_a_stream_is_incomplete(deltas: list[ResponseDel
 
 @pytest.mark.parametrize("index", [0, 1, 3])
 def test_a_repeated_index_is_refused(index: int) -> None:
-    """Design, section 6: ``-010``, whether it was added already or waits; nothing is changed by it."""
+    """Design, section 6: ``-010``, whether it was added already or waits. Nothing is changed by it."""
     accumulator = accumulated(
         [
             ResponseDelta(0, content_delta="a"),
@@ -349,7 +349,7 @@ def test_a_repeated_index_is_refused(index: int) -> None:
 
 
 def test_what_comes_after_the_final_delta_is_refused() -> None:
-    """Design, section 6: ``-010``, in whichever order they come; what is refused is not kept."""
+    """Design, section 6: ``-010``, in whichever order they come. A refused delta is not kept."""
     final = ResponseDelta(1, finish_reason=FinishReason.STOP)
     in_order = accumulated([ResponseDelta(0, content_delta="a"), final])
     assert refused(in_order, ResponseDelta(2, content_delta="late")) == "ACODE-RSP-010"
@@ -454,7 +454,7 @@ def test_a_partial_answer_is_never_refused(deltas: list[ResponseDelta]) -> None:
 
 @pytest.mark.sweep
 def test_appends_from_eight_threads_lose_nothing() -> None:
-    """FR-076, AC-085: each thread appends every eighth delta; all are there, in order."""
+    """FR-076, AC-085: each thread appends every eighth delta. All are there, in order."""
     count = 4000
     deltas = [
         ResponseDelta(i, content_delta=f"{i} ", extensions=FrozenObject({"ids": [i]})) for i in range(count)
@@ -560,7 +560,7 @@ def test_what_is_not_in_the_deltas_is_said_beside_them() -> None:
 
 
 def test_what_nobody_said_is_made_up_and_marked() -> None:
-    """P5, P8: by the injected factories; synthetic, or absent."""
+    """P5, P8: by the injected factories. Synthetic, or absent."""
     accumulator = DeltaAccumulator(id_factory=lambda: "made", clock=lambda: CREATED)
     accumulator.append(ResponseDelta(0, finish_reason=FinishReason.STOP))
     response = accumulator.build()
@@ -582,7 +582,7 @@ def test_the_answer_shows_no_content() -> None:
 
 
 def test_a_delta_that_nobody_has_numbered_is_refused() -> None:
-    """Its place is not known; the mapping numbers what a hook gives."""
+    """Its place is not known. The mapping numbers what a hook gives."""
     total = DeltaAccumulator()
-    with pytest.raises(ResponseValidationError, match="nobody has numbered"):
+    with pytest.raises(ResponseValidationError, match="was not numbered"):
         total.append(ResponseDelta(content_delta="x"))

@@ -1,4 +1,4 @@
-"""What comes late about a part of an answer: a signature behind the reasoning that it signs."""
+"""Late facts about a part of an answer: a signature after the reasoning that it signs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def segments(*parts: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def test_a_signature_joins_the_reasoning_that_was_just_streamed() -> None:
-    """Byte for byte, on the segment that it signs; what follows is another segment."""
+    """Byte for byte, on the segment that it signs. Later text is another segment."""
     found = segments(
         {"reasoning_delta": "Let "}, {"reasoning_delta": "me."}, {"segment": SIGNED}, {"reasoning_delta": "More."}
     )  # fmt: skip
@@ -36,7 +36,7 @@ def test_a_signature_joins_the_reasoning_that_was_just_streamed() -> None:
 
 
 def test_an_empty_segment_divides_two_parts_of_its_type() -> None:
-    """Two blocks of text stay two, and the divider is no segment itself."""
+    """Two blocks of text stay two, and the divider is not a segment itself."""
     found = segments({"content_delta": "a"}, {"segment": Segment(SegmentType.TEXT)}, {"content_delta": "b"})
     assert found == [("text", "a", {}), ("text", "b", {})]
 
@@ -53,7 +53,7 @@ def test_annotations_join_too() -> None:
 
 
 def test_more_about_a_tool_call_joins_it_unless_it_names_a_call_of_its_own() -> None:
-    """A signature on a call of the client's; a server's own call stays apart."""
+    """A signature on a call of the client's. A server's own call stays apart."""
     call = {"tool_call_delta": ToolCallDelta(0, "c", "go", "{}")}
     signed = Segment(SegmentType.TOOL_CALL, "", {"signature": "s"})
     assert segments(call, {"segment": signed}) == [

@@ -40,7 +40,7 @@ SAYINGS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("said", SAYINGS)
 def test_any_one_thing_is_something(said: dict[str, Any]) -> None:
-    """FR-058 to FR-063: each field alone makes a delta, ``extensions`` too; the others are unset."""
+    """FR-058 to FR-063: each field alone makes a delta, ``extensions`` too. The others are unset."""
     delta = ResponseDelta(0, **said)
     assert unfolded(delta) == unfolded(ResponseDelta(index=0, choice=0, **said))
     assert delta.is_complete == ("finish_reason" in said)

@@ -49,7 +49,7 @@ def test_the_terminal_event_and_no_other_has_the_response(
     ],
 )
 def test_the_terminal_event_says_how_it_ended(reason: FinishReason, kind: str) -> None:
-    """A cut answer is never ``completed`` (P4); segments and attempts come along."""
+    """A cut answer is never ``completed`` (P4). Segments and attempts come along."""
     response = attrs.evolve(
         ChatResponse.tool_calls_required(
             ChatMessage.assistant(tool_calls=[ToolCall("c", "go", "{}")]), UsageInfo(1, 1), "m"

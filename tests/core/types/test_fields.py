@@ -1,7 +1,7 @@
 """Every field of every canonical type is checked when a value is made (NFR-016).
 
-What a field cannot hold raises :class:`ResponseValidationError` and nothing else; whatever is accepted can be written as
-canonical JSON and read back.
+A value that a field cannot hold raises :class:`ResponseValidationError` and nothing else. Every accepted
+value can be written as canonical JSON and read back.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def test_what_says_the_same_is_converted(made: Any, field: str, expected: Any) -
         (lambda: ToolCallDelta(0, 5), "ToolCallDelta.id must be text, not number"),
         (lambda: ToolCallDelta(True), "ToolCallDelta.index must be an integer from 0, not boolean"),
         (lambda: ToolCallDelta(2**63), r"ToolCallDelta.index must be an integer from 0 to 2\*\*63 - 1"),
-        (lambda: Segment("text", "a\ud800"), "Segment.content holds a lone surrogate, which is no text"),
+        (lambda: Segment("text", "a\ud800"), "Segment.content holds a lone surrogate, which is not text"),
         (lambda: Segment("text", annotations=["x"]), "Segment.annotations must hold CitationRef or SafetyAnnotation, not string"),
         (lambda: Segment("text", annotations="x"), "expected a list, got string"),
         (lambda: TokenLogprob("a", math.nan), "TokenLogprob.logprob must be a finite number"),

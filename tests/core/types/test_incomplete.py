@@ -44,7 +44,7 @@ def test_the_same_answer_again_is_read_the_same() -> None:
 
 @pytest.mark.parametrize("part", ["cached_tokens", "cache_write_tokens", "reasoning_tokens"])
 def test_a_count_above_its_whole_is_marked(part: str) -> None:
-    """Servers send it, so it is not refused; at its bound it is right."""
+    """Servers send it, so it is not refused. At its bound it is right."""
     place = "completion_tokens_details" if part == "reasoning_tokens" else "prompt_tokens_details"
     for count, mark in ((9, None), (10, "mistyped")):
         usage = {"prompt_tokens": 9, "completion_tokens": 9, place: {part: count}}
@@ -64,7 +64,7 @@ def test_a_response_is_the_assistants() -> None:
 
 
 def test_an_error_says_what_went_wrong() -> None:
-    """FR-097, whoever makes the response."""
+    """FR-097, for every maker of the response."""
     answer = ChatResponse.success(ChatMessage.assistant("Hi"), UsageInfo(1, 1), "m")
     assert attrs.evolve(answer, finish_reason="error").refusal == "the generation failed"
     assert attrs.evolve(answer, finish_reason="error", refusal="it broke").refusal == "it broke"

@@ -1,4 +1,4 @@
-"""FrozenObject: a provider's JSON that nobody can change; and how the extensions of deltas add up."""
+"""FrozenObject: a provider's JSON that cannot be changed, and how the extensions of deltas add up."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_thawed_copy_can_be_changed() -> None:
 
 @pytest.mark.parametrize("key", ["b", 1, None, (), [], {}, set(), 1.5, b"a", object])
 def test_get_never_raises(key: Any) -> None:
-    """NFR-017: whatever the key is, unhashable too; ``in`` likewise."""
+    """NFR-017: whatever the key is, unhashable too. ``in`` likewise."""
     frozen = FrozenObject({"a": None})
     assert frozen.get(key) is None
     assert frozen.get(key, 7) == 7
@@ -122,7 +122,7 @@ def test_equal_to_any_mapping_with_the_same_content(other: Any) -> None:
 
 @pytest.mark.parametrize("other", [{}, {"a": "x"}, [], None, "b"])
 def test_unequal_to_everything_else(other: Any) -> None:
-    """Also to what is no mapping."""
+    """Also for other values than mappings."""
     assert FrozenObject(NESTED) != other
 
 
@@ -272,7 +272,7 @@ def test_a_copy_shares_nothing(value: dict[str, Any]) -> None:
 def test_extensions_add_up(
     known: dict[str, Any], more: dict[str, Any], merged: dict[str, Any], news: dict[str, Any]
 ) -> None:
-    """Design, section 5: objects by key, lists in order, of a scalar the last; null takes nothing away, in no case."""
+    """Design, section 5: objects by key, lists in order, of a scalar the last. Null takes nothing away, in no case."""
     untouched = copy.deepcopy(more)
     rules = merge_rules(("p", "q[].p"), ("w", "delta.word", "delta.whole"))
     changes = merge(known, more, Arrays(), rules)
@@ -310,7 +310,7 @@ def test_of_an_object_that_arrives_in_pieces_every_list_does(said: dict[str, Any
 def test_an_undeclared_array_is_kept_once_only_while_it_is_the_same(
     events: list[Any], sum_of_them: list[Any]
 ) -> None:
-    """As soon as one differs every piece counts, those before as well; the changes add up to the same."""
+    """As soon as one differs every piece counts, those before as well. The changes add up to the same."""
     known: dict[str, Any] = {}
     again: dict[str, Any] = {}
     arrays, rules = Arrays(), merge_rules(("a",))
@@ -333,7 +333,7 @@ def test_an_undeclared_array_is_kept_once_only_while_it_is_the_same(
     ],
 )
 def test_one_can_ask_whether_a_value_adds_up(value: dict[str, Any], more: bool) -> None:
-    """Pieces and increments do; a header field that is repeated does not."""
+    """Pieces and increments do. A header field that is repeated does not."""
     assert adds_up(value, merge_rules((), ("w", "delta.word", "delta.whole"))) is more
 
 
@@ -491,7 +491,7 @@ def test_what_default_makes_keeps_its_digits() -> None:
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 40])
 @pytest.mark.parametrize("shift", range(6))
 def test_one_long_integer_among_many_shorter_ones_keeps_its_digits(count: int, shift: int) -> None:
-    """Wherever it stands, and however many others have nearly as many digits."""
+    """At any place, and among any number of others with nearly as many digits."""
     others = [10**17 + number for number in range(count)]
     for long in (10**30 + 7, 2**64, -(2**63) - 1):
         for value in ([*others, long], [long, *others]):

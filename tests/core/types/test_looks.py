@@ -1,4 +1,4 @@
-"""What rich, its tracebacks and notebooks show of a value is what its ``repr`` shows, and no more."""
+"""Rich, its tracebacks and notebooks show the ``repr`` of a value, and no more."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_rich_and_notebooks_show_no_more_than_repr(value: Any) -> None:
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_a_repr_is_a_string_and_nothing_more(value: Any) -> None:
-    """What passes on what failed, such as pytest-xdist between its processes, takes no other."""
+    """Programs that pass on failures, such as pytest-xdist between its processes, take no other."""
     assert type(repr(value)) is str
 
 
@@ -129,7 +129,7 @@ def is_made_by_attrs(method: Any) -> bool:
 
 
 def test_every_class_with_a_repr_of_its_own_shows_that() -> None:
-    """Rich asks an attrs class for its fields, whatever its repr says, unless it is told otherwise."""
+    """Rich asks an attrs class for its fields, whatever its repr is, unless it is configured otherwise."""
     known: set[type] = set()
     for name in modules():
         try:

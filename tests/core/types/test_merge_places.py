@@ -1,4 +1,4 @@
-"""Where the objects and arrays of an event stand once it is merged into the extensions: what is noted of them says so."""
+"""The places of an event's objects and arrays after it is merged into the extensions, as their notes name them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ events = st.lists(
 
 
 def at(value: Any, path: str) -> Any:
-    """What stands at *path*."""
+    """The value at *path*."""
     for key in path.replace("[", ".[").strip(".").split("."):
         if key:
             value = value[int(key[1:-1])] if key.startswith("[") else value[key]

@@ -23,7 +23,7 @@ def test_the_factories_make_one_of_each_role() -> None:
 
 
 def test_no_tool_calls_are_none() -> None:
-    """FR-012: an empty list of calls is no call."""
+    """FR-012: an empty list of calls counts as none."""
     assert ChatMessage.assistant("a", tool_calls=[]).tool_calls is None
 
 
@@ -59,12 +59,12 @@ def test_what_makes_no_sense_for_the_role_is_refused(fields: dict[str, Any], cau
     ],
 )
 def test_the_text_of_a_message(content: Any, text: str) -> None:
-    """Its text, or that of its text parts; never ``None``."""
+    """Its text, or that of its text parts. Never ``None``."""
     assert ChatMessage.user(content).text == text
 
 
 def test_an_assistant_may_say_nothing() -> None:
-    """As beside tool calls."""
+    """As next to tool calls."""
     message = ChatMessage.assistant(tool_calls=[CALL])
     assert (message.content, message.text) == (None, "")
 

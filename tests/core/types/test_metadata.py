@@ -34,7 +34,7 @@ def test_what_metadata_refuses(fields: dict[str, Any], code: str | None) -> None
     ("seconds", "tokens", "rate"), [(2, 10, 5.0), (0.5, 1, 2.0), (2, 0, 0.0), (0, 10, None), (2, None, None)]
 )
 def test_tokens_per_second(seconds: float, tokens: int | None, rate: float | None) -> None:
-    """FR-047: completion tokens by duration; unknown where either is, never infinite."""
+    """FR-047: completion tokens by duration. Unknown where either is, never infinite."""
     metadata = ResponseMetadata("p", "m", timedelta(seconds=seconds), completion_tokens=tokens)
     assert metadata.tokens_per_second == rate
 

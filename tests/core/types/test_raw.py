@@ -21,7 +21,7 @@ def test_events_are_decoded_one_by_one() -> None:
 
 
 def test_raw_events_are_a_sequence() -> None:
-    """Length, slices, negative indexes, membership; an index too high is an ``IndexError``."""
+    """Length, slices, negative indexes, membership. An index too high is an ``IndexError``."""
     assert (len(EVENTS), EVENTS[-1], "[DONE]" in EVENTS) == (3, "\ufffd", True)
     assert EVENTS[1:] == RawEvents([b"[DONE]", b"\xff"])
     assert not RawEvents()

@@ -91,7 +91,7 @@ def test_created_is_utc() -> None:
 
 
 def test_a_zone_that_knows_no_offset_is_none() -> None:
-    """FR-007: nobody can tell what time that is."""
+    """FR-007: that time is unknown."""
 
     class Nowhere(tzinfo):
         def utcoffset(self, _: datetime | None) -> None:
@@ -115,7 +115,7 @@ def test_complete_and_truncated(reason: FinishReason) -> None:
 
 
 def test_text_and_reasoning() -> None:
-    """Design, section 4: the text of the message; the reasoning of all reasoning segments."""
+    """Design, section 4: the text of the message. The reasoning of all reasoning segments."""
     parts = [
         Segment(SegmentType.REASONING, "a"),
         Segment(SegmentType.TEXT, "x"),
@@ -136,7 +136,7 @@ def test_text_and_reasoning() -> None:
     ],
 )
 def test_a_missing_count_is_no_rate(provenance: dict[str, Provenance], rate: float | None) -> None:
-    """P8: a count that was not sent is not zero, and gives no rate; one that was worked out does."""
+    """P8: a count that was not sent is not zero, and gives no rate. One that was worked out does."""
     assert response(metadata=attrs.evolve(METADATA, provenance=provenance)).tokens_per_second == rate
 
 
@@ -248,7 +248,7 @@ def test_a_refusal() -> None:
 
 
 def test_an_error() -> None:
-    """FR-096 to FR-100, FR-114: its text is the refusal; metadata, usage and what came before are kept."""
+    """FR-096 to FR-100, FR-114: its text is the refusal. Metadata, usage and what came before are kept."""
     failed = ChatResponse.error("out of memory", "m", USAGE, METADATA, message=HELLO)
     assert failed.finish_reason is FinishReason.ERROR
     assert failed.refusal == "out of memory"
@@ -265,7 +265,7 @@ def test_an_error_shows_nothing_of_the_system() -> None:
 
 
 def test_from_deltas() -> None:
-    """FR-115: in whatever order they come; missing and repeated ones are refused."""
+    """FR-115: in whatever order they come. Missing and repeated ones are refused."""
     deltas = [
         ResponseDelta(1, content_delta="lo"),
         ResponseDelta(0, content_delta="Hel"),
@@ -320,7 +320,7 @@ def test_an_error_without_a_status_names_none() -> None:
     ],
 )
 def test_an_error_of_another_type_is_refused(wrong: dict[str, Any]) -> None:
-    """Where it is made, not where somebody writes it as JSON."""
+    """At its making, not when it is written as JSON."""
     with pytest.raises(
         ResponseValidationError, match=next(iter(wrong)) if "kind" not in wrong else "kind of error"
     ):
@@ -387,7 +387,7 @@ def builder() -> ResponseBuilder:
 
 
 def test_the_builder_sets_every_field() -> None:
-    """FR-078 to FR-085: each step gives the builder back; there is a step for every field."""
+    """FR-078 to FR-085: each step gives the builder back. There is a step for every field."""
     fields: dict[str, Any] = {
         "id": "r1",
         "message": HELLO,
@@ -464,7 +464,7 @@ def test_the_builder_validates(steps: ResponseBuilder, code: str, cause: str) ->
 
 
 def test_a_builder_can_build_again() -> None:
-    """Each response has an id of its own; a step changes the next one only."""
+    """Each response has its own id. A step changes the next one only."""
     steps = builder()
     first = steps.build()
     second = steps.with_message(CALLING).build()
@@ -473,7 +473,7 @@ def test_a_builder_can_build_again() -> None:
 
 
 def test_an_alternative() -> None:
-    """``n > 1``: another answer, with an end of its own."""
+    """``n > 1``: another answer, with its own end."""
     other = Alternative(1, HELLO, "length", "max_tokens")
     assert (other.finish_reason, other.raw_finish_reason, other.refusal) == (
         FinishReason.LENGTH,

@@ -9,7 +9,7 @@ from crosswalk.types import ToolCall, ToolCallDelta
 
 
 def test_arguments_are_the_exact_text() -> None:
-    """Design, section 4: what the model wrote, with its spaces; decoded when asked for."""
+    """Design, section 4: what the model wrote, with its spaces. Decoded when asked for."""
     call = ToolCall("c1", "weather", '{ "city" : "Bern" }')
     assert call.arguments == '{ "city" : "Bern" }'
     assert call.parsed() == {"city": "Bern"}
@@ -53,6 +53,6 @@ def test_a_call_needs_id_and_name(id: str, name: str, wrong: str) -> None:
 
 @pytest.mark.parametrize("index", [-1, True, "0", 1.0, None])
 def test_a_fragment_has_its_place(index: int) -> None:
-    """FR-069: calls are told apart by index, an integer from 0."""
+    """FR-069: calls are distinguished by index, an integer from 0."""
     with pytest.raises(ResponseValidationError, match="ToolCallDelta.index must be an integer from 0"):
         ToolCallDelta(index)

@@ -38,14 +38,14 @@ def test_a_negative_count_is_refused(name: str) -> None:
     ("value", "word"), [(1.0, "number"), ("1", "string"), (True, "boolean"), ([], "array")]
 )
 def test_a_count_is_an_integer(name: str, value: Any, word: str) -> None:
-    """NFR-016: no float, no text, no bool; the error names the field that is wrong and no other."""
+    """NFR-016: no float, no text, no bool. The error names the field that is wrong and no other."""
     with pytest.raises(ResponseValidationError, match=rf"^{name} must be an integer, not {word}$") as caught:
         UsageInfo(**{"prompt_tokens": 0, "completion_tokens": 0, name: value})
     assert caught.value.code is None
 
 
 def test_the_form_of_openai() -> None:
-    """FR-039: OpenAI's nested form; details that are not known are left out."""
+    """FR-039: OpenAI's nested form. Details that are not known are left out."""
     assert UsageInfo(10, 5).to_openai() == {
         "prompt_tokens": 10,
         "completion_tokens": 5,
@@ -174,7 +174,7 @@ def cost(amount: str, *more: Any) -> Cost:
 
 
 def test_costs_add_up_to_the_last_digit() -> None:
-    """Whatever precision the application computes with; one that was worked out makes the sum one."""
+    """Whatever precision the application computes with. One that was worked out makes the sum one."""
     small, large = cost("0.000000000000000000000000000001"), cost("999999999")
     with localcontext(prec=3):
         both = UsageInfo(1, 1, cost=small) + UsageInfo(1, 1, cost=large)

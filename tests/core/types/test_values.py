@@ -1,4 +1,4 @@
-"""What holds for every canonical type: it cannot be changed, copies well, and shows little of its content."""
+"""Laws for every canonical type: it cannot be changed, copies well, and shows little of its content."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_no_field_can_be_set_or_deleted(value: Any) -> None:
 
 
 def mutable_parts(value: Any, path: str) -> Iterator[str]:
-    """Where *value* holds something that can be changed."""
+    """The places in *value* that can be changed."""
     if isinstance(value, LEAVES):
         return
     if attrs.has(type(value)):
@@ -94,7 +94,7 @@ def test_nothing_inside_can_be_changed(value: Any) -> None:
 
 
 def test_what_is_given_as_a_list_becomes_a_tuple() -> None:
-    """Whoever made a value has no handle to change it."""
+    """The maker of a value has no handle to change it."""
     logprob = TokenLogprob("a", 0.0, [97], [TokenLogprob("b", -1.0)])
     segment = Segment(SegmentType.TEXT, "x", {"a": [1]}, [CitationRef(span=[0, 1])])
     message = ChatMessage.assistant(tool_calls=[ToolCall("i", "n")])
@@ -149,7 +149,7 @@ def test_copies_and_pickles_are_equal_in_every_field(value: Any) -> None:
 
 @given(VALUES)
 def test_every_value_is_hashable(value: Any) -> None:
-    """Equal values hash alike; a value can be a key."""
+    """Equal values have equal hashes. A value can be a key."""
     assert hash(value) == hash(copy.deepcopy(value))
 
 
@@ -166,7 +166,7 @@ def test_evolving_nothing_changes_nothing(value: Any) -> None:
 
 @given(VALUES)
 def test_a_value_made_unchecked_is_the_same(value: Any) -> None:
-    """Fields that are not given have their defaults; what was checked is not checked again."""
+    """Fields that are not given have their defaults. Checked fields are not checked again."""
     fields = {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
     given = {
         field.name: fields[field.name]
@@ -215,7 +215,7 @@ def content_limit() -> Iterator[None]:
 
 
 def filled(text: str) -> list[Any]:
-    """A value of every type with *text* wherever a text may stand."""
+    """A value of every type with *text* wherever a text is allowed."""
     word = text or "x"
     call, fragment = ToolCall(word, word, text), ToolCallDelta(0, text, text, text)
     logprob = TokenLogprob(text, -1.0, None, (TokenLogprob(text, -1.0), TokenLogprob(text, -2.0)))
@@ -287,7 +287,7 @@ def test_the_content_limit_can_be_set(limit: int) -> None:
 
 
 def test_a_repr_says_what_there_is() -> None:
-    """Fields that are empty are left out; what fits is shown whole."""
+    """Fields that are empty are left out. Short ones are shown whole."""
     assert repr(ToolCall("i", "n")) == "ToolCall(id='i', name='n', arguments='{}')"
     assert repr(ChatMessage.user("it's")) == """ChatMessage(role='user', content="it's")"""
     assert repr(ResponseDelta(3, content_delta="x")) == "ResponseDelta(index=3, content_delta='x')"
@@ -304,7 +304,7 @@ def test_a_repr_says_what_there_is() -> None:
 
 
 def test_a_response_shows_what_one_looks_for() -> None:
-    """Who, how it ended, how much, and the beginning of the text."""
+    """The provider, the end, the counts, and the beginning of the text."""
     response = attrs.evolve(ChatResponse.success(ChatMessage.assistant("Hi"), UsageInfo(1, 2), "m"), id="r")
     assert repr(response) == "ChatResponse(id='r', model='m', finish_reason='stop', usage=3, text='Hi')"
     refused = attrs.evolve(ChatResponse.refused("no", "m"), id="r")

@@ -60,7 +60,7 @@ def test_finish_reasons_are_read_in_any_case(reason: FinishReason, change: Calla
 
 @pytest.mark.parametrize("word", ["", "stopped", " stop", None, 1, [], {}])
 def test_no_other_finish_reason_is_read(word: Any) -> None:
-    """FR-018: what is no finish reason is no finish reason."""
+    """FR-018: any other word is not a finish reason."""
     with pytest.raises(ValueError, match="is not a valid FinishReason"):
         FinishReason(word)
 
@@ -93,7 +93,7 @@ def test_an_unknown_word_is_refused_by_name(
 
 
 def test_words_become_members() -> None:
-    """Who has the word need not import the enum."""
+    """With the word you need not import the enum."""
     assert ChatMessage("user", "hi").role is Role.USER  # type: ignore[arg-type]
     assert Segment("text").type is SegmentType.TEXT  # type: ignore[arg-type]
     assert ResponseDelta(0, finish_reason="STOP").finish_reason is FinishReason.STOP  # type: ignore[arg-type]

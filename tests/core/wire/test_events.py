@@ -24,7 +24,7 @@ json_values = st.recursive(
 
 
 def depth_of(value: Any) -> int:
-    """How deep *value* is nested; a scalar is 0."""
+    """How deep *value* is nested. A scalar is 0."""
     if isinstance(value, dict):
         value = list(value.values())
     return 1 + max(map(depth_of, value), default=0) if isinstance(value, list) else 0
@@ -83,14 +83,14 @@ def test_many_brackets_are_not_deep(limit: int) -> None:
 )
 @pytest.mark.parametrize("depth", [10, 256])
 def test_depth_comes_before_other_mistakes(data: bytes, depth: int) -> None:
-    """What is too deep is called so, also where it is cut off or no JSON further on."""
+    """Too deep input is reported as such, also if it is cut off or is not JSON further on."""
     with pytest.raises(NestingTooDeepError) as caught:
         load_event(data, Limits(depth=depth), place="here")
     assert caught.value.limit == depth
 
 
 def test_orjsons_own_limit_is_ours_too() -> None:
-    """A larger limit than orjson's ends at 1024 levels, and says so."""
+    """A larger limit than orjson's ends at 1024 levels, and the error names it."""
     with pytest.raises(NestingTooDeepError) as caught:
         load_event(nested(1025, b"[", b"]"), Limits(depth=5000), place="here")
     assert caught.value.limit == 1024

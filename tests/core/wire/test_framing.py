@@ -1,4 +1,4 @@
-"""What holds for every decoder: cuts do not matter, limits are typed errors, junk raises nothing else."""
+"""Laws for every decoder: cuts do not matter, limits are typed errors, junk raises nothing else."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_frames_do_not_depend_on_the_cuts(
 def test_limits_do_not_depend_on_the_cuts(
     maker: Callable[[Limits], Decoder], stream: bytes, places: list[int], limits: Limits
 ) -> None:
-    """Any cut gives the same frames and then the same error; nothing but limits is ever raised."""
+    """Any cut gives the same frames and then the same error. Nothing but limits is ever raised."""
     whole = outcome(maker(limits), [stream])
     assert outcome(maker(limits), cut(stream, places)) == whole
     assert outcome(maker(limits), cut(stream, range(len(stream)))) == whole
@@ -91,7 +91,7 @@ def test_limits_do_not_depend_on_the_cuts(
 @every_decoder
 @pytest.mark.parametrize("places", [[], [1], [2], [1, 2], [3]])
 def test_a_leading_byte_order_mark_is_skipped(maker: Callable[[Limits], Decoder], places: list[int]) -> None:
-    """The byte order mark is no part of the first frame, wherever it was cut."""
+    """The byte order mark is not part of the first frame, wherever it was cut."""
     line = b"data: {}" if maker is SSEDecoder else b"{}"
     assert outcome(maker(Limits()), cut(BOM + line, places)) == ([frame_of(b"{}")], None)
 
@@ -104,7 +104,7 @@ def test_half_a_byte_order_mark_is_content(maker: Callable[[Limits], Decoder]) -
 
 @every_decoder
 def test_no_input_gives_no_frame(maker: Callable[[Limits], Decoder]) -> None:
-    """Nothing, and nothing but whitespace, is no frame."""
+    """No input, and only whitespace, gives no frame."""
     assert outcome(maker(Limits()), []) == ([], None)
     assert outcome(maker(Limits()), [b"", b""]) == ([], None)
     assert outcome(maker(Limits()), [b" \r\n", b"\n\t "]) == ([], None)
@@ -112,7 +112,7 @@ def test_no_input_gives_no_frame(maker: Callable[[Limits], Decoder]) -> None:
 
 @every_decoder
 def test_flushing_again_gives_nothing(maker: Callable[[Limits], Decoder]) -> None:
-    """What flush() gave it does not give twice."""
+    """Frames of flush() are not given twice."""
     decoder = maker(Limits())
     stream = b'data: {"a":1}' if maker is SSEDecoder else b'{"a":1}'
     assert [*decoder.decode(stream), *decoder.flush()] == [frame_of(b'{"a":1}')]
@@ -133,7 +133,7 @@ def test_a_line_without_end_is_refused_while_it_is_buffered(
 
 @every_decoder
 def test_a_stream_of_just_the_limit_passes(maker: Callable[[Limits], Decoder]) -> None:
-    """total_bytes itself is allowed; one byte more is refused, with the limit."""
+    """total_bytes itself is allowed. One byte more is refused, with the limit."""
     stream = b"data: {}\n\n" if maker is SSEDecoder else b'{"a":12}\n\n'
     decoder = maker(Limits(total_bytes=10))
     assert outcome(decoder, [stream])[1] is None
@@ -151,7 +151,7 @@ def raise_from(decoder: Decoder, stream: bytes) -> None:
 
 @pytest.mark.parametrize(("maker", "unit"), [(SSEDecoder, b"data: {}\n\n"), (NDJSONDecoder, b"{}\n")])
 def test_frames_before_a_limit_come_out_first(maker: Callable[[Limits], Decoder], unit: bytes) -> None:
-    """A chunk with good frames and then a line that is too long gives the frames; then it raises."""
+    """A chunk with good frames and then a line that is too long gives the frames and then raises."""
     decoder = maker(Limits(line_bytes=10))
     assert decoder.decode(unit * 2 + b"x" * 11 + b"\n" + unit) == [frame_of(b"{}")] * 2
     for _ in range(2):
@@ -163,14 +163,14 @@ def test_frames_before_a_limit_come_out_first(maker: Callable[[Limits], Decoder]
 
 @pytest.mark.parametrize(("maker", "unit"), [(SSEDecoder, b"data: {}\n\n"), (NDJSONDecoder, b"{}\n")])
 def test_only_a_line_is_bounded_by_line_bytes(maker: Callable[[Limits], Decoder], unit: bytes) -> None:
-    """A chunk longer than line_bytes whose lines are short passes whole."""
+    """A chunk longer than line_bytes with short lines passes whole."""
     assert outcome(maker(Limits(line_bytes=8)), [unit * 5]) == ([frame_of(b"{}")] * 5, None)
 
 
 @pytest.mark.sweep
 @every_decoder
 def test_a_long_line_in_small_chunks_is_one_frame(maker: Callable[[Limits], Decoder]) -> None:
-    """16 MiB in 65,536 chunks come out whole; work that grew with the square would take minutes."""
+    """16 MiB in 65,536 chunks come out whole. Work that grew with the square would take minutes."""
     prefix = b"data: " if maker is SSEDecoder else b""
     chunks = [prefix, *[b"x" * 256] * 65_536]
     assert outcome(maker(Limits()), chunks) == ([frame_of(b"x" * 2**24)], None)

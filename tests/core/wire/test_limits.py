@@ -25,6 +25,6 @@ def test_defaults_are_the_documented_ones() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, None, "10"])
 def test_a_limit_is_a_whole_number_above_zero(name: str, value: Any) -> None:
-    """What is no positive int is refused by name: no limit can be switched off by accident."""
+    """Any other value than a positive int is refused by name: no limit can be switched off by accident."""
     with pytest.raises(ValueError, match=rf"Limits\.{name} must be a whole number above 0"):
         Limits(**{name: value})

@@ -1,4 +1,4 @@
-"""What is no JSON is told what it looks like, and nothing of it is quoted."""
+"""The error for other input than JSON says what it looks like, and quotes nothing of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_commonest_mistakes_are_named(data: bytes, name: str) -> None:
     said = looks_like(data)
     assert said is not None
     assert said.startswith(name)
-    with pytest.raises(DetectionError, match=f"what is no JSON: it looks like {name}"):
+    with pytest.raises(DetectionError, match=f"the input is not JSON: it looks like {name}"):
         normalize(data)
     if not data.startswith(b"content"):  # which begins like SSE
         with pytest.raises(InvalidJSONError, match=f"not JSON at byte [01]: .*; it looks like {name}"):

@@ -34,7 +34,7 @@ def frames_of(*chunks: bytes) -> list[bytes]:
     ],
 )
 def test_lines_are_frames(stream: bytes, frames: list[bytes]) -> None:
-    """Each line that is not blank is a frame; \\r alone, U+2028 and U+0085 end no line."""
+    """Each line that is not blank is a frame. \\r alone, U+2028 and U+0085 end no line."""
     assert frames_of(stream) == frames
 
 

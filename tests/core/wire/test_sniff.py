@@ -103,7 +103,7 @@ def test_nothing_has_no_framing(stream: bytes) -> None:
 
 
 def test_the_framing_is_known_as_soon_as_it_can_be() -> None:
-    """None until the first bytes tell; then it stays."""
+    """None until the first bytes tell it. Then it stays."""
     decoder = SniffingDecoder()
     assert decoder.framing is None
     decoder.decode(b"\n\nda")
@@ -183,7 +183,7 @@ TEXTS = (
 
 
 def test_events_of_text_come_out_as_text() -> None:
-    """The declared ones, whatever their text looks like; all others stay as they are."""
+    """The declared ones, whatever their text looks like. All others stay as they are."""
     texts = ["Once", " upon\na time", '{"data": 1}', "[DONE]", None, None, "end"]
     found = [frame_of(b"{}", "done"), frame_of(b"{}")]
     wanted = [

@@ -70,7 +70,7 @@ def test_events_are_read_by_the_standard(stream: bytes, frames: list[Frame]) -> 
     ],
 )
 def test_the_last_event_needs_no_blank_line(stream: bytes, frames: list[Frame]) -> None:
-    """At the end of the input an event with data is dispatched; half a name or field is not used."""
+    """At the end of the input an event with data is dispatched. Half a name or field is not used."""
     assert frames_of(stream) == frames
 
 
@@ -199,7 +199,7 @@ def test_the_standard_read_naively_agrees(stream: bytes, place: int) -> None:
 )
 @pytest.mark.parametrize("name", [b"", b"event: say\n"])
 def test_an_end_in_the_middle_of_an_event_after_many(name: bytes, end: bytes) -> None:
-    """Many events are cut out at once; what is left of the last one is read with what follows, or at the end."""
+    """Many events are cut out at once. The rest of the last one is read with later bytes, or at the end."""
     stream = (name + b"data: one\n\n") * 3 + name + b"data: two\n" + end
     whole, bytewise = SSEDecoder(), SSEDecoder()
     first = [*whole.decode(stream), *whole.flush()]

@@ -11,7 +11,7 @@ from crosswalk import CrosswalkError, InvalidJSONError, Limits, normalize, norma
 
 
 def chunk(content: bytes, **more: bytes) -> bytes:
-    """A chunk of OpenAI's dialect; *content* is a JSON string as it is sent, without its quotation marks."""
+    """A chunk of OpenAI's dialect. *content* is a JSON string as it is sent, without its quotation marks."""
     fields = b"".join(b',"%s":%s' % (name.encode(), value) for name, value in more.items())
     return b'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"%b"%b}}]}\n\n' % (
         content,

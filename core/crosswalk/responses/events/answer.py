@@ -9,7 +9,7 @@ from crosswalk.responses.messages import (
     ResponseFunctionToolCallOutputItem,
     UnknownItem,
 )
-from crosswalk.responses.records import Record, Unknown, record
+from crosswalk.responses.records import ResponsesRecord, Unknown, record
 from crosswalk.responses.response import Response, ResponseOutputItem
 
 # ----------------------------------------------------------------------------------- event
@@ -17,7 +17,7 @@ from crosswalk.responses.response import Response, ResponseOutputItem
 
 
 @record
-class Event(Record):
+class Event(ResponsesRecord):
     """Something that happened while a response was made.
 
     Attributes:
@@ -187,7 +187,7 @@ class ResponseErrorEvent(Event):
 
 
 @record
-class Steer(Record):
+class Steer(ResponsesRecord):
     """Input that is to join a response while it is made, on a WebSocket.
 
     Attributes:
@@ -206,7 +206,7 @@ class Steer(Record):
 
 
 @record
-class RequiredInput(Record):
+class RequiredInput(ResponsesRecord):
     """Something that the server waits for.
 
     Attributes:
@@ -225,7 +225,7 @@ class RequiredInput(Record):
 
 
 @record
-class SteerError(Record):
+class SteerError(ResponsesRecord):
     """Why input could not join.
 
     Attributes:

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from crosswalk.responses.events.answer import Event, ItemEvent, LifecycleEvent, TextEvent, UnknownEvent
 from crosswalk.responses.items import ResponseFunctionShellCallOutputContent
-from crosswalk.responses.records import Record, record, register
+from crosswalk.responses.records import ResponsesRecord, record, register
 
 # ----------------------------------------------------------------------------------- calls
 # Events of calls: their input and their progress.
@@ -341,7 +341,7 @@ class ResponseShellCallCommandDoneEvent(ShellCommandEvent):
 
 
 @record
-class ShellOutputDelta(Record):
+class ShellOutputDelta(ResponsesRecord):
     """More output of a command, more errors of it, or both."""
 
     stdout: str | None = None

@@ -34,14 +34,14 @@ def call_ids(message: dict[str, Any]) -> list[str]:
 
 def rounds(request: StrictRequest) -> Iterator[tuple[int, list[str], list[tuple[int, str]]]]:
     """Each answer or start of the conversation: its place, the ids of its calls, the results right after it."""
-    location, calls, results = 0, [], []  # type: int, list[str], list[tuple[int, str]]
+    start, calls, results = 0, [], []  # type: int, list[str], list[tuple[int, str]]
     for number, message in messages_of(request):
         if message.get("role") == "tool":
             results.append((number, text_at(message, "tool_call_id")))
         else:
-            yield location, calls, results
-            location, calls, results = number, call_ids(message), []
-    yield location, calls, results
+            yield start, calls, results
+            start, calls, results = number, call_ids(message), []
+    yield start, calls, results
 
 
 def _has_messages(request: StrictRequest) -> Iterator[StrictRefusal]:
@@ -51,7 +51,7 @@ def _has_messages(request: StrictRequest) -> Iterator[StrictRefusal]:
 
 
 def _calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
-    for location, calls, results in rounds(request):
+    for start, calls, results in rounds(request):
         answered = [id for _, id in results]
         missing = [id for id in calls if id not in answered]
         if missing:
@@ -59,7 +59,7 @@ def _calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
                 "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
                 f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(missing)}"
             )
-            yield StrictRefusal(message, f"messages.[{location}].role")
+            yield StrictRefusal(message, f"messages.[{start}].role")
 
 
 def _results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
@@ -322,8 +322,8 @@ def _takes_no_other_fields(request: StrictRequest) -> Iterator[StrictRefusal]:
         for name in _OTHERS_FIELDS:
             if name not in message:
                 continue
-            location = f"body.messages.{number}.{message.get('role')}.{name}"
-            yield StrictRefusal(f"extra_forbidden: {location}: Extra inputs are not permitted", status=422)
+            path = f"body.messages.{number}.{message.get('role')}.{name}"
+            yield StrictRefusal(f"extra_forbidden: {path}: Extra inputs are not permitted", status=422)
 
 
 def _order(message: str) -> StrictRefusal:

@@ -46,14 +46,14 @@ def _calls_have_outputs(request: StrictRequest) -> Iterator[StrictRefusal]:
 def _outputs_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     items = _items(request)
     continues = request.body.get("previous_response_id") or request.body.get("conversation")
-    stored = [*values_of(request.issued.events, "call_id")] if continues else []
+    issued_ids = [*values_of(request.issued.events, "call_id")] if continues else []
     for kind, words in _KINDS.items():
         calls: list[str] = []
         for item in items:
             id = text_at(item, "call_id")
             if item["type"] == kind:
                 calls.append(id)
-            elif item["type"] == f"{kind}_output" and id not in calls + stored:
+            elif item["type"] == f"{kind}_output" and id not in calls + issued_ids:
                 yield StrictRefusal(f"No tool call found for {words} output with call_id {id}.", "input")
 
 
