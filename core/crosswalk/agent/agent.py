@@ -28,11 +28,11 @@ from crosswalk.agent.session import ChatSession, Trimming
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, OutputT, conversation_of
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.service.http import Nested
 from crosswalk.structured import Prose
 from crosswalk.types.stream import StreamEvent
+from crosswalk.types.values import checks_keywords
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry

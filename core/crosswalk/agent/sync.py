@@ -14,10 +14,10 @@ from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import CrosswalkError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
+from crosswalk.types.values import checks_keywords
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncEventStream, SyncLLMService

@@ -13,7 +13,6 @@ import attrs
 
 from crosswalk.config import Settings, apply_settings, load_settings
 from crosswalk.errors import ConfigurationError, UnknownProviderError
-from crosswalk.keywords import checks_keywords
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -36,6 +35,7 @@ from crosswalk.service.policy import Cooling, RetryPolicy, Timeouts
 from crosswalk.service.setup import LogObserver, Middleware, Observer, Setup
 from crosswalk.text import nearest
 from crosswalk.types.response import ChatResponse, new_id, now
+from crosswalk.types.values import checks_keywords
 from crosswalk.wire.framing import DEFAULT, Limits
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack, overload
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import Asked
 from crosswalk.service.call import EventStream, text_of
 from crosswalk.service.endpoint import Endpoint
 from crosswalk.service.service import CallOptions, LLMService, ServiceOptions, setup_of
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
+from crosswalk.types.values import checks_keywords
 
 if TYPE_CHECKING:
     from crosswalk.service.auxiliary_requests import Embeddings, PlainAnswer, TokenCount
