@@ -17,7 +17,7 @@ from contrib_serve import asking, config_of, says
 from crosswalk import normalize, normalize_stream
 from crosswalk.service import ChatRequest, Endpoint, LLMService
 from crosswalk.testing import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 
 ROOT = Path(crosswalk_serve.__file__).parents[2]
 SHIPPED = tuple(f"{ROOT / top}/" for top in ("core", "plugins", "contrib"))
