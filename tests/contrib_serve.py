@@ -15,7 +15,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import Config, read_config
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.server import server_config

@@ -23,10 +23,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from crosswalk import ChatResponse, FinishReason, Segment, SegmentType, UsageInfo, normalize
 from crosswalk.codec.canonical import ABSENT, Difference, differences
-from crosswalk.codec.layout import step
 from crosswalk.convert import Conversion, ConversionReport, Loss, LossReason, WireForm
 from crosswalk.plugin.registry import registry
 from crosswalk.types import IncompleteReason
+from crosswalk.types.json import step
 
 __all__ = [
     "FORMS",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
@@ -436,6 +437,26 @@ def _refusal(details: dict[str, Any]) -> Segment:
     kind = SegmentType.SAFETY if explanation is None else SegmentType.REFUSAL
     verdicts = () if category is None else (SafetyAnnotation(category, blocked=True),)
     return Segment(kind, explanation or "", about, verdicts)
+
+
+# Other servers make ids of "msg_" or "req_" and hexadecimal digits.
+_ID = re.compile(r"(msg_(bdrk_|vrtx_)?|req_)01(?=[0-9a-f]*[g-zA-Z])[0-9A-Za-z]{20,}")
+_USAGE_MARKS = ("cache_creation", "inference_geo", "service_tier")
+
+
+class HostedMessages(AnthropicDialect):
+    """The Messages dialect as Anthropic's own models answer in it."""
+
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``: certain by the form of an id and by counts of no other server."""
+        result = super().recognizes(event)
+        if result is Recognition.NO:
+            return result
+        message = event.get("message") if event["type"] == "message_start" else event
+        usage = message.get("usage")
+        marked = isinstance(usage, dict) and any(mark in usage for mark in _USAGE_MARKS)
+        id = event.get("request_id") if event["type"] == "error" else message.get("id")
+        return Recognition.CERTAIN if marked or _ID.fullmatch(str(id)) else result
 
 
 # ----------------------------------------------------------------------------- completions

@@ -16,7 +16,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind
@@ -24,7 +23,7 @@ from crosswalk.wire.fields import FieldError
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway, StoredResponses
-from crosswalk_serve.http import BadRequestError, Refusal, form_of, handle_error
+from crosswalk_serve.http import BadRequestError, Origins, Refusal, form_of, handle_error
 from crosswalk_serve.passthrough import Passthrough, TokenCounts, fetch, read, supervised
 from crosswalk_serve.requests import check_head, load_body, read_body
 from crosswalk_serve.routing import Caller, ModelRoute as ModelRoute
@@ -95,7 +94,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
     if config.metrics:
         routes.append(Route("/metrics", listing.metrics))
     origins = list(config.listen.origins)
-    middleware = [Middleware(_Origins, origins=frozenset(origins))]
+    middleware = [Middleware(Origins, origins=frozenset(origins))]
     if origins:
         cors = Middleware(
             CORSMiddleware,
@@ -120,27 +119,6 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
     app.router.redirect_slashes = False
     app.state.gateway = gateway
     return app
-
-
-class _Origins:
-    """Refuses requests of web pages in a browser, except for *origins*: a page would act for the user who reads it."""
-
-    def __init__(self, app: ASGIApp, origins: frozenset[str]) -> None:
-        self._app = app
-        self._origins = origins
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._app
-        if scope["type"] in ("http", "websocket"):
-            origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
-            if origins and not ("*" in self._origins or self._origins.issuperset(origins)):
-                if scope["type"] == "websocket":
-                    return await send({"type": "websocket.close"})
-                refusal = Refusal(
-                    ErrorKind.PERMISSION, "web pages of this origin may not ask here", status=403
-                )
-                app = await handle_error(Request(scope), refusal)
-        await app(scope, receive, send)
 
 
 async def _absent(_: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The HTTP side of one request: its errors and refusals, and its response, whole or as a stream that is kept alive."""
+"""The HTTP side of one request: where it may come from, its errors, and its response, whole or as a stream."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import attrs
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from crosswalk.codec.layout import step
 from crosswalk.convert import DangerousLossError, Loss, WireForm, error_body
 from crosswalk.convert.losses import ENVELOPE
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.formats.writing import source_form
 from crosswalk.service import UnsupportedRequestError
 from crosswalk.types import ChatResponse, IncompleteReason, SegmentType, dump_json, load_json
+from crosswalk.types.json import step
 from crosswalk.wire import chat, messages, ollama, responses
 from crosswalk.wire.fields import FieldError
 
@@ -199,6 +199,28 @@ def error_response(request: Request, error: Exception, id: str) -> Response:
 async def handle_error(request: Request, error: Exception) -> Response:
     """Handle *error* as Starlette's applications do."""
     return error_response(request, error, str(uuid4()))
+
+
+class Origins:
+    """Refuses requests of web pages in a browser, except for *origins*: a page would act for the user who reads it."""
+
+    def __init__(self, app: ASGIApp, origins: frozenset[str]) -> None:
+        self._app = app
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer it with a refusal."""
+        app = self._app
+        if scope["type"] in ("http", "websocket"):
+            origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
+            if origins and not ("*" in self._origins or self._origins.issuperset(origins)):
+                if scope["type"] == "websocket":
+                    return await send({"type": "websocket.close"})
+                refusal = Refusal(
+                    ErrorKind.PERMISSION, "web pages of this origin may not ask here", status=403
+                )
+                app = await handle_error(Request(scope), refusal)
+        await app(scope, receive, send)
 
 
 # ------------------------------------------------------------------------------ http reply

@@ -80,8 +80,8 @@ from crosswalk.plugin.hooks import (
     ServerTool as ServerTool,
     WayBack as WayBack,
     hookimpl as hookimpl,
-    requests_of as requests_of,
 )
+from crosswalk.plugin.registry import requests_of as requests_of
 from crosswalk.plugin.state import (
     MappingState as MappingState,
     accept_array as accept_array,

@@ -10,7 +10,6 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import attrs
 
 from crosswalk.errors import CrosswalkError, ResponseValidationError
-from crosswalk.keywords import checks_keywords
 from crosswalk.text import brief, clean_message, json_type_name, meant, short_repr, summary
 from crosswalk.types.json import (
     Dumpable,
@@ -22,7 +21,7 @@ from crosswalk.types.json import (
 )
 from crosswalk.types.message import CallKind, ChatMessage, Role, TextPart, as_call_kind
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.values import altered, one_of
+from crosswalk.types.values import altered, checks_keywords, one_of
 from crosswalk.wire.chat import (
     read_choice,
     read_custom_tool,

@@ -78,6 +78,30 @@ def test_a_type_checker_sees_what_is_there(name: str) -> None:
     assert set(package.__all__) | table(name).keys() <= set(dir(package))
 
 
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*.py"))]
+APPLICATIONS = ("crosswalk_batch", "crosswalk_observe", "crosswalk_serve")
+IMPORT = re.compile(
+    rf"^ *(?:from|import) ((?:{'|'.join(APPLICATIONS)})[\w.]*)(?: import ([\w, ]+))?", re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("application", APPLICATIONS)
+def test_pages_import_from_the_faces_of_applications(application: str) -> None:
+    """A reader needs no module of an application, but for the one that has an extra of its own."""
+    shown = [
+        found
+        for page in PAGES
+        for found in IMPORT.findall(page.read_text())
+        if found[0].startswith(application)
+    ]
+    assert shown
+    for module, names in shown:
+        if module == "crosswalk_batch.ray":
+            continue
+        assert module == application
+        assert {name.strip() for name in names.split(",")} <= table(application).keys()
+
+
 @pytest.mark.parametrize("name", PACKAGES)
 def test_no_name_hides_a_module_of_its_package(name: str) -> None:
     own = {module.rpartition(".")[2] for module in SOURCES if module.rpartition(".")[0] == name}

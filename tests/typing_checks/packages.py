@@ -6,11 +6,11 @@ from typing import assert_type
 
 import crosswalk
 import crosswalk.responses as responses
-from crosswalk.agent import ChatSession
+from crosswalk.agent import AgentResponse, ChatSession, SyncAgent
 from crosswalk.convert import Conversion, convert
 from crosswalk.responses import Response, make_id, parse_response
 from crosswalk.responses.events import ResponseTextDeltaEvent
-from crosswalk.service import ChatRequest, SyncLLMService
+from crosswalk.service import ChatRequest, JSONAnswer, SyncJSONStream, SyncLLMService
 
 
 def names_have_their_types(body: bytes, service: SyncLLMService, answer: crosswalk.ChatResponse) -> None:
@@ -22,6 +22,20 @@ def names_have_their_types(body: bytes, service: SyncLLMService, answer: crosswa
     assert_type(convert(answer, "openai-chat"), Conversion[bytes])
     assert_type(ChatSession(), ChatSession)
     assert_type(ResponseTextDeltaEvent.__name__, str)
+
+
+def options_have_their_types(service: SyncLLMService, agent: SyncAgent[int]) -> None:
+    """Each one, in whichever call."""
+    assert_type(service.complete_json("hi", int, retries=1, instruct=True, temperature=0), JSONAnswer[int])
+    assert_type(service.stream_json("hi", int, prose="refuse", timeout=3), SyncJSONStream[int])
+    assert_type(agent.answer("hi", session=ChatSession(), deps=3), AgentResponse[int])
+    service.complete_json("hi", int, retries="1")  # type: ignore[call-overload]
+    service.stream_json("hi", int, retries=1)  # type: ignore[call-overload]
+    agent.answer("hi", session=3)  # type: ignore[arg-type]
+    agent.run("hi", sesion=ChatSession())  # type: ignore[call-arg]
+    SyncLLMService("ollama", retry=2, timeout=3.0)
+    SyncLLMService("ollama", retry="2")  # type: ignore[arg-type]
+    SyncLLMService("ollama", retries=2)  # type: ignore[call-arg]
 
 
 def what_is_not_there_is_an_error() -> None:

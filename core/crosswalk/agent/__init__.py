@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crosswalk.agent.agent import (
         Agent as Agent,
         AgentRun as AgentRun,
+        RunOptions as RunOptions,
         collect as collect,
     )
     from crosswalk.agent.chat import (
@@ -83,7 +84,7 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.agent.agent": "Agent AgentRun collect",
+            "crosswalk.agent.agent": "Agent AgentRun RunOptions collect",
             "crosswalk.agent.chat": (
                 "AsyncChatAgent AsyncChatStream ChatAgent ChatConfig ChatStream RETRIED"
             ),

@@ -28,11 +28,11 @@ from crosswalk.agent.session import ChatSession, Trimming
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, OutputT, conversation_of
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.service.http import Nested
 from crosswalk.structured import Prose
 from crosswalk.types.stream import StreamEvent
+from crosswalk.types.values import checks_keywords
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
@@ -196,6 +196,27 @@ class AgentOptions(TypedDict, total=False):
     telemetry: AgentTelemetry | None
 
 
+class RunOptions(TypedDict, total=False):
+    """The options of one run of an agent.
+
+    Attributes:
+        session: the conversation so far. *messages* are added at once, and each later turn as it happens. A tool
+            that starts is stored as cancelled until its result arrives, so that it does not run again if the program
+            is killed meanwhile.
+        save: called with the session after each change, in the event loop, such as ``store.save``.
+        approved: decisions about open calls by their ids: ``True``, or ``False`` or a text. Calls without a decision are
+            treated as any other.
+        results: results of open calls that were run elsewhere, by their ids: any value that a tool may return.
+        deps: any object for the tools that take a :class:`ToolContext`, such as the user or a database.
+    """
+
+    session: ChatSession | None
+    save: Callable[[ChatSession], object] | None
+    approved: Mapping[str, bool | str] | None
+    results: Mapping[str, Any] | None
+    deps: object
+
+
 class Agent(AsyncServiceOwner, Generic[OutputT]):
     """Asks a service, runs tools, and asks again. ``OutputT`` is the type of its answers.
 
@@ -313,16 +334,9 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
             telemetry=telemetry,
         )
 
-    @checks_keywords()
+    @checks_keywords(RunOptions.__annotations__)
     def run(
-        self,
-        messages: Messages | None = None,
-        *,
-        session: ChatSession | None = None,
-        save: Callable[[ChatSession], object] | None = None,
-        approved: Mapping[str, bool | str] | None = None,
-        results: Mapping[str, Any] | None = None,
-        deps: object = None,
+        self, messages: Messages | None = None, **options: Unpack[RunOptions]
     ) -> AgentRun[AgentTurn, OutputT]:
         """Answer *messages*. Yields each turn when it is complete. The last one has an ``outcome``.
 
@@ -332,59 +346,36 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
         Args:
             messages: the conversation, or the user's message alone. With a session, the new messages, or ``None`` to
                 continue.
-            session: the conversation so far. *messages* are added at once, and each later turn as it happens. A tool
-                that starts is stored as cancelled until its result arrives, so that it does not run again if the program
-                is killed meanwhile.
-            save: called with the session after each change, in the event loop, such as ``store.save``.
-            approved: decisions about open calls by their ids: ``True``, or ``False`` or a text. Calls without a decision are
-                treated as any other.
-            results: results of open calls that were run elsewhere, by their ids: any value that a tool may return.
-            deps: any object for the tools that take a :class:`ToolContext`, such as the user or a database.
+            options: what the run goes on from, and what it may use. See :class:`RunOptions`.
 
         Raises:
             ResponseValidationError: *messages* is not a conversation.
             CrosswalkError: another run uses the *session*.
             ConfigurationError: *session* is not a session, *save* is not a function, or a tool needs *deps* of another type.
         """
-        return AgentRun(self._loop(messages, session, save, approved, results, deps, streamed=False))
+        return AgentRun(self._loop(messages, streamed=False, **options))
 
-    @checks_keywords()
+    @checks_keywords(RunOptions.__annotations__)
     def stream(
-        self,
-        messages: Messages | None = None,
-        *,
-        session: ChatSession | None = None,
-        save: Callable[[ChatSession], object] | None = None,
-        approved: Mapping[str, bool | str] | None = None,
-        results: Mapping[str, Any] | None = None,
-        deps: object = None,
+        self, messages: Messages | None = None, **options: Unpack[RunOptions]
     ) -> AgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn, OutputT]:
         """:meth:`run` with everything that happens before a turn is complete.
 
         Yields the events of each answer as they arrive, a :class:`ToolExecutionStart` when a tool starts, its
         :class:`ToolExecutionResult` when it ends, and then the turn.
         """
-        return AgentRun(self._loop(messages, session, save, approved, results, deps, streamed=True))
+        return AgentRun(self._loop(messages, streamed=True, **options))
 
-    @checks_keywords()
+    @checks_keywords(RunOptions.__annotations__)
     async def answer(
-        self,
-        messages: Messages | None = None,
-        *,
-        session: ChatSession | None = None,
-        save: Callable[[ChatSession], object] | None = None,
-        approved: Mapping[str, bool | str] | None = None,
-        results: Mapping[str, Any] | None = None,
-        deps: object = None,
+        self, messages: Messages | None = None, **options: Unpack[RunOptions]
     ) -> AgentResponse[OutputT]:
         """Run to the end. Takes the arguments of :meth:`run`.
 
         Raises:
             CrosswalkError: the request cannot be sent.
         """
-        async with self.run(
-            messages, session=session, save=save, approved=approved, results=results, deps=deps
-        ) as run:
+        async with self.run(messages, **options) as run:
             return await run.finish()
 
     def resume(self, run: AgentRun[StepT]) -> AgentRun[StepT, OutputT]:
@@ -429,13 +420,13 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
     def _loop(
         self,
         messages: Messages | None,
-        session: ChatSession | None,
-        save: Callable[[ChatSession], object] | None,
-        approved: Mapping[str, bool | str] | None,
-        results: Mapping[str, Any] | None,
-        deps: object,
         *,
         streamed: bool,
+        session: ChatSession | None = None,
+        save: Callable[[ChatSession], object] | None = None,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, Any] | None = None,
+        deps: object = None,
     ) -> AgentLoop:
         check_type("session", session, ChatSession)
         check_type("save", save, Callable)

@@ -11,7 +11,6 @@ import attrs
 from crosswalk.agent.session import Trimming, trim_refused_request
 from crosswalk.agent.tools import Tool
 from crosswalk.errors import ConfigurationError, ContextOverflowError, ProviderError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import (
     CacheMark,
     ChatRequest,
@@ -32,6 +31,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import JSONObject
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent, StreamEventType
+from crosswalk.types.values import checks_keywords
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncLLMService

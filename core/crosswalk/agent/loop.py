@@ -27,7 +27,6 @@ from crosswalk.agent.runner import Approve, ToolRunner
 from crosswalk.agent.session import Trimming, estimated_tokens, trim_refused_request, trimmed_request
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of, outcome_of
 from crosswalk.errors import ConfigurationError, CrosswalkError, MappingError, ProviderError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import ChatRequest, ToolChoice, Turn
 from crosswalk.service.json_answer import with_schema
 from crosswalk.service.turns import message_of
@@ -36,6 +35,7 @@ from crosswalk.types.message import ChatMessage, Role, ToolCall
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
 from crosswalk.types.usage import ProviderAttempt, UsageInfo
+from crosswalk.types.values import checks_keywords
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry

@@ -12,10 +12,10 @@ from typing import Any, Final
 from crosswalk.agent.results import ToolError
 from crosswalk.agent.tools import Tool
 from crosswalk.errors import CrosswalkError
-from crosswalk.keywords import checks_keywords
 from crosswalk.text import clean_message
 from crosswalk.types.json import as_frozen_object, dump_json
 from crosswalk.types.message import AudioPart, ContentPart, FilePart, ImagePart
+from crosswalk.types.values import checks_keywords
 
 
 @asynccontextmanager

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
-import cattrs
 import orjson
 
+from crosswalk.codec.converters import CanonicalConverter
 from crosswalk.errors import CrosswalkError
 from crosswalk.request import Turn
+from crosswalk.schemas.values import new_answer_converter
 from crosswalk.service.turns import message_of
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import dump_json, holds_non_finite
@@ -164,24 +165,21 @@ def result_of(call: ToolCall, value: Any) -> ToolExecutionResult:
     return ToolExecutionResult(call, texts, value=value, parts=tuple(parts))
 
 
-def _make_converter() -> cattrs.Converter:
-    """A converter from the value of a tool to what orjson can write."""
-    converter = cattrs.Converter()
-    for part in _MEDIA:
-        converter.register_unstructure_hook(part, _refuse_media)
-    converter.register_unstructure_hook(Decimal, str)
-    converter.register_unstructure_hook_func(  # pydantic models, without importing pydantic
-        lambda cls: hasattr(cls, "model_dump") and hasattr(cls, "model_fields"),
-        lambda model: model.model_dump(mode="json", by_alias=True),
+@functools.cache
+def _converter() -> CanonicalConverter:
+    """The converter of answers, which reads a tool's arguments, for the value of a tool."""
+    made = new_answer_converter()
+    for kind in (*_MEDIA, bytes):
+        made.register_unstructure_hook(kind, _refuse)
+    # orjson writes a key that is not text, such as None, as JSON names it.
+    made.register_unstructure_hook(
+        dict, lambda value: {made.unstructure(key): made.unstructure(item) for key, item in value.items()}
     )
-    return converter
+    return made
 
 
-def _refuse_media(part: object) -> None:
-    raise TypeError(type(part).__name__)  # as JSON it would be base64 text
-
-
-_CONVERTER = _make_converter()
+def _refuse(value: object) -> NoReturn:
+    raise TypeError(type(value).__name__)  # as JSON it would be an encoding of bytes
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -201,7 +199,7 @@ def _as_text(value: Any) -> str:
         if isinstance(value, str):
             value.encode()
             return value
-        plain = _CONVERTER.unstructure(value)
+        plain = _converter().unstructure(value)
         text = dump_json(plain, default=_as_list, option=_JSON_OPTIONS).decode()
     except UnicodeEncodeError:
         raise ToolError("the tool's result contains an unpaired surrogate") from None

@@ -27,10 +27,9 @@ from crosswalk.agent.results import (
 )
 from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
-from crosswalk.keywords import checks_keywords
 from crosswalk.text import clean_message, counted
 from crosswalk.types.message import ToolCall
-from crosswalk.types.values import as_tuple
+from crosswalk.types.values import as_tuple, checks_keywords
 
 # ----------------------------------------------------------------------------------- slots
 # Slots that limit how many tool calls run at a time, over all runs, threads and event loops.

@@ -21,7 +21,6 @@ from crosswalk.codec import to_jsonable
 from crosswalk.codec.converters import shared_converter, transform_error
 from crosswalk.codec.layout import cannot
 from crosswalk.errors import ConfigurationError, ErrorKind, ProviderError, ResponseValidationError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import ChatRequest, Messages, Turn, turns_of
 from crosswalk.service.turns import message_of
 from crosswalk.text import json_type_name
@@ -29,7 +28,7 @@ from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage, Role, ToolCall
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import UsageInfo
-from crosswalk.types.values import as_text
+from crosswalk.types.values import as_text, checks_keywords
 
 # -------------------------------------------------------------------------------- trimming
 # Trimming of conversations that are too long. No call loses its result, and the user speaks first.

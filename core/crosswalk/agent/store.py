@@ -18,9 +18,9 @@ import orjson
 
 from crosswalk.agent.session import ChatSession, write_file, write_session, write_turn
 from crosswalk.errors import ConfigurationError, CrosswalkError, ResponseValidationError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import Turn
 from crosswalk.types.json import load_json
+from crosswalk.types.values import checks_keywords
 
 _MAX_NAME_LENGTH = 200
 """So many characters of an id, as it is written there, the name of a file has at most."""

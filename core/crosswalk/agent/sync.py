@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import Coroutine, Generator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
 
-from crosswalk.agent.agent import Agent, AgentOptions, AgentRun, Tools
+from crosswalk.agent.agent import Agent, AgentOptions, AgentRun, RunOptions, Tools
 from crosswalk.agent.chat import SyncServiceOwner
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
-from crosswalk.agent.session import ChatSession
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import CrosswalkError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
+from crosswalk.types.values import checks_keywords
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncEventStream, SyncLLMService
@@ -86,57 +85,26 @@ class SyncAgent(SyncServiceOwner, Generic[OutputT]):
         [_first.replace(annotation="SyncLLMService | Endpoint | str"), *_others]
     )
 
-    @checks_keywords()
+    @checks_keywords(RunOptions.__annotations__)
     def run(
-        self,
-        messages: Messages | None = None,
-        *,
-        session: ChatSession | None = None,
-        save: Callable[[ChatSession], object] | None = None,
-        approved: Mapping[str, bool | str] | None = None,
-        results: Mapping[str, Any] | None = None,
-        deps: object = None,
+        self, messages: Messages | None = None, **options: Unpack[RunOptions]
     ) -> SyncAgentRun[AgentTurn, OutputT]:
         """Answer *messages*. Yields each turn when it is complete. See :meth:`Agent.run`."""
-        return SyncAgentRun(
-            self._agent.run(
-                messages, session=session, save=save, approved=approved, results=results, deps=deps
-            )
-        )
+        return SyncAgentRun(self._agent.run(messages, **options))
 
-    @checks_keywords()
+    @checks_keywords(RunOptions.__annotations__)
     def stream(
-        self,
-        messages: Messages | None = None,
-        *,
-        session: ChatSession | None = None,
-        save: Callable[[ChatSession], object] | None = None,
-        approved: Mapping[str, bool | str] | None = None,
-        results: Mapping[str, Any] | None = None,
-        deps: object = None,
+        self, messages: Messages | None = None, **options: Unpack[RunOptions]
     ) -> SyncAgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn, OutputT]:
         """:meth:`run` with everything that happens before a turn is complete. See :meth:`Agent.stream`."""
-        return SyncAgentRun(
-            self._agent.stream(
-                messages, session=session, save=save, approved=approved, results=results, deps=deps
-            )
-        )
+        return SyncAgentRun(self._agent.stream(messages, **options))
 
-    @checks_keywords()
+    @checks_keywords(RunOptions.__annotations__)
     def answer(
-        self,
-        messages: Messages | None = None,
-        *,
-        session: ChatSession | None = None,
-        save: Callable[[ChatSession], object] | None = None,
-        approved: Mapping[str, bool | str] | None = None,
-        results: Mapping[str, Any] | None = None,
-        deps: object = None,
+        self, messages: Messages | None = None, **options: Unpack[RunOptions]
     ) -> AgentResponse[OutputT]:
         """Run to the end. See :meth:`Agent.answer`."""
-        with self.run(
-            messages, session=session, save=save, approved=approved, results=results, deps=deps
-        ) as run:
+        with self.run(messages, **options) as run:
             return run.finish()
 
     def resume(self, run: SyncAgentRun[StepT]) -> SyncAgentRun[StepT, OutputT]:

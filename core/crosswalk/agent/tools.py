@@ -16,13 +16,13 @@ import orjson
 
 from crosswalk.agent.results import ToolError
 from crosswalk.errors import ConfigurationError, CrosswalkError, ToolCallArgumentsError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import ToolDefinition
 from crosswalk.schemas.metadata import read_metadata, refuse_field_as_default
 from crosswalk.structured import Schema, SchemaDefinitionError
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import FrozenObject, as_frozen_object
 from crosswalk.types.message import ToolCall
+from crosswalk.types.values import checks_keywords
 
 # ------------------------------------------------------------------------------- signature
 # The schema of a tool's arguments, and its context, from the signature and the docstring of its function.

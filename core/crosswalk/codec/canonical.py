@@ -12,10 +12,10 @@ import attrs
 import orjson
 
 from crosswalk.codec.converters import is_canonical, shared_converter
-from crosswalk.codec.layout import cannot, layout, step
+from crosswalk.codec.layout import cannot, layout
 from crosswalk.plain_errors import CanonicalJSONError
 from crosswalk.text import brief
-from crosswalk.types.json import dump_json, holds_non_finite, load_json
+from crosswalk.types.json import dump_json, holds_non_finite, load_json, step
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance, ResponseMetadata, UsageInfo
 

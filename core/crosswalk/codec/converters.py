@@ -44,14 +44,12 @@ from crosswalk.codec.layout import (
     is_canonical_enum,
     key_of,
     layout,
-    shortened,
-    step,
     union_members,
     without_none,
 )
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.text import json_type_name
-from crosswalk.types.json import FrozenObject, dump_json, load_json, plain_view
+from crosswalk.types.json import FrozenObject, dump_json, load_json, plain_view, quoted, step
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
 from crosswalk.types.usage import OPENAI_COUNTS, OPENAI_DETAILS, UsageInfo
@@ -118,7 +116,7 @@ def _text_of(make: Callable[[str], Any], expected: str) -> Read:
                 return make(value)
             except (ValueError, OverflowError):
                 pass
-            raise DocumentProblem(f"expected {expected}, got {shortened(value)!r}")
+            raise DocumentProblem(f"expected {expected}, got {quoted(value)!r}")
         raise DocumentProblem.wrong_type("string", value)
 
     return read
@@ -250,7 +248,7 @@ def json_word(word: Any) -> Any:
 
 def either(words: Iterable[Any]) -> str:
     """*words* as an error message lists them."""
-    return " or ".join(shortened(repr(json_word(word))) for word in words)
+    return " or ".join(quoted(repr(json_word(word))) for word in words)
 
 
 def _one_of(words: Sequence[Any]) -> Read:

@@ -16,6 +16,7 @@ from crosswalk.errors import CanonicalJSONError
 from crosswalk.lazy import pattern
 from crosswalk.text import json_type_name
 from crosswalk.types.delta import Correction, ResponseDelta
+from crosswalk.types.json import quoted, step
 from crosswalk.types.message import (
     AudioPart,
     ChatMessage,
@@ -40,9 +41,6 @@ from crosswalk.types.values import (
 # The problems of a document, as ``problem @ $.path``.
 
 
-_LONGEST_QUOTE = 40
-
-
 class DocumentProblem(ValueError):
     """One problem of a value.
 
@@ -64,7 +62,7 @@ class DocumentProblem(ValueError):
         """Return the problem that *got* is not one of the *known* words."""
         if type(got) is not str:
             return cls.wrong_type("string", got, at=at)
-        return cls(f"unknown {what} {shortened(got)!r}, expected {' or '.join(known)}", at=at)
+        return cls(f"unknown {what} {quoted(got)!r}, expected {' or '.join(known)}", at=at)
 
     def under(self, place: str) -> DocumentProblem:
         """The same, seen from outside: *place* leads to the value."""
@@ -99,21 +97,6 @@ class Refused(DocumentProblem):
 
     def __str__(self) -> str:
         return str(self.cause)
-
-
-def shortened(text: str) -> str:
-    """Return the part of *text* that a message may quote."""
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
-
-
-def step(key: object) -> str:
-    """The part of a path that leads to *key*: ``.name``, ``[3]``, or ``['any other key']``."""
-    if isinstance(key, int):
-        return f"[{key}]"
-    text = str(key)
-    if text.isidentifier() and len(text) <= _LONGEST_QUOTE:
-        return f".{text}"
-    return f"[{shortened(text)!r}]"
 
 
 def cannot(do: str, what: Any, problems: Sequence[str]) -> CanonicalJSONError:
@@ -285,5 +268,5 @@ def check_version(version: Any) -> None:
     if result is None or result[1] not in READABLE_MAJORS:
         kind = "malformed" if result is None else "unknown"
         raise DocumentProblem(
-            f"{kind} format version {shortened(version)!r} (readable: {readable})", at=".format_version"
+            f"{kind} format version {quoted(version)!r} (readable: {readable})", at=".format_version"
         )

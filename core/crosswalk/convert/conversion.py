@@ -43,7 +43,7 @@ from crosswalk.formats.writing import (
 )
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
-from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+from crosswalk.mapping.reader import Reader, ReaderOptions, drain, read_body
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.responses.reading import parse, parse_event, parse_response, to_dict, to_json
 from crosswalk.responses.response import Response
@@ -406,10 +406,11 @@ def read_back(writer: Writer, body: bytes, status: int, registry: Registry | Non
 
 
 def _read(body: bytes, provider: str, registry: Registry | None, **options: Any) -> ChatResponse:
+    mapper = known_registry(registry).mapper(provider)
     # Within the usual limits first: then a body may be read by its likeness to an earlier one.
     with suppress(LimitError):
-        return normalize(body, provider, registry=registry, **options, **GENEROUS)
-    return normalize(body, provider, registry=registry, limits=UNLIMITED, **options, **GENEROUS)
+        return read_body(mapper, body, ReaderOptions(**options, **GENEROUS))
+    return read_body(mapper, body, ReaderOptions(**options, **GENEROUS, limits=UNLIMITED))
 
 
 def written(

@@ -11,10 +11,9 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.codec.layout import step
 from crosswalk.formats.writing import ConversionError, WireForm, is_same_object
 from crosswalk.mapping.reader import ENVELOPE as ENVELOPE
-from crosswalk.types.json import same_json
+from crosswalk.types.json import same_json, step
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance

@@ -56,7 +56,13 @@ class DialectFamily:
 
     Args:
         dialects: in order of preference, where two recognize an event equally.
+
+    Attributes:
+        undecided: the types of events that begin streams of any of them. The first dialect reads them, and a later event
+            decides.
     """
+
+    undecided: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *dialects: Dialect) -> None:
         self.dialects = dialects
@@ -69,6 +75,8 @@ class DialectFamily:
         """
         chosen: Dialect | None = state.dialect
         if chosen is None:
+            if type(event) is dict and event.get("type") in self.undecided:
+                return self.dialects[0]
             results = [dialect.recognizes(event) for dialect in self.dialects]
             best = max(results)
             if best is Recognition.NO:

@@ -28,8 +28,17 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
 from crosswalk.mapping.event import Unknown
-from crosswalk.mapping.reader import USUAL, Reader, ReaderOptions, Timer, drain, log_response, quietly
-from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
+from crosswalk.mapping.reader import (
+    USUAL,
+    Reader,
+    ReaderOptions,
+    Timer,
+    drain,
+    log_response,
+    quietly,
+    read_body,
+)
+from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import Dumpable, FrozenObject, dump_json, dumped, is_dumpable, plain_view
 from crosswalk.types.response import ChatResponse, new_id, now
@@ -112,18 +121,6 @@ def normalize(
         limits=limits,
     )
     return read_body(mapper, data, options)
-
-
-def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatResponse:
-    """Read the complete answer *data*.
-
-    Raises:
-        MappingError: it cannot be mapped.
-    """
-    reader = Reader(mapper, options)
-    drain(reader.read_whole(data))
-    drain(reader.finish())
-    return reader.response()
 
 
 def guessed(

@@ -751,3 +751,15 @@ def drain(deltas: Iterable[object]) -> None:
     """Read *deltas* to their end, for a caller that wants the response alone."""
     for _ in deltas:
         pass
+
+
+def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatResponse:
+    """Read the complete answer *data*.
+
+    Raises:
+        MappingError: it cannot be mapped.
+    """
+    reader = Reader(mapper, options)
+    drain(reader.read_whole(data))
+    drain(reader.finish())
+    return reader.response()

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import attrs
@@ -487,17 +486,3 @@ class ProviderHooks(Protocol):
         :raises UnsupportedRequestError: the provider cannot express the content of the request.
         """
         return None
-
-
-def requests_of(module: str) -> Callable[[Any], Any]:
-    """Return a hook ``build_request`` that calls the function of that name in *module*.
-
-    *module* is imported when a request is built, so reading answers loads no part of the service. In a class it is a
-    static method: ``build_request = staticmethod(requests_of("my_plugin.requests"))``.
-    """
-
-    @hookimpl
-    def build_request(request: Any) -> Any:
-        return import_module(module).build_request(request)
-
-    return build_request

@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib import invalidate_caches
+from importlib import import_module, invalidate_caches
 from inspect import getattr_static
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -18,7 +18,7 @@ import pluggy
 
 from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError, UnknownProviderError
 from crosswalk.lazy import pattern
-from crosswalk.plugin.hooks import API, API_MINOR, PROJECT, ProviderHooks, ProviderInfo, Recognition
+from crosswalk.plugin.hooks import API, API_MINOR, PROJECT, ProviderHooks, ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.installed import (
     Point,
     distribution_of,
@@ -63,6 +63,20 @@ def _canonical_word(reason: str, _: MappingState) -> FinishReason:
         return FinishReason(reason)
     except ValueError:
         raise UnknownFinishReasonError(reason) from None
+
+
+def requests_of(module: str) -> Callable[[Any], Any]:
+    """Return a hook ``build_request`` that calls the function of that name in *module*.
+
+    *module* is imported when a request is built, so reading answers loads no part of the service. In a class it is a
+    static method: ``build_request = staticmethod(requests_of("my_plugin.requests"))``.
+    """
+
+    @hookimpl
+    def build_request(request: Any) -> Any:
+        return import_module(module).build_request(request)
+
+    return build_request
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

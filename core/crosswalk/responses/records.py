@@ -38,8 +38,6 @@ from crosswalk.codec.converters import (
 from crosswalk.codec.layout import (
     DocumentProblem,
     MissingKey,
-    shortened,
-    step,
     union_members,
     without_none,
 )
@@ -53,6 +51,8 @@ from crosswalk.types.json import (
     as_frozen_value,
     freeze,
     plain_view,
+    quoted,
+    step,
 )
 
 # -------------------------------------------------------------------------------- families
@@ -92,7 +92,7 @@ class UnknownType(DocumentProblem):
 
     def __init__(self, family: str, tag: object) -> None:
         self.family = family
-        self.type_name = shortened(tag) if isinstance(tag, str) else None
+        self.type_name = quoted(tag) if isinstance(tag, str) else None
         super().__init__(
             f"unknown {family} type {self.type_name!r}" if self.type_name else f"{family} without a type"
         )
@@ -326,7 +326,7 @@ def _read_word(value: Any, words: Any) -> Any:
         return words(value)
     except ValueError:
         pass
-    raise UnknownWord(f"unknown {words.__name__} {shortened(value)!r}")
+    raise UnknownWord(f"unknown {words.__name__} {quoted(value)!r}")
 
 
 def _mapping_factory(kind: Any, converter: BaseConverter) -> Read:

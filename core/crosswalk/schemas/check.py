@@ -13,10 +13,10 @@ from types import NoneType
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from crosswalk.codec.layout import shortened, step
 from crosswalk.schemas.json_schema import RULES
 from crosswalk.schemas.metadata import Check, ExactFloat, Fault, Finding, Report, SchemaDefinitionError
 from crosswalk.text import json_type_name
+from crosswalk.types.json import quoted, step
 
 # ----------------------------------------------------------------------------------- rules
 # The keywords of JSON Schema that check one value: its type, its words, its format, its size.
@@ -99,7 +99,7 @@ def _is_exact(number: int) -> bool:
 
 
 def _either(words: list[Any]) -> str:
-    return " or ".join("null" if word is None else shortened(repr(word)) for word in words)
+    return " or ".join("null" if word is None else quoted(repr(word)) for word in words)
 
 
 def of_words(words: list[Any], fault: Fault) -> Check:

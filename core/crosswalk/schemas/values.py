@@ -26,7 +26,12 @@ from crosswalk.types.json import dump_json
 
 @functools.cache
 def answer_converter() -> CanonicalConverter:
-    """The converter of canonical JSON, which also reads further types of answers: exact decimals, times with their offset.
+    """The converter for the values of answers that the library itself uses. Do not register anything with it."""
+    return new_answer_converter()
+
+
+def new_answer_converter() -> CanonicalConverter:
+    """Make a converter of canonical JSON that also reads further types of answers: exact decimals, times with their offset.
 
     Its input has been checked against the JSON Schema of its type.
     """

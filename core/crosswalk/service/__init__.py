@@ -123,7 +123,9 @@ if TYPE_CHECKING:
     )
     from crosswalk.service.service import (
         CallOptions as CallOptions,
+        JSONOptions as JSONOptions,
         LLMService as LLMService,
+        RetriedJSONOptions as RetriedJSONOptions,
     )
     from crosswalk.service.setup import (
         Call as Call,
@@ -191,7 +193,7 @@ else:
                 "CANCELLED RetryPolicy Timeouts as_cancelled completed failure_of is_paid is_unstarted "
                 "request_id_of retry_after_of should_retry timeout_info"
             ),
-            "crosswalk.service.service": "CallOptions LLMService",
+            "crosswalk.service.service": "CallOptions JSONOptions LLMService RetriedJSONOptions",
             "crosswalk.service.setup": "Call Middleware Observation Observer",
             "crosswalk.service.sync": "SyncEventStream SyncLLMService",
             "crosswalk.service.turns": (

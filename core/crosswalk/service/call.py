@@ -51,11 +51,10 @@ from crosswalk.service.setup import (
     prepared,
     replayed,
 )
-from crosswalk.stream import EventMaker, is_output
 from crosswalk.text import clean_message, counted
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse, new_id
-from crosswalk.types.stream import StreamEvent, StreamEventType
+from crosswalk.types.stream import EventMaker, StreamEvent, StreamEventType
 from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
 from crosswalk.types.values import altered
 
@@ -401,6 +400,20 @@ def text_of(event: StreamEvent) -> str:
     return "" if delta is None or delta.choice else delta.content_delta or ""
 
 
+def is_output(delta: ResponseDelta) -> bool:
+    """Whether *delta* holds output of the model, and not only facts about the answer.
+
+    An empty text does not count: some servers send it to announce a text.
+    """
+    return bool(
+        delta.content_delta
+        or delta.reasoning_delta
+        or delta.tool_call_delta is not None
+        or delta.refusal_delta
+        or delta.segment is not None
+    )
+
+
 class EventStream(AsyncIterator[StreamEvent]):
     """The events of an answer as they arrive, made by :meth:`LLMService.stream`.
 
@@ -680,7 +693,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._attempted = True
         self._route = route
         self._exchange = Attempt(self._setup, route, self._request, self._wait, self._deadline)
-        self._maker = EventMaker()
+        if self._shows:
+            self._maker = EventMaker()
         self._taken = 0
         self._unreadable = None
         self._held: list[StreamEvent] = []

@@ -13,10 +13,10 @@ from urllib.parse import quote, urlsplit
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.keywords import checks_keywords
 from crosswalk.plugin.hooks import Access, Sign
 from crosswalk.plugin.registry import Mapper
 from crosswalk.text import brief, holds_key as holds_key, summary
+from crosswalk.types.values import checks_keywords
 
 # ------------------------------------------------------------------------------- redaction
 # Removes the credentials of a request from a server's texts: some servers repeat them in their errors.

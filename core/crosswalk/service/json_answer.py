@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import AsyncIterator, Hashable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import attrs
 
@@ -19,10 +19,6 @@ from crosswalk.types.json import FrozenObject, JSONObject
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent, StreamEventType
-
-if TYPE_CHECKING:
-    from crosswalk.service.call import EventStream
-
 
 T = TypeVar("T")
 
@@ -107,6 +103,46 @@ def with_schema(asked: Asked, parser: StructuredParser[Any], *, instruct: bool) 
     return request
 
 
+@attrs.frozen
+class ValueRequest(Generic[T]):
+    """A request whose answer is a value.
+
+    Attributes:
+        request: the request, with the schema of the value.
+        parser: what reads the value.
+        partial: how to treat a truncated answer.
+        retries: how many times to ask again.
+        options: the options of the call, except for those that this class has taken.
+    """
+
+    request: ChatRequest
+    parser: StructuredParser[T]
+    partial: Partial
+    retries: int
+    options: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        asked: Asked,
+        answer: AnswerType[T],
+        *,
+        instruct: bool = False,
+        partial: Partial | None = None,
+        prose: ProseChoice = Prose.ALLOW,
+        retries: int = 0,
+        **options: Any,
+    ) -> ValueRequest[T]:
+        """Return the request of a call with these arguments. See :meth:`LLMService.complete_json`.
+
+        Raises:
+            ConfigurationError, SchemaDefinitionError: as from :func:`parser_for`.
+        """
+        parser = parser_for(answer, prose)
+        request = with_schema(asked, parser, instruct=instruct)
+        return cls(request, parser, Partial.REFUSE if partial is None else partial, retries, options)
+
+
 def read_answer(response: ChatResponse, parser: StructuredParser[T], partial: Partial) -> JSONAnswer[T]:
     """Return the value in *response*.
 
@@ -130,10 +166,9 @@ def asked_again(request: ChatRequest, error: JSONAnswerError) -> ChatRequest:
 class _Values(Generic[T]):
     """The values in the events of an answer."""
 
-    def __init__(self, parser: StructuredParser[T], partial: Partial | None) -> None:
-        self._parser = parser
-        self._partial = Partial.REFUSE if partial is None else partial
-        self._partial_parser = parser.partial_parser()
+    def __init__(self, wanted: ValueRequest[T]) -> None:
+        self._wanted = wanted
+        self._partial_parser = wanted.parser.partial_parser()
         self._last: T | None = None
         self.step: ParseResult[T] | None = None
 
@@ -142,7 +177,7 @@ class _Values(Generic[T]):
         if event.response is not None:
             return [self.answer(event.response).value]
         if event.event_type is StreamEventType.RETRIED:
-            self._partial_parser = self._parser.partial_parser()
+            self._partial_parser = self._wanted.parser.partial_parser()
         delta = event.delta
         if delta is None or delta.choice:
             return []
@@ -158,29 +193,30 @@ class _Values(Generic[T]):
 
     def answer(self, response: ChatResponse) -> JSONAnswer[T]:
         """Return the value in the complete *response*."""
-        return read_answer(response.raise_for_error(), self._parser, self._partial)
+        return read_answer(response.raise_for_error(), self._wanted.parser, self._wanted.partial)
 
 
-class JSONStream(AsyncIterator[T]):
-    """A value while it is written, made by :meth:`LLMService.stream_json`.
+class _Events(Protocol):
+    """The part of a stream of events that both streams of values use."""
 
-    Yields a partial value of the schema whenever it changes, and the whole, validated value at last. The model may
-    write a draft and then the answer: only the last value counts. Use it in ``async with``, like an :class:`EventStream`.
+    @property
+    def response(self) -> ChatResponse: ...
 
-    In place of the whole value, iterating may raise in the end: ``JSONAnswerError`` if the model's answer does not fit,
-    ``ProviderError`` if every endpoint failed, and the exceptions of iterating over an :class:`EventStream`.
+
+E = TypeVar("E", bound=_Events)
+
+
+class ValueStream(Generic[T, E]):
+    """What the two streams of values share.
+
+    Args:
+        events: the events of the answer.
+        wanted: the request that they answer.
     """
 
-    def __init__(self, events: EventStream, parser: StructuredParser[T], partial: Partial | None) -> None:
+    def __init__(self, events: E, wanted: ValueRequest[T]) -> None:
         self._events = events
-        self._values = _Values(parser, partial)
-
-    async def __anext__(self) -> T:
-        """Return the next value."""
-        async for event in self._events:
-            for value in self._values.of(event):
-                return value
-        raise StopAsyncIteration
+        self._values = _Values(wanted)
 
     @property
     def step(self) -> ParseResult[T] | None:
@@ -202,6 +238,32 @@ class JSONStream(AsyncIterator[T]):
         """
         return self._values.answer(self.response)
 
+
+class _AsyncEvents(_Events, Protocol):
+    """The part of an ``EventStream`` that is used here."""
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]: ...
+
+    async def cancel(self) -> None: ...
+
+
+class JSONStream(ValueStream[T, _AsyncEvents], AsyncIterator[T]):
+    """A value while it is written, made by :meth:`LLMService.stream_json`.
+
+    Yields a partial value of the schema whenever it changes, and the whole, validated value at last. The model may
+    write a draft and then the answer: only the last value counts. Use it in ``async with``, like an :class:`EventStream`.
+
+    In place of the whole value, iterating may raise in the end: ``JSONAnswerError`` if the model's answer does not fit,
+    ``ProviderError`` if every endpoint failed, and the exceptions of iterating over an :class:`EventStream`.
+    """
+
+    async def __anext__(self) -> T:
+        """Return the next value."""
+        async for event in self._events:
+            for value in self._values.of(event):
+                return value
+        raise StopAsyncIteration
+
     async def cancel(self) -> None:
         """End the answer here. See :meth:`EventStream.cancel`. The value so far is then not a whole one."""
         await self._events.cancel()
@@ -217,23 +279,16 @@ class JSONStream(AsyncIterator[T]):
         await self.aclose()
 
 
-class _Events(Protocol):
+class _SyncEvents(_Events, Protocol):
     """The part of a ``SyncEventStream`` that is used here."""
-
-    @property
-    def response(self) -> ChatResponse: ...
 
     def __iter__(self) -> Iterator[StreamEvent]: ...
 
     def cancel(self) -> None: ...
 
 
-class SyncJSONStream(Iterator[T]):
+class SyncJSONStream(ValueStream[T, _SyncEvents], Iterator[T]):
     """Like :class:`JSONStream`, for a ``for`` loop and a ``with`` block, made by :meth:`SyncLLMService.stream_json`."""
-
-    def __init__(self, events: _Events, parser: StructuredParser[T], partial: Partial | None) -> None:
-        self._events = events
-        self._values = _Values(parser, partial)
 
     def __next__(self) -> T:
         """Return the next value."""
@@ -241,21 +296,6 @@ class SyncJSONStream(Iterator[T]):
             for value in self._values.of(event):
                 return value
         raise StopIteration
-
-    @property
-    def step(self) -> ParseResult[T] | None:
-        """The answer so far. See :attr:`JSONStream.step`."""
-        return self._values.step
-
-    @property
-    def response(self) -> ChatResponse:
-        """The complete response. See :attr:`JSONStream.response`."""
-        return self._events.response
-
-    @property
-    def answer(self) -> JSONAnswer[T]:
-        """The whole value with its response and how it was read. See :attr:`JSONStream.answer`."""
-        return self._values.answer(self.response)
 
     def cancel(self) -> None:
         """End the answer here, from any thread. See :meth:`JSONStream.cancel`."""

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
-from crosswalk.keywords import checks_keywords
 from crosswalk.lazy import pattern
 from crosswalk.service.endpoint import where
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance, ProviderAttempt
-from crosswalk.types.values import FinishReason, SegmentType, altered, one_of
+from crosswalk.types.values import FinishReason, SegmentType, altered, checks_keywords, one_of
 
 if TYPE_CHECKING:
     import ssl

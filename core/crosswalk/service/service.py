@@ -7,13 +7,24 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import attrs
 
 from crosswalk.config import Settings, apply_settings, load_settings
 from crosswalk.errors import ConfigurationError, UnknownProviderError
-from crosswalk.keywords import checks_keywords
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -36,6 +47,7 @@ from crosswalk.service.policy import Cooling, RetryPolicy, Timeouts
 from crosswalk.service.setup import LogObserver, Middleware, Observer, Setup
 from crosswalk.text import nearest
 from crosswalk.types.response import ChatResponse, new_id, now
+from crosswalk.types.values import checks_keywords
 from crosswalk.wire.framing import DEFAULT, Limits
 
 if TYPE_CHECKING:
@@ -53,29 +65,19 @@ if TYPE_CHECKING:
 TransportChoice: TypeAlias = Literal["httpx2", "aiohttp"]
 
 
-class ServiceOptions(TypedDict, total=False):
-    """The options of :class:`LLMService`, described there."""
+P = ParamSpec("P")
 
-    retry: RetryPolicy | int | None
-    timeout: Timeouts | float | None
-    base_url: str | None
-    proxy: str | None
-    max_concurrency: int | None
-    unknown: Unknown
-    on_unsupported: OnUnsupported
-    keep_raw: bool
-    limits: Limits | None
-    client: httpx2.AsyncClient | None
-    client_options: Mapping[str, Any] | None
-    transport: TransportChoice
-    observers: Iterable[Observer]
-    middleware: Iterable[Middleware]
-    cache: AnswerCache | None
-    settings: Settings | None
-    registry: Registry | None
-    id_factory: Callable[[], str]
-    clock: Callable[[], datetime]
-    timer: Callable[[], float]
+
+def takes(function: Callable[P, Any]) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """Decorate an ``__init__`` that passes its arguments on to *function*: type checkers and ``help`` show its signature."""
+    given = inspect.signature(function)
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+    def decorate(init: Any) -> Any:
+        init.__signature__ = inspect.Signature([own, *given.parameters.values()], return_annotation=None)
+        return init
+
+    return decorate
 
 
 @checks_keywords(elsewhere={"Endpoint": ("api_key", "model", "provider", "takes_media", "headers")})
@@ -280,6 +282,30 @@ class CallOptions(TypedDict, total=False):
     headers: Mapping[str, str | Secret]
 
 
+class JSONOptions(CallOptions, total=False):
+    """The options of one call whose answer is a value: those of any call, and how the value is read.
+
+    Attributes:
+        instruct: put the schema also into a system message, for servers that do not enforce it.
+        partial: how to treat a truncated answer, or ``None`` to refuse it.
+        prose: whether text may surround the value: ``"allow"``, which is the default, or ``"refuse"``.
+    """
+
+    instruct: bool
+    partial: Partial | None
+    prose: ProseChoice
+
+
+class RetriedJSONOptions(JSONOptions, total=False):
+    """The options of one call that may ask again for its value.
+
+    Attributes:
+        retries: how many times to send the model the errors of its answer, and ask again. The default is 0.
+    """
+
+    retries: int
+
+
 def with_options(setup: Setup, asked: Asked, options: CallOptions) -> tuple[Setup, ChatRequest]:
     """Return *setup* and the request *asked*, changed by the *options* of a call.
 
@@ -365,10 +391,9 @@ class LLMService:
         UnknownProviderError: there is no such provider. PluginError: it is broken.
     """
 
-    def __init__(self, *endpoints: Endpoint | str, **options: Unpack[ServiceOptions]) -> None:
+    @takes(setup_of)
+    def __init__(self, *endpoints: Any, **options: Any) -> None:
         self._setup = setup_of(*endpoints, **options)
-
-    __signature__ = inspect.signature(setup_of)  # so that notebooks and ``help`` show the options
 
     @checks_keywords(CallOptions.__annotations__)
     async def complete(self, request: Asked, **options: Unpack[CallOptions]) -> ChatResponse:
@@ -411,39 +436,15 @@ class LLMService:
 
     @overload
     async def complete_json(
-        self,
-        request: Asked,
-        answer: AnswerType[T],
-        *,
-        instruct: bool = ...,
-        partial: Partial | None = ...,
-        prose: ProseChoice = ...,
-        retries: int = ...,
-        **options: Unpack[CallOptions],
+        self, request: Asked, answer: AnswerType[T], **options: Unpack[RetriedJSONOptions]
     ) -> JSONAnswer[T]: ...
     @overload
     async def complete_json(
-        self,
-        request: Asked,
-        answer: object,
-        *,
-        instruct: bool = ...,
-        partial: Partial | None = ...,
-        prose: ProseChoice = ...,
-        retries: int = ...,
-        **options: Unpack[CallOptions],
+        self, request: Asked, answer: object, **options: Unpack[RetriedJSONOptions]
     ) -> JSONAnswer[Any]: ...
-    @checks_keywords(CallOptions.__annotations__)
+    @checks_keywords(RetriedJSONOptions.__annotations__)
     async def complete_json(
-        self,
-        request: Asked,
-        answer: Any,
-        *,
-        instruct: bool = False,
-        partial: Partial | None = None,
-        prose: ProseChoice = "allow",
-        retries: int = 0,
-        **options: Unpack[CallOptions],
+        self, request: Asked, answer: Any, **options: Unpack[RetriedJSONOptions]
     ) -> JSONAnswer[Any]:
         """Return the answer to *request* as a value, with its response.
 
@@ -454,31 +455,21 @@ class LLMService:
             request: the request. Its own ``response_format`` is sent if it has one.
             answer: a class of attrs, a dataclass, a typed dict, a named tuple, a pydantic model, an enum, a ``Literal``, a
                 union or list of these, a ``Schema`` with invariants, a ``StructuredParser``, or a JSON Schema as a dict.
-            instruct: put the schema also into a system message, for servers that do not enforce it.
-            partial: how to treat a truncated answer, or ``None`` to refuse it.
-            prose: whether text may surround the value: ``"allow"`` or ``"refuse"``.
-            retries: how many times to send the model the errors of its answer, and ask again.
-            options: see :meth:`complete`.
+            options: those of :meth:`complete`, and ``instruct=``, ``partial=``, ``prose=`` and ``retries=``. See
+                :class:`JSONOptions` and :class:`RetriedJSONOptions`.
 
         Raises:
             JSONAnswerError: the model's answer does not fit. ``response`` and ``result`` are attached.
             CrosswalkError: as from :meth:`complete`.
         """
-        from crosswalk.service.json_answer import (
-            JSONAnswerError,
-            asked_again,
-            parser_for,
-            read_answer,
-            with_schema,
-        )
-        from crosswalk.structured import Partial
+        from crosswalk.service.json_answer import JSONAnswerError, ValueRequest, asked_again, read_answer
 
-        parser = parser_for(answer, prose)
-        requested = with_schema(request, parser, instruct=instruct)
-        for remaining in range(retries, -1, -1):
-            response = await self.complete(requested, **options)
+        wanted = ValueRequest.of(request, answer, **options)
+        requested = wanted.request
+        for remaining in range(wanted.retries, -1, -1):
+            response = await self.complete(requested, **wanted.options)
             try:
-                return read_answer(response, parser, Partial.REFUSE if partial is None else partial)
+                return read_answer(response, wanted.parser, wanted.partial)
             except JSONAnswerError as error:
                 if not remaining or not error.result.can_retry:
                     raise
@@ -487,47 +478,24 @@ class LLMService:
 
     @overload
     def stream_json(
-        self,
-        request: Asked,
-        answer: AnswerType[T],
-        *,
-        instruct: bool = ...,
-        partial: Partial | None = ...,
-        prose: ProseChoice = ...,
-        **options: Unpack[CallOptions],
+        self, request: Asked, answer: AnswerType[T], **options: Unpack[JSONOptions]
     ) -> JSONStream[T]: ...
     @overload
     def stream_json(
-        self,
-        request: Asked,
-        answer: object,
-        *,
-        instruct: bool = ...,
-        partial: Partial | None = ...,
-        prose: ProseChoice = ...,
-        **options: Unpack[CallOptions],
+        self, request: Asked, answer: object, **options: Unpack[JSONOptions]
     ) -> JSONStream[Any]: ...
-    @checks_keywords(CallOptions.__annotations__)
-    def stream_json(
-        self,
-        request: Asked,
-        answer: Any,
-        *,
-        instruct: bool = False,
-        partial: Partial | None = None,
-        prose: ProseChoice = "allow",
-        **options: Unpack[CallOptions],
-    ) -> JSONStream[Any]:
-        """Return the answer as a value that grows while it arrives. Takes the arguments of :meth:`complete_json`.
+    @checks_keywords(JSONOptions.__annotations__)
+    def stream_json(self, request: Asked, answer: Any, **options: Unpack[JSONOptions]) -> JSONStream[Any]:
+        """Return the answer as a value that grows while it arrives. It takes the arguments of
+        :meth:`complete_json` but *retries*.
 
         Raises:
             ConfigurationError: a parser of several versions.
         """
-        from crosswalk.service.json_answer import JSONStream, parser_for, with_schema
+        from crosswalk.service.json_answer import JSONStream, ValueRequest
 
-        parser = parser_for(answer, prose)
-        requested = with_schema(request, parser, instruct=instruct)
-        return JSONStream(self.stream(requested, **options), parser, partial)
+        wanted = ValueRequest.of(request, answer, **options)
+        return JSONStream(self.stream(wanted.request, **wanted.options), wanted)
 
     async def request(
         self,

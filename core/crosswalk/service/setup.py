@@ -17,12 +17,11 @@ from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import Route, attributes, join_url
 from crosswalk.service.http import TimedWait, Transport
 from crosswalk.service.policy import AttemptFailure, Cooling, RetryPolicy, Timeouts
-from crosswalk.stream import EventMaker
 from crosswalk.text import may_log_content, shortened
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.message import ToolCall, ToolCallDelta
 from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.stream import StreamEvent, StreamEventType
+from crosswalk.types.stream import EventMaker, StreamEvent, StreamEventType
 from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
 from crosswalk.types.values import FinishReason, IncompleteReason, Segment, SegmentType
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import inspect
 import os
 import sys
 import threading
@@ -16,18 +15,23 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack, overload
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.keywords import checks_keywords
 from crosswalk.request import Asked
 from crosswalk.service.call import EventStream, text_of
-from crosswalk.service.endpoint import Endpoint
-from crosswalk.service.service import CallOptions, LLMService, ServiceOptions, setup_of
+from crosswalk.service.service import (
+    CallOptions,
+    JSONOptions,
+    LLMService,
+    RetriedJSONOptions,
+    setup_of,
+    takes,
+)
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
+from crosswalk.types.values import checks_keywords
 
 if TYPE_CHECKING:
     from crosswalk.service.auxiliary_requests import Embeddings, PlainAnswer, TokenCount
-    from crosswalk.service.json_answer import AnswerType, JSONAnswer, ProseChoice, SyncJSONStream
-    from crosswalk.structured import Partial
+    from crosswalk.service.json_answer import AnswerType, JSONAnswer, SyncJSONStream
 
 
 # ---------------------------------------------------------------------------------- thread
@@ -353,11 +357,10 @@ class SyncLLMService:
         ConfigurationError: as from :class:`LLMService`, which raises its other errors here as well.
     """
 
-    def __init__(self, *endpoints: Endpoint | str, **options: Unpack[ServiceOptions]) -> None:
+    @takes(setup_of)
+    def __init__(self, *endpoints: Any, **options: Any) -> None:
         self._service = LLMService(*endpoints, **options)
         self._thread = ServiceThread(self._service.aclose)
-
-    __signature__ = inspect.signature(setup_of)  # so that notebooks and ``help`` show the options
 
     @checks_keywords(CallOptions.__annotations__)
     def complete(self, request: Asked, **options: Unpack[CallOptions]) -> ChatResponse:
@@ -373,86 +376,34 @@ class SyncLLMService:
 
     @overload
     def complete_json(
-        self,
-        request: Asked,
-        answer: AnswerType[T],
-        *,
-        instruct: bool = ...,
-        partial: Partial | None = ...,
-        prose: ProseChoice = ...,
-        retries: int = ...,
-        **options: Unpack[CallOptions],
+        self, request: Asked, answer: AnswerType[T], **options: Unpack[RetriedJSONOptions]
     ) -> JSONAnswer[T]: ...
     @overload
     def complete_json(
-        self,
-        request: Asked,
-        answer: object,
-        *,
-        instruct: bool = ...,
-        partial: Partial | None = ...,
-        prose: ProseChoice = ...,
-        retries: int = ...,
-        **options: Unpack[CallOptions],
+        self, request: Asked, answer: object, **options: Unpack[RetriedJSONOptions]
     ) -> JSONAnswer[Any]: ...
-    @checks_keywords(CallOptions.__annotations__)
+    @checks_keywords(RetriedJSONOptions.__annotations__)
     def complete_json(
-        self,
-        request: Asked,
-        answer: Any,
-        *,
-        instruct: bool = False,
-        partial: Partial | None = None,
-        prose: ProseChoice = "allow",
-        retries: int = 0,
-        **options: Unpack[CallOptions],
+        self, request: Asked, answer: Any, **options: Unpack[RetriedJSONOptions]
     ) -> JSONAnswer[Any]:
         """Return the answer to *request* as a value. See :meth:`LLMService.complete_json`."""
-        return self._thread.run(
-            self._service.complete_json(
-                request, answer, instruct=instruct, partial=partial, prose=prose, retries=retries, **options
-            )
-        )
+        return self._thread.run(self._service.complete_json(request, answer, **options))
 
     @overload
     def stream_json(
-        self,
-        request: Asked,
-        answer: AnswerType[T],
-        *,
-        instruct: bool = ...,
-        partial: Partial | None = ...,
-        prose: ProseChoice = ...,
-        **options: Unpack[CallOptions],
+        self, request: Asked, answer: AnswerType[T], **options: Unpack[JSONOptions]
     ) -> SyncJSONStream[T]: ...
     @overload
     def stream_json(
-        self,
-        request: Asked,
-        answer: object,
-        *,
-        instruct: bool = ...,
-        partial: Partial | None = ...,
-        prose: ProseChoice = ...,
-        **options: Unpack[CallOptions],
+        self, request: Asked, answer: object, **options: Unpack[JSONOptions]
     ) -> SyncJSONStream[Any]: ...
-    @checks_keywords(CallOptions.__annotations__)
-    def stream_json(
-        self,
-        request: Asked,
-        answer: Any,
-        *,
-        instruct: bool = False,
-        partial: Partial | None = None,
-        prose: ProseChoice = "allow",
-        **options: Unpack[CallOptions],
-    ) -> SyncJSONStream[Any]:
+    @checks_keywords(JSONOptions.__annotations__)
+    def stream_json(self, request: Asked, answer: Any, **options: Unpack[JSONOptions]) -> SyncJSONStream[Any]:
         """Return the answer to *request* as a value that grows while it arrives. See :meth:`LLMService.stream_json`."""
-        from crosswalk.service.json_answer import SyncJSONStream, parser_for, with_schema
+        from crosswalk.service.json_answer import SyncJSONStream, ValueRequest
 
-        parser = parser_for(answer, prose)
-        requested = with_schema(request, parser, instruct=instruct)
-        return SyncJSONStream(self.stream(requested, **options), parser, partial)
+        wanted = ValueRequest.of(request, answer, **options)
+        return SyncJSONStream(self.stream(wanted.request, **wanted.options), wanted)
 
     def request(
         self,

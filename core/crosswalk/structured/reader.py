@@ -12,10 +12,9 @@ from typing import Any, Final, NoReturn
 import attrs
 import orjson
 
-from crosswalk.codec.layout import step
 from crosswalk.schemas.metadata import ExactFloat as ExactFloat
 from crosswalk.structured.result import ReasonCode, Violation
-from crosswalk.types.json import load_json
+from crosswalk.types.json import load_json, step
 
 # --------------------------------------------------------------------------------- strings
 # The strings of models: quotes of every kind, blanks, and escapes.

@@ -11,7 +11,7 @@ import attrs
 import orjson
 
 from crosswalk.codec.converters import problems_in
-from crosswalk.codec.layout import MissingKey, Refused, step as path_step
+from crosswalk.codec.layout import MissingKey, Refused
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.check import compile_schema, folded_key
 from crosswalk.schemas.json_schema import schema_of, strict_form
@@ -28,7 +28,7 @@ from crosswalk.structured.result import (
     Violation,
 )
 from crosswalk.text import clean_message, json_type_name
-from crosswalk.types.json import plain_view
+from crosswalk.types.json import plain_view, step as path_step
 
 # ---------------------------------------------------------------------------------- schema
 # The schema of an answer: a type with its invariants, or a JSON Schema.

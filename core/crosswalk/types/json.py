@@ -1,4 +1,4 @@
-"""JSON values: read without a lost digit, immutable, merged, compared and copied, and the objects of SDKs as JSON."""
+"""JSON values: read without a lost digit, immutable, merged, compared, copied and located, and SDKs' objects as JSON."""
 
 from __future__ import annotations
 
@@ -324,6 +324,24 @@ JSONValue: TypeAlias = Any
 """A decoded JSON value: ``None``, ``bool``, ``int``, ``float``, ``str``, list or dict of these."""
 JSONObject: TypeAlias = Mapping[str, JSONValue]
 """A decoded JSON object."""
+
+_LONGEST_QUOTE: Final = 40
+
+
+def quoted(text: str) -> str:
+    """Return the part of *text*, a key or a word, that a message may quote."""
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
+
+
+def step(key: object) -> str:
+    """The part of a path that leads to *key*: ``.name``, ``[3]``, or ``['any other key']``."""
+    if isinstance(key, int):
+        return f"[{key}]"
+    text = str(key)
+    if text.isidentifier() and len(text) <= _LONGEST_QUOTE:
+        return f".{text}"
+    return f"[{quoted(text)!r}]"
+
 
 # -------------------------------------------------------------------------------------- text and value
 

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 import orjson
 
-from crosswalk.keywords import checks_keywords
 from crosswalk.lazy import pattern
 from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import brief, json_type_name, short_repr
@@ -22,6 +21,7 @@ from crosswalk.types.values import (
     check_flag,
     check_optional_text,
     check_text,
+    checks_keywords,
     one_of,
 )
 

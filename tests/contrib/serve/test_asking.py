@@ -19,7 +19,7 @@ from crosswalk import normalize
 from crosswalk.records import read_record
 from crosswalk.testing.exchange import Cut, Garbage, Reset
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import Config, KeyHash, read_config
 from crosswalk_serve.routing import Caller
 

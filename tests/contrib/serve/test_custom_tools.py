@@ -10,7 +10,7 @@ import pytest
 
 from contrib_serve import asking, config_of, says
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 
 USER = {"role": "user", "content": "Edit it."}
 PATCH = {"type": "custom", "name": "patch", "description": "Edits files.", "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}}  # fmt: skip

@@ -19,7 +19,7 @@ from crosswalk.testing.captures import Capture, load_captures
 from crosswalk.testing.exchange import Cut, Fault
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import ChatResponse, SegmentType
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.gateway import exchange_line
 
 FOLDER = Path(__file__).parents[2] / "captures"

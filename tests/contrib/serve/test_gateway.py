@@ -28,7 +28,7 @@ from crosswalk.records import read_record
 from crosswalk.service import ChatRequest
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import ChatMessage, ToolCall
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import KeyHash, load_config
 from crosswalk_serve.gateway import ExchangeLog, Gateway, exchange_line
 from crosswalk_serve.http import Interruptible, dropped, dropped_fields, header_of

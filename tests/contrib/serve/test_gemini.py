@@ -18,7 +18,7 @@ from crosswalk.convert import WireForm
 from crosswalk.service import HostedTool, HostedToolKind, NamedTool, ReasoningEffort, ToolChoice, message_of
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.http import form_at
 from crosswalk_serve.requests import Incoming, read_request
 

@@ -11,7 +11,7 @@ from anthropic import AsyncAnthropic
 
 from contrib_serve import HI, asking, config_of, says
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 
 MESSAGE = {
     "id": "msg_1",

@@ -11,7 +11,7 @@ import pytest
 
 from contrib_serve import Live, asking, config_of, says
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import KeyHash
 
 HI = {"role": "user", "content": "Hi"}

@@ -10,7 +10,7 @@ import yaml
 
 from crosswalk.cli import main
 from crosswalk.errors import ConfigurationError
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import read_config
 from crosswalk_serve.litellm_import import Imported, import_litellm
 

@@ -13,7 +13,7 @@ import pytest
 from contrib_serve import HI, asking, config_of, live, says
 from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import KeyHash
 
 LOADED = {

@@ -13,7 +13,7 @@ from contrib_serve import ABOUT, HI, asking, config_of, says, streams
 from crosswalk import normalize
 from crosswalk.records import read_record
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import Config
 
 CHAT = "/v1/chat/completions"

@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from contrib_serve import asking, config_of, live
 from crosswalk.testing.exchange import Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import Config, KeyHash
 
 KEY = "cw-alice-0123456789abcdefghij"

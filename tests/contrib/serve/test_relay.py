@@ -15,8 +15,8 @@ from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Sent
 from crosswalk.testing.exchange import Garbage
 from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve import create_app
 from crosswalk_serve.answers import Relay
-from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
 from crosswalk_serve.requests import read_request
 

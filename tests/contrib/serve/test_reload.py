@@ -11,7 +11,7 @@ from contrib_serve import HI, asking, config_of, says
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service import ChatRequest
 from crosswalk.testing.replay import ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import Config
 from crosswalk_serve.server import reload
 

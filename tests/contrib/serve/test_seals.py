@@ -14,7 +14,7 @@ from contrib_serve import asking, config_of
 from crosswalk import CanonicalJSONError
 from crosswalk.testing import strict_rules
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import KeyHash
 
 HI = {"role": "user", "content": "Hi"}

@@ -10,7 +10,7 @@ import pytest
 
 from contrib_serve import asking, config_of
 from crosswalk.testing import STRICT_PROVIDERS
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from strict_answers import MODELS, strict_server
 
 PARAMETERS = {"type": "object", "properties": {"day": {"type": "integer"}}}

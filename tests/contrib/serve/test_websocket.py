@@ -14,7 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 from contrib_serve import HI, Live, config_of, live, says, streams
 from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.app import create_app
+from crosswalk_serve import create_app
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.server import GuardedSocket
 

@@ -10,10 +10,10 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import attrs
 import pydantic
@@ -28,6 +28,7 @@ from crosswalk import (
     ResponseValidationError,
     TextPart,
     ToolCall,
+    UsageInfo,
 )
 from crosswalk.agent import (
     ToolDefinitionError,
@@ -76,6 +77,16 @@ class Model(pydantic.BaseModel):
     at: Decimal
 
 
+class Pair(NamedTuple):
+    a: int
+    b: str
+
+
+@attrs.frozen
+class Hidden:
+    _x: Any
+
+
 class Later:
     async def __call__(self) -> str:
         return await later("from an object")
@@ -97,10 +108,16 @@ class Later:
         ),
         (lambda: {1: {2}, "x": frozenset(), None: deque([Colour.RED])}, '{"1":[2],"x":[],"null":["red"]}'),
         (lambda: [Decimal("1.50"), Model(at=Decimal(2))], '["1.50",{"at":"2"}]'),
+        (lambda: {Colour.RED: 1}, '{"red":1}'),
+        (lambda: [timedelta(minutes=2), Pair(1, "b"), Hidden(3)], '[120.0,{"a":1,"b":"b"},{"x":3}]'),
+        (
+            lambda: {"used": UsageInfo(1, 2)},
+            '{"used":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}',
+        ),
         (lambda: later("awaited"), "awaited"),
         (Later(), "from an object"),
     ],
-    ids=range(12),
+    ids=range(15),
 )
 def test_what_a_tool_gives_is_told_as_text_or_json(function: Callable[..., Any], output: str) -> None:
     result = outcome_of(function)
@@ -131,7 +148,9 @@ def test_images_and_files_are_told_as_what_they_are(given: Any, parts: tuple[Any
     assert result.message == ChatMessage.tool_result("c1", parts, name="it")
 
 
-@pytest.mark.parametrize("given", [{"image": IMAGE}, [[IMAGE]], {"a": [FILE]}])
+@pytest.mark.parametrize(
+    "given", [{"image": IMAGE}, [[IMAGE]], {"a": [FILE]}, Hidden(IMAGE), Hidden({"a": [IMAGE]}), b"an image"]
+)
 def test_an_image_inside_of_something_else_is_no_result(given: Any) -> None:
     """As JSON it would be base64 in words, which no model sees."""
     result = outcome_of(lambda: given)

@@ -401,6 +401,29 @@ def test_the_first_event_decides_the_dialect() -> None:
     assert family.recognizes({}) is NO
 
 
+class Pinged(DialectFamily):
+    """A family whose streams may begin with a ping, in either dialect."""
+
+    undecided = ("ping",)
+
+
+@pytest.mark.parametrize("pings", [0, 1, 2])
+def test_an_undecided_event_leaves_the_choice_to_the_next(pings: int) -> None:
+    """The first dialect reads it, and the second one may read the rest."""
+    first, second = OpenAIChatDialect(), Marked()
+    family, state = Pinged(first, second), MappingState("test")
+    assert [family.dialect({"type": "ping"}, state) for _ in range(pings)] == [first] * pings
+    assert family.dialect(CHUNK | {"mark": 1}, state) is second
+    assert family.dialect({"type": "ping"}, state) is second
+
+
+@pytest.mark.parametrize("event", [{"type": ["ping"]}, {"type": "pong"}, ["ping"], "ping"])
+def test_any_other_first_event_decides_or_is_unknown(event: Any) -> None:
+    """Only the types that the family names leave it open."""
+    with pytest.raises(UnknownEventError, match="unknown dialect"):
+        Pinged(OpenAIChatDialect()).dialect(event, MappingState("test"))
+
+
 @pytest.mark.parametrize(
     ("event", "word", "cause"),
     [({"type": "message_start"}, "message_start", "message_start"), ([], None, "no type")],

@@ -52,9 +52,12 @@ from crosswalk.agent import (
 )
 from crosswalk.errors import ResponseValidationError
 from crosswalk.service import (
+    CallOptions,
     ChatRequest,
     Endpoint,
+    JSONOptions,
     LLMService,
+    RetriedJSONOptions,
     RetryPolicy,
     SyncLLMService,
     Timeouts,
@@ -189,6 +192,25 @@ class TestOptions:
                 typed.complete(**{wrong: "Hi"})
         with pytest.raises(ConfigurationError, match="'max_completion_tokens', did you mean 'max_tokens'"):
             typed.complete_json("Hi", int, max_completion_tokens=3)
+        for ask in (typed.complete_json, typed.stream_json):
+            with pytest.raises(ConfigurationError, match="'proze', did you mean 'prose'"):
+                ask("Hi", int, proze="refuse")
+
+    def test_only_a_whole_value_is_asked_for_again(self, service: SyncLLMService) -> None:
+        asynchronous: Any = LLMService("ollama:m")
+        typed: Any = service
+        for stream in (typed.stream_json, asynchronous.stream_json):
+            with pytest.raises(ConfigurationError, match="there is no option 'retries'"):
+                stream("Hi", int, retries=1)
+
+    def test_both_services_take_the_same_options(self) -> None:
+        for name in ("complete", "stream", "complete_json", "stream_json", "count_tokens"):
+            of_both = [
+                inspect.signature(getattr(kind, name)).parameters for kind in (LLMService, SyncLLMService)
+            ]
+            assert of_both[0] == of_both[1]
+        assert JSONOptions.__annotations__.items() >= CallOptions.__annotations__.items()
+        assert RetriedJSONOptions.__annotations__.keys() - JSONOptions.__annotations__ == {"retries"}
 
     def test_a_wrong_keyword_async(self) -> None:
         async def main() -> None:
@@ -216,6 +238,8 @@ class TestOptions:
             (ToolDefinition, "params", "parameters"),
             (Agent, "system_prompt", "instructions"),
             (SyncAgent("ollama:m").answer, "sesion", "session"),
+            (SyncAgent("ollama:m").run, "dep", "deps"),
+            (Agent("ollama:m").stream, "result", "results"),
             (tool, "naem", "name"),
             (ImagePart, "mime_type", "media_type"),
             (FilePart, "nme", "name"),
@@ -467,6 +491,9 @@ class TestTypes:
         assert {"output_type", "instructions", "limits"} <= set(parameters)
         assert list(inspect.signature(SyncLLMService).parameters)[:3] == ["endpoints", "retry", "timeout"]
         assert inspect.signature(LLMService) == inspect.signature(SyncLLMService)
+        of_constructor = inspect.signature(LLMService.__init__)
+        assert [*of_constructor.parameters][:3] == ["self", "endpoints", "retry"]
+        assert of_constructor.return_annotation is None
 
     def test_lists_numbers_unions_and_choices(self, server: ReplayServer, service: SyncLLMService) -> None:
         server.add(Answer.text("[1, 2]"), times=2)
