@@ -118,7 +118,7 @@ async def walk_of_request(upstream: ReplayServer, models: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("provider", "answer", "most"),
-    [("vllm", says(), 45), ("anthropic", Answer.of_json(MESSAGE), 50)],
+    [("vllm", says(), 45), ("anthropic", Answer.of_json(MESSAGE), 52)],
     ids=["chat to chat", "chat to messages"],
 )
 def test_a_request_to_the_gateway_passes_few_modules(

@@ -14,7 +14,6 @@ import pytest
 from crosswalk.service import ChatRequest, UnsupportedRequestError, build_http_request
 from model_requests import EFFORTS, NEIGHBOURS, PAIRS, REFUSED, WORDS, about_thinking
 
-pytestmark = pytest.mark.xfail(strict=False, reason="models are not known yet")
 BARE: dict[str, Any] = {"messages": "Hi"}
 
 
