@@ -43,6 +43,7 @@ class Anthropic(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Anthropic",
+            model_classes="crosswalk_anthropic:models.toml",
             endpoints=("/v1/messages", "/v1/complete"),
             is_original=True,
             documentation="https://docs.anthropic.com/en/api/messages",

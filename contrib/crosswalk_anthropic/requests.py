@@ -53,13 +53,14 @@ from crosswalk.plugins import (
     words_of,
 )
 
-DEFAULT_MAX_TOKENS = 4096
-"""The ``max_tokens`` for requests without it. The API has no default, and every model allows as many."""
+DEFAULT_MAX_TOKENS = 16384
+"""The ``max_tokens`` for requests without it to a model of an unknown name. The API has no default."""
 
 _LEAST = {"temperature": 1, "top_p": 0.95, "top_k": math.inf}
 """The least value of each sampling option that the API takes while the model thinks."""
 _LEAST_BUDGET = 1024
 """The least number of tokens of thought that may be asked for. It must be below ``max_tokens``."""
+_NO_THOUGHT = (None, ReasoningEffort.NONE)
 _FREE = (None, ToolChoice.AUTO, ToolChoice.NONE)
 _SAYS = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.CITATION)
 
@@ -94,7 +95,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             body["system"] = [{"type": "text", "text": body["system"]}]
             _mark(body["system"], mark)
     cause = "reasoning_effort" if budget is None else "thinking_budget"
-    thinks = budget is not None or request.reasoning_effort in words_of("reasoning_effort", "messages")
+    thinks = budget is not None or request.reasoning_effort not in _NO_THOUGHT
     refused = [name for name, least in _LEAST.items() if thinks and (getattr(request, name) or 0) < least]
     drops.given(request, *refused, reason=f"not with {cause}")
     put_options(body, request, "messages", drops, but=[*refused, "parallel_tool_calls"])

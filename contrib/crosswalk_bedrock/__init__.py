@@ -120,6 +120,7 @@ class Bedrock:
         """See the hook ``provider_info``. Frames have padding, and SDKs wrap events without it."""
         return ProviderInfo(
             title="Amazon Bedrock",
+            model_classes="crosswalk_bedrock:models.toml",
             endpoints=("/model/{modelId}/converse", "/model/{modelId}/converse-stream"),
             documentation="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
             message_paths=("output.message", "content[]"),

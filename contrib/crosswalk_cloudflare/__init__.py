@@ -62,6 +62,7 @@ class Cloudflare(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Cloudflare Workers AI",
+            model_classes="crosswalk_cloudflare:models.toml",
             endpoints=(
                 "/client/v4/accounts/{account}/ai/run/{model}",
                 "/client/v4/accounts/{account}/ai/v1/chat/completions",

@@ -31,6 +31,7 @@ class Cohere(DialectFamily):
         """See the hook ``provider_info``. None of the paths of v1: its end repeats the text, which is compared."""
         return ProviderInfo(
             title="Cohere",
+            model_classes="crosswalk_cohere:models.toml",
             endpoints=("/v2/chat", "/v1/chat", "/v1/generate"),
             documentation="https://docs.cohere.com/reference/chat",
             message_paths=("message", "delta.message", "generations[]"),

@@ -67,8 +67,9 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             body["response_format"]["json_schema"] = thaw(request.response_format.schema)
     if request.reasoning_effort is ReasoningEffort.NONE:
         body["thinking"] = {"type": "disabled"}
-    else:
-        drops.given(request, "reasoning_effort", reason="it knows none, and a budget of tokens")
+    elif request.reasoning_effort is not None:
+        body["thinking"] = {"type": "enabled"}
+        drops.add("reasoning_effort", "thinking is on or off, or has a budget of tokens", refuses=False)
     return HTTPRequest("/v2/chat", body, dropped=drops.found())
 
 

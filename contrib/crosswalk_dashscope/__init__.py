@@ -50,6 +50,7 @@ class DashScope(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="DashScope",
+            model_classes="crosswalk_dashscope:models.toml",
             endpoints=(
                 "/api/v1/services/aigc/text-generation/generation",
                 "/api/v1/services/aigc/multimodal-generation/generation",
@@ -82,7 +83,7 @@ class DashScope(DialectFamily):
             del built.body["reasoning_effort"]
             built.body["enable_thinking"] = effort is not ReasoningEffort.NONE
             if effort is not ReasoningEffort.NONE:
-                drops.add("reasoning_effort", "thinking is on or off")
+                drops.add("reasoning_effort", "thinking is on or off", refuses=False)
         dropped = (*built.dropped, *drops.found())
         return HTTPRequest(built.path, built.body, dropped=dropped, spellings=built.spellings)
 

@@ -57,7 +57,10 @@ from crosswalk_gemini.interactions import (
 )
 from crosswalk_gemini.parts import Answer, Answers, blocked_segment, number_word, take_logprobs, usage_info
 
-__all__ = ["Gemini", "plugin"]
+__all__ = ["MODEL_CLASSES", "Gemini", "plugin"]
+
+MODEL_CLASSES = "crosswalk_gemini:models.toml"
+"""The file with the facts about the models."""
 
 ACCESS = Access(
     base_url="https://generativelanguage.googleapis.com",
@@ -123,6 +126,7 @@ class Gemini:
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Google Gemini",
+            model_classes=MODEL_CLASSES,
             endpoints=(
                 "/v1beta/models/{model}:generateContent",
                 "/v1beta/models/{model}:streamGenerateContent",

@@ -34,11 +34,14 @@ from crosswalk.plugins import (
     own_items,
     put_options,
     segments_of,
+    signs_calls,
     system_text,
     thaw,
     tool_names,
+    word_of,
     words_of,
 )
+from crosswalk_gemini import MODEL_CLASSES
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -57,7 +60,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         result=lambda message: _tool_result(message, names),
         part=_part,
     )
-    if wire.needs_signatures(request.model or ""):
+    if signs_calls(MODEL_CLASSES, request.model or ""):
         _add_placeholders(contents)
     body: dict[str, Any] = {
         "contents": [
@@ -117,8 +120,7 @@ def _config(request: ChatRequest, drops: Drops) -> dict[str, Any]:
     effort = request.reasoning_effort
     if effort is ReasoningEffort.NONE:
         config["thinkingConfig"] = {"thinkingBudget": 0}
-    elif effort is not None:
-        level = words_of("reasoning_effort", "gemini")[effort]
+    elif level := word_of("reasoning_effort", effort, "gemini", drops):
         config["thinkingConfig"] = {"thinkingLevel": level, "includeThoughts": True}
     return config
 

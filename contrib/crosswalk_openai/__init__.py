@@ -273,6 +273,7 @@ class OpenAI(ChatDialect):
     """The hooks for OpenAI's and Azure OpenAI's chat and completions."""
 
     title: ClassVar[str] = "OpenAI Chat Completions"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/openai.toml"
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.openai.com/v1", "OPENAI")
     # Its reasoning models refuse ``max_tokens``.
@@ -302,13 +303,6 @@ class OpenAI(ChatDialect):
         "prompt_filter_results",
         "choices[].content_filter_results",
     )
-
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk_openai.requests import refused_beside_functions
-
-        return self.built(request, unsupported=refused_beside_functions(request))
 
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: only Azure has an inner error."""

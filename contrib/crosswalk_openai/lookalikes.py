@@ -51,6 +51,7 @@ class DeepSeek(ChatDialect):
     """OpenAI's dialect as DeepSeek speaks it."""
 
     title: ClassVar[str] = "DeepSeek"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/deepseek.toml"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
     access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
     call_ids: ClassVar[CallIds | None] = CallIds()  # "Duplicate value for 'tool_call_id'"
@@ -89,6 +90,7 @@ class Groq(ChatDialect):
     """OpenAI's dialect as Groq speaks it. Usage and errors may be in ``x_groq``."""
 
     title: ClassVar[str] = "Groq"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/groq.toml"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
     access: ClassVar[Access | None] = Access.by_name("https://api.groq.com/openai/v1", "GROQ")
     style: ClassVar[Mapping[str, Any]] = {"options": {"max_tokens": "max_completion_tokens"}}
@@ -145,6 +147,7 @@ class XAI(ChatDialect):
     """OpenAI's dialect as xAI speaks it. Reasoning tokens are not part of the completion tokens."""
 
     title: ClassVar[str] = "xAI"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/xai.toml"
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
     access: ClassVar[Access | None] = Access.by_name("https://api.x.ai/v1", "XAI")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
@@ -270,6 +273,7 @@ class Together(ChatDialect):
     """OpenAI's dialect as Together speaks it. Its log probabilities have two more shapes."""
 
     title: ClassVar[str] = "Together"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/hosts.toml"
     documentation: ClassVar[str | None] = "https://docs.together.ai/reference/chat-completions-1"
     access: ClassVar[Access | None] = Access.by_name("https://api.together.xyz/v1", "TOGETHER")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
@@ -302,6 +306,7 @@ class Fireworks(ChatDialect):
     """OpenAI's dialect as Fireworks speaks it."""
 
     title: ClassVar[str] = "Fireworks"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/hosts.toml"
     documentation: ClassVar[str | None] = "https://docs.fireworks.ai/api-reference/post-chatcompletions"
     access: ClassVar[Access | None] = Access.by_name("https://api.fireworks.ai/inference/v1", "FIREWORKS")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
@@ -318,6 +323,7 @@ class LMStudio(ChatDialect):
     """OpenAI's dialect as LM Studio speaks it. Answers of ``/api/v0`` also have statistics."""
 
     title: ClassVar[str] = "LM Studio"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/hosts.toml"
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:1234/v1", "LMSTUDIO")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
@@ -334,6 +340,7 @@ class SGLang(ChatDialect):
     """OpenAI's dialect as SGLang speaks it."""
 
     title: ClassVar[str] = "SGLang"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/hosts.toml"
     documentation: ClassVar[str | None] = "https://docs.sglang.ai/basic_usage/openai_api.html"
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:30000/v1", "SGLANG")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
@@ -358,6 +365,7 @@ class OpenRouter(ChatDialect):
     """OpenAI's dialect as OpenRouter speaks it for every provider. Answers with status 200 may contain an error."""
 
     title: ClassVar[str] = "OpenRouter"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/openrouter.toml"
     documentation: ClassVar[str | None] = "https://openrouter.ai/docs/api-reference/overview"
     access: ClassVar[Access | None] = Access.by_name("https://openrouter.ai/api/v1", "OPENROUTER")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
@@ -402,6 +410,7 @@ class Mistral(ChatDialect):
     """OpenAI's dialect as Mistral speaks it. Content may be a list of chunks, which include thinking."""
 
     title: ClassVar[str] = "Mistral"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/mistral.toml"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
     # It counts without being asked, and refuses unknown fields and empty messages.

@@ -76,12 +76,12 @@ class MiniMax(ChatDialect):
     """Reads and asks MiniMax's chat completions."""
 
     title: ClassVar[str] = "MiniMax"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/minimax.toml"
     documentation: ClassVar[str | None] = "https://platform.minimax.io/docs/api-reference/text-openai-api"
     access: ClassVar[Access | None] = Access.by_name("https://api.minimax.io/v1", "MINIMAX")
     style: ClassVar[Mapping[str, Any]] = {
         "options": {"max_tokens": "max_completion_tokens"},
         "takes_empty": False,
-        "unsupported": {"reasoning_effort": "the API has no such option"},
     }
     speaks: ClassVar[tuple[str, ...]] = ("anthropic", "openai_responses")
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/text/chatcompletion_v2", "/v1/chat/completions")

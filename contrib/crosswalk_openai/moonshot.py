@@ -38,6 +38,7 @@ class Moonshot(ChatDialect):
     """Reads and asks Moonshot AI's Kimi API."""
 
     title: ClassVar[str] = "Moonshot AI"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/moonshot.toml"
     documentation: ClassVar[str | None] = "https://platform.kimi.ai/docs/api/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.moonshot.ai/v1", "MOONSHOT")
     style: ClassVar[Mapping[str, Any]] = {"takes_empty": False, "call_reasoning": NO_REASONING}

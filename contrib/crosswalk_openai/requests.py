@@ -7,7 +7,6 @@ Mistral's order the validator of requests in ``mistral_common`` and the error 32
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +14,6 @@ from crosswalk.plugins import (
     CacheMark,
     ChatRequest,
     ChatResponse,
-    ReasoningEffort,
     Role,
     Segment,
     SegmentType,
@@ -25,17 +23,6 @@ from crosswalk.plugins import (
     own_fields,
     own_items,
 )
-
-_REFUSE_FUNCTIONS = re.compile(r"gpt-(5\.4|5\.6|6)([.-].*)?")
-"""OpenAI's models that refuse functions beside an effort on Chat Completions. Its Responses API takes both."""
-
-
-def refused_beside_functions(request: ChatRequest) -> dict[str, str]:
-    """Return the options that the model of *request* refuses beside its functions, and why."""
-    thinks = request.reasoning_effort not in (None, ReasoningEffort.NONE)
-    if not (thinks and request.tools and _REFUSE_FUNCTIONS.fullmatch(request.model or "")):
-        return {}
-    return {"reasoning_effort": "with functions the model takes it only in the API of openai_responses"}
 
 
 def add_chunks(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:

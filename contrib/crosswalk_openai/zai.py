@@ -49,6 +49,7 @@ class ZAI(ChatDialect):
     """Reads and asks Z.ai's chat completions."""
 
     title: ClassVar[str] = "Z.ai"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/zai.toml"
     documentation: ClassVar[str | None] = "https://docs.z.ai/api-reference/llm/chat-completion"
     access: ClassVar[Access | None] = Access.by_name("https://api.z.ai/api/paas/v4", "ZAI")
     style: ClassVar[Mapping[str, Any]] = {
@@ -83,7 +84,7 @@ class ZAI(ChatDialect):
             is_off = effort is ReasoningEffort.NONE
             built.body["thinking"] = {"type": "disabled" if is_off else "enabled"}
             if not is_off:
-                drops.add("reasoning_effort", "thinking is on or off")
+                drops.add("reasoning_effort", "thinking is on or off", refuses=False)
         return attrs.evolve(built, dropped=(*built.dropped, *drops.found()))
 
     def is_marked(self, event: dict[str, Any]) -> bool:

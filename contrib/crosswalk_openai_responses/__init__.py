@@ -72,6 +72,7 @@ class ResponsesDialect:
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title=self.title,
+            model_classes="crosswalk_openai_responses:models.toml",
             endpoints=("/v1/responses",),
             is_original=True,
             documentation=self.documentation,

@@ -20,7 +20,7 @@ import yaml
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.service import Endpoint, RetryPolicy, Secret, Timeouts
+from crosswalk.service import Endpoint, RetryPolicy, Secret, Timeouts, max_tokens_of
 
 # ---------------------------------------------------------------------------------- config
 # The types of the gateway's configuration file. :func:`crosswalk_serve.config.load_config` reads it.
@@ -78,6 +78,8 @@ class Target:
         api_key: the key, by default from the environment.
         headers: additional headers for every request. Their values are secrets.
         takes_media: whether the model accepts images, audio and files.
+        model_class: the model or the class of models whose rules hold, for a deployment with a name of its own. By default,
+            the model's name decides.
         weight: its share of first attempts. With weights 3 and 1, the first gets three quarters. A server without a weight
             in a list with weights is asked only after the others have failed.
         options: fields for the body of every request, in the words of its API.
@@ -93,6 +95,7 @@ class Target:
     api_key: Secret | None = None
     headers: Mapping[str, Secret] = attrs.field(factory=dict)
     takes_media: bool = True
+    model_class: str | None = None
     weight: float | None = attrs.field(default=None, validator=_POSITIVE)
     options: Mapping[str, Any] = attrs.field(factory=dict)
     formats: tuple[Literal["messages", "responses"], ...] = ()
@@ -111,7 +114,20 @@ class Target:
             return self
         key = self.api_key or Secret("none")
         headers = {"Authorization": Secret(f"Bearer {key.reveal()}"), **self.headers}
-        return attrs.evolve(self, provider=form.provider, api_key=key, headers=headers, formats=())
+        there = attrs.evolve(self, provider=form.provider, api_key=key, headers=headers, formats=())
+        try:
+            there.max_tokens("")
+        except ConfigurationError:  # the rows of that format have no such class
+            return attrs.evolve(there, model_class=None)
+        return there
+
+    def max_tokens(self, model: str) -> int | None:
+        """Return the most tokens that *model* writes in an answer, or ``None`` if that is unknown.
+
+        Raises:
+            ConfigurationError: there is no such model class.
+        """
+        return max_tokens_of(model, self.provider, self.model_class)
 
     def endpoint(self) -> Endpoint:
         """The endpoint for the service.
@@ -126,6 +142,7 @@ class Target:
             api_key=self.api_key,
             headers=self.headers,
             takes_media=self.takes_media,
+            model_class=self.model_class,
         )
 
 

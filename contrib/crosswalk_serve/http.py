@@ -516,7 +516,11 @@ def dropped(response: ChatResponse) -> list[str]:
     """The parts of the request that the server of *response* did not get, with the reasons, and what it got unasked."""
     extra: Any = response.attempts[-1].extra if response.attempts else {}
     left_out = [f"{one['option']}: {one['reason']}" for one in extra.get("dropped", ())]
-    return [f"request.{name}" for name in (*left_out, *extra.get("added", ()))]
+    changed = [
+        f"{one['option']}: {one['asked']} became {one['sent']}: {one['reason']}"
+        for one in extra.get("adapted", ())
+    ]
+    return [f"request.{name}" for name in (*left_out, *changed, *extra.get("added", ()))]
 
 
 def header_of(paths: Iterable[str]) -> str:

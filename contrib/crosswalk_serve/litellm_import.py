@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,14 +34,8 @@ _PROVIDERS: Final = {
     "together_ai": "together",
 }
 """The provider by LiteLLM's prefix of a model."""
-_UNPREFIXED: Final = {
-    "gpt-": "openai",
-    "o1": "openai",
-    "o3": "openai",
-    "o4-": "openai",
-    "claude-": "anthropic",
-}
-"""The vendor by the beginning of a model's name. LiteLLM's own names need no prefix."""
+_UNPREFIXED: Final = "litellm_names.toml"
+"""The file with the vendor by the beginning of a model's name. LiteLLM's own names need no prefix."""
 _DEFAULTS: Final = ("temperature", "max_tokens", "top_p", "seed", "frequency_penalty", "presence_penalty")
 _COSTS: Final = ("input_cost_per_token", "output_cost_per_token")
 _ENVIRONMENT: Final = "os.environ/"
@@ -161,9 +157,7 @@ class _Import:
             prefix, model = str(parameters.pop("custom_llm_provider")), full_name.removeprefix(f"{prefix}/")
         elif not slash:
             model = full_name
-            prefix = next(
-                (vendor for start, vendor in _UNPREFIXED.items() if full_name.startswith(start)), full_name
-            )
+            prefix = next((vendor for start, vendor in _vendors() if full_name.startswith(start)), full_name)
         provider = _PROVIDERS.get(prefix)
         if provider is None or not name:
             self._omit(place, f"no provider for {full_name!r}" if name else "no model_name")
@@ -284,3 +278,8 @@ def _text(value: object) -> str:
     """Return *value* as a text of the gateway's file, with ``${NAME}`` for a variable of the environment."""
     text = str(value)
     return f"${{{text.removeprefix(_ENVIRONMENT)}}}" if text.startswith(_ENVIRONMENT) else text
+
+
+def _vendors() -> Iterable[tuple[str, str]]:
+    content = files("crosswalk_serve").joinpath(_UNPREFIXED).read_text("utf-8")
+    return tomllib.loads(content).items()

@@ -24,7 +24,15 @@ from crosswalk.errors import (
     UnknownProviderError,
 )
 from crosswalk.prices import cost_of
-from crosswalk.service import ChatRequest, LLMService, Observer, RetryPolicy, Timeouts, Turn, message_of
+from crosswalk.service import (
+    ChatRequest,
+    LLMService,
+    Observer,
+    RetryPolicy,
+    Timeouts,
+    Turn,
+    message_of,
+)
 from crosswalk.types import (
     Alternative,
     ChatMessage,
@@ -319,8 +327,8 @@ class Quotas:
 # Finds the service for the name of a model, and what its answers cost. Tokens that no server has counted are estimated.
 
 
-_ANSWER_TOKENS: Final = 4096
-"""The tokens to reserve for an answer if neither the request nor the model's defaults have ``max_tokens``."""
+_ANSWER_TOKENS: Final = 16384
+"""The tokens to reserve for an answer without ``max_tokens``, if it is unknown how long the model's answers may be."""
 _NOT_DEFAULTS = ("messages", "model", "stream", "provider", "provider_options")
 
 
@@ -424,13 +432,16 @@ class ModelRoute:
     def most_cost(self, request: ChatRequest, answers: int) -> float:
         """Return the most that *answers* to *request* may cost in US dollars, at the most expensive endpoint.
 
-        The prompt is estimated by its length. An answer counts with ``max_tokens``, or else with 4,096 tokens.
+        The prompt is estimated by its length. An answer counts with ``max_tokens``, or else with the most tokens that the
+        model writes, or with 16,384 tokens if that is unknown.
         """
-        usage = UsageInfo(prompt_tokens(request), (request.max_tokens or _ANSWER_TOKENS) * answers)
-        return max(
-            self.cost_of_tokens(usage, target, target.model or request.model or self.name)
-            for target in self.model.endpoints
-        )
+        prompt = prompt_tokens(request)
+        costs = []
+        for target in self.model.endpoints:
+            model = target.model or request.model or self.name
+            most = request.max_tokens or target.max_tokens(model) or _ANSWER_TOKENS
+            costs.append(self.cost_of_tokens(UsageInfo(prompt, most * answers), target, model))
+        return max(costs)
 
 
 class Router:
@@ -490,6 +501,10 @@ class Router:
                 (self._service(order, model, config), one.weight or 1.0)
                 for one, order in zip(first, orders, strict=True)
             )
+            for target in targets:
+                target.max_tokens(
+                    target.model or name
+                )  # so that a class that is not there is found at the start
         except (ConfigurationError, ResponseValidationError, UnknownProviderError) as error:
             raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
         options = {target.provider: target.options for target in model.endpoints if target.options}

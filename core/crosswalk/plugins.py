@@ -200,6 +200,7 @@ if TYPE_CHECKING:
         Signed as Signed,
     )
     from crosswalk.request import (
+        Adaptation as Adaptation,
         Asked as Asked,
         CacheMark as CacheMark,
         ChatRequest as ChatRequest,
@@ -224,6 +225,9 @@ if TYPE_CHECKING:
         openai_format as openai_format,
         openai_tool as openai_tool,
         tool_fields as tool_fields,
+    )
+    from crosswalk.service.model_classes import (
+        signs_calls as signs_calls,
     )
     from crosswalk.service.turns import (
         NO_ANSWER as NO_ANSWER,
@@ -288,14 +292,15 @@ else:
             "crosswalk.mapping.blocks": "Block Blocks Texts Totals",
             "crosswalk.plugin.hooks": "CallIds Sign Signed",
             "crosswalk.request": (
-                "Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind Messages "
-                "NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
+                "Adaptation Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind "
+                "Messages NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
                 "UnsupportedRequestError"
             ),
             "crosswalk.service.building": (
                 "OpenAIChatStyle build_openai_chat_request openai_choice openai_format openai_tool "
                 "tool_fields"
             ),
+            "crosswalk.service.model_classes": "signs_calls",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
                 "data_url is_of known_media_type media_type_of message_of noun_of put_options reasoning_of "

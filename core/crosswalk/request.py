@@ -57,6 +57,25 @@ class Dropped:
     refuses: bool = attrs.field(default=True, kw_only=True)
 
 
+@attrs.frozen
+class Adaptation:
+    """A change of a request, because its model takes it in another form.
+
+    Attributes:
+        option: the option's name, such as ``reasoning_effort``.
+        asked: its value in the request, or ``None`` if the request does not set it.
+        sent: what is sent in its place, or ``None`` if it is left out. The same as *asked* if the model ignores it.
+        reason: why, in a few words.
+        refuses: whether the request is refused for it when options must not be dropped. Otherwise the change is made.
+    """
+
+    option: str
+    asked: Any
+    sent: Any
+    reason: str = attrs.field(converter=_as_reason)
+    refuses: bool = attrs.field(default=False, kw_only=True)
+
+
 @brief
 @attrs.frozen(repr=False, eq=False)
 class HTTPRequest:
@@ -73,6 +92,9 @@ class HTTPRequest:
         spellings: other names of fields of the body, and their names in the body. An entry of ``provider_options`` under
             such a name is the same option. ``someName`` is ``some_name`` without an entry here.
         added: the options that the API needs and the request does not set, with the values that are sent.
+        adapted: the options that are sent in another form, because of the model.
+        model_class: the class whose rules were applied, with ``(assumed)`` behind it for a new model of a known family;
+            ``"unknown"`` for a model that no row describes; or ``None`` if no facts were asked.
     """
 
     path: str
@@ -82,6 +104,8 @@ class HTTPRequest:
     dropped: tuple[Dropped, ...] = ()
     spellings: Mapping[str, str] = attrs.field(factory=dict)
     added: Mapping[str, Any] = attrs.field(factory=dict)
+    adapted: tuple[Adaptation, ...] = ()
+    model_class: str | None = None
 
     def __repr__(self) -> str:
         # Neither headers, which may hold credentials, nor the conversation.
@@ -498,6 +522,14 @@ class ReasoningEffort(StrEnum):
     MEDIUM = "medium"
     HIGH = "high"
     XHIGH = "xhigh"
+    MAX = "max"
+
+    def nearest(self, words: Iterable[str]) -> ReasoningEffort:
+        """Return the one of *words* that is nearest to this, of two the higher one. ``none`` is near to no other word."""
+        order = tuple(ReasoningEffort)
+        places = [order.index(ReasoningEffort(word)) for word in words if word != "none"]
+        place = order.index(self)
+        return order[min(places, key=lambda one: (abs(one - place), -one))]
 
 
 _LIFETIMES = (None, "5m", "1h")
@@ -697,6 +729,15 @@ class ChatRequest:
     def for_model(self, model: str | None) -> ChatRequest:
         """Return the same request for *model*, or with ``None`` for the endpoint's own. Nothing is checked again."""
         return altered(self, model=model)
+
+    def is_for(self, format: str | None, model: str) -> bool:
+        """Return whether a client wrote this for *model* in *format* itself, so that facts about models change nothing."""
+        return False
+
+    @property
+    def thinking_budget(self) -> Any:
+        """The option for the tokens that the model may think, or ``None`` without one."""
+        return self.extra_options.get("thinking_budget")
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the result of *build*, a plugin's function, for this request. A subclass may add to it."""

@@ -58,6 +58,7 @@ class Ollama(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Ollama",
+            model_classes="crosswalk_ollama:models.toml",
             endpoints=("/api/chat", "/api/generate", *OpenAILayer.endpoints),
             documentation="https://github.com/ollama/ollama/blob/main/docs/api.md",
             message_paths=("message", *OpenAILayer.message_paths),

@@ -23,6 +23,7 @@ class VLLM(OpenAIChatDialect):
     """The hooks for vLLM's OpenAI server."""
 
     title: ClassVar[str] = "vLLM"
+    model_classes: ClassVar[str | None] = "crosswalk_vllm:models.toml"
     documentation: ClassVar[str | None] = (
         "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"
     )

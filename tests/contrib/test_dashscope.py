@@ -236,18 +236,22 @@ def test_its_marks(event: Any, how: Recognition) -> None:
 
 
 @pytest.mark.parametrize(
-    ("effort", "fields", "dropped"),
+    ("model", "effort", "fields", "dropped"),
     [
-        (None, {}, []),
-        ("none", {"enable_thinking": False}, []),
-        ("high", {"enable_thinking": True}, ["reasoning_effort"]),
+        ("qwen-plus", None, {}, []),
+        ("qwen-plus", "none", {"enable_thinking": False}, []),
+        ("qwen-plus", "high", {"enable_thinking": True, "thinking_budget": 16384}, []),
+        ("our-own", "none", {"enable_thinking": False}, []),
+        ("our-own", "high", {"enable_thinking": True}, ["reasoning_effort"]),
     ],
 )
-def test_thinking_is_on_or_off(effort: Any, fields: dict[str, Any], dropped: list[str]) -> None:
-    asked = ChatRequest("Hi", model="qwen-plus", reasoning_effort=effort, top_k=3)
+def test_thinking_is_on_or_off(model: str, effort: Any, fields: dict[str, Any], dropped: list[str]) -> None:
+    asked = ChatRequest("Hi", model=model, reasoning_effort=effort, top_k=3)
     request = build_http_request(asked, "dashscope", on_unsupported="drop")
     assert (request.path, request.body["top_k"]) == ("/v1/chat/completions", 3)
     assert {
-        key: request.body[key] for key in ("enable_thinking", "reasoning_effort") if key in request.body
+        key: request.body[key]
+        for key in ("enable_thinking", "thinking_budget", "reasoning_effort")
+        if key in request.body
     } == fields
     assert [one.option for one in request.dropped] == dropped

@@ -638,6 +638,7 @@ def test_cohere() -> None:
                 "function": {"name": "weather", "description": "The weather.", "parameters": SCHEMA},
             }
         ],
+        "thinking": {"type": "enabled"},
     }  # fmt: skip
 
 

@@ -255,7 +255,7 @@ def test_ollama_streams_unless_told_not_to() -> None:
         ({"tools": [TOOL], "tool_choice": NamedTool("weather")}, {"tools": [OPENAI_TOOL]}, ["tool_choice"]),
         ({"response_format": ResponseFormat()}, {"format": "json"}, []),
         ({"reasoning_effort": "none"}, {"think": False}, []),
-        ({"reasoning_effort": "xhigh"}, {}, ["reasoning_effort"]),
+        ({"reasoning_effort": "xhigh"}, {"think": "high"}, ["reasoning_effort"]),
     ],
     ids=str,
 )
@@ -313,14 +313,18 @@ def test_anthropic() -> None:
 @pytest.mark.parametrize(
     ("options", "said", "left_out"),
     [
-        ({}, {"max_tokens": 4096}, []),
-        ({"response_format": ResponseFormat()}, {"max_tokens": 4096}, ["response_format"]),
+        ({}, {"max_tokens": 16384}, []),
+        ({"response_format": ResponseFormat()}, {"max_tokens": 16384}, ["response_format"]),
         (
             {"reasoning_effort": "none", "max_tokens": 9},
             {"max_tokens": 9, "thinking": {"type": "disabled"}},
             [],
         ),
-        ({"reasoning_effort": "minimal"}, {"max_tokens": 4096}, ["reasoning_effort"]),
+        (
+            {"reasoning_effort": "minimal"},
+            {"max_tokens": 16384, "thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}},
+            ["reasoning_effort"],
+        ),
     ],
     ids=str,
 )
@@ -328,7 +332,7 @@ def test_more_of_anthropic(options: dict[str, Any], said: dict[str, Any], left_o
     request = built("anthropic", asking(**options))
     assert {k: v for k, v in request.body.items() if k not in ("model", "messages")} == said
     assert dropped(request) == left_out
-    assert request.added == ({} if "max_tokens" in options else {"max_tokens": 4096})
+    assert request.added == ({} if "max_tokens" in options else {"max_tokens": 16384})
 
 
 @pytest.mark.parametrize(
@@ -357,7 +361,7 @@ def test_anthropic_thinks_without_sampling_options_and_forced_calls(effort: Any,
     request = built("anthropic", asking(**options, reasoning_effort=effort))
     refused = ["temperature", "top_p", "top_k", *(["tool_choice"] if choice != "auto" else [])]
     thinks = request.body.get("thinking") == {"type": "adaptive"}
-    assert thinks is (effort in ("low", "high"))
+    assert thinks is (effort in ("minimal", "low", "high"))
     assert [name for name in dropped(request) if name in refused] == (refused if thinks else [])
     assert [name for name in refused if name in request.body] == ([] if thinks else refused)
 

@@ -108,7 +108,7 @@ The API key, if one is needed, is read from the environment: CROSSWALK_<PROVIDER
 variable.
 """
 _EXITS = "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried, 130 ended by Ctrl-C."
-_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def _ask(commands: argparse._SubParsersAction[Any]) -> None:

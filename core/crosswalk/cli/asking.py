@@ -132,10 +132,12 @@ def _cost(response: ChatResponse) -> str | None:
 
 
 def _left_out(response: ChatResponse) -> Iterator[str]:
-    """The options that the provider could not take."""
-    dropped = response.attempts[-1].extra.get("dropped") if response.attempts else None
-    for one in dropped or ():
+    """The options that the provider could not take, and those that it got in another form."""
+    extra: Any = response.attempts[-1].extra if response.attempts else {}
+    for one in extra.get("dropped", ()):
         yield f"Left out: {one['option']} ({one['reason']})"
+    for one in extra.get("adapted", ()):
+        yield f"Changed: {one['option']} from {one['asked']} to {one['sent']} ({one['reason']})"
 
 
 def _attempts(attempts: tuple[ProviderAttempt, ...]) -> Iterator[str]:

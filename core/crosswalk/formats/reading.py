@@ -114,6 +114,17 @@ class ClientRequest(ChatRequest):
     unsigned: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
 
+    def is_for(self, format: str | None, model: str) -> bool:
+        """See :meth:`ChatRequest.is_for`. An alias or another server's model is not the model that the client named."""
+        return format == self.form.key and model == self.asked.model
+
+    @property
+    def thinking_budget(self) -> Any:
+        """See :attr:`ChatRequest.thinking_budget`. A client's format may have brought it."""
+        options = ((_option(self.form.key, one), one.value) for one in self.unread)
+        brought = (value for option, value in options if option and option.name == "thinking_budget")
+        return self.extra_options.get("thinking_budget", next(brought, None))
+
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""
         built = self._built_by(build)

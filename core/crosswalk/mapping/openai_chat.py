@@ -437,6 +437,7 @@ class OpenAIChatDialect:
         call_ids: see ``ProviderInfo``.
         call_names: see ``ProviderInfo``.
         hosted_tools: the item of ``tools`` for each kind of tool that the server runs.
+        model_classes: see ``ProviderInfo``.
     """
 
     title: ClassVar[str] = "OpenAI Chat Completions"

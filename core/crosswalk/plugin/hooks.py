@@ -321,6 +321,8 @@ class ProviderInfo:
         way_back: the parts of earlier turns that the provider takes: :class:`WayBack`.
         spell: rewrites a body or chunk of Chat Completions from OpenAI's words into this server's, so that a conversion
             returns its answers as they were, or ``None`` if the words are OpenAI's.
+        model_classes: the file with the facts about the provider's models, ``package:path``, or ``None`` without one. See
+            :mod:`crosswalk.service.model_classes`.
     """
 
     title: str
@@ -349,6 +351,7 @@ class ProviderInfo:
     hosted_tools: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     way_back: WayBack = _NOTHING
     spell: Callable[[dict[str, Any]], None] | None = None
+    model_classes: str | None = None
 
     @property
     def api_version(self) -> tuple[int, int]:

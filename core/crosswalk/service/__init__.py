@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         read_request as read_request,
     )
     from crosswalk.request import (
+        Adaptation as Adaptation,
         Asked as Asked,
         CacheMark as CacheMark,
         ChatRequest as ChatRequest,
@@ -102,6 +103,9 @@ if TYPE_CHECKING:
         JSONAnswerError as JSONAnswerError,
         JSONStream as JSONStream,
         SyncJSONStream as SyncJSONStream,
+    )
+    from crosswalk.service.model_classes import (
+        max_tokens_of as max_tokens_of,
     )
     from crosswalk.service.otel import (
         ClientTelemetry as ClientTelemetry,
@@ -174,8 +178,8 @@ else:
             "crosswalk.formats.reading": "ClientRequest Incoming Wants",
             "crosswalk.formats.requests": "read_request",
             "crosswalk.request": (
-                "Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind Messages "
-                "NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
+                "Adaptation Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind "
+                "Messages NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
                 "UnsupportedRequestError"
             ),
             "crosswalk.service.auxiliary_requests": "Embeddings PlainAnswer TokenCount",
@@ -188,6 +192,7 @@ else:
                 "DISCOVERED Endpoint Redaction Secret base_url_variables encoded_forms"
             ),
             "crosswalk.service.json_answer": "JSONAnswer JSONAnswerError JSONStream SyncJSONStream",
+            "crosswalk.service.model_classes": "max_tokens_of",
             "crosswalk.service.otel": "ClientTelemetry OpenTelemetry",
             "crosswalk.service.policy": (
                 "CANCELLED RetryPolicy Timeouts as_cancelled completed failure_of is_paid is_unstarted "

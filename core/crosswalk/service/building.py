@@ -13,6 +13,7 @@ import attrs
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
+    Adaptation,
     ChatRequest,
     Dropped,
     HTTPRequest,
@@ -22,6 +23,7 @@ from crosswalk.request import (
     Turn,
     UnsupportedRequestError,
 )
+from crosswalk.service.model_facts import fit, folded, value_at
 from crosswalk.service.turns import (
     Drops,
     arguments_text,
@@ -316,6 +318,7 @@ def build_http_request(
     *,
     on_unsupported: OnUnsupported = "raise",
     registry: Registry | None = None,
+    model_class: str | None = None,
 ) -> HTTPRequest:
     """Return the HTTP request that would be sent to *provider* for *request*, without credentials. Nothing is sent.
 
@@ -326,13 +329,15 @@ def build_http_request(
             recorded in the result's ``dropped``. Parts of earlier turns that the provider does not accept are always
             recorded there, and never refuse the request.
         registry: the registry of providers, or ``None`` for the installed ones.
+        model_class: the class or the model whose rules hold, or ``None`` to look it up by the model's name.
 
     Raises:
-        UnsupportedRequestError: the provider cannot express the request, or no model is named.
+        UnsupportedRequestError: the provider or the model cannot take the request, or no model is named.
+        ConfigurationError: there is no such model class, or your file of model classes is broken.
         UnknownProviderError: there is no such provider. PluginError: it is broken.
     """
     known = default_registry if registry is None else registry
-    return build(request, known.mapper(provider), on_unsupported)[0]
+    return build(request, known.mapper(provider), on_unsupported, model_class=model_class)[0]
 
 
 def build(
@@ -343,6 +348,7 @@ def build(
     model: str | None = None,
     base_url: str | None = None,
     takes_media: bool = True,
+    model_class: str | None = None,
 ) -> tuple[HTTPRequest, bytes]:
     """Return the HTTP request and its body's bytes. See :func:`build_http_request`.
 
@@ -353,9 +359,10 @@ def build(
         model: the model to use if the request names none.
         base_url: the address of the server, or ``None`` if it is not known yet.
         takes_media: whether the model takes images, sounds and files.
+        model_class: as for :func:`build_http_request`.
 
     Raises:
-        UnsupportedRequestError, PluginError: see :func:`build_http_request`.
+        UnsupportedRequestError, ConfigurationError, PluginError: see :func:`build_http_request`.
     """
     provider = mapper.provider
     request = altered(request, model=request.model or model or None, provider=provider)
@@ -370,17 +377,22 @@ def build(
     access = mapper.info.access
     is_official = access is not None and access.base_url == base_url
     fitted = partial(_fitted, mapper=mapper, is_official=is_official, takes_media=takes_media)
-    built = request.built_by(fitted)
     more = thaw(request.provider_options.get(provider) or {})
+    if (to_model := fit(request, mapper, model_class)) is not None:
+        request = to_model.request
+    built = request.built_by(fitted)
     if request.reasoning_effort is not None and (path := _other_effort(built, more)) is not None:
         request = altered(request, reasoning_effort=None)
         built = request.built_by(fitted)
         note = Dropped("reasoning_effort", f"provider_options sets {path}", refuses=False)
         built = attrs.evolve(built, dropped=(*built.dropped, note))
-    refused = [dropped for dropped in built.dropped if dropped.refuses]
+    if to_model is not None:
+        built = to_model.finished(built)
+    notes: tuple[Dropped | Adaptation, ...] = (*built.dropped, *built.adapted)
+    refused = [one for one in notes if one.refuses]
     if refused and on_unsupported == "raise":
-        what = "; ".join(f"{dropped.option} ({dropped.reason})" for dropped in refused)
-        options = [dropped.option for dropped in refused]
+        what = "; ".join(f"{one.option} ({one.reason})" for one in refused)
+        options = [one.option for one in refused]
         raise UnsupportedRequestError(f"it cannot express {what}", provider=provider, options=options)
     if more:
         body = _merged(
@@ -459,18 +471,10 @@ _INSTEAD_OF_EFFORT: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
 def _other_effort(built: HTTPRequest, more: Mapping[str, Any]) -> str | None:
     """Return the path at which *more* states another effort than *built*, in another way, or ``None``."""
     for path in _INSTEAD_OF_EFFORT.get(format_of_path(built.path), ()):
-        value = _at(more, path)
-        if value is not None and value != _at(built.body, path):
+        value = value_at(more, path)
+        if value is not None and value != value_at(built.body, path):
             return path
     return None
-
-
-def _at(body: Any, path: str) -> Any:
-    """Return the value at *path* of *body* in either spelling of its keys, or ``None``."""
-    for step in path.split("."):
-        entries = body.items() if isinstance(body, Mapping) else ()
-        body = next((value for key, value in entries if _folded(key) == _folded(step)), None)
-    return body
 
 
 def _bare(request: ChatRequest) -> ChatRequest:
@@ -531,12 +535,7 @@ def _known_as(name: str, body: dict[str, Any], spellings: Mapping[str, str]) -> 
         return name
     if spellings.get(name) in body:
         return spellings[name]
-    return next((known for known in body if _folded(known) == _folded(name)), name)
-
-
-def _folded(name: str) -> str:
-    """Return ``generationConfig`` as ``generation_config``, so that both compare equal."""
-    return name.replace("_", "").lower()
+    return next((known for known in body if folded(known) == folded(name)), name)
 
 
 def _with_tools(tools: list[Any], more: list[Any], at: tuple[str, ...]) -> list[Any]:
@@ -568,7 +567,7 @@ def _identity(tool: Any) -> object:
             return "name", holder["name"]
     if "type" in tool:
         return "type", _VERSION.sub("", str(tool["type"]))
-    return "key", [_folded(key) for key in tool]
+    return "key", [folded(key) for key in tool]
 
 
 def _inside(defaults: Callable[[], Any], name: str) -> Any:

@@ -147,6 +147,11 @@ class Attempt:
             return self.cancelled()
         if sent.built.dropped:
             self.extra["dropped"] = [{"option": d.option, "reason": d.reason} for d in sent.built.dropped]
+        if sent.built.adapted:
+            self.extra["adapted"] = [
+                {"option": one.option, "asked": one.asked, "sent": one.sent, "reason": one.reason}
+                for one in sent.built.adapted
+            ]
         if sent.built.added:
             self.extra["added"] = dict(sent.built.added)
         self.path = sent.built.path

@@ -134,9 +134,9 @@ def _as_secret(value: str | Secret | None) -> Secret | None:
     return value if value is None or isinstance(value, Secret) else Secret(value)
 
 
-def _check_model(_: Any, __: Any, value: Any) -> None:
+def _check_model(_: Any, field: attrs.Attribute[Any], value: Any) -> None:
     if value is not None and not isinstance(value, str):
-        raise ConfigurationError(f"model must be a text, not {type(value).__name__}", key="model")
+        raise ConfigurationError(f"{field.name} must be a text, not {type(value).__name__}", key=field.name)
 
 
 def _as_headers(value: Mapping[str, str | Secret]) -> dict[str, Secret]:
@@ -174,6 +174,8 @@ class Endpoint:
             values are treated as secrets.
         takes_media: whether the model accepts images, sounds and files. If not, each one in the conversation is
             replaced by a text that names it, so that the conversation can continue there.
+        model_class: the model or the class of models whose rules hold here, for a deployment with a name of
+            its own, or ``None`` to look it up by the model's name. See the page "Models".
 
     Raises:
         ConfigurationError: a credential or a header that HTTP cannot carry, a model that is not text, a model or an address
@@ -186,6 +188,7 @@ class Endpoint:
     api_key: Secret | None = attrs.field(default=None, kw_only=True, converter=_as_secret)
     headers: Mapping[str, Secret] = attrs.field(factory=dict, kw_only=True, converter=_as_headers, hash=False)
     takes_media: bool = attrs.field(default=True, kw_only=True, converter=bool)
+    model_class: str | None = attrs.field(default=None, kw_only=True, validator=_check_model)
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.provider, str):

@@ -274,7 +274,7 @@ class CallOptions(TypedDict, total=False):
     tool_choice: str | NamedTool | Mapping[str, Any] | None
     parallel_tool_calls: bool | None
     response_format: ResponseFormat | Mapping[str, Any] | None
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None
     cache_marks: Iterable[CacheMark | str | int]
     provider_options: Mapping[str, Mapping[str, Any]]
     timeout: Timeouts | float | None

@@ -392,6 +392,7 @@ def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared |
             model=endpoint.model,
             base_url=route.base_url,
             takes_media=endpoint.takes_media,
+            model_class=endpoint.model_class,
         )
     except CrosswalkError as error:
         return not_sent(error)

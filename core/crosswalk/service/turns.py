@@ -16,6 +16,7 @@ from crosswalk.request import (
     Dropped,
     HostedTool,
     HTTPRequest,
+    ReasoningEffort,
     Turn,
     UnsupportedRequestError,
 )
@@ -385,12 +386,20 @@ def words_of(option: str, format: str) -> Mapping[Any, Any]:
 
 
 def word_of(option: str, value: Any, format: str, drops: Drops) -> Any:
-    """Return *format*'s word for the *value* of *option*. If it lacks one, return ``None`` and note that in *drops*."""
+    """Return *format*'s word for the *value* of *option*. If it lacks one, return ``None`` and note that in *drops*.
+
+    An effort is a wish: it gets the nearest word, which is noted. Not to think is none.
+    """
     words = words_of(option, format)
     if value is None or value in words:
         return words.get(value)
     *most, last = words
-    drops.add(option, f"{FORMATS[format][0]} knows {', '.join(most)} and {last}")
+    why = f"{FORMATS[format][0]} knows {', '.join(most)} and {last}"
+    if isinstance(value, ReasoningEffort) and value is not ReasoningEffort.NONE:
+        near = value.nearest(words)
+        drops.add(option, f"sent as {near.value}: {why}", refuses=False)
+        return words[near]
+    drops.add(option, why)
     return None
 
 

@@ -14,7 +14,7 @@ from crosswalk.structured.reader import QUOTES, SPACE, STRINGS, UnreadableError,
 from crosswalk.structured.result import ReasonCode
 
 # ----------------------------------------------------------------------------------- marks
-# The marks that may surround an answer: fences, tags, reasoning, the channels of gpt-oss.
+# The marks that may surround an answer: fences, tags, reasoning, the channels of OpenAI's Harmony.
 #
 # They are facts of model families and of markup. They contain no word of prose.
 
@@ -489,7 +489,7 @@ class Scan:
         return end
 
     def _begin_channel(self, found: re.Match[str]) -> int | None:
-        """A channel of gpt-oss: the answer is in ``final``, or in a call of a tool."""
+        """A channel of OpenAI's Harmony format: the answer is in ``final``, or in a call of a tool."""
         name, is_call = found["channel_name"].lower(), bool(found["recipient"] or found["role_recipient"])
         if name == "final" or is_call:
             self._channel = "final" if name == "final" else "call"

@@ -28,7 +28,6 @@ __all__ = [
     "SERVER_TOOLS",
     "VAGUE",
     "json_name",
-    "needs_signatures",
     "part_of",
     "proto_name",
 ]
@@ -52,19 +51,6 @@ SERVER_TOOLS: Final[Mapping[str, tuple[str, bool]]] = MappingProxyType(
     }
 )
 """The parts of the server's own tools: the field that is the segment's content, and whether as JSON."""
-
-_UNSIGNED: Final = ("gemini-1.", "gemini-2.")
-"""How the names of the Gemini models begin that take a call without a signature. Every later one refuses it."""
-
-
-def needs_signatures(model: str) -> bool:
-    """Return whether *model* refuses a call of this turn without a signature. A folder may stand before its name.
-
-    Models of other families, and those with names of a user's own, get their calls as they were.
-    """
-    name = model.rpartition("/")[2]
-    return name.startswith("gemini-") and not name.startswith(_UNSIGNED)
-
 
 HOSTED_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
     {"web_search": "googleSearch", "web_fetch": "urlContext", "code_execution": "codeExecution"}

@@ -389,7 +389,7 @@ STATE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 """What a request of each format names that a server keeps: its fields, a field of a message, and types of items."""
 
-_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
+_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _SAME_EFFORTS: Final = {word: word for word in _EFFORTS}
 
 WORDS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyType(
@@ -399,7 +399,7 @@ WORDS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyType(
             "responses": _SAME_EFFORTS,
             "messages": {word: word for word in _EFFORTS[2:]},
             "ollama": {"none": False, "low": "low", "medium": "medium", "high": "high"},
-            "gemini": {word: word.upper() for word in _EFFORTS[1:]},
+            "gemini": {word: word.upper() for word in _EFFORTS[1:6]},
             "bedrock": {word: word for word in _EFFORTS[2:]},
         },
         "tool_choice": {

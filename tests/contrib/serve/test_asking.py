@@ -199,10 +199,84 @@ def test_a_servers_error_is_told_in_the_clients_form(
 def test_a_number_that_nobody_asked_for_is_named(upstream: ReplayServer) -> None:
     upstream.add(Answer.of_json(MESSAGE), times=2)
     answer = post(messages_at(upstream))
-    assert upstream.requests[0].json()["max_tokens"] == 4096
+    assert upstream.requests[0].json()["max_tokens"] == 16384
     assert "request.max_tokens" in answer.headers["x-crosswalk-dropped"]
     answer = post(messages_at(upstream), {**HI, "max_tokens": 9})
     assert "max_tokens" not in answer.headers["x-crosswalk-dropped"]
+
+
+def test_what_the_model_takes_in_another_form_is_named(upstream: ReplayServer) -> None:
+    upstream.add(says())
+    models = f"tiny: {{provider: openai, model: prod-7, model_class: gpt-5.1, base_url: '{upstream.url}', api_key: k}}"
+    answer = post(config_of(upstream, models=models), {**HI, "reasoning_effort": "xhigh"})
+    assert upstream.requests[0].json()["reasoning_effort"] == "high"
+    change = "request.reasoning_effort: xhigh became high: prod-7 takes no 'xhigh'"
+    assert answer.headers["x-crosswalk-dropped"] == change
+
+
+_REFUSED_FIELDS = [
+    # What each model refuses, in the words of its own API.
+    (
+        CHAT,
+        "openai",
+        "o3",
+        {"temperature": 0.2, "stop": ["END"], "reasoning_effort": "xhigh", "max_completion_tokens": 200_000},
+    ),
+    (CHAT, "xai", "grok-4.6", {"stop": ["END"], "frequency_penalty": 1, "reasoning_effort": "none"}),
+    (CHAT, "moonshot", "kimi-k2.6", {"temperature": 0.2, "reasoning_effort": "high"}),
+    (
+        "/v1/messages",
+        "anthropic",
+        "claude-opus-5-5",
+        {
+            "max_tokens": 9,
+            "temperature": 0.2,
+            "thinking": {"type": "disabled"},
+            "output_config": {"effort": "low"},
+        },
+    ),
+    (
+        "/v1/messages",
+        "anthropic",
+        "claude-sonnet-4-5",
+        {"max_tokens": 200_000, "thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}},
+    ),
+    ("/v1/responses", "openai_responses", "gpt-5-pro", {"temperature": 0.2, "reasoning": {"effort": "low"}}),
+    ("/api/chat", "ollama", "llama3.2", {"think": "high", "stream": False}),
+]
+
+
+@pytest.mark.parametrize(("path", "provider", "model", "fields"), _REFUSED_FIELDS)
+def test_for_the_model_that_the_client_named_its_own_words_pass(
+    upstream: ReplayServer, path: str, provider: str, model: str, fields: dict[str, Any]
+) -> None:
+    """In the same format the server judges them, even if the model is known to refuse them."""
+    upstream.add(Answer.of_json({}))
+    models = f"{model}: {{provider: {provider}, base_url: '{upstream.url}', api_key: sk-secret-1}}"
+    asked = {"model": model, ("input" if "responses" in path else "messages"): HI["messages"], **fields}
+    answer = post(config_of(upstream, models=models), asked, path)
+    sent = upstream.requests[0].json()
+    assert {name: sent.get(name) for name in asked} == asked
+    assert sent.keys() - asked.keys() <= {"stream"}
+    assert "x-crosswalk-dropped" not in answer.headers
+
+
+@pytest.mark.parametrize(("path", "provider", "model", "fields"), _REFUSED_FIELDS)
+def test_for_another_model_than_the_client_named_they_are_refused_or_fitted(
+    upstream: ReplayServer, path: str, provider: str, model: str, fields: dict[str, Any]
+) -> None:
+    upstream.add(Answer.of_json({}))
+    models = (
+        f"best: {{provider: {provider}, model: {model}, base_url: '{upstream.url}', api_key: sk-secret-1}}"
+    )
+    asked = {"model": "best", ("input" if "responses" in path else "messages"): HI["messages"], **fields}
+    answer = post(config_of(upstream, models=models), asked, path)
+    if upstream.requests:
+        assert "x-crosswalk-dropped" in answer.headers
+        assert not fields.items() <= upstream.requests[0].json().items()
+    else:
+        assert answer.status_code == 400
+        assert model in answer.text
 
 
 def test_an_answer_that_the_server_does_not_continue_is_named(upstream: ReplayServer) -> None:

@@ -89,7 +89,7 @@ def test_the_most_that_a_request_may_cost(upstream: ReplayServer) -> None:
     assert dear is not None
     assert priced.most_cost(ChatRequest("Hi", max_tokens=10), 1) == 4 + 10
     assert priced.most_cost(ChatRequest("Hi", max_tokens=10), 3) == 4 + 30
-    assert priced.most_cost(ChatRequest("Hi"), 1) == 4 + 4096
+    assert priced.most_cost(ChatRequest("Hi"), 1) == 4 + 16384
     called = ChatMessage("assistant", None, tool_calls=[ToolCall("1", "f", '{"a": 1}')])
     tool = {"type": "function", "function": {"name": "f"}}
     assert (
@@ -102,6 +102,38 @@ def test_the_most_that_a_request_may_cost(upstream: ReplayServer) -> None:
     assert dear.most_cost(ChatRequest("Hi", max_tokens=10**6), 1) == pytest.approx(
         10, rel=0.01
     )  # of the second
+
+
+def test_an_answer_may_cost_what_the_model_writes_at_most(upstream: ReplayServer) -> None:
+    price = "price: {input_per_million: 0, output_per_million: 1000000}"
+    models = (
+        f"a: {{provider: anthropic, model: claude-haiku-4-5, api_key: k, {price}}}\n"
+        f"  b: {{provider: openai, model: prod-7, model_class: gpt-5.1, api_key: k, {price}}}"
+    )
+    router = Gateway(config_of(upstream, models=models)).router
+    for name, most in (("a", 64000), ("b", 128000)):
+        route = router.find(name)
+        assert route is not None
+        assert route.most_cost(ChatRequest("Hi"), 1) == most
+        assert route.most_cost(ChatRequest("Hi", max_tokens=9), 1) == 9
+
+
+def test_a_class_that_is_not_there_is_found_at_the_start(upstream: ReplayServer) -> None:
+    models = "a: {provider: openai, model: prod-7, model_class: no-such, api_key: k}"
+    with pytest.raises(ConfigurationError, match=r"models\.a: openai: there is no model class 'no-such'"):
+        Gateway(config_of(upstream, models=models))
+
+
+def test_a_class_holds_in_each_format_that_has_it(upstream: ReplayServer) -> None:
+    models = (
+        f"a: {{provider: openai, model: prod-7, model_class: gpt-5.1, base_url: '{upstream.url}', api_key: k, "
+        "formats: [messages, responses]}"
+    )
+    route = Gateway(config_of(upstream, models=models)).router.find("a")
+    assert route is not None
+    (target,) = route.model.endpoints
+    classes = {form: one.model.endpoints[0].model_class for form, one in route.native.items()}
+    assert classes == {WireForm.ANTHROPIC: None, WireForm.OPENAI_RESPONSES: target.model_class}
 
 
 # ------------------------------------------------------------------------------------ extras

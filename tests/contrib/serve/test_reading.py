@@ -153,7 +153,7 @@ def nested(depth: int) -> str:
         ("models:", "g.yml, line 1: models: expected at least one model"),
         ("models:\n  a: {provder: x}", "g.yml, line 2: models.a.provder: unknown key, did you mean 'provider'?"),
         ("models:\n  a: {zzz: x}", "g.yml, line 2: models.a.zzz: unknown key; known: endpoints, aliases, defaults, "
-         "timeouts, retry, on_unsupported, price, provider, model, base_url, api_key, headers, takes_media, weight, "
+         "timeouts, retry, on_unsupported, price, provider, model, base_url, api_key, headers, takes_media, model_class, weight, "
          "options, formats, counts_tokens"),
         ("models: {a: {endpoints: [{provider: x}], modl: 1}}", "g.yml, line 1: models.a.modl: unknown key, did you mean 'model'?"),
         ("models: {a: []}", "g.yml, line 1: models.a.endpoints: a model needs an endpoint"),

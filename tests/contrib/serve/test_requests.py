@@ -446,7 +446,8 @@ def test_what_has_no_part_stays_in_responses() -> None:
         ({"type": "enabled", "budget_tokens": 9999}, {}, ReasoningEffort.MEDIUM, {"thinking.budget_tokens": 9999}),
         ({"type": "enabled", "budget_tokens": 50000}, {}, ReasoningEffort.HIGH, {"thinking.budget_tokens": 50000}),
         ({"type": "deep"}, {}, None, {"thinking": {"type": "deep"}}),
-        (None, {"effort": "max"}, None, {"output_config.effort": "max"}),
+        (None, {"effort": "max"}, ReasoningEffort.MAX, {}),
+        (None, {"effort": "most"}, None, {"output_config.effort": "most"}),
         (None, {"format": {"type": "grammar"}}, None, {"output_config.format": {"type": "grammar"}}),
     ],
 )  # fmt: skip

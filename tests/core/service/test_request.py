@@ -476,13 +476,13 @@ BUDGET_BOUNDS = "it must be at least 1024 and below max_tokens"
 @pytest.mark.parametrize(
     ("said", "max_tokens", "budget", "notes"),
     [
-        ({"thinking_budget": 8000}, 12_096, 8000, []),
+        ({"thinking_budget": 8000}, 24_384, 8000, []),
         ({"thinking_budget": 8000, "max_tokens": 9000}, 9000, 8000, []),
         ({"thinking_budget": 8000, "max_tokens": 8000}, 8000, 7999, [(f"sent as 7999: {BUDGET_BOUNDS}", False)]),
-        ({"thinking_budget": 5}, 5120, 1024, [(f"sent as 1024: {BUDGET_BOUNDS}", False)]),
+        ({"thinking_budget": 5}, 17_408, 1024, [(f"sent as 1024: {BUDGET_BOUNDS}", False)]),
         ({"thinking_budget": 8000, "max_tokens": 1024}, 1024, None, [(BUDGET_BOUNDS, True)]),
-        ({"thinking_budget": "many"}, 4096, None, [("it must be a whole number", True)]),
-        ({"thinking_budget": 2000, "reasoning_effort": "none"}, 4096, None, [("reasoning_effort is none", True)]),
+        ({"thinking_budget": "many"}, 16_384, None, [("it must be a whole number", True)]),
+        ({"thinking_budget": 2000, "reasoning_effort": "none"}, 16_384, None, [("reasoning_effort is none", True)]),
     ],
 )  # fmt: skip
 def test_a_budget_of_thought_has_its_type_and_is_below_the_ceiling(
@@ -490,7 +490,7 @@ def test_a_budget_of_thought_has_its_type_and_is_below_the_ceiling(
 ) -> None:
     fields = {name: value for name, value in said.items() if name != "thinking_budget"}
     options = {"thinking_budget": said["thinking_budget"]}
-    request = ChatRequest("hi", model="claude-sonnet-4-5", extra_options=options, **fields)
+    request = ChatRequest("hi", model="m", extra_options=options, **fields)
     built = build_http_request(request, "anthropic", on_unsupported="drop")
     off = {"type": "disabled"} if "reasoning_effort" in said else None
     expected = off if budget is None else {"type": "enabled", "budget_tokens": budget}
@@ -526,7 +526,7 @@ def test_what_an_effort_rules_out_a_budget_rules_out() -> None:
             "anthropic",
             {"thinking": {"type": "enabled", "budget_tokens": 8000}},
             {
-                "max_tokens": 12_096,
+                "max_tokens": 24_384,
                 "thinking": {"type": "enabled", "budget_tokens": 8000},
                 "output_config": None,
             },
@@ -602,33 +602,50 @@ def test_provider_options_win_over_the_effort(
 @pytest.mark.parametrize("thinking", [7, {"budget_tokens": "x"}, {"budget_tokens": -1}, {"type": "enabled"}])
 def test_a_budget_that_is_none_changes_no_ceiling(thinking: Any) -> None:
     request = ChatRequest("hi", model="m", provider_options={"anthropic": {"thinking": thinking}})
-    assert build_http_request(request, "anthropic").body["max_tokens"] == 4096
+    assert build_http_request(request, "anthropic").body["max_tokens"] == 16_384
 
 
-@pytest.mark.parametrize(
-    ("model", "refuses"),
-    [
-        *((model, True) for model in ("gpt-5.4", "gpt-5.4-mini", "gpt-5.6-terra", "gpt-6-sol", "gpt-6.1-terra")),
-        *((model, False) for model in ("gpt-5", "gpt-5-mini", "gpt-5.2", "gpt-5.5", "gpt-4.1", "o3", "gpt-60", "m")),
-    ],
-)  # fmt: skip
-def test_functions_beside_an_effort_have_an_api_of_their_own(model: str, refuses: bool) -> None:
-    fields: dict[str, Any] = {"messages": "hi", "model": model, "tools": [TOOL]}
-    request = ChatRequest(**fields, reasoning_effort="high")
-    if refuses:
-        with pytest.raises(UnsupportedRequestError, match="openai_responses") as raised:
-            build_http_request(request, "openai")
-        assert raised.value.options == ("reasoning_effort",)
-        dropped = build_http_request(request, "openai", on_unsupported="drop")
-        assert "reasoning_effort" not in dropped.body
-        assert dropped.body["tools"]
-    else:
-        assert build_http_request(request, "openai").body["reasoning_effort"] == "high"
+def test_a_model_of_an_unknown_name_gets_functions_beside_an_effort() -> None:
+    request = ChatRequest("hi", model="m", tools=[TOOL], reasoning_effort="high")
+    assert build_http_request(request, "openai").body["reasoning_effort"] == "high"
     assert build_http_request(request, "openai_responses").body["reasoning"] == {"effort": "high"}
-    for effort in (None, "none"):
-        assert build_http_request(ChatRequest(**fields, reasoning_effort=effort), "openai").dropped == ()
-    alone = ChatRequest("hi", model=model, reasoning_effort="high")
-    assert build_http_request(alone, "openai").body["reasoning_effort"] == "high"
+
+
+PLAIN_EFFORT: list[tuple[str, str, dict[str, Any], str | None]] = [
+    ("anthropic", "minimal", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}, "low"),
+    ("gemini", "max", {"generationConfig": {"thinkingConfig": {"thinkingLevel": "XHIGH", "includeThoughts": True}}}, "xhigh"),
+    ("bedrock", "minimal", {"outputConfig": {"effort": "low"}}, "low"),
+    ("ollama", "minimal", {"think": "low"}, "low"),
+    ("ollama", "max", {"think": "high"}, "high"),
+    ("minimax", "xhigh", {"reasoning_effort": "xhigh"}, None),
+    ("dashscope", "low", {"enable_thinking": True, "reasoning_effort": None}, "on or off"),
+    ("zai", "high", {"thinking": {"type": "enabled"}, "reasoning_effort": None}, "on or off"),
+    ("cohere", "medium", {"thinking": {"type": "enabled"}}, "on or off"),
+    ("openai", "max", {"reasoning_effort": "max"}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("provider", "effort", "body", "said"), PLAIN_EFFORT)
+def test_an_unknown_model_is_asked_for_effort_in_the_plain_form_of_its_api(
+    provider: str, effort: Any, body: dict[str, Any], said: str | None
+) -> None:
+    """An effort is a wish: it is never refused, and what of it is not sent is named."""
+    built = build_http_request(ChatRequest("hi", model="m", reasoning_effort=effort), provider)
+    assert {name: built.body.get(name) for name in body} == body
+    assert built.model_class == "unknown"
+    assert [one.option for one in built.dropped] == ([] if said is None else ["reasoning_effort"])
+    assert all((said or "") in one.reason and not one.refuses for one in built.dropped)
+
+
+def test_an_api_that_cannot_switch_thinking_off_refuses_it_for_an_unknown_model() -> None:
+    with pytest.raises(UnsupportedRequestError, match="reasoning_effort"):
+        build_http_request(ChatRequest("hi", model="m", reasoning_effort="none"), "bedrock")
+
+
+def test_a_small_effort_rules_out_what_a_larger_one_does() -> None:
+    request = ChatRequest("hi", model="m", temperature=0.2, reasoning_effort="minimal")
+    with pytest.raises(UnsupportedRequestError, match="temperature"):
+        build_http_request(request, "anthropic")
 
 
 def test_a_dictionary_may_have_such_an_option() -> None:

@@ -19,7 +19,6 @@ from crosswalk.testing.strict.rules import (
     objects,
     text_at,
 )
-from crosswalk.wire.gemini import needs_signatures
 
 # --------------------------------------------------------------------------------- bedrock
 # The rules of Amazon Bedrock's Converse.
@@ -223,7 +222,8 @@ _PLACEHOLDERS: Final = frozenset(
     text for word in _WORDS for text in (word, base64.b64encode(word.encode()).decode())
 )
 """The values that Google documents for calls of other models, plain and as base64."""
-_MODEL: Final = re.compile(r"/models/([^/:]+)")
+_SIGNING_MODEL: Final = re.compile(r"/models/gemini-(?![12]\.)")
+"""The models that refuse a call of this turn without a signature: all of the family but the older ones."""
 
 
 def _contents(request: StrictRequest) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -284,8 +284,7 @@ def _as_many_responses(request: StrictRequest) -> Iterator[StrictRefusal]:
 
 
 def _calls_of_this_turn_are_signed(request: StrictRequest) -> Iterator[StrictRefusal]:
-    model = _MODEL.search(request.path)
-    if model is None or not needs_signatures(model[1]):
+    if not _SIGNING_MODEL.search(request.path):
         return
     contents = _contents(request)
     asks = [

@@ -1,0 +1,535 @@
+"""Facts about models: the options that each class of models takes, from the files beside the plugins.
+
+A file is TOML. ``[[classes]]`` are rows: patterns of names, and rules with their source and date. ``[forms]`` are the parts
+of a body that ask for thinking, and ``[[include]]`` takes rows of another provider. The page "Models" describes all fields.
+
+The rows are data and this module knows no name of a model. Files are read once, when a request is first built.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from fnmatch import translate
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from crosswalk.errors import ConfigurationError, PluginError
+from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
+from crosswalk.request import ChatRequest, ReasoningEffort
+from crosswalk.wire.options import OPTIONS
+
+USER_FILE_VARIABLE: Final = "CROSSWALK_MODEL_CLASSES"
+"""The environment variable with the path of the user's own file."""
+
+_OPTIONS: Final = frozenset(
+    {
+        *(option.name for option in OPTIONS),
+        *(field.name for field in attrs.fields(ChatRequest) if field.name not in ("messages", "model")),
+        "prefill",
+    }
+)
+_LIMIT: Final = re.compile(r"(?:([a-z]+):)?([a-z_]+)(?:(!=|=|<|\+)(.+))?")
+_KINDS: Final = {"tool_choice": ("forced", "required"), "response_format": ("json_schema", "json_object")}
+
+
+class FactsError(ValueError):
+    """A file of facts has an entry that means nothing. The message names the place."""
+
+
+@attrs.frozen
+class Limit:
+    """An option that a model does not take, or takes only with some values.
+
+    It is written as ``temperature``, ``temperature!=1``, ``top_p<0.95``, ``tool_choice=forced``,
+    ``response_format=json_schema``, ``top_p+temperature`` (not beside the other one), and ``chat:tools`` (in one format).
+
+    Attributes:
+        option: the option.
+        format: the only format for which it holds, or ``None`` for all.
+        operator: how its value is compared: ``!=``, ``=``, ``<``, ``+``, or ``""`` for any value.
+        value: the number, the kind or the other option that it is compared with.
+    """
+
+    option: str
+    format: str | None = None
+    operator: str = ""
+    value: Any = None
+
+    @classmethod
+    def read(cls, text: str) -> Limit:
+        """Return the limit that *text* describes.
+
+        Raises:
+            FactsError: it describes none.
+        """
+        match = _LIMIT.fullmatch(text)
+        if match is None or match[2] not in _OPTIONS:
+            raise FactsError(f"{text!r:.60} names no option")
+        format, option, operator, value = match[1], match[2], match[3] or "", match[4]
+        if operator in ("!=", "<"):
+            try:
+                return cls(option, format, operator, float(value))
+            except ValueError:
+                raise FactsError(f"{text!r:.60} compares with no number") from None
+        known = _OPTIONS if operator == "+" else _KINDS.get(option, ())
+        if operator and value not in known:
+            raise FactsError(f"{text!r:.60} compares with something unknown")
+        return cls(option, format, operator, value)
+
+    def hits(self, value: Any, kind: str | None, *, is_beside: bool) -> bool:
+        """Return whether the *value* of the option is not taken.
+
+        Args:
+            value: the value.
+            kind: for a tool choice ``named`` or its word, for a response format its kind.
+            is_beside: whether the request has the other option, too.
+        """
+        match self.operator:
+            case "!=":
+                return bool(value != self.value)
+            case "<":
+                return bool(value < self.value)
+            case "+":
+                return is_beside
+            case "=" if self.value == "forced":
+                return kind in ("required", "named")
+            case "=":
+                return bool(kind == self.value)
+        return True
+
+    def __str__(self) -> str:
+        match self.operator:
+            case "!=":
+                return f"{self.option} other than {self.value:g}"
+            case "<":
+                return f"{self.option} below {self.value:g}"
+            case "+":
+                return f"{self.option} beside {self.value}"
+            case "=":
+                return f"{self.option} {self.value!r}"
+        return self.option
+
+
+@attrs.frozen
+class Depth:
+    """What stands for a word of reasoning effort: the model's own word, a budget in tokens, or both."""
+
+    word: str | None = None
+    budget: int | None = None
+
+    @property
+    def shown(self) -> str | int | None:
+        """The word, else the budget."""
+        return self.word if self.word is not None else self.budget
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ModelClass:
+    """The rules of a class of models.
+
+    Attributes:
+        id: its name.
+        models: the patterns of the names of its models. ``*``, ``?`` and ``[…]`` are wildcards.
+        family: the patterns of names that are assumed to be of this class, if no other row matches.
+        effort: what stands for each word of effort that the model takes.
+        form: the name of the form that asks for thinking, or ``None`` if the plugin writes the word.
+        off: the name of the form that switches thinking off, ``omit`` if nothing needs to be said, or ``None`` if no way is
+            known. If ``none`` is among the words of effort, it does so, too.
+        thinks: whether the model thinks if the request does not say.
+        budget: the least and the most tokens of a budget, or ``None``.
+        budget_is_part_of_max_tokens: whether a budget must be below ``max_tokens``.
+        max_tokens: the most tokens of an answer, or ``None`` if unknown.
+        default_max_tokens: what to send if the API needs ``max_tokens``, or ``None`` for the most.
+        refuses: what the model refuses.
+        refuses_thinking, refuses_otherwise: what it refuses while it thinks, and while it does not.
+        ignores, ignores_thinking: what it takes without effect, always and while it thinks.
+        inputs: what its messages may hold (``text``, ``image``, ``audio``, ``file``), or empty if unknown.
+        needs_stream: whether it only answers in a stream while it thinks.
+        sources: who says so.
+        checked: the day on which this was read.
+        confidence: ``high``, ``medium`` or ``low``.
+        note: what is disputed or unknown.
+    """
+
+    id: str
+    models: tuple[str, ...] = ()
+    family: tuple[str, ...] = ()
+    effort: Mapping[ReasoningEffort, Depth] = attrs.field(factory=dict)
+    form: str | None = None
+    off: str | None = None
+    thinks: bool = False
+    budget: tuple[int, int] | None = None
+    budget_is_part_of_max_tokens: bool = False
+    max_tokens: int | None = None
+    default_max_tokens: int | None = None
+    refuses: tuple[Limit, ...] = ()
+    refuses_thinking: tuple[Limit, ...] = ()
+    refuses_otherwise: tuple[Limit, ...] = ()
+    ignores: tuple[Limit, ...] = ()
+    ignores_thinking: tuple[Limit, ...] = ()
+    inputs: tuple[str, ...] = ()
+    needs_stream: bool = False
+    sources: tuple[str, ...] = ()
+    checked: date | None = None
+    confidence: str = "medium"
+    note: str = ""
+
+
+@attrs.frozen
+class ModelMatch:
+    """The class of a model.
+
+    Attributes:
+        model: the model's name, as the request has it.
+        rules: its class.
+        is_assumed: whether the model is only taken for one of that class.
+    """
+
+    model: str
+    rules: ModelClass
+    is_assumed: bool = False
+
+    @property
+    def label(self) -> str:
+        """The name of the class, and whether it is assumed."""
+        return f"{self.rules.id} (assumed)" if self.is_assumed else self.rules.id
+
+
+@attrs.frozen(eq=False)
+class Facts:
+    """The facts about the models of one provider.
+
+    Attributes:
+        layers: the classes, the user's first.
+        forms: the parts of a body that ask for thinking, by name.
+        needs: the options that the API needs: ``max_tokens``.
+        other_api: the provider id of the API that takes what this one does not, or ``None``.
+    """
+
+    layers: tuple[tuple[ModelClass, ...], ...] = ()
+    forms: Mapping[str, Any] = attrs.field(factory=dict)
+    needs: tuple[str, ...] = ()
+    other_api: str | None = None
+
+    def match(self, model: str) -> ModelMatch | None:
+        """Return the class of *model*, or ``None`` if it is unknown. The longest pattern wins."""
+        return _match(self, model)
+
+    def named(self, name: str) -> ModelClass | None:
+        """Return the class with the id *name*, else that of the model *name*."""
+        for layer in self.layers:
+            for rules in layer:
+                if rules.id == name:
+                    return rules
+        match = self.match(name)
+        return None if match is None else match.rules
+
+    def form(self, name: str, depth: Depth) -> Any:
+        """Return the form *name* for *depth*."""
+        return _filled(self.forms[name], {"{word}": depth.word, "{budget}": depth.budget})
+
+
+def _filled(form: Any, values: Mapping[str, Any]) -> Any:
+    if isinstance(form, dict):
+        return {key: _filled(value, values) for key, value in form.items()}
+    return values.get(form, form) if isinstance(form, str) else form
+
+
+@lru_cache(maxsize=1024)  # names come from clients, too
+def _match(facts: Facts, model: str) -> ModelMatch | None:
+    name = _plain_name(model)
+    for is_assumed in (False, True):
+        for layer in facts.layers:
+            fits = [_longest_fit(rules.family if is_assumed else rules.models, name) for rules in layer]
+            if longest := max(fits, default=0):
+                return ModelMatch(model, layer[fits.index(longest)], is_assumed)
+    return None
+
+
+_FOLDERS: Final = re.compile(r"(?:[a-z-]+\.)+(?=[a-z])")
+"""A region and a vendor before the name, as in ``us.anthropic.``."""
+
+
+def _plain_name(model: str) -> str:
+    """Return the name of *model* in lower case, without region, vendor, folder, ``@version`` and ``:tag``."""
+    name = model.strip().lower().removeprefix("ft:").rpartition("/")[2].partition("@")[0].partition(":")[0]
+    folders = _FOLDERS.match(name)
+    return name if folders is None else name[folders.end() :]
+
+
+def _longest_fit(patterns: Iterable[str], name: str) -> int:
+    fits = (1 + _literal_length(pattern) for pattern in patterns if _pattern(pattern).match(name))
+    return max(fits, default=0)
+
+
+@lru_cache(maxsize=2048)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(translate(text.lower()))
+
+
+def _literal_length(pattern: str) -> int:
+    return len(re.sub(r"[*?]", "", re.sub(r"\[[^\]]*\]", "x", pattern)))
+
+
+# Reading.
+
+_FIELDS: Final = attrs.fields_dict(ModelClass)
+_TEXTS: Final = ("models", "family", "inputs", "sources")
+_LIMITS: Final = ("refuses", "refuses_thinking", "refuses_otherwise", "ignores", "ignores_thinking")
+_TYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("id", "form", "off", "confidence", "note"), str),
+    **dict.fromkeys(("thinks", "budget_is_part_of_max_tokens", "needs_stream"), bool),
+    **dict.fromkeys(("max_tokens", "default_max_tokens"), int),
+    "checked": date,
+}
+
+
+def read_class(row: Mapping[str, Any], base: ModelClass | None = None) -> ModelClass:
+    """Return the class that *row* describes, with the rules of *base* where it does not say.
+
+    Raises:
+        FactsError: an entry that means nothing.
+    """
+    fields: dict[str, Any] = {}
+    for name, value in row.items():
+        if name not in _FIELDS:
+            raise FactsError(f"there is no field {name!r:.40}")
+        fields[name] = _read_field(name, value)
+    if "id" not in fields:
+        fields["id"] = next(iter(fields.get("models", ())), "")
+    if base is None:
+        return ModelClass(**fields)
+    return attrs.evolve(base, **{"models": (), "family": (), **fields})
+
+
+def _read_field(name: str, value: Any) -> Any:
+    if name in _TEXTS or name in _LIMITS:
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise FactsError(f"{name} must be a list of texts")
+        return tuple(map(Limit.read, value)) if name in _LIMITS else tuple(value)
+    if name == "effort":
+        if isinstance(value, dict):
+            return {_word(word): _depth(depth) for word, depth in value.items()}
+        if not isinstance(value, list):
+            raise FactsError("effort must be a list of words, or a table by word")
+        return {_word(word): Depth(word=word) for word in value}
+    if name == "budget":
+        if not (isinstance(value, list) and len(value) == 2 and all(type(one) is int for one in value)):
+            raise FactsError("budget must be two whole numbers, the least and the most")
+        return tuple(value)
+    if type(value) is not _TYPES[name]:
+        raise FactsError(f"{name} must be {_TYPES[name].__name__}")
+    return value
+
+
+def _word(text: Any) -> ReasoningEffort:
+    try:
+        return ReasoningEffort(text)
+    except ValueError:
+        raise FactsError(f"effort has no word {text!r:.40}") from None
+
+
+def _depth(value: Any) -> Depth:
+    if type(value) is str:
+        return Depth(word=value)
+    if type(value) is int:
+        return Depth(budget=value)
+    if isinstance(value, dict) and value.keys() == {"word", "budget"}:
+        word, budget = value["word"], value["budget"]
+        if type(word) is str and type(budget) is int:
+            return Depth(word, budget)
+    raise FactsError("effort stands for a word, a number of tokens, or both as {word, budget}")
+
+
+_PARTS: Final = {"classes", "forms", "include", "needs", "other_api", "signed_calls", "unsigned_calls"}
+
+
+@lru_cache(maxsize=256)
+def read_file(place: str) -> Mapping[str, Any]:
+    """Return the content of the file *place*, ``package:path``."""
+    import tomllib
+
+    package, _, path = place.partition(":")
+    content: dict[str, Any] = tomllib.loads(files(package).joinpath(path).read_text("utf-8"))
+    if strange := content.keys() - _PARTS:
+        raise FactsError(f"there is no part {min(strange)!r:.40}")
+    return content
+
+
+def _tables(content: Mapping[str, Any], part: str) -> list[dict[str, Any]]:
+    """Return the tables of *part*, which is written as ``[[part]]``."""
+    tables = content.get(part, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise FactsError(f"{part} must be tables: [[{part}]]")
+    return tables
+
+
+def _forms(content: Mapping[str, Any]) -> dict[str, Any]:
+    forms = content.get("forms", {})
+    if not isinstance(forms, dict) or not all(isinstance(form, dict) for form in forms.values()):
+        raise FactsError("forms must be a table of tables")
+    return forms
+
+
+def _rows(content: Mapping[str, Any]) -> tuple[ModelClass, ...]:
+    results = []
+    for number, row in enumerate(_tables(content, "classes")):
+        try:
+            results.append(read_class(row))
+        except FactsError as error:
+            raise FactsError(f"classes[{number}]: {error}") from None
+    return tuple(results)
+
+
+def _included(mapper: Mapper, content: Mapping[str, Any]) -> Iterator[ModelClass]:
+    """Return the rows that *content* takes from other providers. Those that are not there have none."""
+    assert mapper.lookup is not None, "a registry has made it"
+    for part in _tables(content, "include"):
+        try:
+            place = mapper.lookup(str(part.get("provider"))).info.model_classes
+        except PluginError:  # blocked, missing or broken
+            continue
+        for rules in _rows(read_file(place)) if place else ():
+            if rules.id in part.get("classes", (rules.id,)):
+                yield rules
+
+
+_KNOWN: Final[WeakKeyDictionary[Mapper, dict[str, Facts]]] = WeakKeyDictionary()
+
+
+def facts_of(mapper: Mapper) -> Facts:
+    """Return the facts about the models of *mapper*'s provider: the user's, and those beside its plugin.
+
+    Raises:
+        ConfigurationError: the user's file cannot be read. PluginError: the plugin's.
+    """
+    own = os.environ.get(USER_FILE_VARIABLE, "")
+    known = _KNOWN.setdefault(mapper, {})
+    if own not in known:
+        known[own] = _with_own(_shipped(mapper), own, mapper.provider)
+    return known[own]
+
+
+def max_tokens_of(
+    model: str, provider: str, model_class: str | None = None, *, registry: Registry | None = None
+) -> int | None:
+    """Return the most tokens that *model* writes in an answer, or ``None`` if that is unknown.
+
+    Args:
+        model: the model's name.
+        provider: the provider's id.
+        model_class: the class or the model whose rules hold, or ``None`` to look it up by the model's name.
+        registry: the registry of providers, or ``None`` for the installed ones.
+
+    Raises:
+        ConfigurationError: there is no such class, or the user's file of classes is broken.
+        UnknownProviderError: there is no such provider. PluginError: it is broken.
+    """
+    mapper = (default_registry if registry is None else registry).mapper(provider)
+    match = match_of(facts_of(mapper), model, model_class, provider)
+    return None if match is None else match.rules.max_tokens
+
+
+def match_of(facts: Facts, model: str, model_class: str | None, provider: str) -> ModelMatch | None:
+    """Return the class of *model*: the one that *model_class* names, else the one that its name says, or ``None``.
+
+    Raises:
+        ConfigurationError: *model_class* names no class.
+    """
+    if model_class is None:
+        return facts.match(model)
+    rules = facts.named(model_class)
+    if rules is None:
+        raise ConfigurationError(
+            f"{provider}: there is no model class {model_class!r:.60}", key="model_class"
+        )
+    return ModelMatch(model, rules)
+
+
+def signs_calls(place: str, model: str) -> bool:
+    """Return whether *model* refuses a call without a signature, by the patterns in a file of facts. The longest wins.
+
+    Args:
+        place: the file, as in :attr:`~crosswalk.plugins.ProviderInfo.model_classes`. ``signed_calls`` are the patterns of
+            the models that refuse such a call, ``unsigned_calls`` those of the models that take it.
+        model: the model's name.
+    """
+    name, content = _plain_name(model), read_file(place)
+    signed, unsigned = (
+        _longest_fit(content.get(part, ()), name) for part in ("signed_calls", "unsigned_calls")
+    )
+    return signed > unsigned
+
+
+def _shipped(mapper: Mapper) -> Facts:
+    place = mapper.info.model_classes
+    if place is None:
+        return Facts()
+    try:
+        content = read_file(place)
+        rows = (*_rows(content), *_included(mapper, content))
+        facts = Facts((rows,), _forms(content), tuple(content.get("needs", ())), content.get("other_api"))
+        _check_forms(facts)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        raise PluginError(
+            f"provider {mapper.provider!r}: model_classes {place!r:.100}: {error}", plugin=mapper.provider
+        ) from None
+    return facts
+
+
+def _with_own(facts: Facts, path: str, provider: str) -> Facts:
+    """Return *facts* with the rows of the user's file *path* before them. ``""`` is none."""
+    if not path:
+        return facts
+    import tomllib
+
+    try:
+        content = tomllib.loads(Path(path).read_text("utf-8"))
+        if strange := content.keys() - {"classes", "forms"}:
+            raise FactsError(f"there is no part {min(strange)!r:.40}")
+        rows = tuple(_own_rows(_tables(content, "classes"), facts, provider))
+        forms = {**facts.forms, **_forms(content)}
+        result = attrs.evolve(facts, layers=(rows, *facts.layers), forms=forms)
+        _check_forms(result)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"{USER_FILE_VARIABLE}: {error}", key=USER_FILE_VARIABLE, source="environment"
+        ) from None
+    return result
+
+
+def _own_rows(rows: Iterable[Mapping[str, Any]], facts: Facts, provider: str) -> Iterator[ModelClass]:
+    """Return the classes that the user's *rows* describe for *provider*."""
+    for number, row in enumerate(rows):
+        fields = dict(row)
+        like, providers = fields.pop("like", None), fields.pop("providers", None)
+        try:
+            if not (isinstance(providers, list) and providers):
+                raise FactsError("providers must be a list of provider ids")
+            if provider not in providers:
+                continue
+            base = None if like is None else facts.named(str(like))
+            if like is not None and base is None:
+                raise FactsError(f"like: {provider} has no class {like!r:.60}")
+            yield read_class(fields, base)
+        except FactsError as error:
+            raise FactsError(f"classes[{number}]: {error}") from None
+
+
+def _check_forms(facts: Facts) -> None:
+    """Check that each form that a class names is there, and that a class without a form has words alone."""
+    for layer in facts.layers:
+        for rules in layer:
+            for name in (rules.form, rules.off):
+                if name not in (None, "omit") and name not in facts.forms:
+                    raise FactsError(f"{rules.id}: there is no form {name!r:.40}")
+            if rules.form is None and any(depth.word not in rules.effort for depth in rules.effort.values()):
+                raise FactsError(f"{rules.id}: without a form, effort stands for its own words")
