@@ -274,8 +274,12 @@ COUNTS: Final[Mapping[str, str]] = MappingProxyType(
 
 DETAILS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        f"{modality}_{side}_tokens": f"{side}_tokens_details.{modality}_tokens"
-        for side in ("input", "output")
+        f"{modality}_{side}_tokens": f"{group}.{modality}_tokens"
+        for side, group in (
+            ("input", "input_tokens_details"),
+            ("output", "output_tokens_details"),
+            ("cache_read", "input_tokens_details.cached_tokens_details"),
+        )
         for modality in ("text", "audio", "image", "video")
     }
 )
