@@ -91,7 +91,7 @@ _SENTENCES: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = tuple(
             ErrorKind.RATE_LIMIT,
             r"\brate limit (was |has been )?(reached|exceeded)\b|\btoo many requests\b|\boverloaded\b",
         ),
-        (ErrorKind.TIMEOUT, r"\btimed out\b|\bdeadline exceeded\b"),
+        (ErrorKind.TIMEOUT, r"\btimed out\b|\bdeadline exceeded\b|\bgateway time-?out\b"),
         (
             ErrorKind.MODEL_UNAVAILABLE,
             r"\bmodels?[ /]\S{1,200} (does not exist|(is |was )?not (found|loaded|available)|is no longer available"
@@ -111,7 +111,7 @@ _SENTENCES: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = tuple(
         ),  # llama.cpp, as a "server_error"; Ollama, with status 500
         (
             ErrorKind.SERVER,
-            r"\binternal server error\b|\bservice (is )?(temporarily )?unavailable\b|\bserver busy\b"
+            r"\binternal server error\b|\bbad gateway\b|\bservice (is )?(temporarily )?unavailable\b|\bserver busy\b"
             r"|\bmodel runner has unexpectedly stopped\b|\bengine( ?core)? (is dead|died|encountered an issue)\b",
         ),
     )
@@ -287,8 +287,8 @@ def take_error(event: dict[str, Any], info: ErrorInfo | None = None) -> Response
     return delta
 
 
-def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) -> ResponseDelta:
-    """The delta that ends an answer of HTTP *status* 400 or above.
+def read_error_body(mapper: Mapper, status: int | None, body: bytes, limits: Limits) -> ResponseDelta:
+    """The delta that ends an answer of HTTP *status* 400 or above, or ``None`` for an error inside a stream.
 
     Raises:
         PluginError: the plugin's ``map_error`` failed.

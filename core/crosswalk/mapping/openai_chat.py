@@ -247,7 +247,7 @@ def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
         elif kind == "refusal" and not part.get("refusal") and type(item.get("refusal")) is str:
             refusals.append(take_string(item, "refusal"))
             item.pop("type", None)
-        else:
+        elif item:  # or another method has taken all of it
             state.note_unknown_part()
     if refusals:
         part["refusal"] = "".join(filter(None, refusals))

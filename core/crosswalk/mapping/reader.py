@@ -27,6 +27,7 @@ from crosswalk.errors import (
     UnknownEventError,
     UnknownFinishReasonError,
 )
+from crosswalk.lazy import pattern
 from crosswalk.mapping.alike import AlikeEvents
 from crosswalk.mapping.event import (
     Delivery,
@@ -577,8 +578,10 @@ class Reader:
             return self._load_whole(data)
         except MappingError as error:
             failure = error
-        # Raised out here, it does not carry the payload along.
-        raise self._unreadable(failure)
+        is_sse = self._decoder is not None and self._decoder.framing == "sse"
+        if not (is_sse and isinstance(failure, InvalidJSONError) and _is_message(data)):
+            raise self._unreadable(failure)  # out here, it does not carry the payload along
+        return _MESSAGE
 
     def _load_whole(self, data: bytes) -> Any:
         try:
@@ -603,6 +606,9 @@ class Reader:
 
         Those of events that waited for the other half of a character come before.
         """
+        if event is _MESSAGE:
+            self._state.error = read_error_body(self._mapper, None, source, self._options.limits)
+            return ()
         if not self._has_halves and not self._halves.waiting:
             return self._map_complete(event, name, source)
         self._has_halves = False
@@ -741,6 +747,19 @@ class Reader:
         self._alike = None
         log_failure(error)
         return error
+
+
+_MESSAGE: Final = object()
+"""In place of an event that is no JSON, but a message that a relay wrote into the stream."""
+_LONGEST_MESSAGE: Final = 20_000
+_WORDS: Final = pattern(r"<|[^\W\d_]{2,}[^\w\n]+[^\W\d_]")
+
+
+def _is_message(data: bytes) -> bool:
+    """Return whether the *data* of an event is a message in words, or a page of HTML. What begins like JSON is a part."""
+    text = data[:_LONGEST_MESSAGE].decode("utf-8", "replace").strip()
+    is_text = text.replace("\n", " ").replace("\t", " ").isprintable() and text[:1] not in '{["'
+    return is_text and _WORDS.match(text) is not None
 
 
 def _log_unknown(redact: Redact | None, provider: str, kind: str, word: str) -> None:

@@ -255,9 +255,10 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
         "cancelled": FinishReason.CANCELLED,
         "incomplete:steered": FinishReason.CANCELLED,
         "failed": FinishReason.ERROR,
+        **dict.fromkeys(PENDING, FinishReason.LENGTH),  # of a body: not made to its end yet
     }
 )
-"""What a final status means, with the reason of an incomplete response behind the colon; of several for one meaning the
+"""What a status at the end means, with the reason of an incomplete response behind the colon; of several for one meaning the
 first is written where the provider said none of them."""
 
 COUNTS: Final[Mapping[str, str]] = MappingProxyType(
