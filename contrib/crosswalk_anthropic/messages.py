@@ -11,7 +11,6 @@ from crosswalk.plugins import (
     Blocks,
     CitationRef,
     ErrorInfo,
-    ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
@@ -25,6 +24,7 @@ from crosswalk.plugins import (
     UnknownEventError,
     UsageDetails,
     UsageInfo,
+    VendorErrors,
     WireTypeError,
     accept_count,
     accept_count_at,
@@ -35,7 +35,6 @@ from crosswalk.plugins import (
     look_at,
     look_at_cost,
     messages as wire,
-    refined,
     require_object,
     take_count,
     take_end,
@@ -214,6 +213,7 @@ def _item(kind: str, block: dict[str, Any]) -> dict[str, Any]:
 # section 9.4, and "llama.cpp", section 8, need no separate code.
 
 
+_ERRORS: Final = VendorErrors("crosswalk_anthropic", "anthropic")
 _COUNTS: Final = {**wire.COUNTS, **wire.DETAILS}
 
 
@@ -222,11 +222,7 @@ def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
 
     *status* is ``None`` for an event inside a stream.
     """
-    # A request that was never sent, as its batch ended before, has the word of its result.
-    info = error_info(status, body, codes={"expired": ErrorKind.TIMEOUT})
-    if info.code == "not_found_error" and info.message.startswith("model:"):
-        return refined(info, ErrorKind.MODEL_UNAVAILABLE)
-    return info
+    return _ERRORS.refined(error_info(status, body))
 
 
 class _Message:

@@ -15,6 +15,7 @@ from crosswalk.plugins import (
     ContentFilterResult,
     ContentFilterSeverity,
     Echo,
+    ErrorInfo,
     MappingState,
     OpenAIChatDialect,
     Recognition,
@@ -22,12 +23,14 @@ from crosswalk.plugins import (
     SafetyAnnotation,
     Segment,
     SegmentType,
+    VendorErrors,
     WayBack,
     accept_array,
     accept_integer,
     accept_object,
     accept_objects,
     accept_string,
+    error_info,
     hookimpl,
     leave_mistyped,
     look_at,
@@ -69,11 +72,19 @@ class ChatDialect(OpenAIChatDialect):
 
     Attributes:
         style: the differences of its requests from OpenAI's, as arguments of an ``OpenAIChatStyle``.
+        errors: what the vendor says of its errors, or ``None`` if the general rules suffice.
     """
 
     text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
     cumulative: ClassVar[tuple[str, ...]] = ("choices[].delta.reasoning_details[].format",)
     style: ClassVar[Mapping[str, Any]] = {}
+    errors: ClassVar[VendorErrors | None] = None
+
+    @hookimpl
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
+        """See the hook ``map_error``. What the vendor says of its codes goes first."""
+        info = error_info(status, body)
+        return info if self.errors is None else self.errors.refined(info)
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -320,6 +331,7 @@ class OpenAI(ChatDialect):
     )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     is_original: ClassVar[bool] = True
+    errors: ClassVar[VendorErrors | None] = VendorErrors(__name__, "openai")
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
     timestamp_key: ClassVar[str | None] = "obfuscation"
     # OpenAI's padding, and the verdicts of Azure's filters (sections 3 and 8).

@@ -26,6 +26,7 @@ from crosswalk.plugins import (
     ToolCallDelta,
     TrailingContentError,
     UsageInfo,
+    VendorErrors,
     WayBack,
     accept_array,
     accept_object,
@@ -54,6 +55,7 @@ class DeepSeek(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/deepseek.toml"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
     access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "deepseek")
     call_ids: ClassVar[CallIds | None] = CallIds()  # "Duplicate value for 'tool_call_id'"
     call_names: ClassVar[str | None] = _NAMES
     style: ClassVar[Mapping[str, Any]] = {"call_reasoning": NO_REASONING}
@@ -93,6 +95,7 @@ class Groq(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/groq.toml"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
     access: ClassVar[Access | None] = Access.by_name("https://api.groq.com/openai/v1", "GROQ")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "groq")
     style: ClassVar[Mapping[str, Any]] = {"options": {"max_tokens": "max_completion_tokens"}}
     # Its assistant message has no field for the calls of its own tools.
     way_back: ClassVar[WayBack] = WayBack(
@@ -150,6 +153,7 @@ class XAI(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/xai.toml"
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
     access: ClassVar[Access | None] = Access.by_name("https://api.x.ai/v1", "XAI")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "xai")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         **ChatDialect.finish_reasons,
@@ -309,6 +313,7 @@ class Fireworks(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/hosts.toml"
     documentation: ClassVar[str | None] = "https://docs.fireworks.ai/api-reference/post-chatcompletions"
     access: ClassVar[Access | None] = Access.by_name("https://api.fireworks.ai/inference/v1", "FIREWORKS")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "fireworks")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/inference/v1/chat/completions", "/inference/v1/completions")
@@ -368,6 +373,7 @@ class OpenRouter(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/openrouter.toml"
     documentation: ClassVar[str | None] = "https://openrouter.ai/docs/api-reference/overview"
     access: ClassVar[Access | None] = Access.by_name("https://openrouter.ai/api/v1", "OPENROUTER")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "openrouter")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)

@@ -105,6 +105,7 @@ if TYPE_CHECKING:
         PermissionDeniedError as PermissionDeniedError,
         ProviderError as ProviderError,
         ProviderTimeoutError as ProviderTimeoutError,
+        QuotaError as QuotaError,
         RateLimitError as RateLimitError,
         ServerError as ServerError,
         ToolCallValidationError as ToolCallValidationError,
@@ -176,7 +177,7 @@ else:
             "crosswalk.types.response": (
                 "Alternative AuthenticationError ChatResponse ContentFilterError ContextOverflowError "
                 "InvalidRequestError ModelUnavailableError PermissionDeniedError ProviderError "
-                "ProviderTimeoutError RateLimitError ServerError ToolCallValidationError"
+                "ProviderTimeoutError QuotaError RateLimitError ServerError ToolCallValidationError"
             ),
             "crosswalk.types.stream": "DeltaAccumulator ResponseBuilder StreamEvent StreamEventType",
             "crosswalk.types.usage": (

@@ -175,7 +175,7 @@ def test_a_count_by_modality_above_its_whole_is_marked() -> None:
         (401, {"code": "invalid_api_key", "message": "Incorrect API key"}, ErrorKind.AUTHENTICATION, False),
         (404, {"code": "model_not_found", "message": "no"}, ErrorKind.MODEL_UNAVAILABLE, False),
         (429, {"code": "rate_limit_exceeded", "message": "slow"}, ErrorKind.RATE_LIMIT, True),
-        (429, {"code": "insufficient_quota", "message": "pay"}, ErrorKind.RATE_LIMIT, False),
+        (429, {"code": "insufficient_quota", "message": "pay"}, ErrorKind.QUOTA, False),
         (500, {"type": "server_error", "message": "oops"}, ErrorKind.SERVER, True),
     ],
 )

@@ -241,7 +241,7 @@ ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
         "invalid_request_error": ErrorKind.INVALID_REQUEST,
         "authentication_error": ErrorKind.AUTHENTICATION,
         "permission_error": ErrorKind.PERMISSION,
-        "billing_error": ErrorKind.PERMISSION,
+        "billing_error": ErrorKind.QUOTA,
         "not_found_error": ErrorKind.INVALID_REQUEST,
         "conflict_error": ErrorKind.INVALID_REQUEST,
         "request_too_large": ErrorKind.INVALID_REQUEST,
