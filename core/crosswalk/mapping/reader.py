@@ -360,11 +360,16 @@ class Reader:
     Args:
         mapper: the provider.
         options: how to read.
+        is_guess: whether other providers answer like that, too, so that the provider's id is derived.
     """
 
-    def __init__(self, mapper: Mapper, options: ReaderOptions | None = None) -> None:
+    def __init__(
+        self, mapper: Mapper, options: ReaderOptions | None = None, *, is_guess: bool = False
+    ) -> None:
         self._options = options = options or USUAL
         self._state = state = mapper.new_state()
+        if is_guess:
+            state.note("metadata.provider_id", Provenance.DERIVED)
         self._failed: list[Exception] = []  # errors of the caller's id_factory and clock
         # Neither knows the reader: a reference cycle would keep it until the next garbage collection.
         if options.id_factory is not new_id:
