@@ -36,22 +36,6 @@ NOT_YET: Final = frozenset[str](
         "LM Studio's own API, a model that must be loaded",
         "LM Studio's own API, an error in the stream",
         "LM Studio's own API, cut off",
-        "no answer: a created cache",
-        "no answer: a batch job",
-        "no answer: a batch job of Anthropic",
-        "no answer: a batch job of Gemini",
-        "no answer: embeddings",
-        "no answer: embeddings of Gemini",
-        "no answer: embeddings of Ollama",
-        "no answer: embeddings of Cohere",
-        "no answer: a moderation",
-        "no answer: a list of models",
-        "no answer: an uploaded file",
-        "no answer: counted tokens",
-        "no answer: counted tokens of Gemini",
-        "no answer: ranked documents",
-        "no answer: a made picture",
-        "no answer: a transcript",
     }
 )
 """The cases that are not read as they should be."""

@@ -11,7 +11,7 @@ from crosswalk.errors import DetectionError, FramingError, PluginError
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, Registry, is_cancellation
 from crosswalk.types.json import copy_json, load_json
-from crosswalk.wire.events import load_event
+from crosswalk.wire.events import load_event, other_document
 from crosswalk.wire.framing import Limits, SniffingDecoder, is_done
 
 LOOKED_AT = 50
@@ -194,6 +194,9 @@ def recognizing(events: Iterable[Any], registry: Registry, *, among: Iterable[st
             raise DetectionError(
                 f"there is an answer under {asking.envelope!r}, in the envelope of a log: pass that value"
             )
+        what = other_document(looked_at[0]) if len(looked_at) == 1 else None
+        if what is not None:
+            raise DetectionError(f"no provider recognizes this payload: it is no answer, but {what}")
         for fault in sorted(asking.faults, key=lambda fault: str(fault.plugin)):
             raise fault
         known, broken = (

@@ -48,7 +48,7 @@ from crosswalk.types.json import copy_json, dump_json, load_json
 from crosswalk.types.response import Alternative, ChatResponse, counted_tokens, new_id, now
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import FinishReason, RawEvents, Segment, SegmentType
-from crosswalk.wire.events import REPLACEMENT, HalfBuffer, HeldEvent, load_event, mend_halves
+from crosswalk.wire.events import REPLACEMENT, HalfBuffer, HeldEvent, load_event, mend_halves, other_document
 from crosswalk.wire.framing import DEFAULT, BodyDecoder, Frame, Limits, SniffingDecoder, is_done
 
 if TYPE_CHECKING:
@@ -394,6 +394,7 @@ class Reader:
         # Each level of nesting takes two bytes: what is shorter is not nested too deeply.
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
         self._longest = options.limits.line_bytes
+        self._first: Any = None  # the first event, as it came
         self._has_halves = False  # whether the event that was loaded last may hold halves of surrogate pairs
         self._halves = HalfBuffer()
         self._has_sentinel = False
@@ -632,6 +633,8 @@ class Reader:
         state, alike = self._state, self._alike
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
+        if self._events == 1:
+            self._first = source
         deltas: list[ResponseDelta] = []
         try:
             usage, changes = self._event_mapper.map(event, name, source, deltas)
@@ -734,6 +737,12 @@ class Reader:
         text = str(error) if isinstance(error, ResponseValidationError) else type(error).__name__
         return self._mapper.broken(f"it has set a value in the state that a response cannot have: {text}")
 
+    def _no_answer(self) -> MappingError | None:
+        """Return the error for an input that is another document than an answer, or ``None``."""
+        first = self._first
+        what = other_document(load_event(first, halves="mend") if type(first) is bytes else first)
+        return None if what is None else UnknownEventError(f"this is no answer, but {what}")
+
     def _place(self) -> str:
         return f"event {max(self._events, 1)}"
 
@@ -742,6 +751,8 @@ class Reader:
 
     def _explain(self, error: MappingError) -> MappingError:
         """*error* with provider, place, and everything that was received before it."""
+        if self._events == 1 and isinstance(error, IncompleteStreamError | UnknownEventError):
+            error = self._no_answer() or error
         error.locate(provider=self._mapper.provider, event=self._place())
         with suppress(MappingError):
             drain(self._map_held(self._halves.flush()))  # the partial answer holds it

@@ -144,3 +144,10 @@ def test_a_cut_stream_that_all_read_alike_keeps_its_part() -> None:
     assert caught.value.partial is not None
     assert caught.value.partial.text == "Hi"
     assert caught.value.provider == "openai_responses"
+
+
+def test_a_document_that_is_no_answer_is_named() -> None:
+    with pytest.raises(DetectionError, match="no answer, but a batch job"):
+        detect(b'{"id":"b","object":"batch","status":"validating"}', registry)
+    with pytest.raises(DetectionError, match="no answer, but a count of tokens"):
+        normalize_stream([b'{"input_tokens":3}']).until_done()
