@@ -573,9 +573,9 @@ def _sound(event: Object, known: wire.WireEvent, answer: Answer, state: MappingS
     """Keep sound, which belongs to the response, not to an item: separate pieces of base64, and their transcript."""
     delta, is_sound = accept_string(event, "delta"), known.role is wire.EventRole.AUDIO
     if delta:
-        about = {"encoding": "base64"} if is_sound else {"transcript": delta}
-        known = {"type": "audio", "is_piece": True, **about}
-        yield answer.insert(Segment(SegmentType.MEDIA, delta if is_sound else "", known))
+        about: Object = {"encoding": "base64"} if is_sound else {"transcript": delta}
+        about = {"type": "audio", "is_piece": True, **about}
+        yield answer.insert(Segment(SegmentType.MEDIA, delta if is_sound else "", about))
 
 
 HANDLERS: Final[dict[wire.EventRole, Handler]] = {

@@ -18,28 +18,6 @@ from crosswalk.types import CitationRef
 
 LINES: Final = Path(__file__).with_name("reported_answers.jsonl").read_text("utf-8").splitlines()
 CASES: Final[list[dict[str, Any]]] = [json.loads(line) for line in LINES]
-NOT_YET: Final = frozenset[str](
-    {
-        "a conversation's message",
-        "a conversation that searched: chunks with references",
-        "a conversation's function call",
-        "a conversation's function call with an object",
-        "a conversation's thoughts",
-        "a streamed conversation",
-        "a streamed conversation with a search and a call",
-        "a conversation that is handed to another agent",
-        "a conversation that fails",
-        "a conversation that is cut off",
-        "LM Studio's own API",
-        "LM Studio's own API, not stored",
-        "LM Studio's own API, streamed",
-        "LM Studio's own API, a model that must be loaded",
-        "LM Studio's own API, an error in the stream",
-        "LM Studio's own API, cut off",
-    }
-)
-"""The cases that are not read as they should be."""
-
 Outcome = tuple[ChatResponse | None, MappingError | None]
 
 
@@ -135,7 +113,7 @@ def differences(
 def test_each_reported_answer_is_read_as_its_vendor_means_it(case: Mapping[str, Any]) -> None:
     results = list(outcomes(case))
     wrong = [difference for result in results for difference in differences(case, *result)]
-    assert bool(wrong) is (case["name"] in NOT_YET), wrong
+    assert not wrong
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
@@ -150,4 +128,3 @@ def test_a_reported_answer_is_the_same_in_pieces_of_any_length(case: Mapping[str
 def test_every_case_has_a_name_of_its_own_and_a_source() -> None:
     assert len({case["name"] for case in CASES}) == len(CASES)
     assert all(case["source"] for case in CASES)
-    assert {case["name"] for case in CASES} >= NOT_YET

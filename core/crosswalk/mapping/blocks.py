@@ -281,8 +281,9 @@ def look_at_cost(usage: dict[str, Any], currency: str | None = None) -> Cost | N
         return _money(usage, "cost_in_usd_ticks", _TICK)
     if "cost_details" in usage or "is_byok" in usage:
         fee, details = _money(usage, "cost"), usage.get("cost_details")
-        charged = usage.get("is_byok") is True and type(details) is dict
-        return _sum(fee, _money(details, "upstream_inference_cost") if charged else None)
+        if usage.get("is_byok") is True and type(details) is dict:
+            return _sum(fee, _money(details, "upstream_inference_cost"))
+        return fee
     parts = usage.get("cost")
     if type(parts) is dict:
         return _money(parts, "total_cost")

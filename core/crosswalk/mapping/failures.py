@@ -360,8 +360,8 @@ def take_error(event: dict[str, Any], info: ErrorInfo | None = None) -> Response
     return delta
 
 
-def read_error_body(mapper: Mapper, status: int | None, body: bytes, limits: Limits) -> ResponseDelta:
-    """The delta that ends an answer of HTTP *status* 400 or above, or ``None`` for an error inside a stream.
+def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) -> ResponseDelta:
+    """The delta that ends an answer of HTTP *status* 400 or above.
 
     Raises:
         PluginError: the plugin's ``map_error`` failed.

@@ -256,7 +256,7 @@ class StreamStart:
         self._chunks: list[bytes] = []
 
     @property
-    def bytes(self) -> bytes:
+    def so_far(self) -> bytes:
         """The beginning so far."""
         return b"".join(self._chunks)
 
@@ -325,7 +325,7 @@ class DeltaStream(Iterator[ResponseDelta]):
                 while not start.is_found and (chunk := next(source, None)) is not None:
                     start.push(_as_chunk(chunk))
                 self._reading = start.reader()
-                yield from self._reading.read(start.bytes)
+                yield from self._reading.read(start.so_far)
             reader = self._reading
             for chunk in source:
                 yield from reader.read(chunk if type(chunk) is bytes else _as_chunk(chunk))

@@ -38,7 +38,7 @@ from crosswalk.mapping.event import (
     missing,
     texts_of,
 )
-from crosswalk.mapping.failures import read_error_body
+from crosswalk.mapping.failures import error_delta, error_info, read_error_body
 from crosswalk.plugin.registry import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.text import Redact, may_log_content, shortened
@@ -613,7 +613,7 @@ class Reader:
         Those of events that waited for the other half of a character come before.
         """
         if event is _MESSAGE:
-            self._state.error = read_error_body(self._mapper, None, source, self._options.limits)
+            self._state.error = error_delta(error_info(None, source.decode("utf-8", "replace").strip()))
             return ()
         if not self._has_halves and not self._halves.waiting:
             return self._map_complete(event, name, source)
