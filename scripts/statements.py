@@ -37,18 +37,20 @@ ERRORS = {401: "authentication", 429: "rate_limit", 503: "server", 500: "server"
 
 SPENT = {
     # Statuses 429 that concern money or a day's quota, for which a repetition does not help.
-    "openai/made_no_quota": ("rate_limit", False),
-    "moonshot/made_quota": ("rate_limit", False),
+    "openai/made_no_quota": ("quota", False),
+    "moonshot/made_quota": ("quota", False),
     "cloudflare/made_daily_limit": ("rate_limit", False),
-    "zai/made_arrears": ("permission", False),
+    "zai/made_arrears": ("quota", False),
 }
 
 
 NEVER_ENDED = (
     "openai_responses/ollama_crash_stream",  # the server went away
-    "openai_responses/vllm_background",  # the status is "queued": there is no answer yet
 )
 """Captures that are whole, of answers that are not."""
+
+STILL_MADE = {"openai_responses/vllm_background": "queued"}
+"""Bodies of answers that the server is still making, with their status."""
 
 
 def main(names: list[str]) -> None:
@@ -96,6 +98,8 @@ def statement_of(name: str, body: bytes, entry: dict[str, Any]) -> Statement | N
         return {"finish": "error", "complete": False}
     if name in NEVER_ENDED:
         return {"finish": "error", "complete": False, "raises": "IncompleteStreamError"}
+    if name in STILL_MADE:
+        return {"finish": "length", "raw_finish": STILL_MADE[name], "complete": False}
     path = (entry.get("path") or "").partition("?")[0]
     reader = next((reader for end, reader in READERS.items() if end in path), None)
     statement = None if reader is None else reader(events)

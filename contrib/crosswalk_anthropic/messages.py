@@ -11,7 +11,6 @@ from crosswalk.plugins import (
     Blocks,
     CitationRef,
     ErrorInfo,
-    ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
@@ -25,6 +24,7 @@ from crosswalk.plugins import (
     UnknownEventError,
     UsageDetails,
     UsageInfo,
+    VendorErrors,
     WireTypeError,
     accept_count,
     accept_count_at,
@@ -33,8 +33,8 @@ from crosswalk.plugins import (
     error_info,
     hookimpl,
     look_at,
+    look_at_cost,
     messages as wire,
-    refined,
     require_object,
     take_count,
     take_end,
@@ -213,6 +213,7 @@ def _item(kind: str, block: dict[str, Any]) -> dict[str, Any]:
 # section 9.4, and "llama.cpp", section 8, need no separate code.
 
 
+_ERRORS: Final = VendorErrors("crosswalk_anthropic", "anthropic")
 _COUNTS: Final = {**wire.COUNTS, **wire.DETAILS}
 
 
@@ -221,11 +222,7 @@ def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
 
     *status* is ``None`` for an event inside a stream.
     """
-    # A request that was never sent, as its batch ended before, has the word of its result.
-    info = error_info(status, body, codes={"expired": ErrorKind.TIMEOUT})
-    if info.code == "not_found_error" and info.message.startswith("model:"):
-        return refined(info, ErrorKind.MODEL_UNAVAILABLE)
-    return info
+    return _ERRORS.refined(error_info(status, body))
 
 
 class _Message:
@@ -368,9 +365,10 @@ class AnthropicDialect:
         is_start = event.get("type") == "message_start"
         holder = event["message"] if is_start else event
         usage = accept_object(holder, "usage") if "usage" in holder else None
-        if not usage:
-            return None
         seen = state.own(_Message)
+        if not usage and wire.METRICS not in event:
+            return None
+        usage = usage or {}
         if seen.starts > 1 and is_start:
             for path, first in seen.first.items():
                 take_same_at(usage, path, first)  # a repeated start has no new counts
@@ -379,6 +377,8 @@ class AnthropicDialect:
         for name, path in _COUNTS.items():
             if (count := accept_count_at(usage, (path,))) is not None:
                 known[name] = count
+        if wire.METRICS in event:
+            _add_metrics(accept_object(event, wire.METRICS) or {}, known)
         if is_start:
             seen.first = {_COUNTS[name]: count for name, count in known.items()}
         prompt, completion, cached, written, reasoning = map(known.get, wire.COUNTS)
@@ -390,6 +390,7 @@ class AnthropicDialect:
             cached_tokens=cached,
             reasoning_tokens=reasoning,
             cache_write_tokens=written,
+            cost=look_at_cost(usage),
             details=UsageDetails(**{name: known[name] for name in wire.DETAILS if name in known}),
         )
 
@@ -418,6 +419,15 @@ class AnthropicDialect:
             case "message_delta" if "delta" in remaining:
                 _lift(remaining, "delta")
         return remaining
+
+
+def _add_metrics(metrics: dict[str, Any], known: dict[str, int]) -> None:
+    """Take from Bedrock's *metrics* the counts that are not *known*, and those that are equal."""
+    for name, key in wire.METRICS_COUNTS.items():
+        if not take_same(metrics, key, known.get(name)) and name not in known:
+            count = accept_count(metrics, key)
+            if count is not None:
+                known[name] = count
 
 
 def _lift(event: dict[str, Any], name: str) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
 
 from crosswalk.plugins import (
     ErrorInfo,
-    ErrorKind,
     FinishReason,
     MappingState,
     OpenAIChatDialect,
@@ -18,9 +17,9 @@ from crosswalk.plugins import (
     ResponseDelta,
     ToolCallDelta,
     UsageInfo,
+    VendorErrors,
     dump_json,
     error_info,
-    refined,
     take_arguments,
     take_object,
     take_objects,
@@ -29,16 +28,7 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-_DAILY_LIMIT = 3036
-_ERRORS: Mapping[Any, ErrorKind] = {
-    **dict.fromkeys((3007, 3008), ErrorKind.TIMEOUT),
-    **dict.fromkeys((_DAILY_LIMIT, 3040), ErrorKind.RATE_LIMIT),
-    **dict.fromkeys((3023, 3041, 5016, 5018), ErrorKind.PERMISSION),
-    **dict.fromkeys((3042, 5007), ErrorKind.MODEL_UNAVAILABLE),
-    **dict.fromkeys((3003, 3006, 3039, 5004, 5005, 5019), ErrorKind.INVALID_REQUEST),
-    10000: ErrorKind.AUTHENTICATION,
-}
-"""The kinds of errors, by Cloudflare's internal code."""
+_ERRORS = VendorErrors("crosswalk_cloudflare", "cloudflare")
 _CHAT = OpenAIChatDialect()
 
 
@@ -114,6 +104,6 @@ def cloudflare_error(status: int | None, body: Any) -> ErrorInfo:
     if not isinstance(first, dict):
         return error_info(status, body)
     code = first.get("code")
-    kind = _ERRORS.get(code) if type(code) is int else None
-    info = refined(error_info(status, first), kind, retryable=False if code == _DAILY_LIMIT else None)
-    return attrs.evolve(info, code=info.code if code is None else str(code)[:60], raw=body)
+    info = error_info(status, first)
+    info = attrs.evolve(info, code=info.code if code is None else str(code)[:60], raw=body)
+    return _ERRORS.refined(info) if type(code) is int else info

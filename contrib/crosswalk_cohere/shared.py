@@ -18,6 +18,7 @@ from crosswalk.plugins import (
     SegmentType,
     UsageDetails,
     UsageInfo,
+    VendorErrors,
     accept_object,
     accept_objects,
     error_delta,
@@ -40,10 +41,7 @@ _FINISH_REASONS = {
     "TIMEOUT": FinishReason.ERROR,
     "": FinishReason.STOP,
 }
-_BY_STATUS = {
-    498: ErrorKind.AUTHENTICATION,  # an invalid token, while other servers mean overload
-    499: ErrorKind.UNKNOWN,  # the client closed the connection
-}
+_ERRORS = VendorErrors("crosswalk_cohere", "cohere")
 
 
 class FinishWords:
@@ -72,7 +70,7 @@ def is_error(event: dict[str, Any]) -> bool:
 
 def cohere_error(status: int | None, body: Any) -> ErrorInfo:
     """Read an error body. *status* is ``None`` inside a stream."""
-    return refined(error_info(status, body), _BY_STATUS.get(status or 0))
+    return _ERRORS.refined(error_info(status, body))
 
 
 def citation_segment(citation: dict[str, Any]) -> Segment:

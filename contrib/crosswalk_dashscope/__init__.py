@@ -11,13 +11,12 @@ from crosswalk.plugins import (
     Access,
     DialectFamily,
     ErrorInfo,
-    ErrorKind,
     OpenAIChatDialect,
     ProviderInfo,
+    VendorErrors,
     WayBack,
     error_info,
     hookimpl,
-    refined,
 )
 from crosswalk_dashscope.native import NativeDialect
 
@@ -28,18 +27,7 @@ __all__ = ["DashScope", "plugin"]
 
 ACCESS = Access.by_name("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE")
 
-_ERRORS = {
-    "accessdenied": ErrorKind.PERMISSION,
-    "arrearage": ErrorKind.PERMISSION,
-    "datainspectionfailed": ErrorKind.CONTENT_FILTER,
-    "internalerror": ErrorKind.SERVER,
-    "internalerror.timeout": ErrorKind.TIMEOUT,
-    "modelnotfound": ErrorKind.MODEL_UNAVAILABLE,
-    "requesttimeout": ErrorKind.TIMEOUT,
-    "serviceunavailable": ErrorKind.SERVER,
-    "throttling": ErrorKind.RATE_LIMIT,
-}
-"""The kinds of errors that the general rules do not know: by the code in lower case, else by its part before a dot."""
+_ERRORS = VendorErrors(__name__, "dashscope")
 
 
 class DashScope(DialectFamily):
@@ -95,12 +83,7 @@ class DashScope(DialectFamily):
 
 def dashscope_error(status: int | None, body: Any) -> ErrorInfo:
     """Read an error in the form of either API. *status* is ``None`` for one inside a stream."""
-    info = error_info(status, body)
-    code = (info.code or "").lower()
-    kind = _ERRORS.get(code) or _ERRORS.get(code.partition(".")[0])
-    if code.startswith("invalid") and "input length" in info.message:
-        kind = ErrorKind.CONTEXT_OVERFLOW
-    return refined(info, kind)
+    return _ERRORS.refined(error_info(status, body))
 
 
 plugin = DashScope(NativeDialect(dashscope_error), OpenAIChatDialect())

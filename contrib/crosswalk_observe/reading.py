@@ -280,7 +280,8 @@ def _provider(
     if before.provider and before.guesses in (0, _ASKED):
         return before.provider, before.guesses > 0
     try:
-        provider = detect(body, registry, among=site.providers if site.is_sure else None)
+        among = site.providers if site.is_sure else None
+        provider = detect(body, registry, among=among, guess=False)
     except (DetectionError, PluginError) as error:
         fitting = getattr(error, "candidates", ())
         provider = next((name for name in site.providers if name in fitting), site.providers[0])

@@ -15,6 +15,7 @@ from crosswalk.plugins import (
     ContentFilterResult,
     ContentFilterSeverity,
     Echo,
+    ErrorInfo,
     MappingState,
     OpenAIChatDialect,
     Recognition,
@@ -22,12 +23,14 @@ from crosswalk.plugins import (
     SafetyAnnotation,
     Segment,
     SegmentType,
+    VendorErrors,
     WayBack,
     accept_array,
     accept_integer,
     accept_object,
     accept_objects,
     accept_string,
+    error_info,
     hookimpl,
     leave_mistyped,
     look_at,
@@ -69,11 +72,19 @@ class ChatDialect(OpenAIChatDialect):
 
     Attributes:
         style: the differences of its requests from OpenAI's, as arguments of an ``OpenAIChatStyle``.
+        errors: what the vendor says of its errors, or ``None`` if the general rules suffice.
     """
 
     text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
     cumulative: ClassVar[tuple[str, ...]] = ("choices[].delta.reasoning_details[].format",)
     style: ClassVar[Mapping[str, Any]] = {}
+    errors: ClassVar[VendorErrors | None] = None
+
+    @hookimpl
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
+        """See the hook ``map_error``. What the vendor says of its codes goes first."""
+        info = error_info(status, body)
+        return info if self.errors is None else self.errors.refined(info)
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -91,8 +102,10 @@ class ChatDialect(OpenAIChatDialect):
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """Return the deltas of one choice: its reasoning in the order of its details, then the others."""
+        """Return the deltas of one choice: its reasoning in the order of its details or blocks, then the others."""
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
+        if type(part.get("content")) is list:
+            deltas = chain(_take_reasoning(part["content"], index), deltas)
         return _take_details(part, index, state, deltas) if "reasoning_details" in part else deltas
 
     def spell(self, event: dict[str, Any]) -> None:
@@ -170,6 +183,28 @@ def _take_detail(detail: dict[str, Any]) -> tuple[str | None, Segment | None]:
     return text, Segment(SegmentType.REASONING, "", known)
 
 
+def _take_reasoning(content: list[Any], choice: int) -> Iterator[ResponseDelta]:
+    """Take the blocks of the type ``reasoning`` from a list of content, as Databricks sends them, with their signatures."""
+    for block in content:
+        if (
+            type(block) is not dict
+            or block.get("type") != "reasoning"
+            or type(block.get("summary")) is not list
+        ):
+            continue
+        for entry in take_objects(block, "summary"):
+            take_same(entry, "type", "summary_text")
+            text, signature = take_string(entry, "text"), take_string(entry, "signature")
+            if text:
+                yield ResponseDelta(reasoning_delta=text, choice=choice)
+            if signature:
+                yield ResponseDelta(
+                    segment=Segment(SegmentType.REASONING, "", {"signature": signature}), choice=choice
+                )
+        if not any(block.get("summary", ())):
+            block.clear()
+
+
 def _citations(part: dict[str, Any]) -> Iterator[Segment]:
     """The ``url_citation`` annotations of a message or delta, each as a segment behind the text that it covers."""
     for annotation in accept_objects(part, "annotations"):
@@ -229,7 +264,7 @@ def take_sources(event: dict[str, Any], state: MappingState) -> Iterator[Respons
 
 
 def _audio_segments(part: dict[str, Any]) -> Iterator[Segment]:
-    """Return the audio of a message, or its piece in a delta. Each piece is separate base64."""
+    """Return the audio of a message, or its piece in a delta, which the answer joins. Each piece is separate base64."""
     audio = accept_object(part, "audio")
     if not audio:
         return
@@ -242,7 +277,8 @@ def _audio_segments(part: dict[str, Any]) -> Iterator[Segment]:
     sent: dict[str, Any] = {key: value for key, value in taken.items() if value is not None}
     if any(sent.values()):
         data = sent.pop("data", "")
-        yield Segment(SegmentType.MEDIA, data, {"type": "audio", "encoding": "base64", **sent})
+        about = {"type": "audio", "encoding": "base64", "is_piece": True, **sent}
+        yield Segment(SegmentType.MEDIA, data, about)
     else:
         audio.update(sent)
 
@@ -295,6 +331,7 @@ class OpenAI(ChatDialect):
     )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     is_original: ClassVar[bool] = True
+    errors: ClassVar[VendorErrors | None] = VendorErrors(__name__, "openai")
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
     timestamp_key: ClassVar[str | None] = "obfuscation"
     # OpenAI's padding, and the verdicts of Azure's filters (sections 3 and 8).

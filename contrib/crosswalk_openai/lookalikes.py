@@ -19,6 +19,7 @@ from crosswalk.plugins import (
     FinishReason,
     MappingState,
     Provenance,
+    Recognition,
     ResponseDelta,
     Segment,
     SegmentType,
@@ -26,6 +27,7 @@ from crosswalk.plugins import (
     ToolCallDelta,
     TrailingContentError,
     UsageInfo,
+    VendorErrors,
     WayBack,
     accept_array,
     accept_object,
@@ -38,6 +40,8 @@ from crosswalk.plugins import (
     take_string,
 )
 from crosswalk_openai import NO_REASONING, ChatDialect, take_sources
+from crosswalk_openai.lmstudio import OwnEvent, is_of_lmstudio, lifted, lmstudio_deltas, lmstudio_usage
+from crosswalk_openai.mistral import conversation_deltas, is_of_conversation, reference
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -54,6 +58,7 @@ class DeepSeek(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/deepseek.toml"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
     access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "deepseek")
     call_ids: ClassVar[CallIds | None] = CallIds()  # "Duplicate value for 'tool_call_id'"
     call_names: ClassVar[str | None] = _NAMES
     style: ClassVar[Mapping[str, Any]] = {"call_reasoning": NO_REASONING}
@@ -93,6 +98,7 @@ class Groq(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/groq.toml"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
     access: ClassVar[Access | None] = Access.by_name("https://api.groq.com/openai/v1", "GROQ")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "groq")
     style: ClassVar[Mapping[str, Any]] = {"options": {"max_tokens": "max_completion_tokens"}}
     # Its assistant message has no field for the calls of its own tools.
     way_back: ClassVar[WayBack] = WayBack(
@@ -150,6 +156,7 @@ class XAI(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/xai.toml"
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
     access: ClassVar[Access | None] = Access.by_name("https://api.x.ai/v1", "XAI")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "xai")
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         **ChatDialect.finish_reasons,
@@ -309,6 +316,7 @@ class Fireworks(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/hosts.toml"
     documentation: ClassVar[str | None] = "https://docs.fireworks.ai/api-reference/post-chatcompletions"
     access: ClassVar[Access | None] = Access.by_name("https://api.fireworks.ai/inference/v1", "FIREWORKS")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "fireworks")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/inference/v1/chat/completions", "/inference/v1/completions")
@@ -332,8 +340,32 @@ class LMStudio(ChatDialect):
         *ChatDialect.endpoints,
         "/api/v0/chat/completions",
         "/api/v0/completions",
+        "/api/v1/chat",
     )
     marks: ClassVar[tuple[str, ...]] = ("model_info",)
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
+
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``: certain of its own API."""
+        return Recognition.CERTAIN if is_of_lmstudio(event) else super().recognizes(event)
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """See the hook ``map_delta``."""
+        is_own = state.own(OwnEvent).is_so = is_of_lmstudio(event)
+        return lmstudio_deltas(event, state) if is_own else super().map_delta(event, state)
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """See the hook ``map_finish_reason``. Its own API has no word for the end."""
+        return FinishReason.STOP if reason == "" else super().map_finish_reason(reason, state)
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """See the hook ``map_usage``."""
+        is_own = state.own(OwnEvent).is_so
+        return lmstudio_usage(event, state) if is_own else super().map_usage(event, state)
+
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """See the hook ``extensions``."""
+        return lifted(event) if state.own(OwnEvent).is_so else super().extensions(event, state)
 
 
 class SGLang(ChatDialect):
@@ -368,6 +400,7 @@ class OpenRouter(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/openrouter.toml"
     documentation: ClassVar[str | None] = "https://openrouter.ai/docs/api-reference/overview"
     access: ClassVar[Access | None] = Access.by_name("https://openrouter.ai/api/v1", "OPENROUTER")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "openrouter")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
@@ -424,7 +457,11 @@ class Mistral(ChatDialect):
         takes_citations=True, shows_pictures=True, moves_system=True, names_speakers=True
     )
     call_names: ClassVar[str | None] = _NAMES
-    endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
+    endpoints: ClassVar[tuple[str, ...]] = (
+        "/v1/chat/completions",
+        "/v1/fim/completions",
+        "/v1/conversations",
+    )
     timestamp_key: ClassVar[str | None] = "p"
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")
     marks: ClassVar[tuple[str, ...]] = (
@@ -443,6 +480,20 @@ class Mistral(ChatDialect):
         from crosswalk_openai.requests import add_chunks, in_mistrals_order
 
         return self.built(request, arrange=in_mistrals_order, more=add_chunks, reasoning=None)
+
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``: certain of the Conversations API."""
+        return Recognition.CERTAIN if is_of_conversation(event) else super().recognizes(event)
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """See the hook ``map_delta``."""
+        if not is_of_conversation(event):
+            return super().map_delta(event, state)
+        return conversation_deltas(event, state, lambda entry, known: _chunks(entry, 0, known, ()))
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """See the hook ``map_finish_reason``. A conversation has no word for the end of its answer."""
+        return FinishReason.STOP if reason == "" else super().map_finish_reason(reason, state)
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -479,6 +530,8 @@ def _chunks(
             if signature := take_string(chunk, "signature"):
                 signed = Segment(SegmentType.REASONING, "", {"signature": signature})
                 yield ResponseDelta(segment=signed, choice=choice)
+        elif kind == "tool_reference":
+            yield ResponseDelta(segment=reference(chunk), choice=choice)
         elif kind == "reference" and (ids := _accept_ids(chunk)):
             cited = [CitationRef(id=str(known)) for known in ids]
             yield ResponseDelta(

@@ -14,18 +14,17 @@ import attrs
 from crosswalk.plugins import (
     Access,
     ErrorInfo,
-    ErrorKind,
     FinishReason,
     MappingState,
     Recognition,
     ResponseDelta,
     SegmentType,
     TrailingContentError,
+    VendorErrors,
     WayBack,
     accept_objects,
     error_delta,
     error_info,
-    refined,
     take_error,
     take_same,
 )
@@ -35,26 +34,8 @@ if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
 
-_ERRORS: Mapping[int, ErrorKind] = {
-    1000: ErrorKind.SERVER,
-    1001: ErrorKind.TIMEOUT,
-    1002: ErrorKind.RATE_LIMIT,
-    1004: ErrorKind.AUTHENTICATION,
-    1008: ErrorKind.PERMISSION,
-    1013: ErrorKind.SERVER,
-    1024: ErrorKind.SERVER,
-    1026: ErrorKind.CONTENT_FILTER,
-    1027: ErrorKind.CONTENT_FILTER,
-    1033: ErrorKind.SERVER,
-    1039: ErrorKind.RATE_LIMIT,
-    1041: ErrorKind.RATE_LIMIT,
-    1042: ErrorKind.INVALID_REQUEST,
-    2013: ErrorKind.INVALID_REQUEST,
-    2045: ErrorKind.RATE_LIMIT,
-    2049: ErrorKind.AUTHENTICATION,
-    2056: ErrorKind.RATE_LIMIT,
-}
-"""The kinds of errors, by ``base_resp.status_code``."""
+_ERRORS = VendorErrors("crosswalk_openai", "minimax")
+"""Its errors, by ``base_resp.status_code``."""
 _FLAGS = ("input_sensitive", "output_sensitive")
 _BEGIN, _END = "<think>", "</think>"
 
@@ -154,7 +135,7 @@ class MiniMax(ChatDialect):
         if not code:
             return error_info(status, body)
         info = error_info(status, {"message": body["base_resp"].get("status_msg"), "code": str(code)})
-        return attrs.evolve(refined(info, _ERRORS.get(code)), code=str(code), raw=body)
+        return attrs.evolve(_ERRORS.refined(info), code=str(code), raw=body)
 
 
 def _status_of(event: dict[str, Any]) -> int | None:

@@ -11,27 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from crosswalk.plugins import (
     Access,
     CallIds,
-    ErrorInfo,
-    ErrorKind,
+    VendorErrors,
     WayBack,
-    error_info,
-    refined,
 )
 from crosswalk_openai import NO_REASONING, ChatDialect
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
-
-
-_QUOTA = "exceeded_current_quota_error"
-_ERRORS: Mapping[str | None, ErrorKind] = {
-    "invalid_authentication_error": ErrorKind.AUTHENTICATION,
-    "resource_not_found_error": ErrorKind.MODEL_UNAVAILABLE,
-    _QUOTA: ErrorKind.RATE_LIMIT,
-    "server_error": ErrorKind.SERVER,
-    "unexpected_output": ErrorKind.SERVER,
-}
-"""The kinds of errors, by type, that the general rules do not know."""
 
 
 class Moonshot(ChatDialect):
@@ -40,6 +26,7 @@ class Moonshot(ChatDialect):
     title: ClassVar[str] = "Moonshot AI"
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/moonshot.toml"
     documentation: ClassVar[str | None] = "https://platform.kimi.ai/docs/api/chat"
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "moonshot")
     access: ClassVar[Access | None] = Access.by_name("https://api.moonshot.ai/v1", "MOONSHOT")
     style: ClassVar[Mapping[str, Any]] = {"takes_empty": False, "call_reasoning": NO_REASONING}
     way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True)
@@ -64,12 +51,6 @@ class Moonshot(ChatDialect):
         """Whether a choice has counts. TGI has a null there."""
         choices = (choice for choice in event["choices"] if type(choice) is dict)
         return any(type(choice.get("usage")) is dict for choice in choices)
-
-    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
-        """Read the error's ``type``, which says more than its status."""
-        info = error_info(status, body)
-        retryable = False if info.code == _QUOTA else None
-        return refined(info, _ERRORS.get(info.code), retryable=retryable)
 
 
 plugin = Moonshot()

@@ -12,12 +12,9 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
-    ErrorInfo,
-    ErrorKind,
     FinishReason,
+    VendorErrors,
     WayBack,
-    error_info,
-    refined,
 )
 from crosswalk_openai import ChatDialect
 
@@ -30,19 +27,6 @@ _WORDS: Mapping[str, FinishReason] = {
     "network_error": FinishReason.ERROR,
     "model_context_window_exceeded": FinishReason.LENGTH,
 }
-_ERRORS: Mapping[str | None, ErrorKind] = {
-    **dict.fromkeys(("1000", "1001", "1002", "1003", "1004"), ErrorKind.AUTHENTICATION),
-    **dict.fromkeys(("1110", "1111", "1112", "1113", "1121", "1220"), ErrorKind.PERMISSION),
-    **dict.fromkeys(("1302", "1303", "1304", "1305", "1308"), ErrorKind.RATE_LIMIT),
-    **dict.fromkeys(("1211", "1221", "1222"), ErrorKind.MODEL_UNAVAILABLE),
-    **dict.fromkeys(("1210", "1212", "1213", "1214", "1215"), ErrorKind.INVALID_REQUEST),
-    **dict.fromkeys(("500", "1120", "1230", "1234"), ErrorKind.SERVER),
-    **dict.fromkeys(("1300", "1301"), ErrorKind.CONTENT_FILTER),
-    "1261": ErrorKind.CONTEXT_OVERFLOW,
-}
-"""The kinds of errors, by business code."""
-_SPENT = {"1304", "1308"}
-"""The codes for an allowance that is used up: another attempt has to wait for hours."""
 
 
 class ZAI(ChatDialect):
@@ -51,6 +35,7 @@ class ZAI(ChatDialect):
     title: ClassVar[str] = "Z.ai"
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/zai.toml"
     documentation: ClassVar[str | None] = "https://docs.z.ai/api-reference/llm/chat-completion"
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "zai")
     access: ClassVar[Access | None] = Access.by_name("https://api.z.ai/api/paas/v4", "ZAI")
     style: ClassVar[Mapping[str, Any]] = {
         "path": "/chat/completions",
@@ -92,12 +77,6 @@ class ZAI(ChatDialect):
         choices = [choice for choice in event["choices"] if type(choice) is dict]
         words = (choice.get("finish_reason") for choice in choices)
         return any(type(word) is str and word in _WORDS for word in words)
-
-    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
-        """Read the business code of the error, which says more than its status."""
-        info = error_info(status, body)
-        retryable = False if info.code in _SPENT else None
-        return refined(info, _ERRORS.get(info.code), retryable=retryable)
 
 
 plugin = ZAI()

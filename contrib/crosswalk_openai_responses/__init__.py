@@ -17,6 +17,7 @@ from crosswalk.plugins import (
     FinishReason,
     MappingState,
     OpenAIChatDialect,
+    Provenance,
     ProviderInfo,
     Recognition,
     ResponseDelta,
@@ -129,6 +130,8 @@ class ResponsesDialect:
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``. An aggregator passes on why an answer is incomplete, without the status."""
         known = self.finish_reasons
+        if reason in wire.PENDING:
+            state.note("finish_reason", Provenance.DERIVED)
         return known.get("failed" if reason.startswith("failed:") else reason) or known.get(
             f"incomplete:{reason}"
         )

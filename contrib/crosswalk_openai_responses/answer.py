@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -164,6 +164,10 @@ class Item:
     _numbers: dict[str, set[int]] = attrs.Factory(dict)  # of the parts, by list
     _last: dict[tuple[str, str], int] = attrs.Factory(dict)  # the highest of them, by list and type
 
+    def is_other(self, has_text: bool | None) -> bool:
+        """Whether an event that *has_text*, or is of a call (``None`` if of either), is of another item by its type."""
+        return has_text is not None and self.type in wire.ITEMS and has_text is not (self.type in _WITH_TEXT)
+
     def part(self, place: str, number: int | None, type: str, *, opens: bool = False) -> Part:
         """Return the part of *type* in the list *place*. A missing part is created.
 
@@ -249,6 +253,9 @@ class Item:
 
 
 Deltas: TypeAlias = Iterable[ResponseDelta]
+
+
+_WITH_TEXT: Final = ("message", "reasoning")
 
 
 class Answer(Texts):
@@ -341,16 +348,20 @@ class Answer(Texts):
             for piece in part.pieces
         )
 
-    def item(self, event: Object, raw: Object | None = None, *, opens: bool = False) -> Item:
+    def item(
+        self, event: Object, raw: Object | None = None, *, opens: bool = False, has_text: bool | None = None
+    ) -> Item:
         """Return the item that *event* belongs to: by id, else by index, else the last one. A missing item is created.
 
         Ollama gives a text and the call after it the same number. Other servers change the id in mid-stream, or send no
-        number at all. An id or index that disagrees with the recorded one stays in the event.
+        number at all. An id or index that disagrees with the recorded one stays in the event. A text never belongs to
+        a call of another id, nor a call's arguments to a text, even if their number is the same.
 
         Args:
             event: the event.
             raw: the item itself, which then holds its id, or ``None`` if the event has only a fragment of it.
             opens: whether the item begins here. It is then a new one, unless pieces of it came before.
+            has_text: whether the event is a piece of a text, or a field of a call, or ``None`` if it may be of any item.
         """
         last = self._last
         if raw is None and last is not None and last.id is not None and last.index is not None:
@@ -361,6 +372,8 @@ class Answer(Texts):
         index = take_count(event, "output_index")
         id = (take_string(event, "item_id") if raw is None else look_string(raw, "id")) or None
         result, is_new = self._find(index, id), False
+        if result is not None and id not in (None, result.id) and result.is_other(has_text):
+            result = None
         if result is None or (opens and result.type is not None and (id is None or result.id != id)):
             result, is_new = self._add_item(), True
         if raw is None and is_new:

@@ -360,8 +360,8 @@ def _take_finish(response: Object, details: Object, word: str | None, answer: An
     status: str | None = None
     if word not in wire.PENDING:
         status = look_string(response, "status")
-        if status is None or status in wire.PENDING:
-            status = word
+        if status is None or (status in wire.PENDING and word is not None):
+            status = word  # in a body it is the state of an answer that the server is still making
     # Extensions that contain a status must also take the next one.
     if not answer.tells_status and not take_same(response, "status", status or word):
         answer.tells_status = True
@@ -395,7 +395,7 @@ def take_logprobs(holder: Object, text: str | None = None) -> tuple[TokenLogprob
 
 def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     # Most of a stream is this: no generator, and no tokens if there are none.
-    item = answer.item(event)
+    item = answer.item(event, has_text=True)
     whole = None if known.word == "delta" else event.get(wire.PARTS[known.of].leaf)
     part = _part_of(event, item, wire.PARTS[known.of].list, known.of, whole=whole)
     if known.word != "delta":
@@ -411,7 +411,7 @@ def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
 
 
 def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    item, raw_part = answer.item(event), require_object(event.get("part"), "part")
+    item, raw_part = answer.item(event, has_text=True), require_object(event.get("part"), "part")
     kind = look_string(raw_part, "type") or ""
     if kind not in wire.PARTS:
         state.note_unknown_part()
@@ -517,7 +517,7 @@ def _take_beginning(raw: Object, item: Item) -> None:
 
 
 def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    item = answer.item(event)
+    item = answer.item(event, has_text=False)
     if wire.ITEMS[known.of].role is not wire.ItemRole.CALL or item.by_server:
         _keep_piece(event, known, item)
         return
@@ -573,8 +573,9 @@ def _sound(event: Object, known: wire.WireEvent, answer: Answer, state: MappingS
     """Keep sound, which belongs to the response, not to an item: separate pieces of base64, and their transcript."""
     delta, is_sound = accept_string(event, "delta"), known.role is wire.EventRole.AUDIO
     if delta:
-        about = {"encoding": "base64"} if is_sound else {"transcript": delta}
-        yield answer.insert(Segment(SegmentType.MEDIA, delta if is_sound else "", {"type": "audio", **about}))
+        about: Object = {"encoding": "base64"} if is_sound else {"transcript": delta}
+        about = {"type": "audio", "is_piece": True, **about}
+        yield answer.insert(Segment(SegmentType.MEDIA, delta if is_sound else "", about))
 
 
 HANDLERS: Final[dict[wire.EventRole, Handler]] = {

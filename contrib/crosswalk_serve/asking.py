@@ -321,7 +321,9 @@ class GatewayExchange:
         if self.reply.is_stream:
             return await self.reply.end(error_frame(self._form, error))
         body, status = failed(self._form, error, self.reply.id)
-        headers = retry_headers(retry_after, may_repeat=may_repeat and self._may_repeat)
+        is_spent = error.kind in (ErrorKind.RATE_LIMIT, ErrorKind.QUOTA) and not error.retryable
+        may_repeat = may_repeat and self._may_repeat and not is_spent
+        headers = retry_headers(retry_after, may_repeat=may_repeat)
         if status == 401:
             headers["www-authenticate"] = "Bearer"
         await self.reply.whole(body, status, headers)

@@ -32,12 +32,10 @@ if TYPE_CHECKING:
         UnknownFinishReasonError as UnknownFinishReasonError,
         WireTypeError as WireTypeError,
     )
-    from crosswalk.mapping.detect import (
-        detect as detect,
-    )
     from crosswalk.mapping.normalize import (
         DeltaStream as DeltaStream,
         anormalize_stream as anormalize_stream,
+        detect as detect,
         normalize as normalize,
         normalize_stream as normalize_stream,
     )
@@ -105,6 +103,7 @@ if TYPE_CHECKING:
         PermissionDeniedError as PermissionDeniedError,
         ProviderError as ProviderError,
         ProviderTimeoutError as ProviderTimeoutError,
+        QuotaError as QuotaError,
         RateLimitError as RateLimitError,
         ServerError as ServerError,
         ToolCallValidationError as ToolCallValidationError,
@@ -154,8 +153,7 @@ else:
                 "MappingError NestingTooDeepError StreamTooLargeError TooManyEventsError "
                 "TrailingContentError UnknownEventError UnknownFinishReasonError WireTypeError"
             ),
-            "crosswalk.mapping.detect": "detect",
-            "crosswalk.mapping.normalize": "DeltaStream anormalize_stream normalize normalize_stream",
+            "crosswalk.mapping.normalize": "DeltaStream anormalize_stream detect normalize normalize_stream",
             "crosswalk.otel": "otel_attributes",
             "crosswalk.plain_errors": (
                 "CanonicalJSONError ConfigurationError CrosswalkError DetectionError PluginError "
@@ -176,7 +174,7 @@ else:
             "crosswalk.types.response": (
                 "Alternative AuthenticationError ChatResponse ContentFilterError ContextOverflowError "
                 "InvalidRequestError ModelUnavailableError PermissionDeniedError ProviderError "
-                "ProviderTimeoutError RateLimitError ServerError ToolCallValidationError"
+                "ProviderTimeoutError QuotaError RateLimitError ServerError ToolCallValidationError"
             ),
             "crosswalk.types.stream": "DeltaAccumulator ResponseBuilder StreamEvent StreamEventType",
             "crosswalk.types.usage": (

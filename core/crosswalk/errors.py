@@ -26,7 +26,7 @@ CrosswalkError
 │   ├── IncompleteStreamError                 the stream ended without its terminal signal
 │   └── TrailingContentError                  more came after the answer's end: a second answer
 └── ProviderError                             the provider itself answered with an error
-    ├── RateLimitError, ContextOverflowError, ModelUnavailableError, AuthenticationError,
+    ├── RateLimitError, QuotaError, ContextOverflowError, ModelUnavailableError, AuthenticationError,
     ├── PermissionDeniedError, InvalidRequestError, ContentFilterError,
     └── ToolCallValidationError, ProviderTimeoutError, ServerError
 """
@@ -56,6 +56,7 @@ from crosswalk.types.response import (
     PermissionDeniedError,
     ProviderError,
     ProviderTimeoutError,
+    QuotaError,
     RateLimitError,
     ServerError,
     ToolCallValidationError,
@@ -85,6 +86,7 @@ __all__ = [
     "PluginError",
     "ProviderError",
     "ProviderTimeoutError",
+    "QuotaError",
     "RateLimitError",
     "ResponseValidationError",
     "ServerError",

@@ -43,6 +43,7 @@ from crosswalk.mapping.blocks import (
 )
 from crosswalk.mapping.event import take_end as take_end
 from crosswalk.mapping.failures import (
+    VendorErrors as VendorErrors,
     classify as classify,
     error_delta as error_delta,
     error_info as error_info,
@@ -146,6 +147,7 @@ from crosswalk.types.response import (
     PermissionDeniedError as PermissionDeniedError,
     ProviderError as ProviderError,
     ProviderTimeoutError as ProviderTimeoutError,
+    QuotaError as QuotaError,
     RateLimitError as RateLimitError,
     ServerError as ServerError,
     ToolCallValidationError as ToolCallValidationError,

@@ -40,7 +40,10 @@ class VLLM(OpenAIChatDialect):
         "choices[].prompt_logprobs",
     )
     reasoning_name: ClassVar[str] = "reasoning"
-    cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.created_cache_tokens",)
+    cache_write_tokens: ClassVar[tuple[str, ...]] = (
+        "prompt_tokens_details.created_cache_tokens",
+        *OpenAIChatDialect.cache_write_tokens,
+    )
     usage_details: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **OpenAIChatDialect.usage_details,
         **{

@@ -821,7 +821,7 @@ def test_what_is_not_known_can_be_kept() -> None:
         (400, "invalid_request_error", "messages: at least one", ErrorKind.INVALID_REQUEST, False),
         (400, "invalid_request_error", "prompt is too long: 9 > 8", ErrorKind.CONTEXT_OVERFLOW, False),
         (401, "authentication_error", "invalid x-api-key", ErrorKind.AUTHENTICATION, False),
-        (402, "billing_error", "Your credit balance is low", ErrorKind.PERMISSION, False),
+        (402, "billing_error", "Your credit balance is low", ErrorKind.QUOTA, False),
         (403, "permission_error", "Not yours", ErrorKind.PERMISSION, False),
         (404, "not_found_error", "Not found", ErrorKind.INVALID_REQUEST, False),
         (404, "not_found_error", "model: claude-nope", ErrorKind.MODEL_UNAVAILABLE, False),

@@ -192,7 +192,7 @@ def test_an_event_without_an_output_is_unknown() -> None:
     ("code", "message", "status", "kind", "retryable"),
     [
         ("InvalidApiKey", "No.", 401, ErrorKind.AUTHENTICATION, False),
-        ("Arrearage", "No.", 400, ErrorKind.PERMISSION, False),
+        ("Arrearage", "No.", 400, ErrorKind.QUOTA, False),
         ("AccessDenied.Unpurchased", "No.", 403, ErrorKind.PERMISSION, False),
         ("DataInspectionFailed", "No.", 400, ErrorKind.CONTENT_FILTER, False),
         ("Throttling.RateQuota", "No.", 429, ErrorKind.RATE_LIMIT, True),

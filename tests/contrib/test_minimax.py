@@ -34,7 +34,7 @@ def status(code: Any, text: str = "No.") -> dict[str, Any]:
         (1001, ErrorKind.TIMEOUT, True),
         (1002, ErrorKind.RATE_LIMIT, True),
         (1004, ErrorKind.AUTHENTICATION, False),
-        (1008, ErrorKind.PERMISSION, False),
+        (1008, ErrorKind.QUOTA, False),
         (1013, ErrorKind.SERVER, True),
         (1026, ErrorKind.CONTENT_FILTER, False),
         (1033, ErrorKind.SERVER, True),

@@ -92,7 +92,7 @@ def test_thinking_can_be_switched_off(effort: Any, fields: dict[str, Any]) -> No
         ("invalid_authentication_error", 401, ErrorKind.AUTHENTICATION, False),
         ("resource_not_found_error", 404, ErrorKind.MODEL_UNAVAILABLE, False),
         ("engine_overloaded_error", 429, ErrorKind.RATE_LIMIT, True),
-        ("exceeded_current_quota_error", 429, ErrorKind.RATE_LIMIT, False),
+        ("exceeded_current_quota_error", 429, ErrorKind.QUOTA, False),
     ],
 )
 def test_the_type_of_an_error_says_its_kind(word: str, status: int, kind: ErrorKind, retryable: bool) -> None:

@@ -21,7 +21,9 @@ from crosswalk import (
     UnknownEventError,
     WireTypeError,
     normalize,
+    normalize_stream,
 )
+from crosswalk.convert import convert_stream
 from crosswalk.plugins import Recognition, UsageDetails
 from crosswalk.testing import ProviderConformance
 from crosswalk_openai import ChatDialect, plugin
@@ -173,7 +175,7 @@ def test_a_count_by_modality_above_its_whole_is_marked() -> None:
         (401, {"code": "invalid_api_key", "message": "Incorrect API key"}, ErrorKind.AUTHENTICATION, False),
         (404, {"code": "model_not_found", "message": "no"}, ErrorKind.MODEL_UNAVAILABLE, False),
         (429, {"code": "rate_limit_exceeded", "message": "slow"}, ErrorKind.RATE_LIMIT, True),
-        (429, {"code": "insufficient_quota", "message": "pay"}, ErrorKind.RATE_LIMIT, False),
+        (429, {"code": "insufficient_quota", "message": "pay"}, ErrorKind.QUOTA, False),
         (500, {"type": "server_error", "message": "oops"}, ErrorKind.SERVER, True),
     ],
 )
@@ -482,3 +484,20 @@ def test_the_building_block_recognizes_no_mark() -> None:
 )
 def test_azures_inner_error_is_a_mark(error: Any, how: Recognition) -> None:
     assert plugin.recognizes({"error": error}) is how
+
+
+def test_a_streamed_sound_reaches_a_client_in_its_pieces() -> None:
+    pieces: list[dict[str, Any]] = [{"id": "audio_1", "transcript": "Hi"}, {"data": "QQ=="}, {"data": "QkM="}]
+    chunks = [
+        {"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [{"index": 0, **choice}]}
+        for choice in (
+            *({"delta": {"audio": piece}} for piece in pieces),
+            {"delta": {}, "finish_reason": "stop"},
+        )
+    ]
+    stream = normalize_stream(chunks, "openai")
+    written = b"".join(convert_stream(stream, "openai-chat", losses="report"))
+    again = normalize(written, "openai")
+    assert again.segments == stream.response.segments
+    (sound,) = again.segments
+    assert (sound.content, sound.metadata["transcript"]) == ("QUJD", "Hi")

@@ -1107,8 +1107,7 @@ def test_audio() -> None:
         ended(),
     )
     assert answer.segments == (
-        Segment(T.MEDIA, "UklG", {"type": "audio", "encoding": "base64"}),
-        Segment(T.MEDIA, "", {"type": "audio", "transcript": "Hi"}),
+        Segment(T.MEDIA, "UklG", {"type": "audio", "encoding": "base64", "transcript": "Hi"}),
     )
 
 

@@ -52,7 +52,7 @@ def test_what_others_write_is_not_a_mark(choices: list[Any]) -> None:
     ("code", "status", "kind", "retryable"),
     [
         ("1001", 401, ErrorKind.AUTHENTICATION, False),
-        ("1113", 429, ErrorKind.PERMISSION, False),
+        ("1113", 429, ErrorKind.QUOTA, False),
         ("1211", 400, ErrorKind.MODEL_UNAVAILABLE, False),
         ("1214", 400, ErrorKind.INVALID_REQUEST, False),
         ("1234", 500, ErrorKind.SERVER, True),

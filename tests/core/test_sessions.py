@@ -186,7 +186,7 @@ OVERLOADED = {"type": "overloaded_error", "message": "busy"}
         (said(1, "/login", isApiErrorMessage=True, error="authentication_failed"), None, "authentication", "/login"),
         (said(1, "wait", isApiErrorMessage=True, error="rate_limit", apiErrorStatus=429), 429, "rate_limit", "wait"),
         (said(1, "so", isApiErrorMessage=True), None, "server", "so"),
-        (said(1, "pay", isApiErrorMessage=True, error="billing_error", apiErrorStatus=402), 402, "permission", "pay"),
+        (said(1, "pay", isApiErrorMessage=True, error="billing_error", apiErrorStatus=402), 402, "quota", "pay"),
     ],
 )  # fmt: skip
 def test_a_failed_request_of_claude_code_is_an_error(

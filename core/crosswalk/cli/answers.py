@@ -17,8 +17,8 @@ from crosswalk.cli.inputs import InputFault, InputItem, InputSource, RecordedAns
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import FAILED, OK, USAGE, WorkerError
 from crosswalk.config import Settings, apply_settings
-from crosswalk.errors import CrosswalkError, DetectionError
-from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, envelope_of, fault_of, nameable
+from crosswalk.errors import CrosswalkError, DetectionError, IncompleteStreamError
+from crosswalk.mapping.detect import LOOKED_AT, decode_events, envelope_of, fault_of, nameable, recognizing
 from crosswalk.mapping.normalize import (
     DeltaStream,
     guessed as response_of_guess,
@@ -223,7 +223,7 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
         raise DetectionError("it is empty")
     events = list(islice(decode_events(body, DEFAULT), LOOKED_AT))
     try:
-        return Provider(detect(events, registry))
+        return Provider(recognizing(events, registry))
     except DetectionError as error:
         ambiguous = error
     candidates = ambiguous.candidates
@@ -231,9 +231,12 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
         if preferred in candidates:
             return Provider(preferred)
     if candidates:
-        with suppress(CrosswalkError):
-            options = ReaderOptions(status=status, keep_raw=False)
-            response = response_of_guess(ambiguous, body, options, registry)
+        options = ReaderOptions(status=status, keep_raw=False)
+        with suppress(DetectionError):
+            try:
+                response = response_of_guess(ambiguous, body, options, registry)
+            except IncompleteStreamError as failure:  # all agree on what came
+                return Provider(str(failure.provider), is_guess=True)
             return Provider(response.metadata.provider_id, is_guess=True)
         names = ", ".join(candidates)
         raise DetectionError(

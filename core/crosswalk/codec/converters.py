@@ -369,12 +369,14 @@ def _flattened(value: _Object) -> _Object:
     """Usage in the flat form, with the counts of OpenAI's details moved up where they are not flat already."""
     counts: _Object = {}
     for path, name in _NESTED.items():
-        group, _, key = path.partition(".")
-        nested = value.get(group)
-        if nested is None:
-            continue
-        if type(nested) is not dict:
-            raise DocumentProblem.wrong_type("object", nested, at=f".{group}")
+        *groups, key = path.split(".")
+        nested: Any = value
+        for depth, group in enumerate(groups, 1):
+            nested = nested.get(group, {})
+            if nested is None:
+                nested = {}
+            if type(nested) is not dict:
+                raise DocumentProblem.wrong_type("object", nested, at=f".{'.'.join(groups[:depth])}")
         count = nested.get(key)
         if type(count) is int:
             counts[name] = count

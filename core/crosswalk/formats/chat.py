@@ -33,6 +33,7 @@ from crosswalk.formats.writing import (
     url_citation,
 )
 from crosswalk.request import CacheMark, NamedTool, ResponseFormat, ToolDefinition, Turn
+from crosswalk.types.answer import PIECE
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart, ToolCall
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
@@ -362,6 +363,8 @@ class ChatWriter(Writer):
                 choice.annotations.append({"type": "url_citation", "url_citation": cited})
         if piece.type is SegmentType.MEDIA and not choice.has_audio:
             audio = {**piece.metadata.thawed(), "data": piece.text}
+            if audio.get("type") == name and PIECE in audio and not self.whole:
+                return {name: {key: audio[key] for key in wire.AUDIO if audio.get(key)}}
             is_whole = all(type(audio.get(key)) is kind for key, kind in wire.AUDIO.items())
             if is_whole and piece.text and audio.get("type") == name:
                 choice.has_audio = True

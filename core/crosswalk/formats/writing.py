@@ -718,6 +718,7 @@ def url_citation(piece: Piece, length: int) -> Event | None:
 _INVALID: Final = "invalid_request_error"
 _USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
     ErrorKind.RATE_LIMIT: (429, "rate_limit_exceeded", None),
+    ErrorKind.QUOTA: (402, "insufficient_quota", "insufficient_quota"),
     ErrorKind.CONTEXT_OVERFLOW: (400, _INVALID, "context_length_exceeded"),
     ErrorKind.MODEL_UNAVAILABLE: (404, _INVALID, "model_not_found"),
     ErrorKind.AUTHENTICATION: (401, _INVALID, "invalid_api_key"),
@@ -740,11 +741,13 @@ _STATUSES: Final[dict[tuple[str, int | None], str]] = {
 """Anthropic's type of an error whose usual type means another status."""
 _GEMINI: Final = {
     **first_words(gemini.ERRORS),
+    ErrorKind.QUOTA: "RESOURCE_EXHAUSTED",
     ErrorKind.SERVER: "INTERNAL",
     ErrorKind.TIMEOUT: "DEADLINE_EXCEEDED",
 }
 _RESPONSES: Final = {
     ErrorKind.RATE_LIMIT: "rate_limit_exceeded",
+    ErrorKind.QUOTA: "rate_limit_exceeded",
     ErrorKind.INVALID_REQUEST: "invalid_prompt",
     ErrorKind.SERVER: "server_error",
 }
@@ -801,7 +804,7 @@ def response_error(info: ErrorInfo, *, is_own: bool) -> Event:
         return raw
     if code not in responses.ERRORS:
         near = ErrorKind.INVALID_REQUEST if _USUAL[kind][0] == 400 else ErrorKind.SERVER
-        code = _RESPONSES[kind if kind is ErrorKind.RATE_LIMIT else near]
+        code = _RESPONSES.get(kind, _RESPONSES[near])
     return {"code": code, "message": info.message}
 
 

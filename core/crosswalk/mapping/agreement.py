@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from crosswalk.codec.canonical import to_json
-from crosswalk.errors import CrosswalkError
+from crosswalk.errors import CrosswalkError, IncompleteStreamError
 from crosswalk.mapping.detect import ask
 from crosswalk.plugin.registry import Mapper, Registry
 from crosswalk.types.response import ChatResponse
@@ -21,7 +21,9 @@ def agreed(
     *,
     is_error: bool = False,
 ) -> ChatResponse | None:
-    """Return the response that all *candidates* read, apart from their id, or ``None`` if their responses differ.
+    """Return the response that all *candidates* read, apart from their id, or ``None`` if they read different ones.
+
+    If all of them read the same part of an answer that is cut, that failure is raised.
 
     It has the id of the original dialect (``ProviderInfo.is_original``), or of the first candidate by name.
     ``provenance`` marks the id as derived.
@@ -32,6 +34,9 @@ def agreed(
         events: the first events of the payload, decoded.
         read: returns the response for a provider. A generated id and time must be the same each time.
         is_error: whether the status is that of an error, which each candidate reads with its own hook.
+
+    Raises:
+        IncompleteStreamError: that failure. ``partial`` has the part.
     """
     # An override changes how its own answers are read, not whether the shipped providers agree.
     mappers = {
@@ -48,14 +53,32 @@ def agreed(
     others = {reader(other): mapper for other, mapper in mappers.items()}
     del others[reader(name)]
     try:
-        result = read(mappers[name])
-        content = _content(result)
-        is_same = all(_content(read(mapper)) == content for mapper in others.values())
-        if is_same and registry.is_changed(name):
-            result = read(registry.mapper(name))
+        result, failure = _outcome(read, mappers[name])
+        content = _content(result), type(failure)
+        for mapper in others.values():
+            response, error = _outcome(read, mapper)
+            if (_content(response), type(error)) != content:
+                return None
+        if registry.is_changed(name):
+            result, failure = _outcome(read, registry.mapper(name))
     except CrosswalkError:
         return None
-    return as_guessed(result) if is_same else None
+    if failure is not None:
+        failure.partial = as_guessed(result)
+        raise failure
+    return as_guessed(result)
+
+
+def _outcome(
+    read: Callable[[Mapper], ChatResponse], mapper: Mapper
+) -> tuple[ChatResponse, IncompleteStreamError | None]:
+    """Return what *mapper* reads, or the part of a cut answer with the failure."""
+    try:
+        return read(mapper), None
+    except IncompleteStreamError as error:
+        if error.partial is None:
+            raise
+        return error.partial, error
 
 
 def _hooks(mapper: Mapper, events: Iterable[object]) -> tuple[object, ...]:

@@ -268,8 +268,9 @@ def look_at_cost(usage: dict[str, Any], currency: str | None = None) -> Cost | N
     """Return the cost of the request in the object of its counts, or ``None`` without any.
 
     Three servers count in US dollars. xAI sends ``cost_in_usd_ticks``. OpenRouter sends a number ``cost`` next to
-    ``cost_details`` or ``is_byok``, also through other services. Perplexity sends an object ``cost`` with its parts and
-    their ``total_cost``. All of it stays, the parts with their sum.
+    ``cost_details`` or ``is_byok``, also through other services. With a key of the user's own (``is_byok``), it is only
+    OpenRouter's fee: the provider behind charges ``cost_details.upstream_inference_cost`` as well, and the sum is
+    returned. Perplexity sends an object ``cost`` with its parts and their ``total_cost``. All of it stays.
 
     Args:
         usage: the object.
@@ -279,7 +280,10 @@ def look_at_cost(usage: dict[str, Any], currency: str | None = None) -> Cost | N
     if "cost_in_usd_ticks" in usage:
         return _money(usage, "cost_in_usd_ticks", _TICK)
     if "cost_details" in usage or "is_byok" in usage:
-        return _money(usage, "cost")
+        fee, details = _money(usage, "cost"), usage.get("cost_details")
+        if usage.get("is_byok") is True and type(details) is dict:
+            return _sum(fee, _money(details, "upstream_inference_cost"))
+        return fee
     parts = usage.get("cost")
     if type(parts) is dict:
         return _money(parts, "total_cost")
@@ -299,6 +303,12 @@ def _money(holder: dict[str, Any], key: str, power: int = 0, *, currency: str = 
             pass
     leave_mistyped(holder, key)
     return None
+
+
+def _sum(first: Cost | None, second: Cost | None) -> Cost | None:
+    if first is None or second is None:
+        return first or second
+    return Cost(exact().add(first.amount, second.amount).normalize(exact()), first.currency)
 
 
 def look_at_time(container: dict[str, Any], key: str) -> datetime | None:

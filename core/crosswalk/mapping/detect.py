@@ -11,8 +11,8 @@ from crosswalk.errors import DetectionError, FramingError, PluginError
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, Registry, is_cancellation
 from crosswalk.types.json import copy_json, load_json
-from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import DEFAULT, Limits, SniffingDecoder, is_done
+from crosswalk.wire.events import load_event, other_document
+from crosswalk.wire.framing import Limits, SniffingDecoder, is_done
 
 LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
@@ -158,14 +158,14 @@ def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognit
         return Recognition.NO
 
 
-def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable[str] | None = None) -> str:
-    """Return the provider that recognizes *events* best.
+def recognizing(events: Iterable[Any], registry: Registry, *, among: Iterable[str] | None = None) -> str:
+    """Return the one provider that recognizes *events* best.
 
     Installing a plugin never changes the result if a shipped provider is certain. If a shipped provider is possible, a
     plugin must be certain, and must not be certain of plain answers too.
 
     Args:
-        events: the decoded events of an answer, or its bytes, of which the beginning is enough.
+        events: the decoded events of an answer, of which the beginning is enough.
         registry: the registry of the providers.
         among: the ids of the candidates, or ``None`` for all.
 
@@ -173,8 +173,7 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
         DetectionError: none does, or several do equally. The error lists them.
         PluginError: none does, and one returned something other than a :class:`Recognition`.
     """
-    decoded = decode_events(events, DEFAULT) if isinstance(events, bytes) else events
-    looked_at = list(islice(decoded, LOOKED_AT))
+    looked_at = list(islice(events, LOOKED_AT))
     if any(isinstance(event, dict) and event.keys() >= _CANONICAL for event in looked_at[:1]):
         raise DetectionError(
             "this is Crosswalk's canonical JSON, not a server's answer; read it with from_json()"
@@ -195,6 +194,9 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
             raise DetectionError(
                 f"there is an answer under {asking.envelope!r}, in the envelope of a log: pass that value"
             )
+        what = other_document(looked_at[0]) if len(looked_at) == 1 else None
+        if what is not None:
+            raise DetectionError(f"no provider recognizes this payload: it is no answer, but {what}")
         for fault in sorted(asking.faults, key=lambda fault: str(fault.plugin)):
             raise fault
         known, broken = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ RETRYABLE: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind
 
 _BY_STATUS: Final = {
     401: ErrorKind.AUTHENTICATION,
+    402: ErrorKind.QUOTA,
     408: ErrorKind.TIMEOUT,
     429: ErrorKind.RATE_LIMIT,
     498: ErrorKind.RATE_LIMIT,
@@ -44,14 +46,16 @@ _CODES: Final[Mapping[ErrorKind, str]] = {
     " responsible_ai_policy_violation moderation_blocked data_inspection_failed",
     ErrorKind.TOOL_CALL_VALIDATION: "tool_use_failed tool_call_validation invalid_tool_call malformed_function_call",
     ErrorKind.RATE_LIMIT: "rate_limit rate_limited rate_limit_exceeded rate_limit_reached too_many_requests overloaded"
-    " throttling throttled insufficient_quota quota_exceeded resource_exhausted engine_overloaded",
+    " throttling throttled quota_exceeded resource_exhausted engine_overloaded",
+    ErrorKind.QUOTA: "insufficient_quota insufficient_balance insufficient_credits payment_required billing"
+    " billing_not_active billing_hard_limit_reached",
     ErrorKind.TIMEOUT: "timeout request_timeout read_timeout gateway_timeout model_timeout vector_store_timeout"
     " deadline_exceeded batch_expired",
     ErrorKind.MODEL_UNAVAILABLE: "model_not_found invalid_model model_not_available model_unavailable deployment_not_found"
     " no_such_model",
     ErrorKind.AUTHENTICATION: "authentication unauthorized unauthenticated invalid_api_key incorrect_api_key invalid_token"
     " unrecognized_client expired_token invalid_signature",
-    ErrorKind.PERMISSION: "permission permission_denied forbidden access_denied billing",
+    ErrorKind.PERMISSION: "permission permission_denied forbidden access_denied",
     ErrorKind.SERVER: "service_unavailable unavailable bad_gateway server_busy insufficient_system_resource",
     ErrorKind.INVALID_REQUEST: "invalid_request bad_request invalid_argument failed_precondition out_of_range unimplemented"
     " not_implemented not_found not_supported conflict method_not_allowed request_too_large unprocessable_entity"
@@ -77,6 +81,7 @@ _SENTENCES: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = tuple(
             r"|\btoken count .{0,100}(exceeds the maximum|only supports up to)\b"
             r"|… tokens \+ … must be <=|… must have less than \d+ tokens",
         ),
+        (ErrorKind.QUOTA, r"\binsufficient (balance|credits?|funds)\b|\bcredit balance is too low\b"),
         (
             ErrorKind.CONTENT_FILTER,
             r"\bcontent management policy\b|\bcontent filter(ing)? policy\b|\binput was flagged\b"
@@ -91,7 +96,7 @@ _SENTENCES: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = tuple(
             ErrorKind.RATE_LIMIT,
             r"\brate limit (was |has been )?(reached|exceeded)\b|\btoo many requests\b|\boverloaded\b",
         ),
-        (ErrorKind.TIMEOUT, r"\btimed out\b|\bdeadline exceeded\b"),
+        (ErrorKind.TIMEOUT, r"\btimed out\b|\bdeadline exceeded\b|\bgateway time-?out\b"),
         (
             ErrorKind.MODEL_UNAVAILABLE,
             r"\bmodels?[ /]\S{1,200} (does not exist|(is |was )?not (found|loaded|available)|is no longer available"
@@ -111,7 +116,7 @@ _SENTENCES: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = tuple(
         ),  # llama.cpp, as a "server_error"; Ollama, with status 500
         (
             ErrorKind.SERVER,
-            r"\binternal server error\b|\bservice (is )?(temporarily )?unavailable\b|\bserver busy\b"
+            r"\binternal server error\b|\bbad gateway\b|\bservice (is )?(temporarily )?unavailable\b|\bserver busy\b"
             r"|\bmodel runner has unexpectedly stopped\b|\bengine( ?core)? (is dead|died|encountered an issue)\b",
         ),
     )
@@ -150,7 +155,7 @@ def classify(status: int | None, message: str, codes: Iterable[str] = ()) -> Err
         if not (blames_the_request and kind in RETRYABLE) and sentence.search(text):
             return kind
     if blames_the_request:
-        return ErrorKind.PERMISSION if status in (402, 403) else ErrorKind.INVALID_REQUEST
+        return ErrorKind.PERMISSION if status == 403 else ErrorKind.INVALID_REQUEST
     is_server = status is not None or not _SERVER_CODES.isdisjoint(named)
     return ErrorKind.SERVER if is_server else ErrorKind.UNKNOWN
 
@@ -188,10 +193,78 @@ def error_info(
     code = next((word for word in words if not word.isdecimal()), words[0] if words else None)
     known = next((codes[word] for word in words if word in codes), None)
     kind = classify(status, message, words) if known is None else known
-    retryable = kind in RETRYABLE and status != 501 and "insufficient_quota" not in words
+    retryable = kind in RETRYABLE and status != 501
+    if kind is ErrorKind.RATE_LIMIT and _is_long(message, body):
+        retryable = False
     if not message:
         message = f"HTTP {status}" if status is not None else "the provider reported an error"
     return ErrorInfo(kind, message, retryable, status, code, body if body != "" else None)
+
+
+_LONG: Final = pattern(r"\b(per[ -](day|week|month)|daily|weekly|monthly|[RT]PD)\b", re.IGNORECASE)
+_LONG_QUOTA: Final = pattern(r"Per(Day|Week|Month)(?![a-z])")
+
+
+def _is_long(message: str, body: Any) -> bool:
+    """Return whether the limit of a rate is one of a day or longer, which no retry waits for.
+
+    The *message* names it, outside quotations, or the id of a quota among the details of one of Google's errors does.
+    """
+    return _LONG.search(_QUOTED.sub("…", message[:2000])) is not None or any(
+        map(_LONG_QUOTA.search, _quotas(body))
+    )
+
+
+def _quotas(body: Any) -> Iterator[str]:
+    match body[0] if isinstance(body, list) and body else body:
+        case {"error": {"details": list(details)}}:
+            for detail in details:
+                violations = detail.get("violations") if isinstance(detail, dict) else None
+                for violation in violations if isinstance(violations, list) else ():
+                    if isinstance(violation, dict) and isinstance(violation.get("quotaId"), str):
+                        yield violation["quotaId"]
+
+
+class VendorErrors:
+    """What a vendor says of its errors: the rows of a table in an ``errors.toml`` beside its plugin. It is read late.
+
+    A row has the ``kind`` that it stands for, and how it is recognized: ``codes`` (the type or code, in any case, with
+    ``*`` for any text), ``statuses``, and ``message``, a regular expression for a part of the text outside quotations.
+    All that it names must fit, and the first row counts. ``retryable`` is that of the kind if it names none. The table
+    names its ``sources``, and when they were ``checked``.
+
+    Args:
+        package: the package that has the file.
+        vendor: the name of the table in it.
+    """
+
+    def __init__(self, package: str, vendor: str) -> None:
+        self._package = package
+        self._vendor = vendor
+        self._rows: list[tuple[Mapping[str, Any], re.Pattern[str] | None]] | None = None
+
+    def refined(self, info: ErrorInfo) -> ErrorInfo:
+        """Return *info*, which the general rules read, with the kind of the first row that fits, or *info* itself."""
+        if self._rows is None:
+            import tomllib  # seldom needed
+            from importlib.resources import files
+
+            table = tomllib.loads(files(self._package).joinpath("errors.toml").read_text("utf-8"))[
+                self._vendor
+            ]
+            self._rows = [
+                (row, re.compile(row["message"], re.IGNORECASE) if "message" in row else None)
+                for row in table["errors"]
+            ]
+        code, text = (info.code or "").lower(), _QUOTED.sub("…", info.message)
+        for row, message in self._rows:
+            if (
+                ("codes" not in row or any(fnmatchcase(code, known.lower()) for known in row["codes"]))
+                and ("statuses" not in row or info.status in row["statuses"])
+                and (message is None or message.search(text))
+            ):
+                return refined(info, ErrorKind(row["kind"]), retryable=row.get("retryable"))
+        return info
 
 
 def refined(info: ErrorInfo, kind: ErrorKind | None, *, retryable: bool | None = None) -> ErrorInfo:

@@ -22,11 +22,12 @@ from crosswalk.errors import (
     CrosswalkError,
     DetectionError,
     ErrorInfo,
+    IncompleteStreamError,
     InvalidJSONError,
     MappingError,
     ResponseValidationError,
 )
-from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
+from crosswalk.mapping.detect import LOOKED_AT, decode_events, recognizing
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import (
     USUAL,
@@ -42,7 +43,8 @@ from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import Dumpable, FrozenObject, dump_json, dumped, is_dumpable, plain_view
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.wire.framing import DEFAULT, Limits
+from crosswalk.wire.events import load_event
+from crosswalk.wire.framing import DEFAULT, Frame, Limits, SniffingDecoder, is_done
 
 if TYPE_CHECKING:
     from crosswalk.stream import StreamingChatResponse
@@ -89,7 +91,7 @@ def normalize(
     limits = limits or DEFAULT
     if provider is None:
         try:
-            provider = detect(decode_events(data, limits), known)
+            provider = recognizing(decode_events(data, limits), known)
         except DetectionError as error:
             options = ReaderOptions(
                 status=status,
@@ -123,6 +125,49 @@ def normalize(
     return read_body(mapper, data, options)
 
 
+def detect(
+    events: bytes | Iterable[Any],
+    registry: Registry,
+    *,
+    among: Iterable[str] | None = None,
+    guess: bool = True,
+) -> str:
+    """Return the provider of an answer, by the rule of :func:`normalize`.
+
+    It is the one that recognizes *events* best. If several do and all read the same, it is the original of their dialect.
+
+    Args:
+        events: the decoded events of an answer, or its bytes, of which the beginning is enough.
+        registry: the registry of the providers.
+        among: the ids of the candidates, or ``None`` for all.
+        guess: whether the original of a dialect may be the result. With ``False``, an answer that several providers
+            recognize is an error, whose ``candidates`` names them.
+
+    Raises:
+        DetectionError: none recognizes it, or several do equally and read it differently.
+        PluginError: none does, and one returned something other than a :class:`Recognition`.
+    """
+    if isinstance(events, bytes):
+        data, decoded = events, [*islice(decode_events(events, DEFAULT), LOOKED_AT)]
+    else:
+        data, decoded = None, [*islice(events, LOOKED_AT)]
+    try:
+        return recognizing(decoded, registry, among=among)
+    except DetectionError as error:
+        if not (guess and error.candidates):
+            raise
+        ambiguous = error
+    if data is None:
+        data = b"\n".join(map(dump_json, decoded))
+    try:
+        return guessed(ambiguous, data, _WITHOUT_BYTES, registry).metadata.provider_id
+    except IncompleteStreamError as failure:  # all agree on what came
+        return str(failure.provider)
+
+
+_WITHOUT_BYTES = ReaderOptions(keep_raw=False)
+
+
 def guessed(
     ambiguous: DetectionError, data: bytes, options: ReaderOptions, registry: Registry
 ) -> ChatResponse:
@@ -130,6 +175,7 @@ def guessed(
 
     Raises:
         DetectionError: their responses differ, or there are no candidates.
+        IncompleteStreamError: the answer is cut, and all of them read the same part.
     """
     from crosswalk.mapping.agreement import agreed  # seldom needed
 
@@ -198,25 +244,104 @@ def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
         raise InvalidJSONError(f"{type(event).__name__} is not a JSON object: {why}") from None
 
 
+class StreamStart:
+    """The beginning of a stream, whose first recognized event tells the provider."""
+
+    def __init__(self, registry: Registry, options: ReaderOptions) -> None:
+        self._registry = registry
+        self._options = options
+        self._decoder = SniffingDecoder(options.limits)
+        self._events: list[Any] = []
+        self._provider: tuple[str, bool] | None = None
+        self._chunks: list[bytes] = []
+
+    @property
+    def so_far(self) -> bytes:
+        """The beginning so far."""
+        return b"".join(self._chunks)
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the provider is known."""
+        return self._provider is not None
+
+    def push(self, chunk: bytes) -> None:
+        """Take the next bytes.
+
+        Raises:
+            DetectionError: several providers recognize the first event and read it differently, or none recognizes one
+                of the first fifty.
+            FramingError: an event cannot be read, or a limit is passed.
+        """
+        self._chunks.append(chunk)
+        self._look(self._decoder.decode(chunk))
+
+    def reader(self) -> Reader:
+        """Return the reader of the whole stream, from its first byte.
+
+        Raises:
+            DetectionError: as from :meth:`push`.
+        """
+        if self._provider is None:
+            self._look(self._decoder.flush())
+        if self._provider is None:
+            self._provider = recognizing(self._events, self._registry), False
+        name, is_guess = self._provider
+        return Reader(self._registry.mapper(name), self._options, is_guess=is_guess)
+
+    def _look(self, frames: Iterable[Frame]) -> None:
+        for data, _ in frames:
+            if self._provider is None and data and not is_done(data):
+                self._events.append(load_event(data, self._options.limits, halves="mend"))
+                self._provider = self._found()
+
+    def _found(self) -> tuple[str, bool] | None:
+        try:
+            return recognizing(self._events, self._registry), False
+        except DetectionError as error:
+            if error.candidates:
+                return detect(self._events, self._registry), True
+            if len(self._events) >= LOOKED_AT:
+                raise
+            return None
+
+
 class DeltaStream(Iterator[ResponseDelta]):
     """The deltas of a stream, each as soon as its bytes are available, then the response.
 
     Made by :func:`normalize_stream`. It reads bytes only when you ask for a delta.
     """
 
-    def __init__(self, chunks: Iterable[Chunk], reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, chunks: Iterable[Chunk], reader: Reader | StreamStart) -> None:
+        self._reading = reader
         self._deltas = self._read(chunks)
         self._failure: CrosswalkError | None = None
 
     def _read(self, chunks: Iterable[Chunk]) -> Iterator[ResponseDelta]:
         try:
-            for chunk in chunks:
-                yield from self._reader.read(chunk if type(chunk) is bytes else _as_chunk(chunk))
-            yield from self._reader.finish()
+            source = iter(chunks)
+            if isinstance(self._reading, StreamStart):
+                start = self._reading
+                while not start.is_found and (chunk := next(source, None)) is not None:
+                    start.push(_as_chunk(chunk))
+                self._reading = start.reader()
+                yield from self._reading.read(start.so_far)
+            reader = self._reading
+            for chunk in source:
+                yield from reader.read(chunk if type(chunk) is bytes else _as_chunk(chunk))
+            yield from reader.finish()
         except CrosswalkError as error:
             self._failure = error
             raise
+
+    @property
+    def _reader(self) -> Reader:
+        if isinstance(self._reading, StreamStart):
+            raise ResponseValidationError(
+                "Cannot build incomplete response: the first event, which names the provider, has not been read",
+                code="ACODE-RSP-008",
+            )
+        return self._reading
 
     def __iter__(self) -> Iterator[ResponseDelta]:
         return self._deltas  # the generator itself: a detour through __next__ would show
@@ -263,7 +388,7 @@ class DeltaStream(Iterator[ResponseDelta]):
 
 def normalize_stream(
     chunks: Iterable[Chunk],
-    provider: str,
+    provider: str | None = None,
     *,
     status: int = 200,
     unknown: Unknown = "raise",
@@ -279,7 +404,7 @@ def normalize_stream(
 
     Args:
         chunks: the answer's bytes in pieces of any length, or its events, as decoded JSON objects or as an SDK's objects.
-        provider: the provider id.
+        provider: the provider id, or ``None`` to detect it from the first event, by the rule of :func:`detect`.
         timer: a monotonic clock in seconds, such as ``time.perf_counter``, to measure duration and time to first
             token from this call on, or ``None`` for no measurement.
         content_type: the answer's ``Content-Type`` header, for a provider with its own framing. ``""`` if you do
@@ -289,6 +414,8 @@ def normalize_stream(
 
     Raises:
         UnknownProviderError: no such provider. PluginError: it is broken.
+        DetectionError: while iterating, no provider was given, and none recognizes the stream, or several read its first
+            event differently.
         MappingError: while iterating, the stream cannot be mapped. ``partial`` has the answer so far.
             A stream that ends without its terminal signal raises ``IncompleteStreamError``.
     """
@@ -307,7 +434,8 @@ def normalize_stream(
         timer=timer,
         content_type=content_type.partition(";")[0].strip().lower(),
     )
-    return DeltaStream(chunks, Reader(known.mapper(provider), options))
+    reader = StreamStart(known, options) if provider is None else Reader(known.mapper(provider), options)
+    return DeltaStream(chunks, reader)
 
 
 def anormalize_stream(

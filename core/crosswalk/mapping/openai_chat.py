@@ -247,7 +247,7 @@ def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
         elif kind == "refusal" and not part.get("refusal") and type(item.get("refusal")) is str:
             refusals.append(take_string(item, "refusal"))
             item.pop("type", None)
-        else:
+        elif item:  # or another method has taken all of it
             state.note_unknown_part()
     if refusals:
         part["refusal"] = "".join(filter(None, refusals))
@@ -378,12 +378,16 @@ def spell(
 
 def _move(usage: dict[str, Any], old: str, new: str) -> None:
     """Move the count at the path *old* of *usage* to the path *new*. An object that becomes empty is removed."""
-    group, _, name = old.partition(".")
-    if old == new or name not in usage.get(group, ()):
+    *groups, name = old.split(".")
+    holders = [usage]
+    for group in groups:
+        holders.append(holders[-1].get(group, {}))
+    if old == new or name not in holders[-1]:
         return
-    count = usage[group].pop(name)
-    if not usage[group]:
-        del usage[group]
+    count = holders[-1].pop(name)
+    for group, holder, inner in reversed([*zip(groups, holders, holders[1:], strict=False)]):
+        if not inner:
+            del holder[group]
     *groups, name = new.split(".")
     for group in groups:
         usage = usage.setdefault(group, {})

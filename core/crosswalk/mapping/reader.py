@@ -27,6 +27,7 @@ from crosswalk.errors import (
     UnknownEventError,
     UnknownFinishReasonError,
 )
+from crosswalk.lazy import pattern
 from crosswalk.mapping.alike import AlikeEvents
 from crosswalk.mapping.event import (
     Delivery,
@@ -37,7 +38,7 @@ from crosswalk.mapping.event import (
     missing,
     texts_of,
 )
-from crosswalk.mapping.failures import read_error_body
+from crosswalk.mapping.failures import error_delta, error_info, read_error_body
 from crosswalk.plugin.registry import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.text import Redact, may_log_content, shortened
@@ -47,7 +48,7 @@ from crosswalk.types.json import copy_json, dump_json, load_json
 from crosswalk.types.response import Alternative, ChatResponse, counted_tokens, new_id, now
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import FinishReason, RawEvents, Segment, SegmentType
-from crosswalk.wire.events import REPLACEMENT, HalfBuffer, HeldEvent, load_event, mend_halves
+from crosswalk.wire.events import REPLACEMENT, HalfBuffer, HeldEvent, load_event, mend_halves, other_document
 from crosswalk.wire.framing import DEFAULT, BodyDecoder, Frame, Limits, SniffingDecoder, is_done
 
 if TYPE_CHECKING:
@@ -359,11 +360,16 @@ class Reader:
     Args:
         mapper: the provider.
         options: how to read.
+        is_guess: whether other providers answer like that, too, so that the provider's id is derived.
     """
 
-    def __init__(self, mapper: Mapper, options: ReaderOptions | None = None) -> None:
+    def __init__(
+        self, mapper: Mapper, options: ReaderOptions | None = None, *, is_guess: bool = False
+    ) -> None:
         self._options = options = options or USUAL
         self._state = state = mapper.new_state()
+        if is_guess:
+            state.note("metadata.provider_id", Provenance.DERIVED)
         self._failed: list[Exception] = []  # errors of the caller's id_factory and clock
         # Neither knows the reader: a reference cycle would keep it until the next garbage collection.
         if options.id_factory is not new_id:
@@ -388,6 +394,7 @@ class Reader:
         # Each level of nesting takes two bytes: what is shorter is not nested too deeply.
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
         self._longest = options.limits.line_bytes
+        self._first: Any = None  # the first event, as it came
         self._has_halves = False  # whether the event that was loaded last may hold halves of surrogate pairs
         self._halves = HalfBuffer()
         self._has_sentinel = False
@@ -577,8 +584,10 @@ class Reader:
             return self._load_whole(data)
         except MappingError as error:
             failure = error
-        # Raised out here, it does not carry the payload along.
-        raise self._unreadable(failure)
+        is_sse = self._decoder is not None and self._decoder.framing == "sse"
+        if not (is_sse and isinstance(failure, InvalidJSONError) and _is_message(data)):
+            raise self._unreadable(failure)  # out here, it does not carry the payload along
+        return _MESSAGE
 
     def _load_whole(self, data: bytes) -> Any:
         try:
@@ -603,6 +612,9 @@ class Reader:
 
         Those of events that waited for the other half of a character come before.
         """
+        if event is _MESSAGE:
+            self._state.error = error_delta(error_info(None, source.decode("utf-8", "replace").strip()))
+            return ()
         if not self._has_halves and not self._halves.waiting:
             return self._map_complete(event, name, source)
         self._has_halves = False
@@ -621,6 +633,8 @@ class Reader:
         state, alike = self._state, self._alike
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
+        if self._events == 1:
+            self._first = source
         deltas: list[ResponseDelta] = []
         try:
             usage, changes = self._event_mapper.map(event, name, source, deltas)
@@ -723,6 +737,12 @@ class Reader:
         text = str(error) if isinstance(error, ResponseValidationError) else type(error).__name__
         return self._mapper.broken(f"it has set a value in the state that a response cannot have: {text}")
 
+    def _no_answer(self) -> MappingError | None:
+        """Return the error for an input that is another document than an answer, or ``None``."""
+        first = self._first
+        what = other_document(load_event(first, halves="mend") if type(first) is bytes else first)
+        return None if what is None else UnknownEventError(f"this is no answer, but {what}")
+
     def _place(self) -> str:
         return f"event {max(self._events, 1)}"
 
@@ -731,6 +751,8 @@ class Reader:
 
     def _explain(self, error: MappingError) -> MappingError:
         """*error* with provider, place, and everything that was received before it."""
+        if self._events == 1 and isinstance(error, IncompleteStreamError | UnknownEventError):
+            error = self._no_answer() or error
         error.locate(provider=self._mapper.provider, event=self._place())
         with suppress(MappingError):
             drain(self._map_held(self._halves.flush()))  # the partial answer holds it
@@ -741,6 +763,19 @@ class Reader:
         self._alike = None
         log_failure(error)
         return error
+
+
+_MESSAGE: Final = object()
+"""In place of an event that is no JSON, but a message that a relay wrote into the stream."""
+_LONGEST_MESSAGE: Final = 20_000
+_WORDS: Final = pattern(r"<|[^\W\d_]{2,}[^\w\n]+[^\W\d_]")
+
+
+def _is_message(data: bytes) -> bool:
+    """Return whether the *data* of an event is a message in words, or a page of HTML. What begins like JSON is a part."""
+    text = data[:_LONGEST_MESSAGE].decode("utf-8", "replace").strip()
+    is_text = text.replace("\n", " ").replace("\t", " ").isprintable() and text[:1] not in '{["'
+    return is_text and _WORDS.match(text) is not None
 
 
 def _log_unknown(redact: Redact | None, provider: str, kind: str, word: str) -> None:

@@ -430,6 +430,10 @@ class AttemptFailure:
     is_unstarted: bool = False
 
 
+_OF_THE_ACCOUNT = (ErrorKind.AUTHENTICATION, ErrorKind.QUOTA)
+"""Errors that the next request meets as well."""
+
+
 class RetryState:
     """The progress of a call: the current endpoint and attempt.
 
@@ -504,6 +508,6 @@ class RetryState:
             return self._cooling.answered(self.endpoint)
         if failure.response is None or failure.cancelled:
             return None  # nothing was sent, or the caller left: this is no evidence about the server
-        if failure.info.kind in self._policy.kinds or failure.info.kind is ErrorKind.AUTHENTICATION:
+        if failure.info.kind in self._policy.kinds or failure.info.kind in _OF_THE_ACCOUNT:
             return self._cooling.failed(self.endpoint)
         return self._cooling.answered(self.endpoint)  # if only that the request is wrong

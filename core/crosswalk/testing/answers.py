@@ -281,7 +281,7 @@ _KINDS: Final = {
     403: _KNOWN_KINDS - {ErrorKind.SERVER, ErrorKind.TIMEOUT},
     408: frozenset({ErrorKind.TIMEOUT}),
     424: frozenset(ErrorKind),  # TGI's status of a failed generation
-    429: frozenset({ErrorKind.RATE_LIMIT}),
+    429: frozenset({ErrorKind.RATE_LIMIT, ErrorKind.QUOTA}),
 }
 """The kinds that an HTTP status allows, for statuses that say more than who caused the failure."""
 _FINAL: Final = frozenset({400, 401, 403, 404, 405, 413, 422})
@@ -293,6 +293,7 @@ _OF_REQUESTS: Final = frozenset(
     {
         ErrorKind.AUTHENTICATION,
         ErrorKind.PERMISSION,
+        ErrorKind.QUOTA,
         ErrorKind.INVALID_REQUEST,
         ErrorKind.MODEL_UNAVAILABLE,
     }

@@ -114,7 +114,8 @@ class ChoiceDraft:
     """
 
     __slots__ = (
-        "_blank", "_more", "_shown", "calls", "finish", "logprobs", "open", "parts", "raw_finish", "text",
+        "_blank", "_more", "_shown", "_sound", "_sounds", "calls", "finish", "logprobs", "open", "parts", "raw_finish",
+        "text",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -127,6 +128,10 @@ class ChoiceDraft:
         self.raw_finish: str | None = None
         self._shown: set[int] = set()  # the calls that are among the parts
         self._more: dict[int, Segment] = {}  # what came later about the part of that number
+        self._sound: list[
+            Segment
+        ] = []  # the pieces of the sound that comes in pieces; its first one is among the parts
+        self._sounds: dict[int, list[Segment]] = {}  # those of all such sounds, by the number of the part
         self._blank = False  # whether a content came that was empty: "", which is not None
 
     def add(self, delta: ResponseDelta) -> None:
@@ -175,8 +180,15 @@ class ChoiceDraft:
         self.text.append(text)
 
     def insert(self, part: Segment | CallDraft) -> None:
-        """Add a whole part, or more fields of the one before."""
-        if type(part) is Segment and self._completes(part):
+        """Add a whole part, more fields of the one before, or a piece of the sound that comes in pieces."""
+        if type(part) is Segment and part.metadata and PIECE in part.metadata:
+            if self._sound and _is_of(self._sound, part):
+                self._sound.append(part)
+                return
+            self._sound = [part]
+            self.parts.append(part)
+            self._sounds[len(self.parts) - 1] = self._sound
+        elif type(part) is Segment and self._completes(part):
             if part.metadata or part.annotations:
                 self._more[len(self.parts) - 1] = part
         else:
@@ -272,7 +284,12 @@ class ChoiceDraft:
             elif not partial:
                 raise ResponseValidationError(f"tool call {index} has no name")
         segments = tuple(
-            _with_more(self._segment(part, ids, partial=partial), self._more.get(number))
+            _with_more(
+                whole_sound(self._sounds[number])
+                if number in self._sounds
+                else self._segment(part, ids, partial=partial),
+                self._more.get(number),
+            )
             for number, part in enumerate(self.parts)
             if type(part) is not tuple
             or any(part[1])
@@ -308,6 +325,42 @@ def _with_more(segment: Segment, more: Segment | None) -> Segment:
         return segment
     metadata = {**segment.metadata.thawed(), **more.metadata.thawed()}
     return Segment(segment.type, segment.content, metadata, (*segment.annotations, *more.annotations))
+
+
+PIECE: Final = "is_piece"
+"""The key in the metadata of a segment that is a piece of a sound. The pieces make one segment of the answer."""
+
+
+def _is_of(sound: list[Segment], piece: Segment) -> bool:
+    """Whether *piece* belongs to *sound*: an id of another one begins the next."""
+    id = piece.metadata.get("id")
+    return id is None or all(
+        id == known for one in sound[:1] if (known := one.metadata.get("id")) is not None
+    )
+
+
+def whole_sound(pieces: list[Segment]) -> Segment:
+    """The segment of a sound that came in *pieces*, each base64 of its own, or a part of the transcript, or both."""
+    payload: dict[str, Any] = {}
+    for piece in pieces:
+        payload = {**piece.metadata.thawed(), **payload}
+    words = [str(piece.metadata["transcript"]) for piece in pieces if "transcript" in piece.metadata]
+    if words:
+        payload["transcript"] = "".join(words)
+    del payload[PIECE]
+    return Segment(pieces[0].type, _joined_base64([piece.content for piece in pieces]), payload)
+
+
+def _joined_base64(pieces: list[str]) -> str:
+    """The base64 of the bytes of all *pieces*. Pieces that are no base64 are joined as they are."""
+    if not any("=" in piece for piece in pieces[:-1]):
+        return "".join(pieces)
+    import base64  # seldom needed
+
+    try:
+        return base64.b64encode(b"".join(map(base64.b64decode, pieces))).decode()
+    except ValueError:
+        return "".join(pieces)
 
 
 def _free_id(choice: int, index: int, taken: set[str | None]) -> str:

@@ -579,6 +579,12 @@ class RateLimitError(ProviderError):
     kind = ErrorKind.RATE_LIMIT
 
 
+class QuotaError(ProviderError):
+    """The account has no money left. The request fails until somebody pays, but another provider may take it."""
+
+    kind = ErrorKind.QUOTA
+
+
 class ContextOverflowError(ProviderError):
     """The prompt does not fit into the model's context window."""
 
@@ -637,6 +643,7 @@ _BY_KIND = {
     error.kind: error
     for error in (
         RateLimitError,
+        QuotaError,
         ContextOverflowError,
         ModelUnavailableError,
         AuthenticationError,

@@ -476,8 +476,12 @@ OPENAI_COUNTS: Final[Mapping[str, str]] = MappingProxyType(
 
 OPENAI_DETAILS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        f"{modality}_{side}_tokens": f"{group}_tokens_details.{modality}_tokens"
-        for side, group in (("input", "prompt"), ("output", "completion"))
+        f"{modality}_{side}_tokens": f"{group}.{modality}_tokens"
+        for side, group in (
+            ("input", "prompt_tokens_details"),
+            ("output", "completion_tokens_details"),
+            ("cache_read", "prompt_tokens_details.cached_tokens_details"),
+        )
         for modality in ("text", "audio", "image", "video")
     }
 )

@@ -631,6 +631,7 @@ class ErrorKind(StrEnum):
     """What kind of error a provider reported, the same words for every provider."""
 
     RATE_LIMIT = "rate_limit"
+    QUOTA = "quota"
     CONTEXT_OVERFLOW = "context_overflow"
     MODEL_UNAVAILABLE = "model_unavailable"
     AUTHENTICATION = "authentication"

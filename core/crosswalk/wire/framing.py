@@ -398,7 +398,8 @@ class SSEDecoder(LineDecoder):
     reconnecting, which cannot continue a model's answer.
 
     Beyond the standard, an event that has data but no blank line after it is dispatched at
-    :meth:`flush`: servers end their streams so, and its loss would be silent.
+    :meth:`flush`: servers end their streams so, and its loss would be silent. A field ``error``, as llama.cpp sends it,
+    is a frame of its own: the object ``{"error": …}`` around its value, which is JSON, or else text.
 
     Args:
         limits: ``line_bytes`` applies to each line and to the data of each event.
@@ -543,6 +544,8 @@ class SSEDecoder(LineDecoder):
                 self._size = len(line) - 6
             elif line.startswith(b"event: "):
                 self._event = line[7:].decode("utf-8", "replace") or None
+            elif line.startswith(b"error:"):
+                frames.append((_error_of(line[6:].strip()), self._event))
             else:
                 self._read_field(line)
 
@@ -566,10 +569,17 @@ class SSEDecoder(LineDecoder):
             buffered, self._held = self._held, b""
             super()._take_lines(buffered, frames)
         # Only data of a truncated line is used, because half a name or id would be wrong.
-        if self.tail.startswith(b"data:"):
+        if self.tail.startswith((b"data:", b"error:")):
             self.read_lines([bytes(self.tail)], frames)
         self.tail.clear()
         self.read_lines([b""], frames)
+
+
+def _error_of(value: bytes) -> bytes:
+    """The JSON object around the *value* of a field ``error``."""
+    if value.startswith(b"{") and value.endswith(b"}"):
+        return b'{"error":' + value + b"}"
+    return dump_json({"error": value.decode("utf-8", "replace")})
 
 
 class TextEventDecoder(SSEDecoder):
@@ -627,8 +637,8 @@ class TextEventDecoder(SSEDecoder):
 Framing = Literal["sse", "ndjson", "json"]
 """The framing of an answer: server-sent events, a line of JSON each, or one body."""
 
-_SSE_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:")
-_SSE_FIELDS = tuple(start[:-1] for start in _SSE_STARTS[1:])
+_SSE_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:", b"error:")
+_SSE_FIELDS = tuple(start[:-1] for start in _SSE_STARTS[1:-1])
 _LONGEST_START = max(map(len, _SSE_STARTS))
 _MOST_ASKED: Final = 4096
 """With so many bytes a provider's own framing must know whether an answer is in it."""
@@ -639,8 +649,8 @@ class SniffingDecoder(PushDecoder):
     Choose the framing by the first bytes after a byte order mark and whitespace, then decode with it.
 
     ``{`` is newline-delimited JSON, of which a single object is the shortest case, and ``[`` is one JSON
-    body. A line that begins with ``data:``, ``event:``, ``id:``, ``retry:`` or ``:``, or is just such a
-    field's name, is SSE. Anything else, such as a proxy's page of HTML, is one body.
+    body. A line that begins with ``data:``, ``event:``, ``id:``, ``retry:``, ``error:`` or ``:``, or is just
+    the name of one of the standard's fields, is SSE. Anything else, such as a proxy's page of HTML, is one body.
     Whitespace before all of this is dropped: some servers send blank lines to keep a connection alive.
 
     Args:

@@ -25,6 +25,8 @@ __all__ = [
     "FINISH_REASONS",
     "HOSTED_TOOLS",
     "LOCATIONS",
+    "METRICS",
+    "METRICS_COUNTS",
     "NULL_AT_END",
     "NULL_AT_START",
     "NULL_COUNTS",
@@ -214,6 +216,19 @@ DETAILS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Where a usage has each of its details."""
 
+METRICS: Final = "amazon-bedrock-invocationMetrics"
+"""The key under which Bedrock adds its own counts to the last event of an invoked model's stream."""
+
+METRICS_COUNTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "prompt_tokens": "inputTokenCount",
+        "completion_tokens": "outputTokenCount",
+        "cached_tokens": "cacheReadInputTokenCount",
+        "cache_write_tokens": "cacheWriteInputTokenCount",
+    }
+)
+"""Where these have each count, in the sense of ``COUNTS``. The counts of the message itself go first."""
+
 NULL_COUNTS: Final = (
     "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens_details", "server_tool_use",
 )  # fmt: skip
@@ -226,7 +241,7 @@ ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
         "invalid_request_error": ErrorKind.INVALID_REQUEST,
         "authentication_error": ErrorKind.AUTHENTICATION,
         "permission_error": ErrorKind.PERMISSION,
-        "billing_error": ErrorKind.PERMISSION,
+        "billing_error": ErrorKind.QUOTA,
         "not_found_error": ErrorKind.INVALID_REQUEST,
         "conflict_error": ErrorKind.INVALID_REQUEST,
         "request_too_large": ErrorKind.INVALID_REQUEST,

@@ -255,9 +255,10 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
         "cancelled": FinishReason.CANCELLED,
         "incomplete:steered": FinishReason.CANCELLED,
         "failed": FinishReason.ERROR,
+        **dict.fromkeys(PENDING, FinishReason.LENGTH),  # of a body: not made to its end yet
     }
 )
-"""What a final status means, with the reason of an incomplete response behind the colon; of several for one meaning the
+"""What a status at the end means, with the reason of an incomplete response behind the colon; of several for one meaning the
 first is written where the provider said none of them."""
 
 COUNTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -274,8 +275,12 @@ COUNTS: Final[Mapping[str, str]] = MappingProxyType(
 
 DETAILS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        f"{modality}_{side}_tokens": f"{side}_tokens_details.{modality}_tokens"
-        for side in ("input", "output")
+        f"{modality}_{side}_tokens": f"{group}.{modality}_tokens"
+        for side, group in (
+            ("input", "input_tokens_details"),
+            ("output", "output_tokens_details"),
+            ("cache_read", "input_tokens_details.cached_tokens_details"),
+        )
         for modality in ("text", "audio", "image", "video")
     }
 )

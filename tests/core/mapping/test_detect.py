@@ -134,7 +134,7 @@ def test_of_several_faults_the_first_provider_is_blamed() -> None:
     """Whichever of them was asked first, for the signs that its entry point names."""
     known = registry_of(bb=Asked("surely"), aa=Asked("surely"))
     with pytest.raises(PluginError) as caught:
-        detect([{"text": "a"}], known)
+        detect([{"text": "a"}], known, guess=False)
     assert caught.value.plugin == "aa"
 
 
@@ -157,7 +157,7 @@ def test_an_ambiguity_lists_the_candidates() -> None:
     """If several recognize a payload equally well, the caller has to choose among them."""
     known = registry_of(b=Sure(POSSIBLE), a=Sure(POSSIBLE), c=Sure(NO))
     with pytest.raises(DetectionError, match="speak this dialect; name one of: a, b$") as caught:
-        detect([{"text": "a"}], known)
+        detect([{"text": "a"}], known, guess=False)
     assert caught.value.candidates == ("a", "b")
     with pytest.raises(DetectionError, match="several providers speak this dialect") as caught:
         normalize(PLAIN | {"citations": ["https://a.example"]})  # Perplexity and xAI read them as citations
@@ -284,11 +284,11 @@ def test_who_cannot_be_used_is_told_apart() -> None:
     known = Registry(installed=[broken], environ={})
     known.register(Sure(NO), "c")
     with pytest.raises(DetectionError, match=r"name one of: c \(broken: broken\)$") as caught:
-        detect([{"text": "a"}], known)
+        detect([{"text": "a"}], known, guess=False)
     assert (caught.value.known, caught.value.broken) == (("c",), ("broken",))
     known.block("broken")
     with pytest.raises(DetectionError, match=r"name one of: c$"):
-        detect([{"text": "a"}], known)
+        detect([{"text": "a"}], known, guess=False)
 
 
 def test_a_plugin_is_imported_where_its_entry_point_names_a_key_or_nobody_is_certain(
@@ -316,7 +316,7 @@ def test_a_plugin_is_imported_where_its_entry_point_names_a_key_or_nobody_is_cer
         for name in [name for name in sys.modules if name.startswith("detected_")]:
             del sys.modules[name]
         try:
-            found = detect(events, Registry(installed=points, environ={}))
+            found = detect(events, Registry(installed=points, environ={}), guess=False)
         except DetectionError:
             found = None
         return found, {name[9:] for name in sys.modules if name.startswith("detected_")}

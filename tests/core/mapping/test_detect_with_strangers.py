@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crosswalk import DetectionError, Registry, UsageInfo, normalize
-from crosswalk.mapping.detect import decode_events, detect
+from crosswalk import DetectionError, Registry, UsageInfo, detect, normalize
+from crosswalk.mapping.detect import decode_events
 from crosswalk.plugins import MappingState, OpenAIChatDialect, Recognition, ResponseDelta, hookimpl
 from crosswalk.testing import load_captures
 from crosswalk.wire.framing import DEFAULT

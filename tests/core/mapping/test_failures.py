@@ -59,7 +59,7 @@ SHAPES: list[tuple[int | None, Any, ErrorKind, str, str | None, bool]] = [
     (404, nested("The model `x` does not exist", "invalid_request_error", "model_not_found"), K.MODEL_UNAVAILABLE, "The model `x` does not exist", "model_not_found", False),
     (404, nested("model 'x' not found", "not_found_error"), K.MODEL_UNAVAILABLE, "model 'x' not found", "not_found_error", False),
     (429, nested("Slow down", "requests", "rate_limit_exceeded"), K.RATE_LIMIT, "Slow down", "rate_limit_exceeded", True),
-    (429, nested("Pay", "insufficient_quota", "insufficient_quota"), K.RATE_LIMIT, "Pay", "insufficient_quota", False),
+    (429, nested("Pay", "insufficient_quota", "insufficient_quota"), K.QUOTA, "Pay", "insufficient_quota", False),
     (500, nested("Oops", "server_error"), K.SERVER, "Oops", "server_error", True),
     (400, {"error": {"message": "Filtered", "type": None, "param": "prompt", "code": "content_filter", "status": 400,
       "innererror": {"code": "ResponsibleAIPolicyViolation"}}}, K.CONTENT_FILTER, "Filtered", "content_filter", False),
@@ -171,7 +171,7 @@ def test_inside_a_stream_the_status_is_what_the_payload_says(said: Any, status: 
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (400, K.INVALID_REQUEST), (401, K.AUTHENTICATION), (402, K.PERMISSION), (403, K.PERMISSION),
+        (400, K.INVALID_REQUEST), (401, K.AUTHENTICATION), (402, K.QUOTA), (403, K.PERMISSION),
         (404, K.INVALID_REQUEST), (405, K.INVALID_REQUEST), (408, K.TIMEOUT), (409, K.INVALID_REQUEST),
         (413, K.INVALID_REQUEST), (422, K.INVALID_REQUEST), (429, K.RATE_LIMIT), (498, K.RATE_LIMIT),
         (500, K.SERVER), (501, K.INVALID_REQUEST), (502, K.SERVER), (503, K.SERVER), (504, K.TIMEOUT),

@@ -39,7 +39,7 @@ WORDS: dict[type[StrEnum], str] = {
     " response.reasoning.delta response.refusal.delta response.function_call_arguments.delta"
     " response.output_text.annotation.added response.safety.added response.media.added response.error.added"
     " response.completed response.incomplete response.error",
-    ErrorKind: "rate_limit context_overflow model_unavailable authentication permission invalid_request"
+    ErrorKind: "rate_limit quota context_overflow model_unavailable authentication permission invalid_request"
     " content_filter tool_call_validation timeout server unknown",
 }
 

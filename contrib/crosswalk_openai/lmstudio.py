@@ -1,0 +1,139 @@
+"""LM Studio's own API (``/api/v1/chat``), whole and streamed: items instead of choices, and tools that it runs itself.
+
+Facts: https://lmstudio.ai/docs/developer/rest/chat and https://lmstudio.ai/docs/developer/rest/streaming-events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from crosswalk.plugins import (
+    MappingState,
+    ResponseDelta,
+    Segment,
+    SegmentType,
+    UsageInfo,
+    accept_count,
+    accept_object,
+    dump_json,
+    require_object,
+    take_object,
+    take_objects,
+    take_string,
+    take_whole,
+    unknown_event,
+)
+
+_FAMILIES: Final = ("chat", "model_load", "prompt_processing", "reasoning", "tool_call", "message")
+_TEXTS: Final = {"message": SegmentType.TEXT, "reasoning": SegmentType.REASONING}
+
+
+def is_of_lmstudio(event: Any) -> bool:
+    """Whether *event* is an answer of this API, or an event of its stream that is no error."""
+    if type(event) is not dict:
+        return False
+    kind = event.get("type")
+    if kind is None:
+        return "model_instance_id" in event and type(event.get("output")) is list
+    return type(kind) is str and kind.partition(".")[0] in _FAMILIES and "." in kind
+
+
+class OwnEvent:
+    """Whether the present event is one of this API."""
+
+    is_so = False
+
+
+class _Streamed:
+    """Whether a piece of the answer has been streamed."""
+
+    is_so = False
+
+
+def lmstudio_deltas(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+    """The deltas of a whole answer, or of an event of a stream, whose last one repeats the answer."""
+    kind = take_string(event, "type")
+    family, _, word = (kind or "").partition(".")
+    match family, word:
+        case (None | "", _):
+            yield from _answer(event, state)
+        case ("chat", "end"):
+            yield from _answer(require_object(event.get("result"), "result"), state)
+        case ("message" | "reasoning", "delta"):
+            state.own(_Streamed).is_so = True
+            yield _text(family, take_string(event, "content") or "")
+        case ("tool_call", "result"):
+            state.own(_Streamed).is_so = True
+            yield _call(event)
+        case ("chat", "start"):
+            state.take_identity(event, model="model_instance_id")
+        case ("model_load", "end"):
+            del event["model_instance_id"]
+        case (_, "start" | "end" | "progress" | "arguments"):
+            event.clear()  # the events after it repeat what it says
+        case _:
+            raise unknown_event({"type": kind})
+
+
+def _answer(answer: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+    state.take_identity(answer, id="response_id", model="model_instance_id")
+    items, said = take_objects(answer, "output"), state.own(_Streamed).is_so
+    if said:  # and the end repeats it
+        for kind, segment in _TEXTS.items():
+            if "".join(str(one.get("content")) for one in items if one.get("type") == kind) == _joined(
+                state, segment
+            ):
+                items[:] = [one for one in items if one.get("type") != kind]
+        items[:] = [one for one in items if one.get("type") != "tool_call"]
+    for item in () if said else items:
+        word = item.get("type")
+        if type(word) is str and word in _TEXTS:
+            del item["type"]
+            yield _text(word, take_string(item, "content") or "")
+        elif word == "tool_call":
+            del item["type"]
+            yield _call(item)
+        else:
+            state.note_unknown_part()
+    if not any(items):
+        answer.pop("output", None)
+    yield ResponseDelta(raw_finish_reason="")
+
+
+def _joined(state: MappingState, kind: SegmentType) -> str:
+    return state.choice(0).joined(kind)
+
+
+def _text(kind: str, text: str) -> ResponseDelta:
+    return ResponseDelta(content_delta=text) if kind == "message" else ResponseDelta(reasoning_delta=text)
+
+
+def _call(item: dict[str, Any]) -> ResponseDelta:
+    """The call of a tool that LM Studio has run, with its result."""
+    arguments = take_object(item, "arguments")
+    item.pop("arguments", None)
+    about = {"type": "tool_call", **take_whole(item)}
+    text = "" if arguments is None else dump_json(arguments).decode()
+    return ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, text, about))
+
+
+def lmstudio_usage(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
+    """The counts among the statistics of a whole answer."""
+    result = event.get("result")
+    stats = accept_object(result if type(result) is dict else event, "stats")
+    if not stats:
+        return None
+    return state.usage_info(
+        accept_count(stats, "input_tokens"),
+        accept_count(stats, "total_output_tokens"),
+        reasoning_tokens=accept_count(stats, "reasoning_output_tokens"),
+    )
+
+
+def lifted(event: dict[str, Any]) -> dict[str, Any]:
+    """What is left of *event*, that of a stream's last one at the paths of a whole answer."""
+    result = event.pop("result", None)
+    if type(result) is dict:
+        event.update(result)
+    return event
