@@ -5,6 +5,7 @@ The server behind the gateway answers as for ``run.mjs``. ``python run.py URL CL
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import sys
@@ -254,6 +255,140 @@ def ollama_chat(url: str) -> Cases:
     }
 
 
+def gemini(url: str) -> Cases:
+    """Google's SDK."""
+    from google import genai
+    from google.genai import errors, types
+
+    client = genai.Client(api_key="none", http_options=types.HttpOptions(base_url=url))
+    tools: Any = [
+        types.Tool(function_declarations=[{**WEATHER, "parameters_json_schema": PARAMETERS}])  # type: ignore[list-item]
+    ]
+
+    def create(contents: Any, **options: Any) -> Any:
+        config: Any = options or None
+        return client.models.generate_content(model=MODEL, contents=contents, config=config)
+
+    def parts(content: str) -> Any:
+        return client.models.generate_content_stream(model=MODEL, contents=content)
+
+    def over_turns() -> None:
+        turns: list[Any] = [types.UserContent("Weather?")]
+
+        def ask() -> tuple[list[str], str | None]:
+            answer = create(turns, tools=tools, thinking_config={"include_thoughts": True})
+            calls = answer.function_calls or []
+            results = [
+                types.Part.from_function_response(name=call.name, response={"result": "sunny"})
+                for call in calls
+            ]
+            turns.extend([answer.candidates[0].content, types.UserContent(results or "-")])
+            return [call.args["city"] for call in calls], None if calls else answer.text
+
+        loop(ask)
+
+    def structured() -> None:
+        answer = create("Hi", response_mime_type="application/json", response_json_schema=SCHEMA)
+        equal(json.loads(answer.text), {"answer": 42})
+
+    def abort() -> None:
+        stream = parts("stall")
+        equal(next(stream).text, "Hel")
+        stream.close()
+
+    image = ["What?", types.Part.from_bytes(data=base64.b64decode(PNG), mime_type="image/png")]
+    return {
+        "whole": lambda: equal(create("Hi").text, "Hello"),
+        "streamed": lambda: equal("".join(part.text or "" for part in parts("Hi")), "Hello"),
+        "tools": over_turns,
+        "image": lambda: equal(create(image).text, "I see"),
+        "structured": structured,
+        "error": lambda: fails(errors.ClientError, lambda: create("error")),
+        "abort": abort,
+    }
+
+
+def pydantic_ai(model: Any) -> Cases:
+    """An agent of Pydantic AI with one of its models."""
+    from pydantic_ai import Agent, BinaryContent, NativeOutput, StructuredDict
+    from pydantic_ai.exceptions import ModelHTTPError
+
+    plain: Any = Agent(model)
+    picture = BinaryContent(data=base64.b64decode(PNG), media_type="image/png")
+
+    def over_turns() -> None:
+        cities: list[str] = []
+
+        def weather(city: str) -> str:
+            """The weather of a city."""
+            cities.append(city)
+            return "sunny"
+
+        agent: Any = Agent(model, tools=[weather])
+        equal((agent.run_sync("Weather?").output, cities), ("Done", CITIES))
+
+    def structured() -> None:
+        answers: Any = Agent(model, output_type=NativeOutput(StructuredDict(SCHEMA, name="answer")))
+        equal(answers.run_sync("Hi").output, {"answer": 42})
+
+    async def first_text(prompt: str) -> str:
+        async with plain.run_stream(prompt) as run:
+            async for text in run.stream_text(delta=True, debounce_by=None):
+                return str(text)
+        raise AssertionError("there is no text")
+
+    async def streamed() -> None:
+        async with plain.run_stream("Hi") as run:
+            equal(await run.get_output(), "Hello")
+
+    return {
+        "whole": lambda: equal(plain.run_sync("Hi").output, "Hello"),
+        "streamed": lambda: asyncio.run(streamed()),
+        "tools": over_turns,
+        "image": lambda: equal(plain.run_sync(["What?", picture]).output, "I see"),
+        "structured": structured,
+        "error": lambda: fails(ModelHTTPError, lambda: plain.run_sync("error")),
+        "abort": lambda: equal(asyncio.run(first_text("stall")), "Hel"),
+    }
+
+
+def pydantic_ai_openai(url: str) -> Cases:
+    """Pydantic AI with Chat Completions."""
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return pydantic_ai(OpenAIChatModel(MODEL, provider=OpenAIProvider(f"{url}/v1", api_key="none")))
+
+
+def pydantic_ai_responses(url: str) -> Cases:
+    """Pydantic AI with Responses."""
+    from pydantic_ai.models.openai import OpenAIResponsesModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return pydantic_ai(OpenAIResponsesModel(MODEL, provider=OpenAIProvider(f"{url}/v1", api_key="none")))
+
+
+def pydantic_ai_anthropic(url: str) -> Cases:
+    """Pydantic AI with Messages."""
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.profiles import ModelProfile
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    provider = AnthropicProvider(api_key="none", base_url=url)
+    profile = ModelProfile(
+        supports_json_schema_output=True
+    )  # which it knows by the names of Anthropic's models
+    return pydantic_ai(AnthropicModel(MODEL, provider=provider, profile=profile))
+
+
+def pydantic_ai_gemini(url: str) -> Cases:
+    """Pydantic AI with Gemini's API."""
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    return pydantic_ai(GoogleModel(MODEL, provider=GoogleProvider(api_key="none", base_url=url)))
+
+
 def langchain(model: Any, error: type[Exception]) -> Cases:
     """One of LangChain's models. It raises its SDK's *error*."""
     from langchain_core.messages import HumanMessage, ToolMessage
@@ -369,6 +504,11 @@ CLIENTS: dict[str, tuple[str, Callable[[str], Cases]]] = {
     "openai responses": ("openai", responses),
     "anthropic": ("anthropic", messages),
     "ollama": ("ollama", ollama_chat),
+    "google-genai": ("google.genai", gemini),
+    "pydantic-ai openai": ("pydantic_ai", pydantic_ai_openai),
+    "pydantic-ai responses": ("pydantic_ai", pydantic_ai_responses),
+    "pydantic-ai anthropic": ("pydantic_ai", pydantic_ai_anthropic),
+    "pydantic-ai gemini": ("pydantic_ai", pydantic_ai_gemini),
     "langchain openai": ("langchain_openai", langchain_openai),
     "langchain responses": (
         "langchain_openai",
