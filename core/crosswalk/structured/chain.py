@@ -245,6 +245,7 @@ def _given(
         choice=choice,
         unknown=candidate.unknown,
         renamed=candidate.renamed,
+        opened=candidate.opened,
     )
 
 

@@ -15,10 +15,11 @@ from crosswalk.codec.layout import MissingKey, Refused
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.check import compile_schema, folded_key
 from crosswalk.schemas.json_schema import schema_of, strict_form
-from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Fault, Report
+from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Finding, Report
+from crosswalk.schemas.pydantic_types import KEYS
 from crosswalk.schemas.typescript import as_typescript
 from crosswalk.schemas.values import answer_converter, value_to_json as value_to_json
-from crosswalk.structured.reader import TOO_DEEP, UnreadJSON
+from crosswalk.structured.reader import TOO_DEEP, UnreadJSON, is_too_deep, loads
 from crosswalk.structured.result import (
     Candidate,
     MigrationError,
@@ -42,6 +43,21 @@ _CODES: Final = {
 }
 
 
+_BY_PYDANTIC: Final = {
+    "missing": ("a required field is missing", ReasonCode.SCHEMA_MISSING_FIELD),
+    "extra_forbidden": ("unknown field", ReasonCode.SCHEMA_UNKNOWN_FIELD),
+    "unexpected_keyword_argument": ("unknown field", ReasonCode.SCHEMA_UNKNOWN_FIELD),
+}
+_WRONG_TYPE: Final = re.compile(
+    r".*_(?:type|parsing|attributes_type|tag_invalid|tag_not_found)|literal_error|enum"
+)
+"""The errors of pydantic about the type of a value."""
+
+
+def _code_of(error: str) -> ReasonCode:
+    return ReasonCode.SCHEMA_TYPE_ERROR if _WRONG_TYPE.fullmatch(error) else ReasonCode.INVARIANT_VIOLATION
+
+
 def violations_of(error: Exception) -> Iterator[Violation]:
     """Return the errors that making a value raised, path by path, without a value of the document."""
     if isinstance(error, RecursionError):
@@ -63,16 +79,21 @@ def _refusals(problem: Refused, path: str) -> Iterator[Violation]:
     An error of ours quotes nothing, nor does one that a user derives from it.
     """
     errors = getattr(problem.cause, "errors", None)
-    code = ReasonCode.INVARIANT_VIOLATION
     if callable(errors):  # pydantic's
         for one in errors(include_input=False, include_url=False):
             context = one.get("ctx", {})
             trace = getattr(context.get("error"), "__traceback__", None)
+            at = path + "".join(map(path_step, one["loc"]))
+            if one["type"] in _BY_PYDANTIC:
+                message, code = _BY_PYDANTIC[one["type"]]
+                yield Violation(message, at, code)
+                continue
             rule = one["type"] if trace is None else trace.tb_frame.f_code.co_name  # of a validator, its name
             bounds = [f" {name} {each}" for name, each in context.items() if type(each) in (int, float)]
-            at = path + "".join(map(path_step, one["loc"]))
+            code = _code_of(one["type"])
             yield Violation(f"must keep the rule {rule}{''.join(bounds)}", at, code)
         return
+    code = ReasonCode.INVARIANT_VIOLATION
     if isinstance(problem.cause, CrosswalkError):  # its words quote nothing
         yield Violation(clean_message(str(problem.cause), 200), path, code)
         return
@@ -96,6 +117,34 @@ def _refused_field(error: BaseException) -> tuple[attrs.Attribute[Any] | None, s
         return field, ""
     rule = _VALIDATOR.sub("", repr(validator).strip("<>"))
     return field, "must keep the rule " + clean_message(rule, 200)
+
+
+_STEP: Final = re.compile(r"\.(?:\w|\$|-)+|\[[^\]]*\]")
+
+
+def _as_violations(findings: Iterable[Finding]) -> list[Violation]:
+    return [Violation(each.message, each.path, ReasonCode(each.fault)) for each in findings]
+
+
+def _explained(advice: list[Violation], refusals: Iterable[Violation]) -> Iterator[Violation]:
+    """The *refusals* of pydantic, in the words of *advice* where there is one for the same place."""
+    places = [(refusal, _STEP.findall(refusal.path)) for refusal in refusals]
+    used = [
+        (each, at)
+        for each in advice
+        for at in [_STEP.findall(each.path)]
+        if any(_is_part(at, place) or _is_part(place, at) for _, place in places)
+    ]
+    yield from (each for each, _ in used)
+    for refusal, place in places:
+        if not any(_is_part(at, place) or _is_part(place, at) for _, at in used):
+            yield refusal
+
+
+def _is_part(steps: list[str], place: list[str]) -> bool:
+    """Whether *steps* are in *place*, in their order. Pydantic also names the members of unions."""
+    rest = iter(place)
+    return all(step in rest for step in steps)
 
 
 T = TypeVar("T")
@@ -198,15 +247,15 @@ class Schema(Generic[T]):
             described = checked = plain_view(kind)
             has_decimal = False
         else:
-            described, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown)
-            checked, _ = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
+            described, _ = schema_of(kind, forbid_unknown=self.forbid_unknown)
+            checked, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
             make = answer_converter().get_structure_hook(kind)
         set_field = object.__setattr__
         set_field(self, "_json_schema", described)
         set_field(self, "_check", compile_schema(checked, null_is_default=self.null_is_default))
         set_field(self, "_make", make)
         set_field(self, "has_decimal", has_decimal)
-        set_field(self, "names", frozenset(map(folded_key, _property_names(described))))
+        set_field(self, "names", frozenset(map(folded_key, _property_names(checked))))
 
     @property
     def name(self) -> str:
@@ -233,28 +282,47 @@ class Schema(Generic[T]):
         if type(data) is UnreadJSON:
             code = ReasonCode.LIMIT_EXCEEDED if data is TOO_DEEP else ReasonCode.EXTRACTION_FAILED
             return Candidate(None, (Violation(data.value, "$", code),))
-        report, results = Report(), []
+        candidate, has_closed = self._read(data, None)
+        if candidate.value is None and has_closed:
+            opened, _ = self._read(data, self._open_string)
+            return candidate if opened.value is None else opened
+        return candidate
+
+    def _read(self, data: Any, open_string: Callable[[str], Any] | None) -> tuple[Candidate[T], bool]:
+        """The value or its violations, and whether a string was left closed that may hold JSON."""
+        report, hard, advice = Report(open_string=open_string), [], []
         try:
             checked = self._check(data, "$", report)
             if report.violations and not self.is_object and type(data) is dict and [*data] == [WRAPPED]:
-                report = Report()
+                report = Report(open_string=open_string)
                 checked = self._check(data[WRAPPED], f"$.{WRAPPED}", report)
-            results = [
-                Violation(each.message, each.path, ReasonCode(each.fault)) for each in report.violations
-            ]
-            if any(each.fault is not Fault.RULE for each in report.violations):
-                return Candidate(None, tuple(results[:MOST]))
+            hard = _as_violations(each for each in report.violations if not each.is_advice)
+            advice = _as_violations(each for each in report.violations if each.is_advice)
+            if any(each.code is not ReasonCode.INVARIANT_VIOLATION for each in hard):
+                return Candidate(None, tuple([*hard, *advice][:MOST])), report.has_closed
+            if report.opened and is_too_deep(checked):
+                return self.read(TOO_DEEP), False
             value = self._make(checked, self.cls)
         except Exception as error:  # a class may raise anything to refuse
-            return Candidate(None, tuple(results or violations_of(error))[:MOST])
+            violations = (*hard, *_explained(advice, violations_of(error)))
+            return Candidate(None, violations[:MOST]), report.has_closed
         broken = _broken(self.invariants, value) if self.invariants else ()
-        if broken or results:
+        if broken or hard:
             raw = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]
-            return Candidate(None, tuple([*raw, *results][:MOST]))
+            return Candidate(None, tuple([*raw, *hard][:MOST])), report.has_closed
         if value is None:
-            return Candidate(None, (Violation("expected a value, got null"),))
-        unknown, renamed = tuple(report.unknown), tuple(report.renamed)
-        return Candidate(value, (), None, unknown, renamed, report.defaulted)
+            return Candidate(None, (Violation("expected a value, got null"),)), report.has_closed
+        return Candidate(
+            value,
+            unknown=tuple(report.unknown),
+            renamed=tuple(report.renamed),
+            defaulted=report.defaulted,
+            opened=tuple(report.opened),
+        ), False
+
+    def _open_string(self, text: str) -> Any:
+        data = loads(text, is_exact=self.has_decimal)
+        return None if type(data) is UnreadJSON else data
 
     def named(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return a copy of *data* under the schema's keys, with exact numbers. It is not checked."""
@@ -317,6 +385,7 @@ def _property_names(schema: Any) -> Iterator[str]:
     """The keys of every object in *schema*."""
     if isinstance(schema, dict):
         yield from schema.get("properties", ())
+        yield from schema.get(KEYS) or ()
     for each in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
         yield from _property_names(each)
 
@@ -327,7 +396,7 @@ def _exact(value: Any) -> Any:
         return {key: _exact(each) for key, each in value.items()}
     if type(value) is list:
         return [_exact(each) for each in value]
-    return Decimal(value.text) if type(value) is ExactFloat else value
+    return Decimal(value.text) if isinstance(value, ExactFloat) else value
 
 
 def _as_it_is(value: Any, _: Any) -> Any:

@@ -504,7 +504,7 @@ TYPES: dict[str, Declared | Undeclarable] = {
     "after a date": Declared(
         Annotated[date, at.Gt(date(2020, 1, 1))], '"2026-03-29"', date(2026, 3, 29), '"2019-01-01"'
     ),
-    "digits": Declared(Annotated[Decimal, Field(max_digits=3)], "1.50", Decimal("1.50"), "12.50"),
+    "digits": Declared(Annotated[Decimal, Field(max_digits=3)], "1.50", Decimal("1.50"), "12.55"),
     "stripped": Declared(Annotated[str, pydantic.StringConstraints(strip_whitespace=True, min_length=1)], '" a "', "a", '" "'),
     # what JSON has no form for
     "complex": Undeclarable(complex, "two numbers"),
