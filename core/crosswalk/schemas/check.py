@@ -260,24 +260,26 @@ _TOLD: Final = frozenset(
 """Keywords that describe and do not check."""
 
 
-def compile_schema(schema: Any, *, null_is_default: bool = False) -> Check:
+def compile_schema(schema: Any, *, null_is_default: bool = False, refuse_doubtful: bool = False) -> Check:
     """Return the function that checks values against *schema*.
 
     Args:
         schema: a JSON Schema. ``$ref`` leads into itself alone.
         null_is_default: a null for an optional key that cannot be null stands for its default: strict mode of
             servers makes every key required.
+        refuse_doubtful: refuse an unknown key beside an absent optional one.
 
     Raises:
         SchemaDefinitionError: it has a keyword that would not be checked, or is not a schema.
     """
-    return _Compiler(schema, null_is_default).compiled("#")
+    return _Compiler(schema, null_is_default, refuse_doubtful).compiled("#")
 
 
 class _Compiler:
-    def __init__(self, root: Any, null_is_default: bool) -> None:
+    def __init__(self, root: Any, null_is_default: bool, refuse_doubtful: bool) -> None:
         self._root = root
         self._null_is_default = null_is_default
+        self._refuse_doubtful = refuse_doubtful
         self._is_advice = False  # whether pydantic decides about the schema at hand
         self._by_reference: dict[tuple[str, bool], list[Check]] = {}
 
@@ -347,6 +349,7 @@ class _Compiler:
         other = self.of(additional) if isinstance(additional, dict) else None
         further: frozenset[str] = schema.get(KEYS) or frozenset()  # that pydantic reads
         is_any = KEYS in schema and schema[KEYS] is None
+        refuse_doubtful = self._refuse_doubtful
         folded: dict[str, list[str]] = {}
         for key in properties:
             folded.setdefault(folded_key(key), []).append(key)
@@ -390,6 +393,10 @@ class _Compiler:
                 if not additional or is_strange:
                     for key in unknown:
                         report.add("unknown field", path + step(key), Fault.UNKNOWN)
+                elif is_defaulted and refuse_doubtful:
+                    for key in unknown:
+                        text = "unknown field beside an absent optional one"
+                        report.add(text, path + step(key), Fault.UNKNOWN)
                 elif properties:
                     report.unknown += [path + step(key) for key in unknown]
             return made

@@ -190,7 +190,9 @@ def _union(kind: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
             return made.structure(value, members[nearest[0]])
         except Exception:
             for at in nearest[1:]:
-                if any(each.is_advice for each in reports[at].violations):  # pydantic may take it all the same
+                if any(
+                    each.is_advice for each in reports[at].violations
+                ):  # pydantic may take it all the same
                     with contextlib.suppress(Exception):
                         return made.structure(value, members[at])
             raise

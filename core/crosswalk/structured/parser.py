@@ -147,6 +147,10 @@ class StructuredParser(Generic[T]):
         prefill: the beginning of the answer that the request already contained, such as ``{``, and that no answer
             repeats. It is put before each text.
         prose: whether text may surround the value: ``"allow"`` or ``"refuse"``.
+        unwrap: the key of an object around the answer that is opened, such as ``result`` or ``arguments``, or ``None``
+            to open none.
+        refuse_doubtful: refuse an unknown key beside an absent optional one, such as ``weight`` for ``weight_kg``. By
+            default it is ignored, and ``ParseResult.unknown`` lists it.
 
     Raises:
         ConfigurationError: *prose* is neither.
@@ -164,6 +168,8 @@ class StructuredParser(Generic[T]):
         cache: AnswerCache | None = None,
         prefill: str = "",
         prose: Prose | Literal["allow", "refuse"] = Prose.ALLOW,
+        unwrap: str | None = None,
+        refuse_doubtful: bool = False,
     ) -> None:
         resolved: Schema[T] | SchemaVersions[T]
         if not isinstance(schema, Schema | SchemaVersions):
@@ -172,6 +178,10 @@ class StructuredParser(Generic[T]):
             resolved = schema
         else:
             raise TypeError("invariants belong into the Schema, or the registry")
+        if unwrap is not None or refuse_doubtful:
+            if isinstance(resolved, SchemaVersions):
+                raise TypeError("unwrap and refuse_doubtful are for a type or a Schema, not for a registry")
+            resolved = attrs.evolve(resolved, unwrap=unwrap, refuse_doubtful=refuse_doubtful)
         if isinstance(resolved, SchemaVersions):
             resolved.schema(resolved.default)  # refuses a registry that is empty, or has no such default
         if version is not None and not isinstance(resolved, SchemaVersions):

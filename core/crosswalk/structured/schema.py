@@ -225,6 +225,9 @@ class Schema(Generic[T]):
             ``ParseResult.unknown`` lists them.
         null_is_default: a null for an optional key that cannot be null stands for its default, as servers in strict
             mode send it.
+        unwrap: the key of an object around the answer that is opened, such as ``result``, or ``None`` to open none.
+            The other keys of that object are unknown ones.
+        refuse_doubtful: refuse an unknown key beside an absent optional one, such as ``weight`` for ``weight_kg``.
 
     Raises:
         SchemaDefinitionError: JSON cannot express the type, or a keyword of the JSON Schema is not supported.
@@ -234,6 +237,8 @@ class Schema(Generic[T]):
     invariants: tuple[Invariant[T], ...] = attrs.field(default=(), converter=_as_invariants)
     forbid_unknown: bool = False
     null_is_default: bool = False
+    unwrap: str | None = attrs.field(default=None, kw_only=True)
+    refuse_doubtful: bool = attrs.field(default=False, kw_only=True)
     _json_schema: dict[str, Any] = attrs.field(init=False, repr=False, eq=False)
     _check: Check = attrs.field(init=False, repr=False, eq=False)
     _make: Callable[[Any, Any], T] = attrs.field(init=False, repr=False, eq=False)
@@ -252,10 +257,14 @@ class Schema(Generic[T]):
             make = answer_converter().get_structure_hook(kind)
         set_field = object.__setattr__
         set_field(self, "_json_schema", described)
-        set_field(self, "_check", compile_schema(checked, null_is_default=self.null_is_default))
+        check = compile_schema(
+            checked, null_is_default=self.null_is_default, refuse_doubtful=self.refuse_doubtful
+        )
+        set_field(self, "_check", check)
         set_field(self, "_make", make)
         set_field(self, "has_decimal", has_decimal)
-        set_field(self, "names", frozenset(map(folded_key, _property_names(checked))))
+        names = [*_property_names(checked), *([] if self.unwrap is None else [self.unwrap])]
+        set_field(self, "names", frozenset(map(folded_key, names)))
 
     @property
     def name(self) -> str:
@@ -282,17 +291,27 @@ class Schema(Generic[T]):
         if type(data) is UnreadJSON:
             code = ReasonCode.LIMIT_EXCEEDED if data is TOO_DEEP else ReasonCode.EXTRACTION_FAILED
             return Candidate(None, (Violation(data.value, "$", code),))
-        candidate, has_closed = self._read(data, None)
+        if self.unwrap is not None and type(data) is dict and self.unwrap in data:
+            candidate = self._read_at("$" + path_step(self.unwrap), data[self.unwrap])
+            if candidate.value is not None:
+                others = tuple("$" + path_step(key) for key in data if key != self.unwrap)
+                return candidate._replace(unknown=(*others, *candidate.unknown)[:MOST])
+        return self._read_at("$", data)
+
+    def _read_at(self, path: str, data: Any) -> Candidate[T]:
+        candidate, has_closed = self._read(path, data, None)
         if candidate.value is None and has_closed:
-            opened, _ = self._read(data, self._open_string)
+            opened, _ = self._read(path, data, self._open_string)
             return candidate if opened.value is None else opened
         return candidate
 
-    def _read(self, data: Any, open_string: Callable[[str], Any] | None) -> tuple[Candidate[T], bool]:
+    def _read(
+        self, path: str, data: Any, open_string: Callable[[str], Any] | None
+    ) -> tuple[Candidate[T], bool]:
         """The value or its violations, and whether a string was left closed that may hold JSON."""
         report, hard, advice = Report(open_string=open_string), [], []
         try:
-            checked = self._check(data, "$", report)
+            checked = self._check(data, path, report)
             if report.violations and not self.is_object and type(data) is dict and [*data] == [WRAPPED]:
                 report = Report(open_string=open_string)
                 checked = self._check(data[WRAPPED], f"$.{WRAPPED}", report)
@@ -326,6 +345,7 @@ class Schema(Generic[T]):
 
     def named(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return a copy of *data* under the schema's keys, with exact numbers. It is not checked."""
+        data = data[self.unwrap] if type(data.get(self.unwrap)) is dict else data
         try:
             return cast(dict[str, Any], _exact(self._check(data, "$", Report())))
         except Exception:  # as in read
