@@ -309,7 +309,9 @@ def _mapping_factory(kind: Any, converter: BaseConverter) -> Read:
         mapping_structure_factory(_dict[Any, value], converter, structure_to=dict),
         _key_reader(key, converter),
     )
-    make = functools.partial(defaultdict, origin_of(value)) if origin is defaultdict else MAPPINGS[origin]
+    make: Callable[[Any], Any] = MAPPINGS[origin]
+    if origin is defaultdict:
+        make = functools.partial(defaultdict, origin_of(value))
     if read_key is None:
         return made_of(dict, "object", lambda document: make(read(document, kind)), dict)
     return made_of(

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from datetime import date, datetime, time
 from decimal import Decimal
 from types import NoneType
@@ -45,7 +45,7 @@ def _read_decimal(text: str) -> Decimal:
     return Decimal(text)
 
 
-_FORMATS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
+FORMATS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "date": (date.fromisoformat, "an ISO 8601 date"),
     "date-time": (read_datetime, "an ISO 8601 time with its zone"),
     "time": (time.fromisoformat, "an ISO 8601 time of day"),
@@ -73,8 +73,8 @@ def names_of(schema: Any) -> Iterable[str]:
         return [_either(schema.get("enum", [schema.get("const")]))]
     if "$ref" in schema:
         return [schema["$ref"].rpartition("/")[2]]
-    if schema.get("format") in _FORMATS:
-        return [_FORMATS[schema["format"]][1]]
+    if schema.get("format") in FORMATS:
+        return [FORMATS[schema["format"]][1]]
     types = schema.get("type", "anything")
     return [types] if isinstance(types, str) else types
 
@@ -98,7 +98,7 @@ def of_type(names: list[str], schema: dict[str, Any]) -> Check:
             report.add("a number that a float cannot hold", path)
         return value
 
-    if "enum" in schema or "const" in schema or (schema.get("format") in _FORMATS and names == ["string"]):
+    if "enum" in schema or "const" in schema or (schema.get("format") in FORMATS and names == ["string"]):
         return anything  # another check describes more
     return check
 
@@ -193,7 +193,7 @@ def rule(key: str, bound: Any, schema: dict[str, Any]) -> Check:
         return _where(
             lambda value: not bound or type(value) is not list or _are_unique(value), "items must differ"
         )
-    read, expected = _FORMATS.get(bound, (str, ""))
+    read, expected = FORMATS.get(bound, (str, ""))
 
     def check(value: Any, path: str, report: Report) -> Any:
         if bound == "decimal" and "anyOf" in schema and type(value) is ExactFloat:
@@ -260,7 +260,17 @@ _TOLD: Final = frozenset(
 """Keywords that describe and do not check."""
 
 
-def compile_schema(schema: Any, *, null_is_default: bool = False, refuse_doubtful: bool = False) -> Check:
+class UnsupportedKeywordError(SchemaDefinitionError):
+    """A JSON Schema has a keyword that only the package jsonschema checks."""
+
+
+def compile_schema(
+    schema: Any,
+    *,
+    null_is_default: bool = False,
+    refuse_doubtful: bool = False,
+    further: Container[str] | None = None,
+) -> Check:
     """Return the function that checks values against *schema*.
 
     Args:
@@ -268,15 +278,19 @@ def compile_schema(schema: Any, *, null_is_default: bool = False, refuse_doubtfu
         null_is_default: a null for an optional key that cannot be null stands for its default: strict mode of
             servers makes every key required.
         refuse_doubtful: refuse an unknown key beside an absent optional one.
+        further: the keywords that are checked elsewhere, where the check only advises. ``None`` for any.
 
     Raises:
         SchemaDefinitionError: it has a keyword that would not be checked, or is not a schema.
     """
-    return _Compiler(schema, null_is_default, refuse_doubtful).compiled("#")
+    return _Compiler(schema, null_is_default, refuse_doubtful, further).compiled("#")
 
 
 class _Compiler:
-    def __init__(self, root: Any, null_is_default: bool, refuse_doubtful: bool) -> None:
+    def __init__(
+        self, root: Any, null_is_default: bool, refuse_doubtful: bool, further: Container[str] | None
+    ) -> None:
+        self._further = further
         self._root = root
         self._null_is_default = null_is_default
         self._refuse_doubtful = refuse_doubtful
@@ -338,9 +352,14 @@ class _Compiler:
                     rule(name, bound, schema) if name in KEYWORDS else self.of({name: bound}, Fault.RULE)
                     for name, bound in value.items()
                 ]
-            elif key not in _CHECKED and key not in _TOLD and not self._is_advice:
-                raise SchemaDefinitionError(f"JSON Schema: the keyword {key!r} is not supported")
+            elif key not in _CHECKED and key not in _TOLD and not self._is_checked_elsewhere(key):
+                raise UnsupportedKeywordError(
+                    f"JSON Schema: the keyword {key!r} is not supported; install crosswalk-llm[jsonschema], which checks it"
+                )
         return checks[0] if len(checks) == 1 else _all_of(checks)
+
+    def _is_checked_elsewhere(self, keyword: str) -> bool:
+        return self._is_advice and (keyword == DECIDES or self._further is None or keyword in self._further)
 
     def _of_object(self, schema: dict[str, Any]) -> Check:
         properties = {key: self.of(each) for key, each in schema.get("properties", {}).items()}
@@ -348,7 +367,7 @@ class _Compiler:
         additional = schema.get("additionalProperties", True)
         other = self.of(additional) if isinstance(additional, dict) else None
         further: frozenset[str] = schema.get(KEYS) or frozenset()  # that pydantic reads
-        is_any = KEYS in schema and schema[KEYS] is None
+        is_any = schema.get(KEYS, ()) is None or "patternProperties" in schema
         refuse_doubtful = self._refuse_doubtful
         folded: dict[str, list[str]] = {}
         for key in properties:
@@ -573,7 +592,8 @@ def _kinds(schema: Any, root: Any, references: tuple[str, ...] = ()) -> frozense
             kind for word in words for kind in ((int, float) if type(word) in (int, float) else (type(word),))
         )
     elif "anyOf" in schema or "oneOf" in schema:
-        members = [_kinds(each, root, references) for each in schema.get("anyOf", schema.get("oneOf"))]
+        union = schema["anyOf"] if "anyOf" in schema else schema["oneOf"]
+        members = [_kinds(each, root, references) for each in union]
         if None in members:
             return None
         results = frozenset[type]().union(*(each for each in members if each is not None))

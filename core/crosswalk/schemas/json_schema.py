@@ -539,7 +539,7 @@ class _Writer:
         return {"type": "object", "propertyNames": keys, "additionalProperties": self.of(value, where)}
 
     def _reference(self, cls: Any) -> dict[str, Any]:
-        decides = {DECIDES: True} if self._with_rules and is_pydantic(cls) else {}
+        decides: dict[str, Any] = {DECIDES: True} if self._with_rules and is_pydantic(cls) else {}
         name = _name(cls)
         if self._named.setdefault(name, cls) != cls:
             raise SchemaDefinitionError(f"two classes of one answer are called {name}")
@@ -550,7 +550,7 @@ class _Writer:
 
     def _definition(self, cls: Any) -> dict[str, Any]:
         if is_pydantic(cls):
-            return {key: value for key, value in self._of_pydantic(cls).items() if key is not DECIDES}
+            return {key: value for key, value in self._of_pydantic(cls).items() if key != DECIDES}
         if is_alias(cls):
             return self.of(aliased_type(cls), _name(cls))
         if cls in CANONICAL:
@@ -565,7 +565,7 @@ class _Writer:
         definitions = schema.pop("$defs", {})
         if "$ref" in schema:  # it contains itself
             name = schema["$ref"].rpartition("/")[2]
-            decides = {key: value for key, value in schema.items() if key is DECIDES}
+            decides: dict[str, Any] = {key: value for key, value in schema.items() if key == DECIDES}
             schema = {**definitions[name], **decides}
             self._named[name] = kind
             self.definitions[name] = definitions.pop(name)

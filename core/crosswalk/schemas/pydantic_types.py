@@ -136,4 +136,5 @@ def read_with_pydantic(data: Any, kind: Any, *, strict: bool | None = True) -> A
 
 def write_with_pydantic(value: Any) -> Any:
     """Return plain JSON values of an instance of a class of pydantic."""
-    return _adapter(type(value)).dump_python(value, mode="json", by_alias=True, round_trip=True)
+    kind: Any = type(value)
+    return _adapter(kind).dump_python(value, mode="json", by_alias=True, round_trip=True)

@@ -151,7 +151,7 @@ def _class(cls: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
                 try:
                     results[field.name] = hook(field)(value[field.key], field.kind)
                 except Exception as error:
-                    error.add_note(AttributeValidationNote(f"in {field.key}", field.key, field.kind))  # type: ignore[arg-type]
+                    error.add_note(AttributeValidationNote(f"in {field.key}", field.key, field.kind))
                     errors.append(error)
         if errors:
             raise ClassValidationError(f"{origin.__name__} cannot be read", errors, origin)

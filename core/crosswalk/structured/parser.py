@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
@@ -196,19 +197,23 @@ class StructuredParser(Generic[T]):
         self._is_bare = metrics is None and cache is None and not prefill
         self._key = object()  # results are this parser's own
 
-    def parse(self, answer: str | ChatResponse, *, partial: Partial = Partial.REFUSE) -> ParseResult[T]:
+    def parse(
+        self, answer: str | ChatResponse | ToolCall, *, partial: Partial = Partial.REFUSE
+    ) -> ParseResult[T]:
         """Read one answer.
 
         Args:
-            answer: a text or a response. A text itself shows whether it is whole. For a response the finish reason decides:
-                one that was truncated, cancelled, stopped by moderation or is an error is never taken for a
-                whole one, whatever its text looks like.
+            answer: a text, a response, or a tool call, whose arguments are read. A text itself shows whether it is
+                whole. For a response the finish reason decides: one that was truncated, cancelled, stopped by
+                moderation or is an error is never taken for a whole one, whatever its text looks like.
             partial: how to treat an answer that ends in the middle.
 
         Raises:
             ConfigurationError: *partial* is not a :class:`Partial`.
-            AnswerTypeError: *answer* is neither.
+            AnswerTypeError: *answer* is none of them.
         """
+        if isinstance(answer, ToolCall):
+            return self.parse_tool_call(answer, partial=partial)
         if self._is_bare and isinstance(answer, str):
             return run_chain(self._read, answer, None, partial, None, self.schema, self._prose)
         return self._parse(*self._text_and_ending(answer), partial)
@@ -280,7 +285,9 @@ class StructuredParser(Generic[T]):
             return self._prefill + answer, None
         if isinstance(answer, ChatResponse):
             return self._prefill + answer.text, reason_for_response(answer)
-        raise AnswerTypeError(f"an answer is a str or a ChatResponse, not {type(answer).__name__}")
+        raise AnswerTypeError(
+            f"an answer is a str, a ChatResponse or a ToolCall, not {type(answer).__name__}"
+        )
 
     def _parse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
         if self._cache is None:
@@ -305,6 +312,38 @@ class StructuredParser(Generic[T]):
         seconds["total"] = time.perf_counter() - laps[0][1]
         self._metrics.record(result.stage, result.reason, seconds)
         return result
+
+
+def parse(
+    answer: str | ChatResponse | ToolCall,
+    kind: type[T] | Schema[T] | JSONObject,
+    *,
+    partial: Partial = Partial.REFUSE,
+    **options: Any,
+) -> ParseResult[T]:
+    """Read one answer as *kind*, with a :class:`StructuredParser` that is kept for the next answer.
+
+    Args:
+        answer: a text, a response, or a tool call.
+        kind: a type, a JSON Schema as a dict, or a :class:`Schema`.
+        partial: how to treat an answer that ends in the middle.
+        options: the further options of :class:`StructuredParser`, such as ``prose`` or ``unwrap``.
+
+    Raises:
+        SchemaDefinitionError: *kind* cannot be a schema.
+    """
+    wanted: Any = kind
+    try:
+        parser = _parser_of(wanted, **options)
+    except TypeError:  # it has no hash, or the options are wrong
+        parser = StructuredParser(wanted, **options)
+    result: ParseResult[T] = parser.parse(answer, partial=partial)
+    return result
+
+
+@functools.lru_cache(maxsize=256)
+def _parser_of(kind: Any, **options: Any) -> StructuredParser[Any]:
+    return StructuredParser(kind, **options)
 
 
 def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> Read[Any]:

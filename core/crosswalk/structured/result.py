@@ -296,6 +296,10 @@ class ParseResult(Generic[T]):
         """Whether the value is there and whole."""
         return self.value is not None and not self.partial
 
+    def __bool__(self) -> bool:
+        """As :attr:`ok`."""
+        return self.ok
+
     @property
     def errors(self) -> list[str]:
         """The violations as sentences, ``problem @ $.path``."""
@@ -347,6 +351,11 @@ class StructuredAnswerError(CrosswalkError, ValueError):
     def __init__(self, message: str, *, result: ParseResult[Any]) -> None:
         super().__init__(message)
         self.result = result
+
+    @property
+    def errors(self) -> list[str]:
+        """The violations of the result as sentences."""
+        return self.result.errors
 
 
 _NOT_SHOWN: Final = ("value", "violations", "fields", "final")  # or as another text

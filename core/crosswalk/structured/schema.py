@@ -14,6 +14,7 @@ from crosswalk.codec.converters import problems_in
 from crosswalk.codec.layout import MissingKey, Refused
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.check import compile_schema, folded_key
+from crosswalk.schemas.dictionaries import compile_dictionary
 from crosswalk.schemas.json_schema import schema_of, strict_form
 from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Finding, Report
 from crosswalk.schemas.pydantic_types import KEYS
@@ -247,19 +248,18 @@ class Schema(Generic[T]):
 
     def __attrs_post_init__(self) -> None:
         kind: Any = self.cls
-        make: Callable[[Any, Any], Any] = _as_it_is
+        options = {"null_is_default": self.null_is_default, "refuse_doubtful": self.refuse_doubtful}
         if isinstance(kind, Mapping):
             described = checked = plain_view(kind)
             has_decimal = False
+            check, decide = compile_dictionary(checked, **options)
+            make: Callable[[Any, Any], Any] = decide or _as_it_is
         else:
             described, _ = schema_of(kind, forbid_unknown=self.forbid_unknown)
             checked, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
-            make = answer_converter().get_structure_hook(kind)
+            check, make = compile_schema(checked, **options), answer_converter().get_structure_hook(kind)
         set_field = object.__setattr__
         set_field(self, "_json_schema", described)
-        check = compile_schema(
-            checked, null_is_default=self.null_is_default, refuse_doubtful=self.refuse_doubtful
-        )
         set_field(self, "_check", check)
         set_field(self, "_make", make)
         set_field(self, "has_decimal", has_decimal)
@@ -345,7 +345,8 @@ class Schema(Generic[T]):
 
     def named(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return a copy of *data* under the schema's keys, with exact numbers. It is not checked."""
-        data = data[self.unwrap] if type(data.get(self.unwrap)) is dict else data
+        inner = None if self.unwrap is None else data.get(self.unwrap)
+        data = inner if type(inner) is dict else data
         try:
             return cast(dict[str, Any], _exact(self._check(data, "$", Report())))
         except Exception:  # as in read
@@ -372,6 +373,18 @@ class Schema(Generic[T]):
             wanted = {**outer, "type": "object", "properties": {WRAPPED: wanted}, **required}
         strict = strict_form(wanted)
         return (wanted, False) if strict is None else (strict, True)
+
+    def response_format(self) -> dict[str, Any]:
+        """Return the ``response_format`` of a Chat Completions request, for a client of your own.
+
+        Read the answer with :meth:`StructuredParser.with_null_as_default` if its ``strict`` is true.
+        """
+        wanted, is_strict = self.server_schema()
+        name = re.sub(r"[^a-zA-Z0-9_-]", "_", self.name)[:64]
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": name, "schema": wanted, "strict": is_strict},
+        }
 
     def instructions(
         self, example: Any = None, *, form: Literal["typescript", "json_schema"] = "typescript"

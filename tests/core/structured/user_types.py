@@ -142,7 +142,7 @@ class Closed(te.TypedDict, closed=True):
     title: str
 
 
-class Open(te.TypedDict, extra_items=int):
+class Open(te.TypedDict, extra_items=int):  # type: ignore[call-arg]
     title: str
 
 
