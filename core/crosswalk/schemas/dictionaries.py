@@ -26,7 +26,7 @@ class SchemaRefusalError(ValueError):
 
 
 def compile_dictionary(
-    schema: dict[str, Any], **options: bool
+    schema: dict[str, Any], **options: Any
 ) -> tuple[Check, Callable[[Any, Any], Any] | None]:
     """Return the check of *schema*, and the function that decides after it, or ``None`` if the check decides.
 

@@ -248,7 +248,10 @@ class Schema(Generic[T]):
 
     def __attrs_post_init__(self) -> None:
         kind: Any = self.cls
-        options = {"null_is_default": self.null_is_default, "refuse_doubtful": self.refuse_doubtful}
+        options: dict[str, Any] = {
+            "null_is_default": self.null_is_default,
+            "refuse_doubtful": self.refuse_doubtful,
+        }
         if isinstance(kind, Mapping):
             described = checked = plain_view(kind)
             has_decimal = False
