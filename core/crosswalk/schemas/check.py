@@ -366,7 +366,7 @@ class _Compiler:
         required = frozenset(schema.get("required", ()))
         additional = schema.get("additionalProperties", True)
         other = self.of(additional) if isinstance(additional, dict) else None
-        further: frozenset[str] = schema.get(KEYS) or frozenset()  # that pydantic reads
+        further: dict[str, str] = schema.get(KEYS) or {}  # that pydantic reads
         is_any = schema.get(KEYS, ()) is None or "patternProperties" in schema
         refuse_doubtful = self._refuse_doubtful
         folded: dict[str, list[str]] = {}
@@ -406,7 +406,9 @@ class _Compiler:
                 report.defaulted[id(value)] = is_defaulted
             for key in unknown:
                 made[key] = other(result[key], path + step(key), report) if other else result[key]
-            made |= {key: result[key] for key in further & result.keys() if key not in properties}
+            for key in further.keys() & result.keys() - properties.keys():
+                one = properties.get(further[key], anything)
+                made[key] = one(result[key], path + step(key), report)
             if unknown and other is None and not is_any:
                 is_strange = properties and not is_missing and len(unknown) == len(result)
                 if not additional or is_strange:

@@ -13,7 +13,10 @@ from crosswalk.types.json import dump_json
 DECIDES: Final = "x-pydantic"
 """The key of a schema of pydantic. Its violations only explain a refusal: pydantic decides."""
 KEYS: Final = "x-pydantic-keys"
-"""The key for further keys that pydantic reads of an object, or ``None`` if a validator takes the object as it is."""
+"""The key for all keys that pydantic reads of an object, each with that of its field, if it holds no more than it.
+
+``None`` if a validator takes the object as it is.
+"""
 
 
 class ExactDecimal(ExactFloat):
@@ -96,12 +99,14 @@ def _with_keys(schema: dict[str, Any], cls: Any) -> dict[str, Any]:
         return {**schema, KEYS: None}
     config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", {})
     by_name = config.get("populate_by_name") or config.get("validate_by_name")
-    keys = set(cls.__pydantic_fields__) if by_name else set()
-    for field in cls.__pydantic_fields__.values():
-        if hasattr(field.validation_alias, "convert_to_aliases"):
-            paths = field.validation_alias.convert_to_aliases()
-            keys |= {path[0] for path in (paths if isinstance(paths[0], list) else [paths])}
-    return {**schema, KEYS: frozenset(keys)}
+    keys: dict[str, str] = {}
+    for name, field in cls.__pydantic_fields__.items():
+        alias = field.validation_alias or name
+        found = [alias] if isinstance(alias, str) else alias.convert_to_aliases()
+        paths = found if isinstance(found[0], list) else [found]
+        keys |= {path[0]: paths[0][0] if len(path) == 1 else "" for path in paths}
+        keys |= {name: paths[0][0]} if by_name else {}
+    return {**schema, KEYS: keys}
 
 
 def read_with_pydantic(data: Any, kind: Any, *, strict: bool | None = True) -> Any:
