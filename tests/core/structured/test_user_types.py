@@ -7,7 +7,7 @@ import sys
 import types
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
 
 import attrs
 import msgspec
@@ -177,6 +177,8 @@ def test_the_syntax_of_python_3_12() -> None:
     assert parser.parse('{"items": ["a"]}').value is None
 
 
+Year = NewType("Year", int)
+
 # -------------------------------------------------------------------------------- pydantic decides
 
 
@@ -247,6 +249,23 @@ def test_a_decimal_of_pydantic_keeps_its_digits_where_a_text_is_no_other_value()
     assert (repr(value.price), value.rate, value.rest) == ("Decimal('12.5')", 0.1, 1.5)
     assert StructuredParser(NoText).parse('{"price": 12.50}').unwrap().price == Decimal("12.5")
     assert StructuredParser(NoText).parse('{"price": 99999999999999999999.99}').value is None
+
+
+@attrs.frozen
+class Adult:
+    age: int = attrs.field(validator=attrs.validators.ge(18))
+
+
+def test_a_member_of_a_union_that_refuses_is_not_replaced_by_one_that_does_not_fit() -> None:
+    parser: StructuredParser[Any] = StructuredParser(list[Adult | Tree])
+    assert parser.parse('[{"age": 18}]').value == [Adult(18)]
+    assert parser.parse('[{"age": 17}]').reason == "invariant_violation"
+
+
+def test_a_key_may_be_a_new_type() -> None:
+    parser: StructuredParser[Any] = StructuredParser(dict[Year, int])
+    assert parser.parse('{"2026": 1}').value == {2026: 1}
+    assert parser.parse('{"next": 1}').value is None
 
 
 class Trimmed(pydantic.BaseModel):
