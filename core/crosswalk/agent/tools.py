@@ -17,8 +17,10 @@ import orjson
 from crosswalk.agent.results import ToolError
 from crosswalk.errors import ConfigurationError, CrosswalkError, ToolCallArgumentsError
 from crosswalk.request import ToolDefinition
-from crosswalk.schemas.metadata import read_metadata, refuse_field_as_default
+from crosswalk.schemas.json_schema import type_hints
+from crosswalk.schemas.metadata import described, refuse_field_as_default
 from crosswalk.structured import Schema, SchemaDefinitionError
+from crosswalk.structured.reader import loads
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import FrozenObject, as_frozen_object
 from crosswalk.types.message import ToolCall
@@ -104,7 +106,7 @@ def _field(parameter: inspect.Parameter, hint: Any, documented: dict[str, str]) 
     """Return the field for *parameter*. The text of its ``Annotated`` counts before that of the docstring."""
     refuse_field_as_default(parameter.default, parameter.name)
     is_annotated = typing.get_origin(hint) is typing.Annotated
-    said = read_metadata(hint.__metadata__, parameter.name).description if is_annotated else None
+    said = described(hint.__metadata__) if is_annotated else None
     description = said or documented.get(parameter.name)
     default: Any = attrs.NOTHING
     if parameter.default is not parameter.empty:
@@ -143,10 +145,16 @@ def _type_hints(function: Callable[..., Any], name: str) -> tuple[dict[str, Any]
     elif not inspect.isroutine(function):
         function = type(function).__call__
     try:
-        return typing.get_type_hints(function), typing.get_type_hints(function, include_extras=True)
+        hints = type_hints(function)
     except (NameError, TypeError) as error:
         cause = f"an annotation cannot be resolved ({error})"
         raise ToolDefinitionError(f"tool {name!r}: {cause}", tool=name) from None
+    plain = {
+        key: typing.get_args(hint)[0]
+        for key, hint in hints.items()
+        if typing.get_origin(hint) is typing.Annotated
+    }
+    return hints | plain, hints
 
 
 def _same(value: Any) -> Any:
@@ -380,6 +388,8 @@ class Tool:
         arguments = call.parsed()
         if not isinstance(self.schema, Schema):
             return arguments
+        if self.schema.has_decimal and type(exact := loads(call.arguments, is_exact=True)) is dict:
+            arguments = exact
         value, violations = self.schema.read(arguments)[:2]
         if violations:
             text = f"invalid arguments: {'; '.join(map(str, violations))}"

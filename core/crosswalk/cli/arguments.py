@@ -529,7 +529,7 @@ def _parse_answer(commands: argparse._SubParsersAction[Any]) -> None:
         default="StructuredResponse",
         metavar="NAME",
         help="StructuredResponse (the default), StructuredResponseV2, or module:Class for an attrs class, a Schema, "
-        "SchemaVersions or a parser of yours; the module is imported",
+        "SchemaVersions or a parser of yours (the module is imported), or a file with a JSON Schema, such as book.json",
     )
     parser.add_argument(
         "--partial",

@@ -16,7 +16,7 @@ from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_json
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.values import value_to_json
 from crosswalk.structured import ParseResult, Partial, ResponseParser, StructuredAnswerError, StructuredParser
-from crosswalk.text import clean_message
+from crosswalk.text import clean_message, json_type_name
 from crosswalk.types.json import dump_json, load_json
 
 _SHIPPED: Final[dict[str, Callable[[], StructuredParser[Any]]]] = {
@@ -88,7 +88,7 @@ def _parser(name: str) -> StructuredParser[Any]:
     shipped = _SHIPPED.get(name)
     if shipped is not None:
         return shipped()
-    result = _imported(name)
+    result = _loaded(name) if name.endswith(".json") else _imported(name)
     if isinstance(result, StructuredParser):
         return result
     try:
@@ -97,11 +97,27 @@ def _parser(name: str) -> StructuredParser[Any]:
         raise UsageError(f"schema {name!r}: {error}") from None
 
 
+def _loaded(file: str) -> Any:
+    """The JSON Schema in a file, also of one that holds a ``response_format``."""
+    try:
+        schema: Any = load_json(_read(file))
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{file}: not JSON ({error.msg} at character {error.pos})") from None
+    for key in ("json_schema", "schema"):
+        inner = schema.get(key) if isinstance(schema, dict) else None
+        schema = inner if isinstance(inner, dict) else schema
+    if not isinstance(schema, dict):
+        raise UsageError(f"{file}: a JSON Schema is an object, not {json_type_name(schema)}")
+    return schema
+
+
 def _imported(name: str) -> Any:
     module, _, attribute = name.partition(":")
     if not attribute:
         known = ", ".join(_SHIPPED)
-        raise UsageError(f"no schema {name!r}: there are {known}, and any class as module:Class")
+        raise UsageError(
+            f"no schema {name!r}: there are {known}, any class as module:Class, and a JSON Schema as a file .json"
+        )
     sys.path.insert(0, "")  # as for python -m: modules in the working directory can be imported
     try:
         result: Any = import_module(module)

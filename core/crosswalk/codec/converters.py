@@ -7,12 +7,13 @@ import dataclasses
 import functools
 import operator
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence, Set
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from types import NoneType, SimpleNamespace
-from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeVar
+from types import NoneType
+from typing import Annotated, Any, Final, Literal, NoReturn, TypeAlias, TypeVar
 from uuid import UUID
 
 import attrs
@@ -269,6 +270,10 @@ def _one_of(words: Sequence[Any]) -> Read:
 
 LISTS: Final[dict[Any, Callable[[Any], Any]]] = {
     list: list, Sequence: list, Collection: list, Iterable: list, tuple: tuple, set: set, frozenset: frozenset, Set: set,
+    deque: deque,
+}  # fmt: skip
+MAPPINGS: Final[dict[Any, Callable[[Any], Any]]] = {
+    dict: dict, Mapping: dict, MutableMapping: dict, OrderedDict: OrderedDict, Counter: Counter, defaultdict: dict,
 }  # fmt: skip
 
 
@@ -279,9 +284,7 @@ _dict: Any = dict  # with items that only the run knows
 def add_collections(converter: BaseConverter) -> None:
     """Register hooks for arrays and mappings."""
     converter.register_structure_hook_factory(lambda kind: origin_of(kind) in LISTS, _array_factory)
-    converter.register_structure_hook_factory(
-        lambda kind: origin_of(kind) in (dict, Mapping), _mapping_factory
-    )
+    converter.register_structure_hook_factory(lambda kind: origin_of(kind) in MAPPINGS, _mapping_factory)
 
 
 def _array_factory(kind: Any, converter: BaseConverter) -> Read:
@@ -300,8 +303,37 @@ def _array_factory(kind: Any, converter: BaseConverter) -> Read:
 
 
 def _mapping_factory(kind: Any, converter: BaseConverter) -> Read:
-    read = mapping_structure_factory(_dict[typing.get_args(kind) or (Any, Any)], converter, structure_to=dict)
-    return made_of(dict, "object", lambda value: read(value, kind))
+    origin, arguments = origin_of(kind), typing.get_args(kind) or (Any, Any)
+    key, value = arguments if len(arguments) > 1 else (arguments[0], int)  # a Counter counts
+    read, read_key = (
+        mapping_structure_factory(_dict[Any, value], converter, structure_to=dict),
+        _key_reader(key, converter),
+    )
+    make: Callable[[Any], Any] = MAPPINGS[origin]
+    if origin is defaultdict:
+        make = functools.partial(defaultdict, origin_of(value))
+    if read_key is None:
+        return made_of(dict, "object", lambda document: make(read(document, kind)), dict)
+    return made_of(
+        dict,
+        "object",
+        lambda document: make({read_key(key): item for key, item in read(document, kind).items()}),
+    )
+
+
+def _key_reader(kind: Any, converter: BaseConverter) -> Callable[[str], Any] | None:
+    """A function that makes a key of the text that JSON has for it, or ``None`` if the text is the key."""
+    while hasattr(kind, "__supertype__"):
+        kind = kind.__supertype__
+    if kind in (str, Any):
+        return None
+    if kind is int:
+        return int
+    if typing.get_origin(kind) is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
+        by_text = {str(json_word(word)): word for word in typing.get_args(kind) or kind}
+        return by_text.__getitem__
+    read = converter.get_structure_hook(kind)
+    return lambda text: read(text, kind)
 
 
 # --------------------------------------------------------------------------------- objects
@@ -636,7 +668,7 @@ class CanonicalConverter(OrjsonConverter):
         try:
             hash(type)
         except TypeError:
-            plain = _without_metadata(type)
+            plain = _with_hash(type)
             read = super().get_structure_hook(plain, cache_result)
             return lambda value, _: read(value, plain)
         return super().get_structure_hook(type, cache_result)
@@ -650,9 +682,16 @@ class CanonicalConverter(OrjsonConverter):
         return self.structure(load_json(data if isinstance(data, bytes | str) else bytes(data)), cl)
 
 
-def _without_metadata(kind: Any) -> Any:
-    """*kind* without the metadata of each ``Annotated`` in it."""
-    return typing.get_type_hints(SimpleNamespace(__annotations__={"kind": kind}))["kind"]
+def _with_hash(kind: Any) -> Any:
+    """*kind* without the metadata that has no hash."""
+    arguments = typing.get_args(kind)
+    if typing.get_origin(kind) is Annotated:
+        plain = _with_hash(arguments[0])
+        stored = [each for each in kind.__metadata__ if getattr(type(each), "__hash__", None) is not None]
+        return Annotated[(plain, *stored)] if stored else plain
+    if union_members(kind):
+        return functools.reduce(operator.or_, map(_with_hash, arguments))
+    return origin_of(kind)[tuple(map(_with_hash, arguments))] if arguments else kind
 
 
 def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> CanonicalConverter:

@@ -106,10 +106,11 @@ def _decode(text: str, into: type[T], path: str) -> T:
     report = Report()
     try:
         checked = check(load_json(text), "$", report)
-        if not report.violations:
+        violation = next((each for each in report.violations if not each.is_advice), None)
+        if violation is None:
             value: T = make(checked, into)
             return value
-        problem, at = report.violations[0].message, report.violations[0].path.removeprefix("$")
+        problem, at = violation.message, violation.path.removeprefix("$")
     except FramingError as error:
         problem, at = error.cause, ""
     except Exception as error:
@@ -124,6 +125,5 @@ def _decode(text: str, into: type[T], path: str) -> T:
 @functools.lru_cache
 def _reader_of(into: Any) -> tuple[Check, Callable[[Any, Any], Any]]:
     """The check of decoded JSON for the type *into*, and the hook that makes a value of it."""
-    return compile_schema(schema_of(into, forbid_unknown=True)[0]), answer_converter().get_structure_hook(
-        into
-    )
+    schema, _ = schema_of(into, forbid_unknown=True, with_rules=True)
+    return compile_schema(schema), answer_converter().get_structure_hook(into)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import re
 import unicodedata
+from base64 import b64decode
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from datetime import date, datetime, time
 from decimal import Decimal
 from types import NoneType
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
+import attrs
+
 from crosswalk.schemas.json_schema import RULES
 from crosswalk.schemas.metadata import Check, ExactFloat, Fault, Finding, Report, SchemaDefinitionError
+from crosswalk.schemas.pydantic_types import DECIDES, KEYS, ExactDecimal
 from crosswalk.text import json_type_name
 from crosswalk.types.json import quoted, step
 
@@ -40,12 +45,19 @@ def _read_decimal(text: str) -> Decimal:
     return Decimal(text)
 
 
-_FORMATS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
+FORMATS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "date": (date.fromisoformat, "an ISO 8601 date"),
     "date-time": (read_datetime, "an ISO 8601 time with its zone"),
     "time": (time.fromisoformat, "an ISO 8601 time of day"),
     "uuid": (UUID, "a UUID"),
     "decimal": (_read_decimal, "a decimal number"),
+    "base64": (lambda text: b64decode(text, validate=True), "text in base64"),
+    "ipv4": (ipaddress.IPv4Address, "an IPv4 address"),
+    "ipv6": (ipaddress.IPv6Address, "an IPv6 address"),
+    "ipv4network": (ipaddress.IPv4Network, "an IPv4 network"),
+    "ipv6network": (ipaddress.IPv6Network, "an IPv6 network"),
+    "ipv4interface": (ipaddress.IPv4Interface, "an IPv4 interface"),
+    "ipv6interface": (ipaddress.IPv6Interface, "an IPv6 interface"),
 }
 TYPES: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,), "integer": (int,), "boolean": (bool,), "null": (NoneType,), "array": (list,), "object": (dict,),
@@ -61,8 +73,8 @@ def names_of(schema: Any) -> Iterable[str]:
         return [_either(schema.get("enum", [schema.get("const")]))]
     if "$ref" in schema:
         return [schema["$ref"].rpartition("/")[2]]
-    if schema.get("format") in _FORMATS:
-        return [_FORMATS[schema["format"]][1]]
+    if schema.get("format") in FORMATS:
+        return [FORMATS[schema["format"]][1]]
     types = schema.get("type", "anything")
     return [types] if isinstance(types, str) else types
 
@@ -86,7 +98,7 @@ def of_type(names: list[str], schema: dict[str, Any]) -> Check:
             report.add("a number that a float cannot hold", path)
         return value
 
-    if "enum" in schema or "const" in schema or (schema.get("format") in _FORMATS and names == ["string"]):
+    if "enum" in schema or "const" in schema or (schema.get("format") in FORMATS and names == ["string"]):
         return anything  # another check describes more
     return check
 
@@ -106,15 +118,25 @@ def of_words(words: list[Any], fault: Fault) -> Check:
     """Return the check of an ``enum`` or ``const``: the value is one of *words*, else there is a *fault*."""
     kinds = {type(word) for word in words}
     expected = _either(words)
+    known = {_as_compared(word) for word in words}
 
     def check(value: Any, path: str, report: Report) -> Any:
-        if not any(type(value) is type(word) and value == word for word in words):
+        if _as_compared(value) not in known:
             another = "another " if type(value) in kinds else ""
             message = f"expected {expected}, got {another}{json_type_name(value)}"
             report.violations.append(Finding(message, path, fault, is_of_constant=True))
         return value
 
     return check
+
+
+def _as_compared(value: Any) -> Any:
+    """A value with a hash that equals those of the same JSON alone: ``1`` is ``1.0``, and is not ``true``."""
+    if type(value) is list:
+        return "array", tuple(map(_as_compared, value))
+    if type(value) is dict:
+        return "object", frozenset((key, _as_compared(item)) for key, item in value.items())
+    return type(value) is bool, value
 
 
 _Holds: TypeAlias = Callable[[Any, Any], bool]
@@ -171,9 +193,11 @@ def rule(key: str, bound: Any, schema: dict[str, Any]) -> Check:
         return _where(
             lambda value: not bound or type(value) is not list or _are_unique(value), "items must differ"
         )
-    read, expected = _FORMATS.get(bound, (str, ""))
+    read, expected = FORMATS.get(bound, (str, ""))
 
     def check(value: Any, path: str, report: Report) -> Any:
+        if bound == "decimal" and "anyOf" in schema and type(value) is ExactFloat:
+            return ExactDecimal(value.text)
         if not expected or (
             bound == "decimal" and isinstance(value, int | float) and type(value) is not bool
         ):
@@ -201,7 +225,7 @@ def _number(value: Any, is_decimal: bool) -> int | float | Decimal | None:
 
 
 def _are_unique(items: list[Any]) -> bool:
-    return len({repr(item) for item in items}) == len(items)
+    return len(set(map(_as_compared, items))) == len(items)
 
 
 def _where(holds: Callable[[Any], bool], message: str) -> Check:
@@ -227,7 +251,7 @@ def anything(value: Any, path: str, report: Report) -> Any:
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
 _CHECKED: Final = KEYWORDS | frozenset(
     ("type", "$ref", "enum", "const", "properties", "required", "additionalProperties", "items", "prefixItems", "allOf",
-     "anyOf", "oneOf")
+     "anyOf", "oneOf", "propertyNames")
 )  # fmt: skip
 _TOLD: Final = frozenset(
     ("$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated",
@@ -236,35 +260,53 @@ _TOLD: Final = frozenset(
 """Keywords that describe and do not check."""
 
 
-def compile_schema(schema: Any, *, null_is_default: bool = False) -> Check:
+class UnsupportedKeywordError(SchemaDefinitionError):
+    """A JSON Schema has a keyword that only the package jsonschema checks."""
+
+
+def compile_schema(
+    schema: Any,
+    *,
+    null_is_default: bool = False,
+    refuse_doubtful: bool = False,
+    further: Container[str] | None = None,
+) -> Check:
     """Return the function that checks values against *schema*.
 
     Args:
         schema: a JSON Schema. ``$ref`` leads into itself alone.
         null_is_default: a null for an optional key that cannot be null stands for its default: strict mode of
             servers makes every key required.
+        refuse_doubtful: refuse an unknown key beside an absent optional one.
+        further: the keywords that are checked elsewhere, where the check only advises. ``None`` for any.
 
     Raises:
         SchemaDefinitionError: it has a keyword that would not be checked, or is not a schema.
     """
-    return _Compiler(schema, null_is_default).compiled("#")
+    return _Compiler(schema, null_is_default, refuse_doubtful, further).compiled("#")
 
 
 class _Compiler:
-    def __init__(self, root: Any, null_is_default: bool) -> None:
+    def __init__(
+        self, root: Any, null_is_default: bool, refuse_doubtful: bool, further: Container[str] | None
+    ) -> None:
+        self._further = further
         self._root = root
         self._null_is_default = null_is_default
-        self._by_reference: dict[str, list[Check]] = {}
+        self._refuse_doubtful = refuse_doubtful
+        self._is_advice = False  # whether pydantic decides about the schema at hand
+        self._by_reference: dict[tuple[str, bool], list[Check]] = {}
 
     def compiled(self, reference: str) -> Check:
         """Return the check of the target of *reference*. It is compiled once, so that a schema may refer to itself."""
-        if reference not in self._by_reference:
-            results = self._by_reference[reference] = []
+        key = reference, self._is_advice
+        if key not in self._by_reference:
+            results = self._by_reference[key] = []
             schema = _resolved(self._root, reference)
             if schema is None:
                 raise SchemaDefinitionError(f"JSON Schema: {reference!r} leads nowhere in it")
             results.append(self.of(schema))
-        buffered = self._by_reference[reference]
+        buffered = self._by_reference[key]
         return buffered[0] if buffered else lambda value, path, report: buffered[0](value, path, report)
 
     def of(self, schema: Any, fault: Fault = Fault.TYPE) -> Check:
@@ -274,6 +316,16 @@ class _Compiler:
             return lambda value, path, report: report.add("no value is allowed here", path)
         if not isinstance(schema, dict):
             raise SchemaDefinitionError(f"JSON Schema: a schema is an object, not {json_type_name(schema)}")
+        if DECIDES in schema and not self._is_advice:
+            self._is_advice = True
+            advise = _advice(self.of(schema, fault))
+            self._is_advice = False
+            return advise
+        check = self._of_keywords(schema, fault)
+        kinds = _kinds(schema, self._root)
+        return check if kinds is None or str in kinds or not kinds & {dict, list} else _opening(check, kinds)
+
+    def _of_keywords(self, schema: dict[str, Any], fault: Fault) -> Check:
         checks: list[Check] = []
         types = schema.get("type")
         if types is not None:
@@ -284,6 +336,8 @@ class _Compiler:
             checks.append(of_words(schema["enum"] if "enum" in schema else [schema["const"]], fault))
         if {"properties", "required", "additionalProperties"} & schema.keys():
             checks.append(self._of_object(schema))
+        if "propertyNames" in schema:
+            checks.append(_of_keys(self.of(schema["propertyNames"])))
         if {"items", "prefixItems"} & schema.keys():
             checks.append(self._of_array(schema))
         checks += [self.of(each, fault) for each in schema.get("allOf", ())]
@@ -298,15 +352,23 @@ class _Compiler:
                     rule(name, bound, schema) if name in KEYWORDS else self.of({name: bound}, Fault.RULE)
                     for name, bound in value.items()
                 ]
-            elif key not in _CHECKED and key not in _TOLD:
-                raise SchemaDefinitionError(f"JSON Schema: the keyword {key!r} is not supported")
+            elif key not in _CHECKED and key not in _TOLD and not self._is_checked_elsewhere(key):
+                raise UnsupportedKeywordError(
+                    f"JSON Schema: the keyword {key!r} is not supported; install crosswalk-llm[jsonschema], which checks it"
+                )
         return checks[0] if len(checks) == 1 else _all_of(checks)
+
+    def _is_checked_elsewhere(self, keyword: str) -> bool:
+        return self._is_advice and (keyword == DECIDES or self._further is None or keyword in self._further)
 
     def _of_object(self, schema: dict[str, Any]) -> Check:
         properties = {key: self.of(each) for key, each in schema.get("properties", {}).items()}
         required = frozenset(schema.get("required", ()))
         additional = schema.get("additionalProperties", True)
         other = self.of(additional) if isinstance(additional, dict) else None
+        further: dict[str, str] = schema.get(KEYS) or {}  # that pydantic reads
+        is_any = schema.get(KEYS, ()) is None or "patternProperties" in schema
+        refuse_doubtful = self._refuse_doubtful
         folded: dict[str, list[str]] = {}
         for key in properties:
             folded.setdefault(folded_key(key), []).append(key)
@@ -324,9 +386,9 @@ class _Compiler:
         def check(value: Any, path: str, report: Report) -> Any:
             if type(value) is not dict:
                 return value
-            unknown = [key for key in value if key not in properties]
+            unknown = [key for key in value if key not in properties and key not in further]
             result = value
-            if unknown and other is None and additional and properties:
+            if unknown and other is None and additional and properties and not is_any:
                 result, unknown = renamed(value, unknown, path, report)
             made = {}
             is_missing = is_defaulted = False
@@ -340,15 +402,22 @@ class _Compiler:
                     report.add("a required field is missing", path + at, Fault.MISSING)
                 else:
                     is_defaulted = True
-            if properties and other is None:
+            if properties and other is None and not is_any:
                 report.defaulted[id(value)] = is_defaulted
             for key in unknown:
                 made[key] = other(result[key], path + step(key), report) if other else result[key]
-            if unknown and other is None:
+            for key in further.keys() & result.keys() - properties.keys():
+                one = properties.get(further[key], anything)
+                made[key] = one(result[key], path + step(key), report)
+            if unknown and other is None and not is_any:
                 is_strange = properties and not is_missing and len(unknown) == len(result)
                 if not additional or is_strange:
                     for key in unknown:
                         report.add("unknown field", path + step(key), Fault.UNKNOWN)
+                elif is_defaulted and refuse_doubtful:
+                    for key in unknown:
+                        text = "unknown field beside an absent optional one"
+                        report.add(text, path + step(key), Fault.UNKNOWN)
                 elif properties:
                     report.unknown += [path + step(key) for key in unknown]
             return made
@@ -392,6 +461,10 @@ class _Compiler:
     def _of_union(self, members: list[Any], *, is_one: bool) -> Check:
         """The member that leaves the fewest keys unread counts. Otherwise the nearest gives the violations."""
         checks = [(self.of(member), _kinds(member, self._root), _is_null(member)) for member in members]
+        is_advice = self._is_advice or any(
+            DECIDES in member for member in members if isinstance(member, dict)
+        )
+        takes_text = [kinds is None or str in kinds for _, kinds, _ in checks]
         expected = " or ".join(
             dict.fromkeys(name for member in members if not _is_null(member) for name in names_of(member))
         )
@@ -414,13 +487,57 @@ class _Compiler:
                 report.add("several of the allowed forms fit", path)
             if not fitting and not (tried and (len(tried) == 1 or type(value) in (dict, list))):
                 another = "another " if tried else ""
-                report.add(f"expected {expected}, got {another}{json_type_name(value)}", path)
+                message = f"expected {expected}, got {another}{json_type_name(value)}"
+                report.violations.append(Finding(message, path, Fault.TYPE, is_advice=is_advice))
                 return value
-            _, _, made, part = min(fitting or tried, key=lambda each: each[:2])
+            _, nearest, made, part = min(fitting or tried, key=lambda each: each[:2])
             report.take(part)
+            if type(made) is ExactDecimal and any(takes_text[:nearest] + takes_text[nearest + 1 :]):
+                return ExactFloat(made.text)  # as a text it would be taken for another member
             return made
 
         return check
+
+
+def _advice(inner: Check) -> Check:
+    """The check *inner* where pydantic decides. Only keys that nobody declared, or that are there twice, are refused."""
+
+    def check(value: Any, path: str, report: Report) -> Any:
+        part = report.apart()
+        made = inner(value, path, part)
+        part.violations = [
+            each if each.fault in (Fault.UNKNOWN, Fault.DUPLICATE) else attrs.evolve(each, is_advice=True)
+            for each in part.violations
+        ]
+        report.take(part)
+        return made
+
+    return check
+
+
+def _opening(inner: Check, kinds: frozenset[type]) -> Check:
+    """The check *inner* for a schema that admits no string: one that holds JSON of *kinds* can be opened."""
+    containers = kinds & {dict, list}
+
+    def check(value: Any, path: str, report: Report) -> Any:
+        if type(value) is str and path != "$" and value.lstrip()[:1] in ("[", "{"):
+            if report.open_string is None:
+                report.has_closed = True
+            elif type(opened := report.open_string(value)) in containers:
+                report.opened.append(path)
+                value = opened
+        return inner(value, path, report)
+
+    return check
+
+
+def _of_keys(inner: Check) -> Check:
+    def check(value: Any, path: str, report: Report) -> Any:
+        for key in value if type(value) is dict else ():
+            inner(key, path + step(key), report)
+        return value
+
+    return check
 
 
 def _all_of(checks: list[Check]) -> Check:
@@ -463,18 +580,28 @@ def _is_null(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "null"
 
 
-def _kinds(schema: Any, root: Any) -> frozenset[type] | None:
+def _kinds(schema: Any, root: Any, references: tuple[str, ...] = ()) -> frozenset[type] | None:
     """Return the types of decoded JSON that *schema* may take, or ``None`` if it may be any."""
-    while isinstance(schema, dict) and "$ref" in schema:
-        schema = _resolved(root, schema["$ref"])
     if not isinstance(schema, dict):
         return None
+    if "$ref" in schema:
+        reference = schema["$ref"]
+        is_circle = reference in references
+        return None if is_circle else _kinds(_resolved(root, reference), root, (*references, reference))
     if "enum" in schema or "const" in schema:
-        return frozenset(type(word) for word in schema.get("enum", [schema.get("const")]))
-    types = schema.get("type")
-    if types is None:
+        words = schema.get("enum", [schema.get("const")])
+        results = frozenset(
+            kind for word in words for kind in ((int, float) if type(word) in (int, float) else (type(word),))
+        )
+    elif "anyOf" in schema or "oneOf" in schema:
+        union = schema["anyOf"] if "anyOf" in schema else schema["oneOf"]
+        members = [_kinds(each, root, references) for each in union]
+        if None in members:
+            return None
+        results = frozenset[type]().union(*(each for each in members if each is not None))
+    elif "type" in schema:
+        names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+        results = frozenset(kind for name in names for kind in TYPES.get(name, ()))
+    else:
         return None
-    result = frozenset(
-        kind for name in ([types] if isinstance(types, str) else types) for kind in TYPES.get(name, ())
-    )
-    return result | {ExactFloat} if float in result else result
+    return results | {ExactFloat, ExactDecimal} if float in results else results

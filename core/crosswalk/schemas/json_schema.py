@@ -5,19 +5,25 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
+import ipaddress
+import operator
 import re
+import sys
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum
-from types import NoneType
+from enum import Enum, Flag
+from functools import reduce
+from pathlib import PurePath
+from types import NoneType, SimpleNamespace
 from typing import Any, Final, Literal
 from uuid import UUID
 
 import attrs
+import typing_extensions
 
-from crosswalk.codec.converters import LISTS, json_word, origin_of
+from crosswalk.codec.converters import LISTS, MAPPINGS, json_word, origin_of
 from crosswalk.codec.layout import (
     CANONICAL,
     READABLE_MAJORS,
@@ -26,7 +32,14 @@ from crosswalk.codec.layout import (
     layout,
     union_members,
 )
-from crosswalk.schemas.metadata import SchemaDefinitionError, limited, read_metadata, refuse_field_as_default
+from crosswalk.schemas.metadata import (
+    SchemaDefinitionError,
+    described,
+    limited,
+    read_metadata,
+    refuse_field_as_default,
+)
+from crosswalk.schemas.pydantic_types import DECIDES, is_pydantic, pydantic_schema
 from crosswalk.types.json import FrozenObject
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import RawEvents
@@ -64,7 +77,7 @@ def _plain(text: str) -> str:
 
 
 # ---------------------------------------------------------------------------------- fields
-# The fields of a class of any kind: attrs, dataclass, typed dict, named tuple.
+# The fields of a class of any kind: attrs, dataclass, typed dict, named tuple, msgspec's struct.
 
 
 REQUIRED: Final = "required"
@@ -83,6 +96,7 @@ class ClassField:
         is_required: whether the key must be present.
         default: its default, or a value that JSON cannot have.
         metadata: its metadata from attrs or a dataclass. ``alias`` is its JSON key, if that is not an identifier.
+        name: its name in Python, or ``None`` if the class sets it itself, such as the tag of a struct.
     """
 
     key: str
@@ -90,11 +104,22 @@ class ClassField:
     is_required: bool
     default: Any = _MISSING
     metadata: typing.Mapping[str, Any] = attrs.field(factory=dict)
+    name: str | None = attrs.field(default=attrs.Factory(lambda self: self.key, takes_self=True))
 
 
-def is_pydantic(kind: Any) -> bool:
-    """Whether *kind* is a model of pydantic, which is never imported here."""
-    return isinstance(kind, type) and hasattr(kind, "model_fields") and hasattr(kind, "model_json_schema")
+def is_typed_dict(kind: Any) -> bool:
+    """Whether *kind* is a ``TypedDict``, of typing or of typing_extensions, with arguments or without."""
+    return typing_extensions.is_typeddict(origin_of(kind))
+
+
+def is_struct(kind: Any) -> bool:
+    """Whether *kind* is a ``Struct`` of msgspec, which is never imported here."""
+    return isinstance(origin_of(kind), type) and hasattr(origin_of(kind), "__struct_fields__")
+
+
+def is_named_tuple(kind: Any) -> bool:
+    """Whether *kind* is a ``NamedTuple``, of typing or of typing_extensions."""
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_field_defaults")
 
 
 def has_fields(kind: Any) -> bool:
@@ -103,8 +128,9 @@ def has_fields(kind: Any) -> bool:
     return isinstance(kind, type) and (
         attrs.has(kind)
         or dataclasses.is_dataclass(kind)
-        or typing.is_typeddict(kind)
-        or (issubclass(kind, tuple) and hasattr(kind, "_field_defaults"))
+        or is_typed_dict(kind)
+        or is_struct(kind)
+        or is_named_tuple(kind)
     )
 
 
@@ -116,11 +142,42 @@ def fields_of(cls: Any) -> list[ClassField]:
     """
     origin = origin_of(cls)
     try:
-        hints = typing.get_type_hints(origin, include_extras=True)
+        hints = type_hints(origin)
+        if attrs.has(origin):  # cattrs reads the types there
+            attrs.resolve_types(origin, None, _names_around(origin))
     except (NameError, TypeError) as error:
-        raise SchemaDefinitionError(f"{origin.__name__}: {error}") from None
+        raise SchemaDefinitionError(
+            f"{origin.__name__}: {error}; move the class that is named to the top of its module, "
+            "or declare the schema in the function that defines it"
+        ) from None
     arguments = dict(zip(getattr(origin, "__parameters__", ()), typing.get_args(cls), strict=False))
     return list(_fields(origin, {name: _with_arguments(kind, arguments) for name, kind in hints.items()}))
+
+
+def type_hints(annotated: Any) -> dict[str, Any]:
+    """Return the types in the annotations of a class or function, with all that ``Annotated`` adds.
+
+    An annotation that is a text may name a class of the function that is running and defines *annotated*.
+
+    Raises:
+        NameError: an annotation names something that cannot be found.
+    """
+    return typing.get_type_hints(annotated, None, _names_around(annotated), include_extras=True)
+
+
+def _names_around(annotated: Any) -> dict[str, Any] | None:
+    """The names that an annotation of *annotated* may use besides those of its module."""
+    names = {each.__name__: each for each in getattr(annotated, "__type_params__", ())}
+    *outer, name = getattr(annotated, "__qualname__", "").split(".<locals>.")
+    for depth in range(1, len(outer) + 1):
+        frame = sys._getframe(1)
+        while frame is not None:
+            is_there = frame.f_code.co_qualname == ".<locals>.".join(outer[:depth])
+            if is_there and frame.f_globals.get("__name__") == annotated.__module__:
+                names |= frame.f_locals
+                break
+            frame = frame.f_back  # type: ignore[assignment]
+    return {name: annotated, **names} if outer else names or None
 
 
 def _with_arguments(kind: Any, arguments: dict[Any, Any]) -> Any:
@@ -128,6 +185,41 @@ def _with_arguments(kind: Any, arguments: dict[Any, Any]) -> Any:
         return arguments.get(kind, kind)
     parameters = getattr(kind, "__parameters__", ()) if typing.get_origin(kind) else ()
     return kind[tuple(arguments.get(each, each) for each in parameters)] if parameters else kind
+
+
+def is_alias(kind: Any) -> bool:
+    """Whether *kind* is a ``type X = …``, with arguments or without."""
+    return type(origin_of(kind)).__name__ == "TypeAliasType"  # typing and typing_extensions have one each
+
+
+def aliased_type(kind: Any) -> Any:
+    """The type that ``type X = …`` stands for.
+
+    Raises:
+        SchemaDefinitionError: it names something that cannot be found.
+    """
+    alias = origin_of(kind)
+    holder = SimpleNamespace(__annotations__={"value": alias.__value__})
+    module = vars(sys.modules.get(alias.__module__, typing))
+    try:
+        value = typing.get_type_hints(holder, module, include_extras=True)["value"]
+    except NameError as error:
+        raise SchemaDefinitionError(f"{alias.__name__}: {error}; move it to the top of its module") from None
+    return _with_arguments(value, dict(zip(alias.__type_params__, typing.get_args(kind), strict=False)))
+
+
+def extra_items(cls: Any) -> Any:
+    """The type of the further keys of a ``TypedDict``: ``Never`` if it is closed, ``None`` if it does not say."""
+    if getattr(cls, "__closed__", None):
+        return typing_extensions.Never
+    extra = getattr(cls, "__extra_items__", typing_extensions.NoExtraItems)
+    return None if extra is typing_extensions.NoExtraItems else extra
+
+
+def _forbids_unknown(cls: Any) -> bool:
+    """Whether a class declares that it has no other keys."""
+    config = getattr(cls, "__struct_config__", None)
+    return extra_items(cls) is typing_extensions.Never or getattr(config, "forbid_unknown_fields", False)
 
 
 def _fields(cls: Any, hints: dict[str, Any]) -> Iterator[ClassField]:
@@ -141,24 +233,52 @@ def _fields(cls: Any, hints: dict[str, Any]) -> Iterator[ClassField]:
                 is_required = field.default is attrs.NOTHING or bool(field.metadata.get(REQUIRED))
                 default = _MISSING if field.metadata.get(REQUIRED) else field.default
                 json_key = field.metadata.get("alias", key)
-                yield ClassField(json_key, hints.get(field.name, Any), is_required, default, field.metadata)
+                yield ClassField(
+                    json_key, hints.get(field.name, Any), is_required, default, field.metadata, key
+                )
     elif dataclasses.is_dataclass(cls):
         for each in dataclasses.fields(cls):
             if each.init:
                 is_required = each.default is each.default_factory is dataclasses.MISSING
                 key = each.metadata.get("alias", each.name)
-                yield ClassField(key, hints[each.name], is_required, each.default, each.metadata)
-    elif typing.is_typeddict(cls):
-        # Part of the type: annotations that are texts are not in __required_keys__.
-        stated = {typing.Required: True, typing.NotRequired: False}
+                yield ClassField(key, hints[each.name], is_required, each.default, each.metadata, each.name)
+    elif is_typed_dict(cls):
         for name, kind in hints.items():
-            origin = typing.get_origin(kind)
-            is_required = stated.get(origin, name in cls.__required_keys__)
-            yield ClassField(name, typing.get_args(kind)[0] if origin in stated else kind, is_required)
+            kind, stated = _without_qualifiers(kind)
+            # A part of the type: annotations that are texts are not in __required_keys__.
+            yield ClassField(name, kind, stated.get("is_required", name in cls.__required_keys__))
+    elif is_struct(cls):
+        yield from _struct_fields(cls, hints)
     else:
         for name, kind in hints.items():
             default = cls._field_defaults.get(name, _MISSING)
             yield ClassField(name, kind, name not in cls._field_defaults, default)
+
+
+_QUALIFIERS: Final[dict[Any, dict[str, bool]]] = {
+    typing_extensions.Required: {"is_required": True},
+    typing_extensions.NotRequired: {"is_required": False},
+    typing_extensions.ReadOnly: {},
+}
+
+
+def _without_qualifiers(kind: Any) -> tuple[Any, dict[str, bool]]:
+    """*kind* without ``Required``, ``NotRequired`` and ``ReadOnly``, and what they say."""
+    stated: dict[str, bool] = {}
+    while (origin := typing.get_origin(kind)) in _QUALIFIERS:
+        stated, kind = stated | _QUALIFIERS[origin], typing.get_args(kind)[0]
+    return kind, stated
+
+
+def _struct_fields(cls: Any, hints: dict[str, Any]) -> Iterator[ClassField]:
+    config = cls.__struct_config__
+    if config.tag is not None:
+        yield ClassField(config.tag_field, Literal[config.tag], is_required=True, name=None)
+    names = cls.__struct_fields__
+    defaults = (*[_MISSING] * (len(names) - len(cls.__struct_defaults__)), *cls.__struct_defaults__)
+    for name, key, default in zip(names, cls.__struct_encode_fields__, defaults, strict=True):
+        is_required = default is _MISSING or type(default).__name__ == "NoDefault"
+        yield ClassField(key, hints[name], is_required, default, name=name)
 
 
 # ----------------------------------------------------------------------------- json schema
@@ -193,10 +313,26 @@ _LEAVES: Final[dict[Any, dict[str, Any]]] = {
     UUID: {"type": "string", "format": "uuid"},
     FrozenObject: {"type": "object"},
     RawEvents: {"type": "array", "items": _RAW_EVENT},
-    dict: {"type": "object"},
-    Mapping: {"type": "object"},
     Any: {},
+    object: {},
+    bytes: {"type": "string", "contentEncoding": "base64", "format": "base64"},
+    ipaddress.IPv4Address: {"type": "string", "format": "ipv4"},
+    ipaddress.IPv6Address: {"type": "string", "format": "ipv6"},
+    ipaddress.IPv4Network: {"type": "string", "format": "ipv4network"},
+    ipaddress.IPv6Network: {"type": "string", "format": "ipv6network"},
+    ipaddress.IPv4Interface: {"type": "string", "format": "ipv4interface"},
+    ipaddress.IPv6Interface: {"type": "string", "format": "ipv6interface"},
 }
+_OWN_FORMATS: Final = frozenset(
+    ("base64", "decimal", "ipv4network", "ipv6network", "ipv4interface", "ipv6interface")
+)
+"""Formats that only the check of an answer knows. Servers refuse them."""
+_INSTEAD: Final[dict[Any, str]] = {
+    complex: "use two numbers",
+    type: "use a Literal of the names of the classes",
+    Callable: "use str, or a Literal of the names of the functions",
+}
+"""What to write instead of a type."""
 _AMOUNT: Final = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}  # a decimal number of canonical JSON
 _FORMAT_VERSION: Final = {
     "type": "string",
@@ -244,7 +380,7 @@ def _name(kind: Any) -> str:
     """Return the name of *kind*, such as ``Page_int`` for the generic class ``Page[int]``."""
     if typing.get_origin(kind) is typing.Annotated:
         return _name(typing.get_args(kind)[0])
-    if has_fields(kind):
+    if has_fields(kind) or is_alias(kind):
         return "_".join([origin_of(kind).__name__, *map(_name, typing.get_args(kind))])
     return getattr(kind, "__name__", None) or str(kind)
 
@@ -256,7 +392,6 @@ class _Writer:
         self.definitions: dict[str, Any] = {}
         self.has_decimal = False
         self._named: dict[str, Any] = {}
-        self._checks_itself = False  # whether the class at hand is a dataclass of pydantic
 
     def whole(self, schema: dict[str, Any]) -> dict[str, Any]:
         """*schema* as a document, with the classes in it."""
@@ -264,8 +399,10 @@ class _Writer:
         return {"$schema": _DIALECT, **schema, **({"$defs": definitions} if definitions else {})}
 
     def of_root(self, kind: Any) -> dict[str, Any]:
-        if is_pydantic(kind):
+        if isinstance(kind, type) and is_pydantic(kind):
             return self._of_pydantic(kind)
+        if is_alias(kind):
+            return self.of_root(aliased_type(kind))
         return (
             self.of_class(kind) if has_fields(kind) and kind not in CANONICAL else self.of(kind, _name(kind))
         )
@@ -275,15 +412,16 @@ class _Writer:
         documented = documented_attributes(cls)
         own_text = not (vars(cls).get("__doc__") or f"{cls.__name__}(").startswith(f"{cls.__name__}(")
         title = heading(cls)
-        outer, self._checks_itself = self._checks_itself, hasattr(cls, "__pydantic_validator__")
         properties = {field.key: self._of_field(cls, field, documented) for field in fields}
-        self._checks_itself = outer
+        is_closed, extra = self._forbid_unknown or _forbids_unknown(cls), extra_items(cls)
         return {
             **(title if own_text else {"title": title["title"]}),
             "type": "object",
             "properties": properties,
             "required": [field.key for field in fields if field.is_required],
-            "additionalProperties": not self._forbid_unknown,
+            "additionalProperties": not is_closed
+            if extra in (None, typing_extensions.Never)
+            else self.of(extra, cls.__name__),
         }
 
     def of_canonical(self, cls: Any) -> dict[str, Any]:
@@ -310,8 +448,7 @@ class _Writer:
 
     def _of_field(self, cls: Any, field: ClassField, documented: dict[str, str]) -> dict[str, Any]:
         where = f"{cls.__name__}.{field.key}"
-        if not self._checks_itself:
-            refuse_field_as_default(field.default, where)
+        refuse_field_as_default(field.default, where)
         written = self.of(field.kind, where)
         text = (
             field.metadata.get("description") or written.pop("description", None) or documented.get(field.key)
@@ -332,25 +469,28 @@ class _Writer:
             union = getattr(arguments[1], "union", None)  # one that is loaded when it is needed
             if union is not None:
                 return self.of(union, where)
-            schema = self.of(arguments[0], where)
-            try:
-                return limited(schema, arguments[0], read_metadata(arguments[1:], where), where)
-            except SchemaDefinitionError:
-                if not self._checks_itself:
-                    raise
-                return schema
+            if is_pydantic(kind):
+                text = described(kind.__metadata__)
+                return {**self._of_pydantic(kind), **({"description": text} if text else {})}
+            metadata = read_metadata(kind.__metadata__, where)
+            return limited(self.of(arguments[0], where), arguments[0], metadata, where)
         if hasattr(kind, "__supertype__"):  # a NewType
             return self.of(kind.__supertype__, where)
-        if has_fields(kind) or is_pydantic(kind) or is_canonical_enum(kind):
+        if is_pydantic(kind) and not hasattr(kind, "__pydantic_fields__"):
+            return self._of_pydantic(kind)
+        if has_fields(kind) or is_pydantic(kind) or is_canonical_enum(kind) or is_alias(kind):
             return self._reference(kind)
         if isinstance(kind, type) and kind in _LEAVES:
             self.has_decimal = self.has_decimal or kind is Decimal
             leaf = copy.deepcopy(_LEAVES[kind])
-            if kind is Decimal and not self._with_rules:
-                del leaf[
-                    "format"
-                ]  # no format of JSON Schema: servers refuse it, and the pattern says as much
+            if leaf.get("format") in _OWN_FORMATS and not self._with_rules:
+                del leaf["format"]
             return leaf
+        if isinstance(kind, type) and issubclass(kind, PurePath):
+            return {"type": "string"}
+        if isinstance(kind, type) and issubclass(kind, Flag):
+            bits = reduce(operator.or_, kind).value if len(kind) else 0
+            return {"title": kind.__name__, "type": "integer", "minimum": 0, "maximum": bits}
         if isinstance(kind, type) and issubclass(kind, Enum):
             return {"title": kind.__name__, **_of_words(kind, where)}
         if origin is Literal:
@@ -366,45 +506,87 @@ class _Writer:
             return {"type": "array", **each, "minItems": len(items), "maxItems": len(items)}
         if origin in LISTS:
             return {"type": "array", "items": self.of(arguments[0], where)}
-        if origin in (dict, Mapping) and arguments[0] is str:
-            return {"type": "object", "additionalProperties": self.of(arguments[1], where)}
-        raise SchemaDefinitionError(f"{where}: an answer cannot hold {kind!r}")
+        if origin in MAPPINGS or (isinstance(kind, type) and kind in MAPPINGS):
+            return self._of_mapping(origin, arguments, where)
+        instead = _INSTEAD.get(origin_of(kind), "use a dataclass, or a pydantic model that reads it")
+        if isinstance(kind, typing.TypeVar):
+            instead = "give its generic class or alias an argument"
+        raise SchemaDefinitionError(f"{where}: an answer cannot hold {kind!r}; {instead}")
+
+    def _of_mapping(self, origin: Any, arguments: tuple[Any, ...], where: str) -> dict[str, Any]:
+        """An object with any keys, or with those that the type of its keys names."""
+        if not arguments:
+            return {"type": "object"}
+        key, value = arguments if len(arguments) > 1 else (arguments[0], int)  # a Counter counts
+        if key in (str, Any):
+            return {"type": "object", "additionalProperties": self.of(value, where)}
+        keys = self.of(key, where)
+        if "enum" in keys:
+            words = [str(word) for word in keys["enum"]]
+            return {
+                "type": "object",
+                "properties": {word: self.of(value, where) for word in words},
+                "required": [],
+                "additionalProperties": False,
+            }
+        if keys.get("type") == "integer" and keys.keys() == {"type"}:
+            keys = {"type": "string", "pattern": r"^(0|-?[1-9][0-9]*)$"}
+        elif keys.get("type") != "string":
+            raise SchemaDefinitionError(
+                f"{where}: the keys of an answer are texts or integers, not {key!r}; use a list of classes with a "
+                "field for the key"
+            )
+        return {"type": "object", "propertyNames": keys, "additionalProperties": self.of(value, where)}
 
     def _reference(self, cls: Any) -> dict[str, Any]:
+        decides: dict[str, Any] = {DECIDES: True} if self._with_rules and is_pydantic(cls) else {}
         name = _name(cls)
         if self._named.setdefault(name, cls) != cls:
             raise SchemaDefinitionError(f"two classes of one answer are called {name}")
         if name not in self.definitions:
             self.definitions[name] = {}  # before its own schema, which may refer to it
             self.definitions[name] = self._definition(cls)
-        return {"$ref": f"#/$defs/{name}"}
+        return {"$ref": f"#/$defs/{name}", **decides}
 
     def _definition(self, cls: Any) -> dict[str, Any]:
         if is_pydantic(cls):
-            return self._of_pydantic(cls)
+            return {key: value for key, value in self._of_pydantic(cls).items() if key != DECIDES}
+        if is_alias(cls):
+            return self.of(aliased_type(cls), _name(cls))
         if cls in CANONICAL:
             return self.of_canonical(cls)
         if is_canonical_enum(cls):
             return {**heading(cls), "type": "string", "enum": [member.value for member in cls]}
         return self.of_class(cls)
 
-    def _of_pydantic(self, model: Any) -> dict[str, Any]:
+    def _of_pydantic(self, kind: Any) -> dict[str, Any]:
         """Return pydantic's own schema. Its classes are added to ours."""
-        schema = model.model_json_schema()
+        schema = pydantic_schema(kind, with_rules=self._with_rules)
         definitions = schema.pop("$defs", {})
         if "$ref" in schema:  # it contains itself
-            schema = definitions.get(model.__name__, schema)
-            self._named[model.__name__] = model
-            self.definitions[model.__name__] = definitions.pop(model.__name__)
+            name = schema["$ref"].rpartition("/")[2]
+            decides: dict[str, Any] = {key: value for key, value in schema.items() if key == DECIDES}
+            schema = {**definitions[name], **decides}
+            self._named[name] = kind
+            self.definitions[name] = definitions.pop(name)
         for name, definition in definitions.items():
+            self.has_decimal = self.has_decimal or _has_decimal(definition)
             if self.definitions.setdefault(name, definition) != definition:
                 raise SchemaDefinitionError(f"two classes of one answer are called {name}")
+        self.has_decimal = self.has_decimal or _has_decimal(schema)
         for each in (schema, *self.definitions.values()):
             for field in each.get("properties", {}).values():
                 field.pop("title", None)  # its key once more
             if self._forbid_unknown and "properties" in each:
                 each.setdefault("additionalProperties", False)
         return dict(schema)
+
+
+def _has_decimal(schema: Any) -> bool:
+    """Whether a schema of pydantic holds a ``Decimal``."""
+    if isinstance(schema, dict):
+        return schema.get("format") == "decimal" or any(map(_has_decimal, schema.values()))
+    return isinstance(schema, list) and any(map(_has_decimal, schema))
 
 
 def _of_words(members: Iterable[Any], where: str) -> dict[str, Any]:

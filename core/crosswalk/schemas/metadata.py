@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum, StrEnum
@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import attrs
 
-from crosswalk.codec.converters import LISTS, json_word, origin_of
+from crosswalk.codec.converters import LISTS, MAPPINGS, json_word, origin_of
 from crosswalk.codec.layout import union_members
 from crosswalk.errors import CrosswalkError
 
@@ -23,6 +23,10 @@ from crosswalk.errors import CrosswalkError
 
 class SchemaDefinitionError(CrosswalkError, TypeError):
     """A type cannot be the schema of an answer, or a registry of versions contradicts itself."""
+
+
+class UncheckedLimitError(SchemaDefinitionError):
+    """A limit or validator of a type that only pydantic may check."""
 
 
 MOST: Final = 50
@@ -48,12 +52,14 @@ class Finding:
         path: where, as a JSON path.
         fault: the kind of the violation.
         is_of_constant: whether one of several words was expected.
+        is_advice: whether pydantic decides, and this only explains why it refuses.
     """
 
     message: str
     path: str
     fault: Fault
     is_of_constant: bool = False
+    is_advice: bool = False
 
 
 class ExactFloat(float):
@@ -81,12 +87,19 @@ class Report:
         unknown: the paths of keys that the schema does not have.
         renamed: the paths of keys that were read as another, with that one.
         defaulted: for each object with given keys, by its ``id``, whether an optional one is not there.
+        opened: the paths of strings that were read as JSON.
+        open_string: reads a string as JSON and returns an object or array, or ``None`` if it is neither. ``None`` leaves
+            every string closed.
+        has_closed: whether a string may hold the JSON of an object or array and was left closed.
     """
 
     violations: list[Finding] = attrs.field(factory=list)
     unknown: list[str] = attrs.field(factory=list)
     renamed: list[tuple[str, str]] = attrs.field(factory=list)
     defaulted: dict[int, bool] = attrs.field(factory=dict)
+    opened: list[str] = attrs.field(factory=list)
+    open_string: Callable[[str], Any] | None = None
+    has_closed: bool = False
     _seen: dict[tuple[int, int], tuple[Any, Report, Any]] = attrs.field(factory=dict, repr=False)
 
     def add(self, message: str, path: str, fault: Fault = Fault.TYPE) -> None:
@@ -96,10 +109,12 @@ class Report:
     def take(self, other: Report) -> None:
         """Add all entries of *other*."""
         self.defaulted |= other.defaulted
+        self.has_closed = self.has_closed or other.has_closed
         for mine, theirs in (
             (self.violations, other.violations),
             (self.unknown, other.unknown),
             (self.renamed, other.renamed),
+            (self.opened, other.opened),
         ):
             mine += theirs[: max(MOST - len(mine), 0)]  # type: ignore[operator]
 
@@ -107,7 +122,14 @@ class Report:
         """The distance of the value from the schema: constants first, then missing keys, then unread keys."""
         missing = [each for each in self.violations if each.fault is Fault.MISSING]
         constants = [each for each in self.violations if each.is_of_constant]
-        return len(constants), len(missing), self.misfits(), len(self.unknown), len(self.renamed)
+        return (
+            len(constants),
+            len(missing),
+            self.misfits(),
+            len(self.unknown),
+            len(self.renamed),
+            len(self.opened),
+        )
 
     def misfits(self) -> int:
         """The number of violations of the schema. A key that is there twice is a fault of the document alone."""
@@ -115,7 +137,7 @@ class Report:
 
     def apart(self) -> Report:
         """Return an empty report for a part that may not count. It shares the cached attempts."""
-        return Report(seen=self._seen)
+        return Report(open_string=self.open_string, seen=self._seen)
 
 
 Check: TypeAlias = Callable[[Any, str, Report], Any]
@@ -183,10 +205,18 @@ def read_metadata(metadata: Iterable[Any], where: str) -> Metadata:
     Raises:
         SchemaDefinitionError: a limit or validator would not be checked.
     """
-    parts = [part for each in metadata for part in _parts(each)]
-    texts = (each if isinstance(each, str) else getattr(each, "description", None) for each in parts)
-    description = next((text for text in texts if isinstance(text, str)), None)
-    return Metadata(description, tuple(limit for each in parts for limit in _limits(each, where)))
+    parts = [part for each in metadata for part in _parts(each, where)]
+    return Metadata(described(parts), tuple(limit for each in parts for limit in _limits(each, where)))
+
+
+def described(metadata: Iterable[Any]) -> str | None:
+    """The description in *metadata*: a text, or that of a field or of a ``Doc``."""
+    texts = (
+        text
+        for each in metadata
+        for text in (each, getattr(each, "description", None), getattr(each, "documentation", None))
+    )
+    return next((text for text in texts if isinstance(text, str)), None)
 
 
 def refuse_field_as_default(default: object, where: str) -> None:
@@ -247,10 +277,11 @@ def _is_of(each: object, package: str, name: str | None = None) -> bool:
     )
 
 
-def _parts(each: Any) -> Iterator[Any]:
+def _parts(each: Any, where: str) -> Iterator[Any]:
     """*each*, and what it groups."""
     if _is_of(each, "pydantic", "FieldInfo"):
         yield each.description
+        _refuse_unread(each, where)
         inner = each.metadata
     elif not isinstance(each, type) and hasattr(each, "__is_annotated_types_grouped_metadata__"):
         inner = each
@@ -258,7 +289,18 @@ def _parts(each: Any) -> Iterator[Any]:
         yield each
         return
     for one in inner:
-        yield from _parts(one)
+        yield from _parts(one, where)
+
+
+def _refuse_unread(field: Any, where: str) -> None:
+    """Refuse an alias or a default of pydantic's ``Field`` in an ``Annotated``: only a class of pydantic reads it there."""
+    if field.alias or field.validation_alias:
+        raise SchemaDefinitionError(
+            f"{where}: the alias of Field() would not be read; write it into the metadata of the field of your class, "
+            "or use a pydantic model"
+        )
+    if not field.is_required():
+        raise SchemaDefinitionError(f"{where}: the default of Field() would not be read; write it behind =")
 
 
 def _limits(each: Any, where: str) -> Iterator[tuple[str, Any]]:
@@ -280,9 +322,12 @@ def _limits(each: Any, where: str) -> Iterator[tuple[str, Any]]:
     if _is_of(each, "pydantic", "PydanticMetadata"):
         for attribute, value in vars(each).items():
             if attribute not in _KEYWORDS and attribute not in _KEPT_ANYWAY and value:
-                _refuse(attribute, where)
-    elif not is_read and getattr(each, "tz", None) is not ...:  # every time has a zone
-        _refuse(name, where)
+                _leave_to_pydantic(attribute, where)
+    elif name == "Timezone":
+        if each.tz is not ...:  # every time has a zone
+            _refuse(name, where, "pydantic ignores it")
+    elif not is_read:
+        _leave_to_pydantic(name, where)
 
 
 def _bound(name: str, bound: Any, where: str) -> Any:
@@ -292,22 +337,28 @@ def _bound(name: str, bound: Any, where: str) -> Any:
     if isinstance(bound, Decimal) and bound == Decimal(repr(float(bound))):
         bound = float(bound)
     is_number = type(bound) is int or (isinstance(bound, float) and math.isfinite(bound))
-    return bound if is_number else _refuse(name, where, "JSON Schema has no such bound")
+    return bound if is_number else _leave_to_pydantic(name, where, "JSON Schema has no such bound")
 
 
 def _pattern(pattern: Any, where: str) -> str:
     if isinstance(pattern, re.Pattern):
         if not isinstance(pattern.pattern, str) or pattern.flags != re.UNICODE:
-            _refuse("pattern", where, "JSON Schema has no flags and no bytes")
+            _leave_to_pydantic("pattern", where, "JSON Schema has no flags and no bytes")
         return str(pattern.pattern)
     return pattern if isinstance(pattern, str) else _refuse("pattern", where, "it is not a text")
 
 
-def _refuse(name: str, where: str, why: str = "it is not supported here") -> NoReturn:
-    raise SchemaDefinitionError(
+def _refuse(
+    name: str, where: str, why: str, error: type[SchemaDefinitionError] = SchemaDefinitionError
+) -> NoReturn:
+    raise error(
         f"{where}: {name} would not be checked, as {why}; put it into a pydantic model, "
         "or check the value in your own code"
     )
+
+
+def _leave_to_pydantic(name: str, where: str, why: str = "it is not supported here") -> NoReturn:
+    _refuse(name, where, why, UncheckedLimitError)
 
 
 def _kinds(kind: Any) -> tuple[str, ...]:
@@ -324,4 +375,4 @@ def _kinds(kind: Any) -> tuple[str, ...]:
         return ("number",)
     if origin_of(kind) in LISTS:
         return ("set" if origin_of(kind) in _SETS else "array",)
-    return ("object",) if origin_of(kind) in (dict, Mapping) else ()
+    return ("object",) if origin_of(kind) in MAPPINGS else ()

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import dataclasses
 import functools
-import typing
+import ipaddress
+import operator
 from collections.abc import Callable
 from datetime import datetime, time
 from decimal import Decimal
-from typing import Any
+from enum import Flag, IntFlag
+from pathlib import PurePath
+from typing import Any, Final
 
 import attrs
 import orjson
 from cattrs import BaseConverter
-from cattrs.cols import is_namedtuple, namedtuple_dict_structure_factory
+from cattrs.errors import AttributeValidationNote, ClassValidationError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from crosswalk.codec.converters import CanonicalConverter, converter
-from crosswalk.codec.layout import union_members
+from crosswalk.codec.converters import MAPPINGS, CanonicalConverter, converter, origin_of
+from crosswalk.codec.layout import DocumentProblem, union_members
 from crosswalk.schemas.check import compile_schema, read_datetime
-from crosswalk.schemas.json_schema import fields_of, is_pydantic, schema_of
-from crosswalk.schemas.metadata import ExactFloat, Report
+from crosswalk.schemas.json_schema import (
+    ClassField,
+    aliased_type,
+    extra_items,
+    fields_of,
+    has_fields,
+    is_alias,
+    is_named_tuple,
+    is_struct,
+    schema_of,
+)
+from crosswalk.schemas.metadata import Check, ExactFloat, Report
+from crosswalk.schemas.pydantic_types import is_pydantic, read_with_pydantic, write_with_pydantic
 from crosswalk.types.json import dump_json
+
+_TEXTS: Final = (
+    PurePath, ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network,
+)  # fmt: skip
+"""Classes that are made of a text, and written as it."""
 
 
 @functools.cache
@@ -41,15 +62,30 @@ def new_answer_converter() -> CanonicalConverter:
     made.register_structure_hook(datetime, lambda value, _: read_datetime(value))
     made.register_structure_hook(time, lambda value, _: time.fromisoformat(value))
     made.register_unstructure_hook(time, time.isoformat)
-    made.register_structure_hook_factory(is_namedtuple, namedtuple_dict_structure_factory)
-    made.register_structure_hook_factory(typing.is_typeddict, _typed_dict)
-    made.register_structure_hook_factory(_is_open_union, _union)
-    made.register_unstructure_hook_func(is_namedtuple, lambda value: made.unstructure(value._asdict()))
-    made.register_structure_hook_func(is_pydantic, lambda value, model: model.model_validate(value))
-    made.register_unstructure_hook_func(
-        is_pydantic, lambda value: value.model_dump(mode="json", by_alias=True)
+    made.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
+    made.register_structure_hook(bytes, lambda value, _: base64.b64decode(value))
+    made.register_unstructure_hook(bytes, lambda value: base64.b64encode(value).decode())
+    made.register_structure_hook_func(_is_text, lambda value, kind: kind(value))
+    made.register_unstructure_hook_func(_is_text, str)
+    for flags in (Flag, IntFlag):
+        made.register_structure_hook(flags, _flag)
+    made.register_structure_hook_factory(is_alias, _aliased_value)
+    made.register_structure_hook_factory(
+        lambda kind: has_fields(kind) and not attrs.has(origin_of(kind)), _class
     )
-    made.register_structure_hook_factory(_has_aliases, functools.partial(_aliased, make_dict_structure_fn))
+    made.register_unstructure_hook_factory(is_struct, _struct_writer)
+    made.register_unstructure_hook_func(
+        lambda kind: kind in MAPPINGS,
+        lambda value: {key: made.unstructure(item) for key, item in value.items()},
+    )
+    made.register_structure_hook_factory(_is_open_union, _union)
+    made.register_unstructure_hook_func(is_named_tuple, lambda value: made.unstructure(value._asdict()))
+    made.register_structure_hook_factory(
+        lambda kind: attrs.has(kind) and _has_aliases(kind),
+        functools.partial(_aliased, make_dict_structure_fn),
+    )
+    made.register_structure_hook_func(is_pydantic, _by_pydantic)
+    made.register_unstructure_hook_func(is_pydantic, write_with_pydantic)
     made.register_unstructure_hook_factory(
         _has_aliases, functools.partial(_aliased, make_dict_unstructure_fn)
     )
@@ -60,12 +96,78 @@ def _decimal(value: Any) -> Decimal:
     return Decimal(value.text if type(value) is ExactFloat else str(value))
 
 
-def _typed_dict(cls: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
-    """A separate hook, as cattrs does not see ``NotRequired`` in annotations that are texts."""
-    kinds = {field.key: field.kind for field in fields_of(cls)}
-    return lambda value, _: {
-        key: made.get_structure_hook(kind)(value[key], kind) for key, kind in kinds.items() if key in value
-    }
+def _by_pydantic(value: Any, kind: Any) -> Any:
+    """The value by pydantic's strict mode.
+
+    A validator before a date or decimal gives it a text, which strict mode refuses. There the schema is as strict.
+    """
+    try:
+        return read_with_pydantic(value, kind)
+    except Exception:
+        report = Report()
+        _pydantic_check(kind)(value, "$", report)
+        if report.violations:
+            raise
+    return read_with_pydantic(value, kind, strict=None)
+
+
+@functools.lru_cache(1024)
+def _pydantic_check(kind: Any) -> Check:
+    return compile_schema(schema_of(kind, with_rules=True)[0])
+
+
+def _is_text(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, _TEXTS)
+
+
+def _flag(value: Any, kind: Any) -> Any:
+    if value & ~functools.reduce(operator.or_, kind).value:
+        raise DocumentProblem(f"expected flags of {kind.__name__}, got another number")
+    return kind(value)
+
+
+def _aliased_value(kind: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
+    """A hook for ``type X = …``, which may name itself."""
+    stands_for = aliased_type(kind)
+    return lambda value, _: made.structure(value, stands_for)
+
+
+def _class(cls: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
+    """A hook for a dataclass, typed dict, named tuple or struct."""
+    fields, origin, extra = fields_of(cls), origin_of(cls), extra_items(origin_of(cls))
+    keys = {field.key for field in fields}
+    hooks: dict[str, Callable[[Any, Any], Any]] = {}  # found when they are needed: a class may hold itself
+
+    def hook(field: ClassField) -> Callable[[Any, Any], Any]:
+        if field.key not in hooks:
+            hooks[field.key] = made.get_structure_hook(field.kind)
+        return hooks[field.key]
+
+    def read(value: Any, _: Any) -> Any:
+        results, errors = {}, []
+        further = [ClassField(key, extra, True) for key in value if key not in keys] if extra else []
+        for field in (*fields, *further):
+            if field.key in value and field.name is not None:
+                try:
+                    results[field.name] = hook(field)(value[field.key], field.kind)
+                except Exception as error:
+                    error.add_note(AttributeValidationNote(f"in {field.key}", field.key, field.kind))
+                    errors.append(error)
+        if errors:
+            raise ClassValidationError(f"{origin.__name__} cannot be read", errors, origin)
+        return origin(**results)
+
+    return read
+
+
+def _struct_writer(cls: Any, made: BaseConverter) -> Callable[[Any], Any]:
+    """A hook that writes a struct with its tag."""
+    config, names = (
+        cls.__struct_config__,
+        dict(zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)),
+    )
+    tag = {} if config.tag is None else {config.tag_field: config.tag}
+    return lambda value: tag | {key: made.unstructure(getattr(value, name)) for name, key in names.items()}
 
 
 def _is_open_union(kind: Any) -> bool:
@@ -75,16 +177,25 @@ def _is_open_union(kind: Any) -> bool:
 def _union(kind: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
     """A hook that takes the member that the check of the whole answer took."""
     members = union_members(kind)
-    checks = [compile_schema(schema_of(member)[0]) for member in members]
+    checks = [compile_schema(schema_of(member, with_rules=True)[0]) for member in members]
 
     def read(value: Any, _: Any) -> Any:
         reports = [Report() for _ in members]
         for check, report in zip(checks, reports, strict=True):
             check(value, "$", report)
-        nearest = min(
+        nearest = sorted(
             range(len(members)), key=lambda at: (len(reports[at].violations), reports[at].distance())
         )
-        return made.structure(value, members[nearest])
+        try:
+            return made.structure(value, members[nearest[0]])
+        except Exception:
+            for at in nearest[1:]:
+                if any(
+                    each.is_advice for each in reports[at].violations
+                ):  # pydantic may take it all the same
+                    with contextlib.suppress(Exception):
+                        return made.structure(value, members[at])
+            raise
 
     return read
 
@@ -125,7 +236,8 @@ def value_to_json(value: Any, *, indent: bool = False) -> bytes:
         TypeError: it contains a value without a JSON form. In a parsed value only its class can have put one there.
     """
     plain = answer_converter().unstructure(value)
-    return dump_json(plain, default=_plain, option=orjson.OPT_INDENT_2 if indent else 0)
+    option = orjson.OPT_NON_STR_KEYS | (orjson.OPT_INDENT_2 if indent else 0)
+    return dump_json(plain, default=_plain, option=option)
 
 
 def _plain(value: Any) -> Any:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from crosswalk.structured.parser import (
         StructuredParser as StructuredParser,
+        parse as parse,
     )
     from crosswalk.structured.response import (
         CURRENT_SCHEMA_VERSION as CURRENT_SCHEMA_VERSION,
@@ -71,7 +72,7 @@ else:
             "crosswalk.schemas.values": "value_to_json",
             "crosswalk.structured.chain": "extract_json repair_json",
             "crosswalk.structured.metrics": ("AnswerCache CacheStats MemoryCache ParserMetrics answer_key"),
-            "crosswalk.structured.parser": "StructuredParser",
+            "crosswalk.structured.parser": "StructuredParser parse",
             "crosswalk.structured.response": (
                 "CURRENT_SCHEMA_VERSION CacheEntry Citation RESPONSE_SCHEMA_INSTRUCTIONS RESPONSE_VERSIONS "
                 "ResponseCache ResponseMetrics ResponseParser ResponseValidator SUPPORTED_SCHEMA_VERSIONS "

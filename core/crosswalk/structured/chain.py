@@ -60,7 +60,8 @@ _MEMBER: Final = re.compile(
     r"\s*+[-+*/]?[:=]\s*+[^\s}]"
 )
 _BARE_MEMBER: Final = re.compile(
-    r"(?:\A|\n)[ \t/#*>|-]*+([A-Za-z_][\w-]*+)[*`]*+\s?[:=]\s*+(?:[\"'\[\d-]|true\b|false\b|null\b)"
+    r"(?:\A|\n)[ \t/#*>|=\u2192\u21d2-]*+([A-Za-z_][\w-]*+)[*`]*+"
+    r"\s?(?:[-=]>|[:=\u2192\u21d2])\s*+(?:[\"'\[\d-]|true\b|false\b|null\b)"
 )
 _LONGEST_LABEL: Final = 80
 _YAML_KEY: Final = re.compile(r"(?:\A|\n)[ \t]*(?:- )?[\w-]+:[ \t]*\Z")
@@ -175,7 +176,7 @@ def repair_json(broken_json: str) -> str | None:
     Returns:
         JSON, or ``None`` if it cannot be mended, or more is missing than brackets.
     """
-    text = broken_json.strip()
+    text = broken_json.lstrip()
     for is_cut in (False, True):
         try:
             reading = read_json(text, is_cut=is_cut)
@@ -215,6 +216,7 @@ def run_chain(
         partial = as_choice(Partial, partial)
     if ended is not None and partial is Partial.REFUSE:
         return ParseResult(None, Stage.FAILURE, ended)
+    text = text.removeprefix("\ufeff")  # the mark of a byte order
     is_exact = schema is not None and schema.has_decimal
     data = loads(text, is_exact=is_exact)
     best = None
@@ -245,6 +247,7 @@ def _given(
         choice=choice,
         unknown=candidate.unknown,
         renamed=candidate.renamed,
+        opened=candidate.opened,
     )
 
 
@@ -356,7 +359,7 @@ class _Search(Generic[T]):
         for each in valid:
             (equal if _is_same(results[each], last) else others).append(each)
         choice = _choice(self._text, [regions[each] for each in others], region) if others else None
-        counts = any(self._counts(regions[at], results[at].data) for at in equal)
+        counts = any(self._counts(regions[at], results[at]) for at in equal)
         if (others and (choice is None or not counts)) or problem is not None:
             different = {results[at].payload: results[at].candidate.value for at in valid}
             values = tuple(value for value in different.values() if value is not None)
@@ -374,15 +377,19 @@ class _Search(Generic[T]):
         given = _with_fields(given, last.data, self._schema)
         return attrs.evolve(given, before=before, after=after)
 
-    def _counts(self, region: Region, data: Any) -> bool:
-        """Whether *data* may be the answer: it has a key of the schema, or its place in the text shows it.
+    def _counts(self, region: Region, found: _Found[T]) -> bool:
+        """Whether *found* may be the answer: it has a key of the schema, or its place in the text shows it.
 
-        Brackets are common in prose and programs. An empty pair says so little that it must stand alone.
+        Brackets are common in prose and programs. An empty pair says so little that it must stand alone, and integers
+        where others numbers are wanted must begin their line: prose cites ``Sources: [1, 2]``.
         """
-        if _has_key(data, self._names):
+        if _has_key(found.data, self._names):
             return True
         place = self._scan.place(region)
-        return place is RegionPlace.ALONE or (place is RegionPlace.LINE and bool(data))
+        if place is not RegionPlace.LINE:
+            return place is RegionPlace.ALONE
+        line = self._text.rfind("\n", 0, region.start) + 1
+        return bool(found.data) and not (_is_citation(found) and self._scan.prose(line, region.start))
 
     def _is_begun(self, cut: Region) -> bool:
         """Whether *cut* may be an object, and no list of prose nor the end of ``:-{``."""
@@ -394,7 +401,7 @@ class _Search(Generic[T]):
         """The value where the text is one scalar, or one word of an enumeration."""
         if not isinstance(self._schema, Schema) or self._schema.is_object or self._best is not None:
             return None
-        text = self._scan.prose()
+        text = _CODE.sub(r"\2", self._scan.prose())
         data = loads(text, is_exact=self._is_exact)
         candidate = self._read(text if data is NO_JSON and self._schema.is_enum else data)
         return None if candidate.value is None else _given(Stage.EXTRACT, candidate, self._ended)
@@ -429,9 +436,21 @@ class _Search(Generic[T]):
             or absent & member_keys(self._scan.prose(end=start, bare=True))
             or is_among_own_keys(self._text, start, end, keys)
             or is_operand(self._text, end)
+            or (
+                self._text[start] in "[\uff3b"
+                and self._is_followed(remainder, kind)
+                and self._counts(regions[at], last)
+            )
         ):
             return ReasonCode.AMBIGUOUS
         return None
+
+    def _is_followed(self, remainder: str, kind: RegionKind | None) -> bool:
+        """Whether more stands on the line of a list than blanks, closing marks, or the end of a sentence."""
+        line, is_ended, _ = remainder.partition("\n")
+        if not line.strip():
+            return kind is RegionKind.REGION and not is_ended
+        return _ENDS_LIST.match(line) is None
 
     def _failure(self, reason: ReasonCode, *, keep: bool = True) -> ParseResult[T]:
         return _failed(reason, self._ended, self._best if keep else None)
@@ -509,7 +528,7 @@ class _Search(Generic[T]):
             return failed
         if self._partial is Partial.CLOSE and not reading.is_between:
             return failed
-        counts = self._counts(cut, reading.value)
+        counts = self._counts(cut, _Found(cut.text, Stage.REPAIR, Candidate(None), reading.value))
         if counts or not reading.value:
             failed = _with_fields(failed, reading.value, self._schema, reading.open_key)
         if not counts:
@@ -549,9 +568,12 @@ class _Search(Generic[T]):
 
 # ---------------------------------------------------------------------------------------------- rules
 
+_CODE: Final = re.compile(r"\A(`{1,2})([^`\n]++)\1\Z")
+"""One word as Markdown writes code."""
 _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """The beginnings of text that is certainly not JSON."""
+_ENDS_LIST: Final = re.compile(rf"{SPACE}*+[\]}})>`*_.;,{QUOTES}\u3002\uff1b\uff0c]")
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\[\]{{}}]")
 _LIST_BEFORE: Final = re.compile(r"[\[{][ \t]*+[-+.\d][ \t\d.,+-]*\Z")
 _EMOTICON_BEFORE: Final = re.compile(r"[ (][:;]-?\Z")
@@ -577,6 +599,17 @@ def _has_key(data: Any, names: frozenset[str]) -> bool:
             or any(_has_key(each, names) for each in data.values())
         )
     return type(data) is list and bool(names) and any(_has_key(each, names) for each in data)
+
+
+def _is_citation(found: _Found[Any]) -> bool:
+    """Whether a list has integers alone where the schema wants numbers with a fraction."""
+    items = found.candidate.value
+    return (
+        type(found.data) is list
+        and all(type(each) is int for each in found.data)
+        and isinstance(items, list | tuple | set | frozenset)
+        and all(type(each) is float for each in items)
+    )
 
 
 _NOT_ALONE: Final[Candidate[Any]] = Candidate(

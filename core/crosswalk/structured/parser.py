@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
@@ -147,6 +148,10 @@ class StructuredParser(Generic[T]):
         prefill: the beginning of the answer that the request already contained, such as ``{``, and that no answer
             repeats. It is put before each text.
         prose: whether text may surround the value: ``"allow"`` or ``"refuse"``.
+        unwrap: the key of an object around the answer that is opened, such as ``result`` or ``arguments``, or ``None``
+            to open none.
+        refuse_doubtful: refuse an unknown key beside an absent optional one, such as ``weight`` for ``weight_kg``. By
+            default it is ignored, and ``ParseResult.unknown`` lists it.
 
     Raises:
         ConfigurationError: *prose* is neither.
@@ -164,6 +169,8 @@ class StructuredParser(Generic[T]):
         cache: AnswerCache | None = None,
         prefill: str = "",
         prose: Prose | Literal["allow", "refuse"] = Prose.ALLOW,
+        unwrap: str | None = None,
+        refuse_doubtful: bool = False,
     ) -> None:
         resolved: Schema[T] | SchemaVersions[T]
         if not isinstance(schema, Schema | SchemaVersions):
@@ -172,6 +179,10 @@ class StructuredParser(Generic[T]):
             resolved = schema
         else:
             raise TypeError("invariants belong into the Schema, or the registry")
+        if unwrap is not None or refuse_doubtful:
+            if isinstance(resolved, SchemaVersions):
+                raise TypeError("unwrap and refuse_doubtful are for a type or a Schema, not for a registry")
+            resolved = attrs.evolve(resolved, unwrap=unwrap, refuse_doubtful=refuse_doubtful)
         if isinstance(resolved, SchemaVersions):
             resolved.schema(resolved.default)  # refuses a registry that is empty, or has no such default
         if version is not None and not isinstance(resolved, SchemaVersions):
@@ -186,19 +197,23 @@ class StructuredParser(Generic[T]):
         self._is_bare = metrics is None and cache is None and not prefill
         self._key = object()  # results are this parser's own
 
-    def parse(self, answer: str | ChatResponse, *, partial: Partial = Partial.REFUSE) -> ParseResult[T]:
+    def parse(
+        self, answer: str | ChatResponse | ToolCall, *, partial: Partial = Partial.REFUSE
+    ) -> ParseResult[T]:
         """Read one answer.
 
         Args:
-            answer: a text or a response. A text itself shows whether it is whole. For a response the finish reason decides:
-                one that was truncated, cancelled, stopped by moderation or is an error is never taken for a
-                whole one, whatever its text looks like.
+            answer: a text, a response, or a tool call, whose arguments are read. A text itself shows whether it is
+                whole. For a response the finish reason decides: one that was truncated, cancelled, stopped by
+                moderation or is an error is never taken for a whole one, whatever its text looks like.
             partial: how to treat an answer that ends in the middle.
 
         Raises:
             ConfigurationError: *partial* is not a :class:`Partial`.
-            AnswerTypeError: *answer* is neither.
+            AnswerTypeError: *answer* is none of them.
         """
+        if isinstance(answer, ToolCall):
+            return self.parse_tool_call(answer, partial=partial)
         if self._is_bare and isinstance(answer, str):
             return run_chain(self._read, answer, None, partial, None, self.schema, self._prose)
         return self._parse(*self._text_and_ending(answer), partial)
@@ -270,7 +285,9 @@ class StructuredParser(Generic[T]):
             return self._prefill + answer, None
         if isinstance(answer, ChatResponse):
             return self._prefill + answer.text, reason_for_response(answer)
-        raise AnswerTypeError(f"an answer is a str or a ChatResponse, not {type(answer).__name__}")
+        raise AnswerTypeError(
+            f"an answer is a str, a ChatResponse or a ToolCall, not {type(answer).__name__}"
+        )
 
     def _parse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
         if self._cache is None:
@@ -295,6 +312,38 @@ class StructuredParser(Generic[T]):
         seconds["total"] = time.perf_counter() - laps[0][1]
         self._metrics.record(result.stage, result.reason, seconds)
         return result
+
+
+def parse(
+    answer: str | ChatResponse | ToolCall,
+    kind: type[T] | Schema[T] | JSONObject,
+    *,
+    partial: Partial = Partial.REFUSE,
+    **options: Any,
+) -> ParseResult[T]:
+    """Read one answer as *kind*, with a :class:`StructuredParser` that is kept for the next answer.
+
+    Args:
+        answer: a text, a response, or a tool call.
+        kind: a type, a JSON Schema as a dict, or a :class:`Schema`.
+        partial: how to treat an answer that ends in the middle.
+        options: the further options of :class:`StructuredParser`, such as ``prose`` or ``unwrap``.
+
+    Raises:
+        SchemaDefinitionError: *kind* cannot be a schema.
+    """
+    wanted: Any = kind
+    try:
+        parser = _parser_of(wanted, **options)
+    except TypeError:  # it has no hash, or the options are wrong
+        parser = StructuredParser(wanted, **options)
+    result: ParseResult[T] = parser.parse(answer, partial=partial)
+    return result
+
+
+@functools.lru_cache(maxsize=256)
+def _parser_of(kind: Any, **options: Any) -> StructuredParser[Any]:
+    return StructuredParser(kind, **options)
 
 
 def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> Read[Any]:

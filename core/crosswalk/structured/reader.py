@@ -530,6 +530,7 @@ class _Reader:
             and (
                 self._last == "string"
                 or self._last_token in _WORDS
+                or (self._last == "word" and "\n" in self._space)
                 or self._last_token in (",", "}", "]", ")", "\uff5d", "\uff3d")
             )
             and all(box.closer == "}" for box in self._boxes)
@@ -547,7 +548,12 @@ class _Reader:
                 key = box.key if box.closer == "}" else len(box.value) - 1
                 return Reading(self._root, True, self._path, (box.value, key))
             is_between = False
-        elif self._expected == _NEXT and self._last == "word" and self._last_token not in _WORDS:
+        elif (
+            self._expected == _NEXT
+            and self._last == "word"
+            and self._last_token not in _WORDS
+            and "\n" not in self._space
+        ):
             del box.value[box.key if box.closer == "}" else len(box.value) - 1]
         return Reading(self._root, True, is_between=is_between)
 

@@ -77,9 +77,14 @@ _ENDS: Final = {
 _TAG: Final = (
     rf"<(?P<slash>/?)(?P<tag>{'|'.join(sorted(ANSWER_NAMES, key=len, reverse=True))}|{_OTHER_TAGS})(?:\s[^<>\n]{{0,99}})?>"
     r"|(?P<token><\|[\w/ .-]{1,40}\|>(?:(?:(?<=start\|>)|(?<=header_id\|>))assistant\b)?|</s>|<\uff5c[^<>\n]{1,40}\uff5c>"
-    r"|\[/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS)\])"
+    r"|<(?:eos|bos|pad|unk|end_of_turn|end_of_utterance)>|<start_of_turn>(?:model\b)?"
+    r"|\[\[ ## \w{1,40} ## \]\]|\[/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS)\])"
 )
 _OPENED_FENCE: Final = r"(?P<fence>^[ \t>]*+)?+(?P<ticks>`{3,}+|~{3,}+)(?P<label>\{\.\w++\}|[\w+.-]*+)"
+_ATTRIBUTES: Final = re.compile(
+    r"(?:[ \t]++(?:[\w:-]++(?:=(?:\"[^\"\n]*+\"|'[^'\n]*+'|[^\s\"'{\[]++))?|\{[\d, -]*+\}))++[ \t]*+(?=\n)"
+)
+"""The rest of the line that opens a fence, such as ``title="a.json" {1-3}``."""
 
 MARK: Final = (
     rf"(?P<channel>{_CHANNEL})|(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})|(?P<hidden>{_HIDDEN})"
@@ -455,6 +460,12 @@ class Scan:
         mark, label = found["ticks"], found["label"]
         is_end = not label and bool(self._fences) and mark.startswith(self._fences[-1][0])
         end = found.end("label")
+        if (
+            label
+            and found["fence"] is not None
+            and (attributes := _ATTRIBUTES.match(self.text, end, self._end))
+        ):
+            end = attributes.end()
         self._fence_is_end = is_end
         if is_end:
             self._fences.pop()

@@ -14,11 +14,13 @@ from crosswalk.codec.converters import problems_in
 from crosswalk.codec.layout import MissingKey, Refused
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.check import compile_schema, folded_key
+from crosswalk.schemas.dictionaries import compile_dictionary
 from crosswalk.schemas.json_schema import schema_of, strict_form
-from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Fault, Report
+from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Finding, Report
+from crosswalk.schemas.pydantic_types import KEYS
 from crosswalk.schemas.typescript import as_typescript
 from crosswalk.schemas.values import answer_converter, value_to_json as value_to_json
-from crosswalk.structured.reader import TOO_DEEP, UnreadJSON
+from crosswalk.structured.reader import TOO_DEEP, UnreadJSON, is_too_deep, loads
 from crosswalk.structured.result import (
     Candidate,
     MigrationError,
@@ -42,6 +44,21 @@ _CODES: Final = {
 }
 
 
+_BY_PYDANTIC: Final = {
+    "missing": ("a required field is missing", ReasonCode.SCHEMA_MISSING_FIELD),
+    "extra_forbidden": ("unknown field", ReasonCode.SCHEMA_UNKNOWN_FIELD),
+    "unexpected_keyword_argument": ("unknown field", ReasonCode.SCHEMA_UNKNOWN_FIELD),
+}
+_WRONG_TYPE: Final = re.compile(
+    r".*_(?:type|parsing|attributes_type|tag_invalid|tag_not_found)|literal_error|enum"
+)
+"""The errors of pydantic about the type of a value."""
+
+
+def _code_of(error: str) -> ReasonCode:
+    return ReasonCode.SCHEMA_TYPE_ERROR if _WRONG_TYPE.fullmatch(error) else ReasonCode.INVARIANT_VIOLATION
+
+
 def violations_of(error: Exception) -> Iterator[Violation]:
     """Return the errors that making a value raised, path by path, without a value of the document."""
     if isinstance(error, RecursionError):
@@ -63,16 +80,21 @@ def _refusals(problem: Refused, path: str) -> Iterator[Violation]:
     An error of ours quotes nothing, nor does one that a user derives from it.
     """
     errors = getattr(problem.cause, "errors", None)
-    code = ReasonCode.INVARIANT_VIOLATION
     if callable(errors):  # pydantic's
         for one in errors(include_input=False, include_url=False):
             context = one.get("ctx", {})
             trace = getattr(context.get("error"), "__traceback__", None)
+            at = path + "".join(map(path_step, one["loc"]))
+            if one["type"] in _BY_PYDANTIC:
+                message, code = _BY_PYDANTIC[one["type"]]
+                yield Violation(message, at, code)
+                continue
             rule = one["type"] if trace is None else trace.tb_frame.f_code.co_name  # of a validator, its name
             bounds = [f" {name} {each}" for name, each in context.items() if type(each) in (int, float)]
-            at = path + "".join(map(path_step, one["loc"]))
+            code = _code_of(one["type"])
             yield Violation(f"must keep the rule {rule}{''.join(bounds)}", at, code)
         return
+    code = ReasonCode.INVARIANT_VIOLATION
     if isinstance(problem.cause, CrosswalkError):  # its words quote nothing
         yield Violation(clean_message(str(problem.cause), 200), path, code)
         return
@@ -96,6 +118,34 @@ def _refused_field(error: BaseException) -> tuple[attrs.Attribute[Any] | None, s
         return field, ""
     rule = _VALIDATOR.sub("", repr(validator).strip("<>"))
     return field, "must keep the rule " + clean_message(rule, 200)
+
+
+_STEP: Final = re.compile(r"\.(?:\w|\$|-)+|\[[^\]]*\]")
+
+
+def _as_violations(findings: Iterable[Finding]) -> list[Violation]:
+    return [Violation(each.message, each.path, ReasonCode(each.fault)) for each in findings]
+
+
+def _explained(advice: list[Violation], refusals: Iterable[Violation]) -> Iterator[Violation]:
+    """The *refusals* of pydantic, in the words of *advice* where there is one for the same place."""
+    places = [(refusal, _STEP.findall(refusal.path)) for refusal in refusals]
+    used = [
+        (each, at)
+        for each in advice
+        for at in [_STEP.findall(each.path)]
+        if any(_is_part(at, place) or _is_part(place, at) for _, place in places)
+    ]
+    yield from (each for each, _ in used)
+    for refusal, place in places:
+        if not any(_is_part(at, place) or _is_part(place, at) for _, at in used):
+            yield refusal
+
+
+def _is_part(steps: list[str], place: list[str]) -> bool:
+    """Whether *steps* are in *place*, in their order. Pydantic also names the members of unions."""
+    rest = iter(place)
+    return all(step in rest for step in steps)
 
 
 T = TypeVar("T")
@@ -176,6 +226,9 @@ class Schema(Generic[T]):
             ``ParseResult.unknown`` lists them.
         null_is_default: a null for an optional key that cannot be null stands for its default, as servers in strict
             mode send it.
+        unwrap: the key of an object around the answer that is opened, such as ``result``, or ``None`` to open none.
+            The other keys of that object are unknown ones.
+        refuse_doubtful: refuse an unknown key beside an absent optional one, such as ``weight`` for ``weight_kg``.
 
     Raises:
         SchemaDefinitionError: JSON cannot express the type, or a keyword of the JSON Schema is not supported.
@@ -185,6 +238,8 @@ class Schema(Generic[T]):
     invariants: tuple[Invariant[T], ...] = attrs.field(default=(), converter=_as_invariants)
     forbid_unknown: bool = False
     null_is_default: bool = False
+    unwrap: str | None = attrs.field(default=None, kw_only=True)
+    refuse_doubtful: bool = attrs.field(default=False, kw_only=True)
     _json_schema: dict[str, Any] = attrs.field(init=False, repr=False, eq=False)
     _check: Check = attrs.field(init=False, repr=False, eq=False)
     _make: Callable[[Any, Any], T] = attrs.field(init=False, repr=False, eq=False)
@@ -193,20 +248,26 @@ class Schema(Generic[T]):
 
     def __attrs_post_init__(self) -> None:
         kind: Any = self.cls
-        make: Callable[[Any, Any], Any] = _as_it_is
+        options: dict[str, Any] = {
+            "null_is_default": self.null_is_default,
+            "refuse_doubtful": self.refuse_doubtful,
+        }
         if isinstance(kind, Mapping):
             described = checked = plain_view(kind)
             has_decimal = False
+            check, decide = compile_dictionary(checked, **options)
+            make: Callable[[Any, Any], Any] = decide or _as_it_is
         else:
-            described, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown)
-            checked, _ = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
-            make = answer_converter().get_structure_hook(kind)
+            described, _ = schema_of(kind, forbid_unknown=self.forbid_unknown)
+            checked, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
+            check, make = compile_schema(checked, **options), answer_converter().get_structure_hook(kind)
         set_field = object.__setattr__
         set_field(self, "_json_schema", described)
-        set_field(self, "_check", compile_schema(checked, null_is_default=self.null_is_default))
+        set_field(self, "_check", check)
         set_field(self, "_make", make)
         set_field(self, "has_decimal", has_decimal)
-        set_field(self, "names", frozenset(map(folded_key, _property_names(described))))
+        names = [*_property_names(checked), *([] if self.unwrap is None else [self.unwrap])]
+        set_field(self, "names", frozenset(map(folded_key, names)))
 
     @property
     def name(self) -> str:
@@ -233,31 +294,62 @@ class Schema(Generic[T]):
         if type(data) is UnreadJSON:
             code = ReasonCode.LIMIT_EXCEEDED if data is TOO_DEEP else ReasonCode.EXTRACTION_FAILED
             return Candidate(None, (Violation(data.value, "$", code),))
-        report, results = Report(), []
+        if self.unwrap is not None and type(data) is dict and self.unwrap in data:
+            candidate = self._read_at("$" + path_step(self.unwrap), data[self.unwrap])
+            if candidate.value is not None:
+                others = tuple("$" + path_step(key) for key in data if key != self.unwrap)
+                return candidate._replace(unknown=(*others, *candidate.unknown)[:MOST])
+        return self._read_at("$", data)
+
+    def _read_at(self, path: str, data: Any) -> Candidate[T]:
+        candidate, has_closed = self._read(path, data, None)
+        if candidate.value is None and has_closed:
+            opened, _ = self._read(path, data, self._open_string)
+            return candidate if opened.value is None else opened
+        return candidate
+
+    def _read(
+        self, path: str, data: Any, open_string: Callable[[str], Any] | None
+    ) -> tuple[Candidate[T], bool]:
+        """The value or its violations, and whether a string was left closed that may hold JSON."""
+        report, hard, advice = Report(open_string=open_string), [], []
         try:
-            checked = self._check(data, "$", report)
+            checked = self._check(data, path, report)
             if report.violations and not self.is_object and type(data) is dict and [*data] == [WRAPPED]:
-                report = Report()
+                report = Report(open_string=open_string)
                 checked = self._check(data[WRAPPED], f"$.{WRAPPED}", report)
-            results = [
-                Violation(each.message, each.path, ReasonCode(each.fault)) for each in report.violations
-            ]
-            if any(each.fault is not Fault.RULE for each in report.violations):
-                return Candidate(None, tuple(results[:MOST]))
+            hard = _as_violations(each for each in report.violations if not each.is_advice)
+            advice = _as_violations(each for each in report.violations if each.is_advice)
+            if any(each.code is not ReasonCode.INVARIANT_VIOLATION for each in hard):
+                return Candidate(None, tuple([*hard, *advice][:MOST])), report.has_closed
+            if report.opened and is_too_deep(checked):
+                return self.read(TOO_DEEP), False
             value = self._make(checked, self.cls)
         except Exception as error:  # a class may raise anything to refuse
-            return Candidate(None, tuple(results or violations_of(error))[:MOST])
+            violations = (*hard, *_explained(advice, violations_of(error)))
+            return Candidate(None, violations[:MOST]), report.has_closed
         broken = _broken(self.invariants, value) if self.invariants else ()
-        if broken or results:
+        if broken or hard:
             raw = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]
-            return Candidate(None, tuple([*raw, *results][:MOST]))
+            return Candidate(None, tuple([*raw, *hard][:MOST])), report.has_closed
         if value is None:
-            return Candidate(None, (Violation("expected a value, got null"),))
-        unknown, renamed = tuple(report.unknown), tuple(report.renamed)
-        return Candidate(value, (), None, unknown, renamed, report.defaulted)
+            return Candidate(None, (Violation("expected a value, got null"),)), report.has_closed
+        return Candidate(
+            value,
+            unknown=tuple(report.unknown),
+            renamed=tuple(report.renamed),
+            defaulted=report.defaulted,
+            opened=tuple(report.opened),
+        ), False
+
+    def _open_string(self, text: str) -> Any:
+        data = loads(text, is_exact=self.has_decimal)
+        return None if type(data) is UnreadJSON else data
 
     def named(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return a copy of *data* under the schema's keys, with exact numbers. It is not checked."""
+        inner = None if self.unwrap is None else data.get(self.unwrap)
+        data = inner if type(inner) is dict else data
         try:
             return cast(dict[str, Any], _exact(self._check(data, "$", Report())))
         except Exception:  # as in read
@@ -284,6 +376,18 @@ class Schema(Generic[T]):
             wanted = {**outer, "type": "object", "properties": {WRAPPED: wanted}, **required}
         strict = strict_form(wanted)
         return (wanted, False) if strict is None else (strict, True)
+
+    def response_format(self) -> dict[str, Any]:
+        """Return the ``response_format`` of a Chat Completions request, for a client of your own.
+
+        Read the answer with :meth:`StructuredParser.with_null_as_default` if its ``strict`` is true.
+        """
+        wanted, is_strict = self.server_schema()
+        name = re.sub(r"[^a-zA-Z0-9_-]", "_", self.name)[:64]
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": name, "schema": wanted, "strict": is_strict},
+        }
 
     def instructions(
         self, example: Any = None, *, form: Literal["typescript", "json_schema"] = "typescript"
@@ -317,6 +421,7 @@ def _property_names(schema: Any) -> Iterator[str]:
     """The keys of every object in *schema*."""
     if isinstance(schema, dict):
         yield from schema.get("properties", ())
+        yield from schema.get(KEYS) or ()
     for each in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
         yield from _property_names(each)
 
@@ -327,7 +432,7 @@ def _exact(value: Any) -> Any:
         return {key: _exact(each) for key, each in value.items()}
     if type(value) is list:
         return [_exact(each) for each in value]
-    return Decimal(value.text) if type(value) is ExactFloat else value
+    return Decimal(value.text) if isinstance(value, ExactFloat) else value
 
 
 def _as_it_is(value: Any, _: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 from os import PathLike
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, TypeVar, final, overload
 
 import attrs
 import orjson
@@ -27,6 +27,9 @@ from crosswalk.types.values import (
 
 # ----------------------------------------------------------------------------------- tools
 # Tool calls: whole, and as the fragments of a stream.
+
+
+T = TypeVar("T")
 
 
 class CallKind(StrEnum):
@@ -94,15 +97,27 @@ class ToolCall:
             return False
         return True
 
-    def parsed(self) -> dict[str, Any]:
+    @overload
+    def parsed(self) -> dict[str, Any]: ...
+    @overload
+    def parsed(self, kind: type[T]) -> T: ...
+    def parsed(self, kind: type[T] | None = None) -> dict[str, Any] | T:
         """Return the arguments, decoded, with every digit. For a custom call return ``{"input": text}``.
 
         An empty text is not an object: a whole answer has ``{}`` for a call without arguments.
 
+        Args:
+            kind: the type of the result, or ``None`` for a dict. It is whatever :func:`crosswalk.structured.parse` takes.
+
         Raises:
+            StructuredAnswerError: the arguments are no valid value of *kind*. Its ``errors`` say why.
             ToolCallArgumentsError: the text is not a JSON object, for example because the answer was cut, or it has
                 a key twice.
         """
+        if kind is not None:
+            from crosswalk.structured.parser import parse  # a door up, named in the contracts
+
+            return parse(self, kind).unwrap()
         if self.is_custom:
             return {"input": self.arguments}
         try:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Final, final, get_args
+from typing import Any, Final, TypeVar, final, get_args
 
 import attrs
 
@@ -44,6 +44,8 @@ from crosswalk.types.values import (
     read_error,
     wrong_type,
 )
+
+T = TypeVar("T")
 
 # -------------------------------------------------------------------------------- response
 # The one response type: the answer of a model, in the same form for every provider.
@@ -450,6 +452,17 @@ class ChatResponse:
         from crosswalk.types.stream import accumulate  # a door up, named in the contracts
 
         return accumulate(deltas)
+
+    def parsed(self, kind: type[T]) -> T:
+        """Return the text as a value of *kind*: a type, or whatever else :func:`crosswalk.structured.parse` takes.
+
+        Raises:
+            StructuredAnswerError: the response has no valid value of that type. Its ``errors`` say why.
+            SchemaDefinitionError: *kind* cannot be a schema.
+        """
+        from crosswalk.structured.parser import parse  # a door up, named in the contracts
+
+        return parse(self, kind).unwrap()
 
     @classmethod
     def _made(

@@ -107,22 +107,44 @@ def test_any_schema_of_the_user_s(run: Run, stdin: Give, shapes: str, name: str)
     assert (done.status, orjson.loads(done.out)["value"]) == (0, {"x": 1})
 
 
+POINT = '{"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}'
+
+
+@pytest.mark.parametrize(
+    "schema", [POINT, f'{{"type": "json_schema", "json_schema": {{"name": "point", "schema": {POINT}}}}}']
+)
+def test_a_schema_in_a_file(run: Run, stdin: Give, tmp_path: Path, schema: str) -> None:
+    (tmp_path / "point.json").write_text(schema)
+    stdin(b"{'x': 1}")
+    done = run("parse", "--schema", "point.json")
+    assert (done.status, orjson.loads(done.out)["value"]) == (0, {"x": 1})
+    stdin(b"{'x': '1'}")
+    assert run("parse", "--schema", "point.json").status == 1
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [
         (
             "Nothing",
-            "no schema 'Nothing': there are StructuredResponse, StructuredResponseV1_1, StructuredResponseV2, and any class",
+            "no schema 'Nothing': there are StructuredResponse, StructuredResponseV1_1, StructuredResponseV2, any class",
         ),
         ("shapes_of_a_user:Nothing", "AttributeError"),
         ("shapes_of_a_user:nothing", "5: an answer cannot hold 5"),
         ("shapes_of_a_user:Holder", "Holder: an answer cannot hold"),
         ("no_such_module:X", "ModuleNotFoundError"),
         (":X", "ValueError"),
+        ("nowhere.json", "nowhere.json: No such file or directory"),
+        ("broken.json", "broken.json: not JSON"),
+        ("list.json", "list.json: a JSON Schema is an object, not array"),
+        ("typed.json", "'typo' is not a type"),
     ],
 )
 @pytest.mark.usefixtures("shapes")
-def test_a_wrong_schema_is_status_2(run: Run, name: str, why: str) -> None:
+def test_a_wrong_schema_is_status_2(run: Run, tmp_path: Path, name: str, why: str) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "typed.json").write_text('{"type": "typo"}')
     done = run("parse", "--schema", name, "-")
     assert (done.status, done.out) == (2, "")
     assert why in done.err

@@ -29,7 +29,7 @@ def errors(schema: dict[str, Any], text: str) -> list[str]:
         ({"maxItems": 1}, '{"value": [1]}', '{"value": [1, 2]}', "must have at most 1 items"),
         ({"minProperties": 1}, '{"value": {"a": 1}}', '{"value": {}}', "must have at least 1 keys"),
         ({"maxProperties": 1}, '{"value": {"a": 1}}', '{"value": {"a": 1, "b": 2}}', "must have at most 1 keys"),
-        ({"const": 5}, '{"value": 5}', '{"value": 5.0}', "expected 5, got number"),
+        ({"const": 5}, '{"value": 5.0}', '{"value": 5.5}', "expected 5, got number"),
         ({"format": "uuid"}, '{"value": "12345678-1234-5678-1234-567812345678"}', '{"value": "x"}', "expected a UUID, got string"),
         ({"format": "email"}, '{"value": "anything"}', None, ""),
         (False, "{}", '{"value": 1}', "no value is allowed here"),
@@ -61,8 +61,8 @@ def test_a_keyword_is_checked(schema: Any, good: str, bad: str | None, error: st
 @pytest.mark.parametrize(
     ("schema", "cause"),
     [
-        ({"if": {}}, "the keyword 'if' is not supported"),
-        ({"properties": {"a": {"not": {}}}}, "the keyword 'not' is not supported"),
+        ({"minimun": 3}, "the keyword 'minimun' is not supported"),
+        ({"properties": {"a": {"required_": []}}}, "the keyword 'required_' is not supported"),
         ({"type": "text"}, "'text' is not a type"),
         ({"$ref": "#/$defs/a"}, "leads nowhere"),
         ({"$ref": "other.json"}, "leads nowhere"),

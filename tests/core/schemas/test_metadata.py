@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
+import sys
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
+from uuid import UUID
 
 import annotated_types as at
 import attrs
 import pydantic
 import pydantic.dataclasses
 import pytest
+import typing_extensions as te
 
 from crosswalk import ToolCall
 from crosswalk.agent import Tool, ToolDefinitionError
@@ -174,28 +176,18 @@ class Book:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        (Annotated[int, pydantic.AfterValidator(abs)], "AfterValidator"),
-        (Annotated[int, pydantic.BeforeValidator(abs)], "BeforeValidator"),
-        (Annotated[int, pydantic.PlainValidator(abs)], "PlainValidator"),
-        (Annotated[int, pydantic.WrapValidator(lambda value, handler: value)], "WrapValidator"),
-        (Annotated[int, at.Predicate(bool)], "Predicate"),
-        (Annotated[int, at.Not(bool)], "Not"),
-        (Annotated[int, at.Ge(1), at.Predicate(bool)], "Predicate"),
         (Annotated[datetime, at.Timezone(None)], "Timezone"),
-        (Annotated[date, at.Gt(date(2020, 1, 1))], "gt"),
-        (Annotated[Decimal, Field(max_digits=3)], "max_digits"),
-        (Annotated[str, pydantic.StringConstraints(strip_whitespace=True)], "strip_whitespace"),
-        (pydantic.UUID4, "UuidVersion"),
+        (Annotated[int, at.Not(bool)], "Not"),  # without a hash
         (Annotated[int, Even()], "Even"),
         (Annotated[int, Even], "Even"),
-        (Annotated[str, at.Ge("b")], "ge"),
         (Annotated[str, at.Ge(1)], "ge"),
         (Annotated[bool, at.Ge(1)], "ge"),
-        (Annotated[float, at.Le(math.inf)], "le"),
-        (Annotated[float, at.Le(Decimal("0.1234567890123456789"))], "le"),
+        (Annotated[Book, pydantic.AfterValidator(abs)], "AfterValidator"),
+        (Annotated[Book, at.Predicate(bool)], "Predicate"),
+        (Annotated[list[Book], at.Len(1), at.Not(bool)], "Not"),
         (Annotated[Book, at.MinLen(1)], "min_length"),
         (Annotated[date, at.MinLen(1)], "min_length"),
-        (Annotated[str, Field(pattern=re.compile("a", re.IGNORECASE))], "pattern"),
+        (Annotated[Book | str, Field(pattern=re.compile("a", re.IGNORECASE))], "pattern"),
         (Annotated[str, Field(pattern=5)], "pattern"),
         (Annotated[Annotated[str, Field(pattern="a")], Field(pattern="b")], "pattern"),
     ],
@@ -212,6 +204,73 @@ def test_a_limit_that_would_not_be_checked_is_refused(kind: Any, name: str) -> N
         as_tool(kind)
 
 
+def at_least_ten(value: Any) -> Any:
+    if value < 10:
+        raise ValueError("too few")
+    return value
+
+
+CHECKED_BY_PYDANTIC = [
+    (Annotated[int, pydantic.AfterValidator(at_least_ten)], "10", 10, "9"),
+    (Annotated[int, pydantic.AfterValidator(abs)], "-3", 3, '"-3"'),
+    (Annotated[float, pydantic.BeforeValidator(lambda value: float(str(value).rstrip("%")))], '"5%"', 5.0, '"five"'),
+    (Annotated[int, pydantic.PlainValidator(lambda value: len(value))], '"abc"', 3, "5"),
+    (Annotated[int, pydantic.WrapValidator(lambda value, handler: handler(value) + 1)], "1", 2, '"1"'),
+    (Annotated[int, at.Predicate(bool)], "1", 1, "0"),
+    (Annotated[int, at.Ge(1), at.Predicate(lambda value: value % 2 == 0)], "2", 2, "0"),
+    (Annotated[date, at.Gt(date(2020, 1, 1))], '"2020-01-02"', date(2020, 1, 2), '"2020-01-01"'),
+    (Annotated[Decimal, Field(max_digits=3)], "1.25", Decimal("1.25"), "12.25"),
+    (Annotated[Decimal, Field(decimal_places=2)], "12.50", Decimal("12.50"), "12.505"),
+    (Annotated[str, pydantic.StringConstraints(strip_whitespace=True)], '" a "', "a", "1"),
+    (Annotated[str, at.Ge("b")], '"b"', "b", '"a"'),
+    (Annotated[float, at.Le(Decimal("0.1234567890123456789"))], "0.1", 0.1, "0.2"),
+    (Annotated[str, Field(pattern=re.compile("a", re.IGNORECASE))], '"A"', "A", '"b"'),
+    (pydantic.UUID4, f'"{UUID(int=7, version=4)}"', UUID(int=7, version=4), f'"{UUID(int=7)}"'),
+    (pydantic.Json[list[int]], '"[1]"', [1], '"[1"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "value", "bad"), CHECKED_BY_PYDANTIC, ids=range(len(CHECKED_BY_PYDANTIC))
+)
+@pytest.mark.parametrize("hold", HOLDERS)
+def test_a_rule_that_only_pydantic_knows_is_checked_by_it(
+    hold: Callable[[Any], Any], kind: Any, good: str, value: Any, bad: str
+) -> None:
+    held: StructuredParser[Any] = StructuredParser(hold(kind))
+    result = held.parse(f'{{"x": {good}}}')
+    assert result.ok, result.errors
+    assert value in (result.value["x"] if isinstance(result.value, dict) else result.value.x,)
+    refused = held.parse(f'{{"x": {bad}}}')
+    assert refused.value is None
+    assert all("$.x" in error for error in refused.errors)
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "value", "bad"), CHECKED_BY_PYDANTIC, ids=range(len(CHECKED_BY_PYDANTIC))
+)
+def test_a_rule_that_only_pydantic_knows_is_checked_before_a_tool_runs(
+    kind: Any, good: str, value: Any, bad: str
+) -> None:
+    tool = as_tool(kind)
+    assert tool.read_arguments(ToolCall("c", "run", f'{{"x": {good}}}')) == {"x": value}
+    with pytest.raises(ToolCallArgumentsError, match=r"invalid arguments: .* @ \$\.x"):
+        tool.read_arguments(ToolCall("c", "run", f'{{"x": {bad}}}'))
+
+
+def test_a_rule_of_a_nested_value_is_checked_beside_metadata_without_a_hash() -> None:
+    kind = tuple[Annotated[int, pydantic.AfterValidator(at_least_ten)], Annotated[int, {"a": [1]}]]
+    parser: StructuredParser[Any] = StructuredParser(dict[str, kind | None])  # type: ignore[valid-type]
+    assert parser.parse('{"x": [10, 1]}').value == {"x": (10, 1)}
+    assert parser.parse('{"x": [9, 1]}').value is None
+
+
+def test_without_pydantic_a_rule_that_only_it_knows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    with pytest.raises(SchemaDefinitionError, match="Predicate would not be checked"):
+        Schema(Annotated[bytes, at.Predicate(bool), at.doc("that no other test has")])
+
+
 @pytest.mark.parametrize(
     "metadata",
     [
@@ -219,7 +278,6 @@ def test_a_limit_that_would_not_be_checked_is_refused(kind: Any, name: str) -> N
         object(),
         {"a": [1]},
         at.Unit("m"),
-        at.doc("how many"),
         at.Interval(),
         pydantic.Strict(),
         pydantic.AllowInfNan(False),
@@ -241,6 +299,31 @@ def test_metadata_needs_no_hash(hold: Callable[[Any], Any]) -> None:
     assert parser.parse('{"x": [0]}').errors == ["must be >= 1 @ $.x[0]"]
     assert StructuredParser(kind).parse("[1]").value == [1]
     assert as_tool(kind).read_arguments(ToolCall("c", "run", '{"x": [1]}')) == {"x": [1]}
+
+
+@pytest.mark.parametrize(
+    "metadata", ["how many", at.doc("how many"), te.Doc("how many"), Field(description="how many")]
+)
+@pytest.mark.parametrize("rules", [(), (pydantic.AfterValidator(abs),)], ids=["", "with a validator"])
+def test_a_description_is_told(metadata: Any, rules: tuple[Any, ...]) -> None:
+    kind = Annotated[(int, metadata, *rules)]  # type: ignore[valid-type]
+    assert Schema(kind).json_schema()["description"] == "how many"
+    assert as_tool(kind).parameters["properties"]["x"]["description"] == "how many"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "instead"),
+    [
+        (Field(alias="y"), "into the metadata of the field"),
+        (Field(validation_alias="y"), "use a pydantic model"),
+        (Field(default=3), "write it behind ="),
+        (Field(default_factory=int), "write it behind ="),
+    ],
+)
+def test_a_part_of_a_field_that_would_not_be_read_is_refused(metadata: Any, instead: str) -> None:
+    for hold in HOLDERS:
+        with pytest.raises(SchemaDefinitionError, match=instead):
+            Schema(hold(Annotated[int, metadata]))
 
 
 def test_every_time_has_a_zone() -> None:

@@ -93,7 +93,6 @@ EXTRACT = _all(
         "a tag around": f"<json>{GOOD}</json>",
         "an assignment": f"const answer = {GOOD};",
         "a call": f"respond({GOOD})",
-        "a byte order mark": f"\ufeff{GOOD}",
         "a no-break space": f"\xa0{GOOD}",
         "a zero-width space": f"\u200b{GOOD}",
         "a null character": f"\x00{GOOD}",

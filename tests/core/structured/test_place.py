@@ -90,7 +90,7 @@ def test_brackets_of_prose_are_no_answer(kind: Any, text: str) -> None:
         (list[int], "```\n[1, 2]\n```\nAgain, that is [1, 2], as I said.", [1, 2]),
         # A key of the schema is evidence anywhere.
         (Config, 'I would take {"theme": "dark"} here.', Config("dark")),
-        (list[Book], 'I have [{"title": "A"}] here.', [Book("A")]),
+        (list[Book], 'I have [{"title": "A"}].', [Book("A")]),
         (dict[str, Book], 'I have {"x": {"title": "A"}} here.', {"x": Book("A")}),
     ],
     ids=str,

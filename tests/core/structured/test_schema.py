@@ -211,7 +211,7 @@ def holding(kind: object) -> type:
     return attrs.make_class("Holding", {"value": attrs.field(type=kind)}, frozen=True)  # type: ignore[call-overload, no-any-return]
 
 
-@pytest.mark.parametrize("kind", [bytes, complex, dict[int, str], type, list[bytes]], ids=str)
+@pytest.mark.parametrize("kind", [bytearray, complex, type, list[bytearray]], ids=str)
 def test_a_field_that_json_cannot_tell_is_refused_at_once(kind: object) -> None:
     with pytest.raises(SchemaDefinitionError, match="Holding.value: an answer cannot hold"):
         Schema(holding(kind))
@@ -246,7 +246,7 @@ def test_a_constructor_of_its_own_is_used_by_its_own_names() -> None:
 
 
 def test_what_is_no_class_of_an_answer_is_refused() -> None:
-    for wrong in ("Point", bytes, 5, Ellipsis):
+    for wrong in ("Point", bytearray, 5, Ellipsis):
         with pytest.raises(SchemaDefinitionError, match="an answer cannot hold"):
             Schema(wrong)  # type: ignore[arg-type, var-annotated]
     with pytest.raises(SchemaDefinitionError, match="Holding: name 'Nowhere' is not defined"):
