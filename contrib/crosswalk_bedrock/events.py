@@ -17,13 +17,13 @@ from crosswalk.plugins import (
     ResponseDelta,
     Segment,
     SegmentType,
+    VendorErrors,
     accept_array,
     accept_object,
     accept_objects,
     error_info,
     event_type,
     look_at,
-    refined,
     require_object,
     take_object,
     take_objects,
@@ -317,16 +317,7 @@ def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, 
 # Errors: exceptions by name, as HTTP bodies, as events of a stream and in frames (section 7).
 
 
-_KINDS = {
-    "validation": (ErrorKind.INVALID_REQUEST, False),
-    "resourcenotfound": (ErrorKind.MODEL_UNAVAILABLE, False),
-    "modelerror": (ErrorKind.SERVER, False),
-    "modelstreamerror": (ErrorKind.SERVER, True),
-    "modelnotready": (ErrorKind.RATE_LIMIT, True),
-    "servicequotaexceeded": (ErrorKind.RATE_LIMIT, False),
-}
-"""By the exception's name in lower case, without ``Exception``. The general rules cover the other names."""
-
+_ERRORS = VendorErrors("crosswalk_bedrock", "bedrock")
 _BY_WORDS = (ErrorKind.AUTHENTICATION, ErrorKind.MODEL_UNAVAILABLE, ErrorKind.CONTEXT_OVERFLOW)
 """Messages that are more exact than the name, because every complaint about a request is a ``ValidationException``."""
 
@@ -343,10 +334,4 @@ def bedrock_error(status: int | None, body: Any, name: str | None = None) -> Err
     named_body = {**body, "__type": name} if name and isinstance(body, dict) else body
     info = error_info(status, named_body)
     info = attrs.evolve(info, code=name or info.code, raw=body if body != "" else None)
-    known = None if info.kind in _BY_WORDS else _KINDS.get(_plain_name(info.code or ""))
-    return info if known is None else refined(info, known[0], retryable=known[1])
-
-
-def _plain_name(code: str) -> str:
-    """``com.amazon.coral.service#ThrottlingException:http://…`` as ``throttling``."""
-    return code.split(":")[0].rpartition("#")[2].lower().removesuffix("exception")
+    return info if info.kind in _BY_WORDS else _ERRORS.refined(info)

@@ -20,12 +20,15 @@ from crosswalk.plugins import (
     require_object,
     take_object,
     take_objects,
+    take_same,
     take_string,
     take_whole,
     unknown_event,
 )
 
 _FAMILIES: Final = ("chat", "model_load", "prompt_processing", "reasoning", "tool_call", "message")
+_RESULTS: Final = ("success", "result")
+_CALLS: Final = ("tool_call", "invalid_tool_call")
 _TEXTS: Final = {"message": SegmentType.TEXT, "reasoning": SegmentType.REASONING}
 
 
@@ -51,26 +54,41 @@ class _Streamed:
     is_so = False
 
 
+class _Call:
+    """The call of a tool that is streamed now: its number, and its arguments so far."""
+
+    number = 0
+    arguments: dict[str, Any] | None = None
+
+    def next(self) -> None:
+        """Begin the next call."""
+        self.number, self.arguments = self.number + 1, None
+
+
 def lmstudio_deltas(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """The deltas of a whole answer, or of an event of a stream, whose last one repeats the answer."""
     kind = take_string(event, "type")
     family, _, word = (kind or "").partition(".")
     match family, word:
-        case (None | "", _):
+        case ("", _):
             yield from _answer(event, state)
         case ("chat", "end"):
             yield from _answer(require_object(event.get("result"), "result"), state)
         case ("message" | "reasoning", "delta"):
             state.own(_Streamed).is_so = True
             yield _text(family, take_string(event, "content") or "")
-        case ("tool_call", "result"):
+        case ("tool_call", "start" | "arguments" | "success" | "result"):
             state.own(_Streamed).is_so = True
-            yield _call(event)
+            yield _piece(event, word, state.own(_Call))
+        case ("tool_call", "failure"):
+            state.own(_Streamed).is_so = True
+            state.own(_Call).next()
+            yield _call(event, "invalid_tool_call")
         case ("chat", "start"):
             state.take_identity(event, model="model_instance_id")
         case ("model_load", "end"):
-            del event["model_instance_id"]
-        case (_, "start" | "end" | "progress" | "arguments"):
+            event.pop("model_instance_id", None)
+        case (_, "start" | "end" | "progress"):
             event.clear()  # the events after it repeat what it says
         case _:
             raise unknown_event({"type": kind})
@@ -81,19 +99,19 @@ def _answer(answer: dict[str, Any], state: MappingState) -> Iterator[ResponseDel
     items, said = take_objects(answer, "output"), state.own(_Streamed).is_so
     if said:  # and the end repeats it
         for kind, segment in _TEXTS.items():
-            if "".join(str(one.get("content")) for one in items if one.get("type") == kind) == _joined(
-                state, segment
-            ):
+            texts = [str(one.get("content")) for one in items if one.get("type") == kind]
+            if "".join(texts) == state.choice(0).joined(segment):
                 items[:] = [one for one in items if one.get("type") != kind]
-        items[:] = [one for one in items if one.get("type") != "tool_call"]
+        if state.own(_Call).number:
+            items[:] = [one for one in items if one.get("type") not in _CALLS]
     for item in () if said else items:
         word = item.get("type")
         if type(word) is str and word in _TEXTS:
             del item["type"]
             yield _text(word, take_string(item, "content") or "")
-        elif word == "tool_call":
+        elif type(word) is str and word in _CALLS:
             del item["type"]
-            yield _call(item)
+            yield _call(item, word)
         else:
             state.note_unknown_part()
     if not any(items):
@@ -101,20 +119,31 @@ def _answer(answer: dict[str, Any], state: MappingState) -> Iterator[ResponseDel
     yield ResponseDelta(raw_finish_reason="")
 
 
-def _joined(state: MappingState, kind: SegmentType) -> str:
-    return state.choice(0).joined(kind)
-
-
 def _text(kind: str, text: str) -> ResponseDelta:
     return ResponseDelta(content_delta=text) if kind == "message" else ResponseDelta(reasoning_delta=text)
 
 
-def _call(item: dict[str, Any]) -> ResponseDelta:
-    """The call of a tool that LM Studio has run, with its result."""
+def _call(item: dict[str, Any], kind: str) -> ResponseDelta:
+    """The call of a tool that LM Studio has run, with its result, or one that it could not run."""
     arguments = take_object(item, "arguments")
     item.pop("arguments", None)
-    about = {"type": "tool_call", **take_whole(item)}
+    about = {"type": kind, **take_whole(item)}
     text = "" if arguments is None else dump_json(arguments).decode()
+    return ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, text, about))
+
+
+def _piece(event: dict[str, Any], word: str, call: _Call) -> ResponseDelta:
+    """What an event says of the *call* that is streamed: its tool, then its arguments, then all again with its result."""
+    if word == "start":
+        call.next()
+    text = ""
+    if call.arguments is None and (arguments := take_object(event, "arguments")) is not None:
+        event.pop("arguments", None)
+        call.arguments, text = arguments, dump_json(arguments).decode()
+    take_same(event, "arguments", call.arguments)
+    about = {"type": "tool_call", "is_piece": call.number, **take_whole(event)}
+    if word in _RESULTS:
+        call.next()
     return ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, text, about))
 
 

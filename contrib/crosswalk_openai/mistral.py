@@ -45,14 +45,7 @@ def is_of_conversation(event: Any) -> bool:
     if type(event) is not dict:
         return False
     kind = event.get("type")
-    return event.get("object") == BODY or (type(kind) is str and kind in _STREAMED)
-
-
-class _Executions:
-    """The calls of the server's tools while they arrive, by id: the pieces of their arguments."""
-
-    def __init__(self) -> None:
-        self.pieces: dict[str, list[str]] = {}
+    return event.get("object") == BODY if kind is None else type(kind) is str and kind in _STREAMED
 
 
 def conversation_deltas(
@@ -73,7 +66,7 @@ def conversation_deltas(
         event["outputs"] = [entry for entry in event.get("outputs", ()) if entry]
     elif kind != "conversation.response.started" and kind != "conversation.response.done":
         index = take_count(event, "output_index") or 0
-        yield from _piece(event, kind, state, chunks)
+        yield from _piece(event, kind, index, state, chunks)
         remainder = {"index": index, **event}
         event.clear()
         event["outputs"] = [remainder]
@@ -92,15 +85,17 @@ def _entry(entry: dict[str, Any], kind: str, state: MappingState, chunks: Chunks
             call = state.take_tool_call(entry, arguments=arguments, id="tool_call_id", whole=True)
             yield ResponseDelta(tool_call_delta=call)
         case "tool.execution":
-            arguments = take_string(entry, "arguments")
-            yield _execution(entry, arguments or "")
+            arguments = take_string(entry, "arguments") or ""
+            about = {"type": kind, **take_whole(entry)}
+            yield ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, arguments, about))
         case _:  # such as agent.handoff
             entry["type"] = kind
 
 
-def _piece(event: dict[str, Any], kind: str, state: MappingState, chunks: Chunks) -> Iterator[ResponseDelta]:
-    """The deltas of an event of the type *kind*, a piece of an entry."""
-    running = state.own(_Executions).pieces
+def _piece(
+    event: dict[str, Any], kind: str, index: int, state: MappingState, chunks: Chunks
+) -> Iterator[ResponseDelta]:
+    """The deltas of an event of the type *kind*, a piece of the entry *index*."""
     match kind:
         case "message.output.delta":
             if type(event.get("content")) is dict:
@@ -110,11 +105,12 @@ def _piece(event: dict[str, Any], kind: str, state: MappingState, chunks: Chunks
             arguments, _ = take_arguments(event)
             call = state.take_tool_call(event, arguments=arguments, index=None, id="tool_call_id")
             yield ResponseDelta(tool_call_delta=call)
-        case "tool.execution.done":
-            yield _execution(event, "".join(running.pop(look_at(event, "id", str) or "", ())))
-        case "tool.execution.started" | "tool.execution.delta":
-            piece = take_string(event, "arguments")
-            running.setdefault(look_at(event, "id", str) or "", []).append(piece or "")
+        case "tool.execution.started" | "tool.execution.delta" | "tool.execution.done":
+            arguments = take_string(event, "arguments") or ""
+            known = {key: value for key in ("id", "name") if (value := look_at(event, key, str))}
+            about = take_whole(event) if kind.endswith(".done") else known
+            about = {"type": "tool.execution", "is_piece": index, **about}
+            yield ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, arguments, about))
         case _:  # agent.handoff
             event["type"] = kind.rpartition(".")[0]
 
@@ -127,12 +123,6 @@ def _content(entry: dict[str, Any], state: MappingState, chunks: Chunks) -> Iter
         yield from chunks(entry, state)
     elif text := take_string(entry, "content"):
         yield ResponseDelta(content_delta=text)
-
-
-def _execution(entry: dict[str, Any], arguments: str) -> ResponseDelta:
-    """The call of a tool that the server has run, with its result."""
-    about = {"type": "tool.execution", **take_whole(entry)}
-    return ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, arguments, about))
 
 
 def reference(chunk: dict[str, Any]) -> Segment:

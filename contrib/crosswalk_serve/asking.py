@@ -45,6 +45,7 @@ from crosswalk_serve.http import (
     failed,
     for_client,
     info_of,
+    is_spent,
     retry_headers,
 )
 from crosswalk_serve.passthrough import load
@@ -321,8 +322,7 @@ class GatewayExchange:
         if self.reply.is_stream:
             return await self.reply.end(error_frame(self._form, error))
         body, status = failed(self._form, error, self.reply.id)
-        is_spent = error.kind in (ErrorKind.RATE_LIMIT, ErrorKind.QUOTA) and not error.retryable
-        may_repeat = may_repeat and self._may_repeat and not is_spent
+        may_repeat = may_repeat and self._may_repeat and not is_spent(error)
         headers = retry_headers(retry_after, may_repeat=may_repeat)
         if status == 401:
             headers["www-authenticate"] = "Bearer"

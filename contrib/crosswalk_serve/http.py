@@ -91,6 +91,11 @@ def for_client(error: ErrorInfo) -> ErrorInfo:
     return error
 
 
+def is_spent(error: ErrorInfo) -> bool:
+    """Whether money or an allowance is used up, so that no repetition of the request helps."""
+    return error.kind in (ErrorKind.RATE_LIMIT, ErrorKind.QUOTA) and not error.retryable
+
+
 class BadRequestError(CrosswalkError, ValueError):
     """A client's request does not conform to its form. The message names the place and quotes no content.
 

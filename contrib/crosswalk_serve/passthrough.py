@@ -36,6 +36,7 @@ from crosswalk_serve.http import (
     form_of,
     header_of,
     id_headers,
+    is_spent,
 )
 from crosswalk_serve.requests import (
     Incoming,
@@ -100,7 +101,7 @@ async def fetch(
         status=info.status,
         code=info.code,
         retry_after=None if retry_after is None else math.ceil(retry_after),
-        may_repeat=is_free,
+        may_repeat=is_free and not is_spent(info),
     )
 
 
@@ -374,7 +375,8 @@ class _Exchange:
                 log_failure(target.provider, address, target.model or payload.model, error.info)
                 number += 1
                 error.may_repeat = error.may_repeat and number == 1
-                if not error.info.retryable or number == len(targets):
+                may_go_on = error.info.retryable or error.info.kind is ErrorKind.QUOTA
+                if not may_go_on or number == len(targets):
                     raise
 
     async def _ask(self, service: LLMService, number: int, target: Target, payload: Payload) -> PlainAnswer:

@@ -6,7 +6,6 @@ status 422.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -23,13 +22,13 @@ from crosswalk.plugins import (
     SegmentType,
     TokenLogprob,
     UsageInfo,
+    VendorErrors,
     accept_count,
     accept_logprobs,
     accept_number,
     accept_objects,
     error_info,
     leave_mistyped,
-    refined,
     require_object,
     take_boolean,
     take_error,
@@ -179,26 +178,10 @@ def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     return tuple(results)
 
 
-# By the word, or by how its text begins, where a chat stream leaves the word out.
-_KINDS = (
-    (ErrorKind.RATE_LIMIT, r"(model is )?overloaded"),
-    (
-        ErrorKind.SERVER,
-        r"(request failed during |incomplete[ _])?generation\b|stream[ _](event )?serialization",
-    ),
-    (
-        ErrorKind.INVALID_REQUEST,
-        r"(input )?validation|template[ _]error|missing[ _]template[ _]va|tool[ _]error",
-    ),
-)
+_ERRORS = VendorErrors("crosswalk_tgi", "tgi")
 
 
 def tgi_error(status: int | None, body: Any) -> ErrorInfo:
     """Read an error. *status* is ``None`` inside a stream, because its status is wrong there."""
     info = attrs.evolve(error_info(status, body), status=status)
-    error_type = body.get("error_type") if type(body) is dict else None
-    word = error_type if type(error_type) is str else info.message
-    if info.kind is ErrorKind.CONTEXT_OVERFLOW:
-        return info
-    results = (kind for kind, pattern in _KINDS if re.match(pattern, word[:200], re.IGNORECASE))
-    return refined(info, next(results, None))
+    return info if info.kind is ErrorKind.CONTEXT_OVERFLOW else _ERRORS.refined(info)

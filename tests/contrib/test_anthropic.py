@@ -965,3 +965,18 @@ def test_details_of_a_refusal_whose_type_is_no_text_are_kept_and_marked() -> Non
     response = normalize(answer, "anthropic")
     assert (response.text, response.refusal) == ("Hi", None)
     assert response.metadata.provenance["metadata.extensions.stop_details.type"] == "mistyped"
+
+
+@pytest.mark.parametrize("count", ["9", -1, None, {}])
+def test_a_metric_that_is_no_count_is_none(count: object) -> None:
+    """Bedrock adds its own counts to the last event. The message's counts are there without it."""
+    events = [
+        {
+            "type": "message_start",
+            "message": {"id": "m", "model": "m", "content": [], "usage": {"input_tokens": 3}},
+        },
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 4}},
+        {"type": "message_stop", "amazon-bedrock-invocationMetrics": {"cacheReadInputTokenCount": count}},
+    ]
+    usage = normalize(events, "anthropic").usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) == (3, 4, None)

@@ -24,6 +24,9 @@ TEXTS: Final = {
     "input length": "Range of input length should be [1, 30720]",
     r"^the supported api model names are\b": "The supported API model names are a or b, but you passed x.",
     r"^model not found\b": "Model not found: x",
+    "^(model is )?overloaded": "Model is overloaded",
+    r"^(request failed during |incomplete[ _])?generation\b|^stream[ _](event )?serialization": "Incomplete generation",
+    "^(input )?validation|^template[ _]error|^missing[ _]template[ _]va|^tool[ _]error": "Input validation error: no",
     r"\bis not a valid model id\b": "acme/x is not a valid model ID",
     r"\bused all available credits\b|\bmonthly spending limit\b": "Your team has used all available credits.",
 }
@@ -46,6 +49,10 @@ def failed(vendor: str, code: str | None, message: str) -> dict[str, Any]:
             return {"success": False, "errors": [{"code": int(code or 0), "message": message}]}
         case "anthropic":
             return {"type": "error", "error": {"type": code, "message": message}}
+        case "tgi":
+            return {"error": message, "error_type": code}
+        case "bedrock":
+            return {"message": message, "__type": code}
         case "cohere":
             return {"message": message}
     return {"error": {"message": message, "code": code}}

@@ -76,9 +76,9 @@ def _outcome(
     try:
         return read(mapper), None
     except IncompleteStreamError as error:
-        if error.partial is None:
-            raise
-        return error.partial, error
+        failure = error
+    assert failure.partial is not None, "the reader says what came"
+    return failure.partial, failure
 
 
 def _hooks(mapper: Mapper, events: Iterable[object]) -> tuple[object, ...]:

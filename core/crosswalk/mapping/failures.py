@@ -193,9 +193,7 @@ def error_info(
     code = next((word for word in words if not word.isdecimal()), words[0] if words else None)
     known = next((codes[word] for word in words if word in codes), None)
     kind = classify(status, message, words) if known is None else known
-    retryable = kind in RETRYABLE and status != 501
-    if kind is ErrorKind.RATE_LIMIT and _is_long(message, body):
-        retryable = False
+    retryable = _may_pass(kind, status, message, body)
     if not message:
         message = f"HTTP {status}" if status is not None else "the provider reported an error"
     return ErrorInfo(kind, message, retryable, status, code, body if body != "" else None)
@@ -203,6 +201,12 @@ def error_info(
 
 _LONG: Final = pattern(r"\b(per[ -](day|week|month)|daily|weekly|monthly|[RT]PD)\b", re.IGNORECASE)
 _LONG_QUOTA: Final = pattern(r"Per(Day|Week|Month)(?![a-z])")
+
+
+def _may_pass(kind: ErrorKind, status: int | None, message: str, body: Any) -> bool:
+    """Return whether an error may be gone when the same request is sent again."""
+    is_long = kind is ErrorKind.RATE_LIMIT and _is_long(message, body)
+    return kind in RETRYABLE and status != 501 and not is_long
 
 
 def _is_long(message: str, body: Any) -> bool:
@@ -268,10 +272,12 @@ class VendorErrors:
 
 
 def refined(info: ErrorInfo, kind: ErrorKind | None, *, retryable: bool | None = None) -> ErrorInfo:
-    """Return *info* with *kind*, if that is not ``None``. *retryable* defaults to that of the kind."""
+    """Return *info* with *kind*, if that is not ``None``. *retryable* defaults to that of the kind, and of its limit."""
     if kind is None:
         return info
-    return attrs.evolve(info, kind=kind, retryable=kind in RETRYABLE if retryable is None else retryable)
+    if retryable is None:
+        retryable = _may_pass(kind, info.status, info.message, info.raw)
+    return attrs.evolve(info, kind=kind, retryable=retryable)
 
 
 def _read(body: Any) -> tuple[str, list[str], int | None]:

@@ -260,13 +260,8 @@ class StreamStart:
         """The beginning so far."""
         return b"".join(self._chunks)
 
-    @property
-    def is_found(self) -> bool:
-        """Whether the provider is known."""
-        return self._provider is not None
-
-    def push(self, chunk: bytes) -> None:
-        """Take the next bytes.
+    def push(self, chunk: bytes) -> bool:
+        """Take the next bytes. Return whether the provider is known.
 
         Raises:
             DetectionError: several providers recognize the first event and read it differently, or none recognizes one
@@ -275,6 +270,7 @@ class StreamStart:
         """
         self._chunks.append(chunk)
         self._look(self._decoder.decode(chunk))
+        return self._provider is not None
 
     def reader(self) -> Reader:
         """Return the reader of the whole stream, from its first byte.
@@ -306,6 +302,15 @@ class StreamStart:
             return None
 
 
+def _started(reading: Reader | StreamStart) -> Reader:
+    if isinstance(reading, StreamStart):
+        raise ResponseValidationError(
+            "Cannot build incomplete response: the first event, which names the provider, has not been read",
+            code="ACODE-RSP-008",
+        )
+    return reading
+
+
 class DeltaStream(Iterator[ResponseDelta]):
     """The deltas of a stream, each as soon as its bytes are available, then the response.
 
@@ -322,8 +327,9 @@ class DeltaStream(Iterator[ResponseDelta]):
             source = iter(chunks)
             if isinstance(self._reading, StreamStart):
                 start = self._reading
-                while not start.is_found and (chunk := next(source, None)) is not None:
-                    start.push(_as_chunk(chunk))
+                for chunk in source:
+                    if start.push(_as_chunk(chunk)):
+                        break
                 self._reading = start.reader()
                 yield from self._reading.read(start.so_far)
             reader = self._reading
@@ -333,15 +339,6 @@ class DeltaStream(Iterator[ResponseDelta]):
         except CrosswalkError as error:
             self._failure = error
             raise
-
-    @property
-    def _reader(self) -> Reader:
-        if isinstance(self._reading, StreamStart):
-            raise ResponseValidationError(
-                "Cannot build incomplete response: the first event, which names the provider, has not been read",
-                code="ACODE-RSP-008",
-            )
-        return self._reading
 
     def __iter__(self) -> Iterator[ResponseDelta]:
         return self._deltas  # the generator itself: a detour through __next__ would show
@@ -368,14 +365,14 @@ class DeltaStream(Iterator[ResponseDelta]):
         """
         if self._failure is not None:
             raise self._failure
-        return self._reader.response()
+        return _started(self._reading).response()
 
     @property
     def partial(self) -> ChatResponse:
         """Everything so far as an error response, whatever happened to the stream."""
         if isinstance(self._failure, MappingError) and self._failure.partial is not None:
             return self._failure.partial
-        return self._reader.partial("the stream has not been read to its end")
+        return _started(self._reading).partial("the stream has not been read to its end")
 
     def ended_by(self, cause: str | ErrorInfo) -> ChatResponse:
         """Everything so far as an error response that tells *cause*: why the rest of the stream will not come.
@@ -383,7 +380,7 @@ class DeltaStream(Iterator[ResponseDelta]):
         Raises:
             PluginError: no response can be made of what the plugin has set.
         """
-        return self._reader.partial(cause)
+        return _started(self._reading).partial(cause)
 
 
 def normalize_stream(
@@ -423,7 +420,6 @@ def normalize_stream(
         raise TypeError("chunks is an iterable of bytes or events, not str: open a file with 'rb'")
     if isinstance(chunks, bytes | bytearray | memoryview | Mapping):
         raise TypeError("chunks is an iterable of bytes or events; for a whole answer call normalize()")
-    known = default_registry if registry is None else registry
     options = ReaderOptions(
         status=status,
         unknown=unknown,
@@ -434,13 +430,17 @@ def normalize_stream(
         timer=timer,
         content_type=content_type.partition(";")[0].strip().lower(),
     )
-    reader = StreamStart(known, options) if provider is None else Reader(known.mapper(provider), options)
-    return DeltaStream(chunks, reader)
+    return DeltaStream(chunks, _reading(provider, registry, options))
+
+
+def _reading(provider: str | None, registry: Registry | None, options: ReaderOptions) -> Reader | StreamStart:
+    known = default_registry if registry is None else registry
+    return StreamStart(known, options) if provider is None else Reader(known.mapper(provider), options)
 
 
 def anormalize_stream(
     chunks: AsyncIterable[Chunk],
-    provider: str,
+    provider: str | None = None,
     *,
     status: int = 200,
     unknown: Unknown = "raise",
@@ -457,14 +457,15 @@ def anormalize_stream(
 
     Args:
         chunks: the answer's bytes in pieces of any length, or its events, as decoded JSON objects or as an SDK's objects.
-        provider: the provider id.
+        provider: the provider id, or ``None`` to detect it from the first event, by the rule of :func:`detect`.
         replay: whether several consumers may each read from the start. ``False`` stores no deltas.
 
     Raises:
         UnknownProviderError: no such provider. PluginError: it is broken.
+        DetectionError: to every consumer, no provider was given, and none recognizes the stream, or several read its first
+            event differently.
         MappingError: to every consumer, where the stream cannot be mapped. ``partial`` has the answer so far.
     """
-    known = default_registry if registry is None else registry
     options = ReaderOptions(
         status=status,
         unknown=unknown,
@@ -475,21 +476,32 @@ def anormalize_stream(
         timer=timer,
         content_type=content_type.partition(";")[0].strip().lower(),
     )
-    reader = Reader(known.mapper(provider), options)
+    deltas = _AsyncDeltas(chunks, _reading(provider, registry, options))
     from crosswalk.stream import StreamingChatResponse  # it loads asyncio, which nothing else here needs
 
-    return StreamingChatResponse(_AsyncDeltas(chunks, reader), reader.response, replay=replay)
+    return StreamingChatResponse(deltas, deltas.response, replay=replay)
 
 
 class _AsyncDeltas(AsyncIterator[ResponseDelta]):
     """The deltas of an asynchronous stream. Closing it closes the source, even if it was never read."""
 
-    def __init__(self, chunks: AsyncIterable[Chunk], reader: Reader) -> None:
+    def __init__(self, chunks: AsyncIterable[Chunk], reader: Reader | StreamStart) -> None:
         self._source = aiter(chunks)
-        self._deltas = self._read(reader)
+        self._reading = reader
+        self._deltas = self._read()
         self._pending: Iterator[ResponseDelta] = iter(())
 
-    async def _read(self, reader: Reader) -> AsyncGenerator[ResponseDelta, None]:
+    async def _read(self) -> AsyncGenerator[ResponseDelta, None]:
+        if isinstance(self._reading, StreamStart):
+            start = self._reading
+            async for chunk in self._source:
+                if start.push(_as_chunk(chunk)):
+                    break
+            self._reading = start.reader()
+            self._pending = iter(self._reading.read(start.so_far))
+            for delta in self._pending:
+                yield delta
+        reader = self._reading
         async for chunk in self._source:
             self._pending = iter(reader.read(chunk if type(chunk) is bytes else _as_chunk(chunk)))
             for delta in self._pending:
@@ -497,6 +509,10 @@ class _AsyncDeltas(AsyncIterator[ResponseDelta]):
         self._pending = iter(reader.finish())
         for delta in self._pending:
             yield delta
+
+    def response(self) -> ChatResponse:
+        """Return the complete response, once the deltas are exhausted."""
+        return _started(self._reading).response()
 
     def ready(self) -> ResponseDelta | None:
         """Return the next delta of the last chunk, or ``None`` once they are read."""

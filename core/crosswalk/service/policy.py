@@ -110,7 +110,8 @@ class RetryPolicy:
         max_retry_after: the longest ``Retry-After`` to wait for. If it is longer, the endpoint is given up.
         kinds: the errors that are worth a retry.
         cool_down_seconds: the time for which an endpoint is tried last after *attempts* attempts in a row have failed
-            there with one of *kinds*, in any calls. Then one call tries it, once, before the others. 0 for never.
+            there with one of *kinds*, a refused key or spent money, in any calls. Then one call tries it, once, before the
+            others. 0 for never.
         failover_kinds: the errors after which the next endpoint is tried. By default, blocks by moderation are not among
             them: using a more lenient provider is the application's decision.
         after_first_token: start over even if the consumer of a stream has seen tokens. A ``response.retried`` event

@@ -114,7 +114,7 @@ class ChoiceDraft:
     """
 
     __slots__ = (
-        "_blank", "_more", "_shown", "_sound", "_sounds", "calls", "finish", "logprobs", "open", "parts", "raw_finish",
+        "_blank", "_last", "_more", "_pieces", "_shown", "calls", "finish", "logprobs", "open", "parts", "raw_finish",
         "text",
     )  # fmt: skip
 
@@ -128,10 +128,9 @@ class ChoiceDraft:
         self.raw_finish: str | None = None
         self._shown: set[int] = set()  # the calls that are among the parts
         self._more: dict[int, Segment] = {}  # what came later about the part of that number
-        self._sound: list[
-            Segment
-        ] = []  # the pieces of the sound that comes in pieces; its first one is among the parts
-        self._sounds: dict[int, list[Segment]] = {}  # those of all such sounds, by the number of the part
+        # The pieces of each segment that comes in pieces, by the number of the part: its first one is among the parts.
+        self._pieces: dict[int, list[Segment]] = {}
+        self._last: dict[tuple[SegmentType, Any], list[Segment]] = {}  # the latest of them, by type and mark
         self._blank = False  # whether a content came that was empty: "", which is not None
 
     def add(self, delta: ResponseDelta) -> None:
@@ -180,14 +179,15 @@ class ChoiceDraft:
         self.text.append(text)
 
     def insert(self, part: Segment | CallDraft) -> None:
-        """Add a whole part, more fields of the one before, or a piece of the sound that comes in pieces."""
+        """Add a whole part, more fields of the one before, or a piece of a segment that comes in pieces."""
         if type(part) is Segment and part.metadata and PIECE in part.metadata:
-            if self._sound and _is_of(self._sound, part):
-                self._sound.append(part)
+            kind = part.type, part.metadata[PIECE]
+            pieces = self._last.get(kind)
+            if pieces is not None and _is_of(pieces, part):
+                pieces.append(part)
                 return
-            self._sound = [part]
+            self._last[kind] = self._pieces[len(self.parts)] = [part]
             self.parts.append(part)
-            self._sounds[len(self.parts) - 1] = self._sound
         elif type(part) is Segment and self._completes(part):
             if part.metadata or part.annotations:
                 self._more[len(self.parts) - 1] = part
@@ -285,8 +285,8 @@ class ChoiceDraft:
                 raise ResponseValidationError(f"tool call {index} has no name")
         segments = tuple(
             _with_more(
-                whole_sound(self._sounds[number])
-                if number in self._sounds
+                whole_segment(self._pieces[number])
+                if number in self._pieces
                 else self._segment(part, ids, partial=partial),
                 self._more.get(number),
             )
@@ -328,27 +328,30 @@ def _with_more(segment: Segment, more: Segment | None) -> Segment:
 
 
 PIECE: Final = "is_piece"
-"""The key in the metadata of a segment that is a piece of a sound. The pieces make one segment of the answer."""
+"""The key in the metadata of a segment that is a piece of one, such as a sound. The pieces of the same type with the same
+value make one segment of the answer."""
 
 
-def _is_of(sound: list[Segment], piece: Segment) -> bool:
-    """Whether *piece* belongs to *sound*: an id of another one begins the next."""
+def _is_of(pieces: list[Segment], piece: Segment) -> bool:
+    """Whether *piece* belongs to *pieces*: an id of another one begins the next."""
     id = piece.metadata.get("id")
     return id is None or all(
-        id == known for one in sound[:1] if (known := one.metadata.get("id")) is not None
+        id == known for one in pieces[:1] if (known := one.metadata.get("id")) is not None
     )
 
 
-def whole_sound(pieces: list[Segment]) -> Segment:
-    """The segment of a sound that came in *pieces*, each base64 of its own, or a part of the transcript, or both."""
+def whole_segment(pieces: list[Segment]) -> Segment:
+    """The segment that came in *pieces*. Those of a sound are each base64 of their own, or a part of the transcript."""
     payload: dict[str, Any] = {}
     for piece in pieces:
-        payload = {**piece.metadata.thawed(), **payload}
+        payload = {**piece.metadata, **payload}
     words = [str(piece.metadata["transcript"]) for piece in pieces if "transcript" in piece.metadata]
     if words:
         payload["transcript"] = "".join(words)
     del payload[PIECE]
-    return Segment(pieces[0].type, _joined_base64([piece.content for piece in pieces]), payload)
+    kind, contents = pieces[0].type, [piece.content for piece in pieces]
+    content = _joined_base64(contents) if kind is SegmentType.MEDIA else "".join(contents)
+    return Segment(kind, content, payload)
 
 
 def _joined_base64(pieces: list[str]) -> str:

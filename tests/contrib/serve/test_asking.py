@@ -196,6 +196,37 @@ def test_a_servers_error_is_told_in_the_clients_form(
     assert "sk-upstream-secret" not in answer.text
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("path", "place", "word"),
+    [
+        (CHAT, ("error", "type"), "insufficient_quota"),
+        ("/v1/responses", ("error", "type"), "insufficient_quota"),
+        ("/v1/messages", ("error", "type"), "billing_error"),
+        ("/v1beta/models/tiny:generateContent", ("error", "status"), "RESOURCE_EXHAUSTED"),
+    ],
+)
+def test_spent_money_is_told_in_every_form(
+    upstream: ReplayServer, path: str, place: tuple[str, str], word: str, stream: bool
+) -> None:
+    """Also if its server says so with status 200, as MiniMax does."""
+    upstream.add(Answer.of_json({"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}))
+    models = f"tiny: {{provider: minimax, model: m, base_url: '{upstream.url}', api_key: k}}"
+    body: dict[str, Any] = {**HI, "max_tokens": 9}
+    if path == "/v1/responses":
+        body = {"model": "tiny", "input": "Hi"}
+    if "models" in path:
+        body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+        path = path.replace("generate", "streamGenerate") if stream else path
+    elif stream:
+        body["stream"] = True
+    answer = post(config_of(upstream, models=models), body, path)
+    assert answer.status_code == 402
+    assert answer.headers["x-should-retry"] == "false"
+    told = answer.json()
+    assert (told[0] if type(told) is list else told)[place[0]][place[1]] == word
+
+
 def test_a_number_that_nobody_asked_for_is_named(upstream: ReplayServer) -> None:
     upstream.add(Answer.of_json(MESSAGE), times=2)
     answer = post(messages_at(upstream))

@@ -173,6 +173,34 @@ def test_a_server_may_ask_to_be_asked_again(upstream: ReplayServer, ask: Ask) ->
     assert calls_of(ask, config_at(upstream.url), upstream) == 3
 
 
+OF_A_DAY = "Rate limit reached for tokens per day (TPD): Limit 10"
+NO_MONEY = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
+SPENT = [
+    Answer.failure(402),
+    Answer.of_json(NO_MONEY, status=429),
+    Answer.failure(429, message=OF_A_DAY),
+    Answer.failure(429, message="The monthly limit of this plan is reached"),
+]
+"""What no repetition brings back: money, and limits of a day or longer."""
+
+
+@pytest.mark.parametrize(
+    "ask", [openai_whole, openai_streamed, openai_responses, openai_embeddings, anthropic_streamed]
+)
+@pytest.mark.parametrize("answer", SPENT, ids=str)
+def test_what_is_spent_is_asked_for_once(upstream: ReplayServer, ask: Ask, answer: Answer) -> None:
+    """Neither the gateway nor the client's SDK repeats the request."""
+    upstream.add(answer, times=None)
+    assert calls_of(ask, config_at(upstream.url), upstream) == 1
+
+
+@pytest.mark.parametrize("ask", [openai_whole, anthropic_streamed, openai_embeddings])
+@pytest.mark.parametrize("answer", SPENT, ids=str)
+def test_the_next_endpoint_may_have_what_is_spent(upstream: ReplayServer, ask: Ask, answer: Answer) -> None:
+    upstream.add(answer, times=None)
+    assert calls_of(ask, config_at(upstream.url, f"{upstream.url}/"), upstream) == 2
+
+
 @pytest.mark.parametrize("ask", [openai_streamed, anthropic_whole])
 def test_a_repetition_that_helps_is_seen_by_nobody(upstream: ReplayServer, ask: Ask) -> None:
     upstream.add(Answer.failure(503)).add(Answer.failure(429))
@@ -203,6 +231,13 @@ def headers_of(config: Config, key: str = KEY, **body: Any) -> httpx2.Headers:
         )
         assert answer.status_code >= 400
         return answer.headers
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("answer", SPENT, ids=str)
+def test_a_client_is_told_that_no_wait_helps(upstream: ReplayServer, answer: Answer, stream: bool) -> None:
+    upstream.add(answer, times=None)
+    assert headers_of(config_at(upstream.url), stream=stream)["x-should-retry"] == "false"
 
 
 def test_what_the_gateway_refuses_itself_may_be_asked_again(upstream: ReplayServer) -> None:

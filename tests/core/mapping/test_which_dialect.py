@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ from crosswalk import (
     IncompleteStreamError,
     MappingError,
     ResponseValidationError,
+    anormalize_stream,
     detect,
     normalize,
     normalize_stream,
@@ -85,7 +88,12 @@ def test_without_a_guess_the_error_names_the_candidates() -> None:
     assert "openai_responses" in caught.value.candidates
 
 
-@pytest.mark.parametrize(
+async def each(pieces: list[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+BEGINNINGS: Final = pytest.mark.parametrize(
     ("events", "provider", "is_guess"),
     [
         ((CREATED, DELTA, COMPLETED), "openai_responses", True),
@@ -101,6 +109,9 @@ def test_without_a_guess_the_error_names_the_candidates() -> None:
         ),
     ],
 )
+
+
+@BEGINNINGS
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_the_first_event_of_a_stream_names_its_provider(
     events: tuple[Any, ...], provider: str, is_guess: bool, size: int
@@ -115,6 +126,50 @@ def test_the_first_event_of_a_stream_names_its_provider(
     assert response.metadata.provider_id == provider
     derived = response.metadata.provenance.get("metadata.provider_id")
     assert (derived is Provenance.DERIVED) is is_guess
+
+
+@BEGINNINGS
+@pytest.mark.parametrize("size", [7, 10_000])
+def test_an_asynchronous_stream_is_read_as_any_other(
+    events: tuple[Any, ...], provider: str, is_guess: bool, size: int
+) -> None:
+    data = b"".join(sse(*events))
+    pieces = [data[place : place + size] for place in range(0, len(data), size)]
+    expected, failure = normalize_stream(pieces), None
+    deltas = []
+    try:
+        for delta in expected:
+            deltas.append(delta)
+    except IncompleteStreamError as error:
+        failure = error
+
+    async def read() -> None:
+        stream = anormalize_stream(each(pieces))
+        received = []
+        try:
+            async for delta in stream:
+                received.append(delta)
+        except IncompleteStreamError as error:
+            assert str(error) == str(failure)
+            assert error.provider == provider
+        else:
+            metadata = (await stream.response()).metadata
+            assert metadata.provider_id == provider
+            assert metadata.provenance == expected.response.metadata.provenance
+        assert received == deltas
+
+    asyncio.run(read())
+
+
+def test_every_consumer_of_an_unknown_stream_is_told() -> None:
+    async def read(pieces: list[bytes]) -> None:
+        async with anormalize_stream(each(pieces)) as stream:
+            for _ in range(2):
+                with pytest.raises(DetectionError, match="no provider recognizes"):
+                    await stream.response()
+
+    for pieces in (sse({"hello": 1}), [], sse(*[{"hello": number} for number in range(60)])):
+        asyncio.run(read(pieces))
 
 
 def test_nothing_of_a_stream_is_read_before_it_is_asked_for() -> None:

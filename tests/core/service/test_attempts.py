@@ -119,6 +119,7 @@ def test_whether_a_server_can_have_begun(status: int | None, code: str | None, u
 RESPONSE = ChatResponse.error("busy", "m")
 DOWN = AttemptFailure(BUSY.info, response=RESPONSE)
 LOCKED = AttemptFailure(ErrorInfo(ErrorKind.AUTHENTICATION, "locked", status=401), response=RESPONSE)
+UNPAID = AttemptFailure(ErrorInfo(ErrorKind.QUOTA, "no money", status=402), response=RESPONSE)
 REFUSED = AttemptFailure(WRONG.info, response=RESPONSE)
 LEFT = AttemptFailure(BUSY.info, response=RESPONSE, cancelled=True)
 
@@ -176,6 +177,7 @@ def test_one_call_at_a_time_tries_an_endpoint_that_cools_down() -> None:
         (None, False, 0),
         (REFUSED, False, 0),  # whoever refuses a request is there
         (LOCKED, False, 1),  # the key will be wrong again
+        (UNPAID, False, 1),  # and nobody has paid meanwhile
         (LEFT, True, 0),
         (LEFT, False, 1),  # nobody waited for what it would have said
         (WRONG, False, 1),  # nothing was sent
@@ -207,6 +209,17 @@ def test_failures_of_several_calls_add_up() -> None:
     assert service.call(DOWN, None, shown=True) == [0]
     assert service.call(DOWN, None, shown=True) == [0]
     assert service.call(DOWN, None, shown=True) == [1]
+
+
+@pytest.mark.parametrize("failure", [LOCKED, UNPAID])
+def test_an_account_that_no_call_can_use_cools_down(failure: AttemptFailure) -> None:
+    service = Service(cool_down_seconds=30)
+    assert service.call(failure, None) == [0, 1]
+    assert service.call(failure, None) == [0, 1]
+    assert service.call(failure, None) == [1]
+    service.now = 30
+    assert service.call(failure, None) == [0, 1]
+    assert service.call(failure, None) == [1]
 
 
 def test_where_all_cool_down_all_are_asked() -> None:

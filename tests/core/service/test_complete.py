@@ -22,6 +22,7 @@ from crosswalk import (
     ModelUnavailableError,
     ProviderError,
     ProviderTimeoutError,
+    QuotaError,
     RateLimitError,
     ResponseValidationError,
     ServerError,
@@ -281,6 +282,64 @@ def test_a_lasting_error_goes_to_the_next_endpoint_at_once(server: ReplayServer,
     server.add(Answer.failure(401)).add(HELLO)
     response = complete(service_of(server, server))
     assert [attempt.outcome for attempt in response.attempts] == ["error", "success"]
+
+
+def refused(status: int, **error: Any) -> Answer:
+    return Answer.of_json({"error": {"message": "No.", **error}}, status=status)
+
+
+OF_A_DAY = "Rate limit reached for requests per day (RPD): Limit 10"
+SPENT = [
+    ("vllm", Answer.failure(402), QuotaError),
+    ("openai", refused(429, code="insufficient_quota"), QuotaError),
+    ("zai", refused(429, code="1113"), QuotaError),
+    ("openai", Answer.of_events([{"error": {"message": "No.", "code": "insufficient_quota"}}]), QuotaError),
+    ("vllm", Answer.failure(429, message=OF_A_DAY), RateLimitError),
+    ("zai", refused(429, code="1302", message="The monthly limit is reached"), RateLimitError),
+    ("dashscope", refused(429, code="Throttling.AllocationQuota", message=OF_A_DAY), RateLimitError),
+    ("zai", refused(429, code="1308", message="Come back later"), RateLimitError),
+]
+"""Errors of accounts without money, and of limits that are reached for the day or longer."""
+
+
+@pytest.mark.parametrize(("provider", "answer", "error"), SPENT)
+def test_no_wait_brings_back_what_is_spent(
+    server: ReplayServer, service_of: Make, provider: str, answer: Answer, error: type[ProviderError]
+) -> None:
+    server.add(answer, times=None)
+    raised = failure(service_of(Endpoint(provider, model="m", base_url=server.url, api_key="k")))
+    assert type(raised) is error
+    assert raised.info is not None
+    assert not raised.info.retryable
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("provider", "answer", "_"), SPENT)
+def test_the_next_endpoint_may_still_have_it(
+    server: ReplayServer, service_of: Make, provider: str, answer: Answer, _: type[ProviderError]
+) -> None:
+    server.add(answer).add(HELLO)
+    spent = Endpoint(provider, model="m", base_url=server.url, api_key="k")
+    response = complete(service_of(spent, server))
+    assert response.text == "Hello."
+    assert [(one.provider_name, one.outcome) for one in response.attempts] == [
+        (provider, "error"),
+        ("vllm", "success"),
+    ]
+
+
+def test_a_policy_may_leave_money_to_its_reader(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.failure(402), times=None)
+    kinds = set(ErrorKind) - {ErrorKind.QUOTA}
+    policy = RetryPolicy(initial_seconds=0, max_seconds=0, failover_kinds=kinds)
+    assert type(failure(service_of(server, server, retry=policy))) is QuotaError
+    assert len(server.requests) == 1
+
+
+def test_a_server_may_know_that_money_comes(server: ReplayServer, service_of: Make) -> None:
+    comes = attrs.evolve(Answer.failure(402), headers={"x-should-retry": "true"})
+    server.add(comes).add(HELLO)
+    assert complete(service_of(server)).text == "Hello."
 
 
 def test_what_moderation_blocked_does_not(server: ReplayServer, service_of: Make) -> None:

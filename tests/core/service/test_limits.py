@@ -119,6 +119,7 @@ async def failure_of(service: LLMService) -> ProviderError:
 
 
 BUSY = Said(503, {"retry-after": "10"}, (b'{"error": {"message": "busy"}}',))
+UNPAID = Said(402, {}, (b'{"error": {"message": "no money"}}',))
 SILENT = Said(pieces=(1e6,))
 DOWN = httpx2.ConnectError("nobody is there")
 
@@ -290,10 +291,26 @@ def test_calls_pass_over_an_endpoint_that_is_down() -> None:
     within(use)
 
 
-def test_a_stream_passes_over_it_too() -> None:
+def test_calls_pass_over_an_account_without_money() -> None:
     async def use(loop: Loop) -> list[str]:
         service, network = service_of(
-            {"one": [DOWN], "two": [Said()]}, retry=RetryPolicy(attempts=1), timer=loop.time
+            {"one": [UNPAID], "two": [Said()]},
+            retry=RetryPolicy(attempts=2, cool_down_seconds=30, **AT_ONCE),
+            timer=loop.time,
+        )
+        told = [(await service.complete(ASK)).attempts for _ in range(3)]
+        assert [attempts[0].extra.get("cool_down") for attempts in told] == [None, 30, None]
+        assert [attempts[0].extra.get("kind") for attempts in told] == ["quota", "quota", None]
+        return network.asked
+
+    assert within(use) == ["one", "two", "one", "two", "two"]
+
+
+@pytest.mark.parametrize("failure", [DOWN, UNPAID])
+def test_a_stream_passes_over_it_too(failure: Said | Exception) -> None:
+    async def use(loop: Loop) -> list[str]:
+        service, network = service_of(
+            {"one": [failure], "two": [Said()]}, retry=RetryPolicy(attempts=1), timer=loop.time
         )
         for _ in range(2):
             async with service.stream(ASK) as events:
