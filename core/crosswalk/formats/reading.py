@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from crosswalk.errors import CrosswalkError
+from crosswalk.formats.tables import TABLES, table_of
 from crosswalk.formats.writing import WireForm
 from crosswalk.mapping.normalize import normalize
 from crosswalk.request import (
@@ -20,6 +21,7 @@ from crosswalk.request import (
     ChatRequest,
     Dropped,
     HTTPRequest,
+    ReasoningEffort,
     Turn,
     UnsupportedRequestError,
     in_words,
@@ -29,18 +31,8 @@ from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
 from crosswalk.wire.fields import Fields, Place, Unread, path_of, placed as placed
-from crosswalk.wire.gemini import json_name, proto_name
-from crosswalk.wire.options import (
-    FORMATS,
-    NESTED,
-    STATE,
-    WORDS,
-    Option,
-    OptionGrade,
-    format_of_path,
-    option_of,
-    options_read,
-)
+from crosswalk.wire.options import PLACES, PlaceKind
+from crosswalk.wire.rows import RequestTable, Row
 
 # -------------------------------------------------------------------------------- incoming
 # A client's request in canonical form, and the body for a server that speaks the client's own form.
@@ -121,8 +113,12 @@ class ClientRequest(ChatRequest):
     @property
     def thinking_budget(self) -> Any:
         """See :attr:`ChatRequest.thinking_budget`. A client's format may have brought it."""
-        options = ((_option(self.form.key, one), one.value) for one in self.unread)
-        brought = (value for option, value in options if option and option.name == "thinking_budget")
+        brought = (
+            one.value
+            for one in self.unread
+            for row in _rows(self.form.key, one)
+            if row.place == "thinking_budget"
+        )
         return self.extra_options.get("thinking_budget", next(brought, None))
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
@@ -154,19 +150,20 @@ class ClientRequest(ChatRequest):
                 return as_said
         request = self
         if self.unread and not self._is_own(frame := build(_unchanged(self))):
-            request = self._in_words(format_of_path(frame.path))
+            request = self._in_words(table_of(frame))
         built = build(request)
         told = (Dropped(place, "it has no call id: it is sent as text", refuses=False) for place in self.told)
         built = attrs.evolve(built, dropped=(*built.dropped, *told))
-        if not self._is_own(built):
+        table = table_of(built)
+        if not self._is_own(built) or (table is not None and table.is_strict):
             return request._translated(built, build)
         if any(isinstance(turn, ChatResponse) for turn in self.messages):
             # These are probably the server's own answers, so it gets back the fields that such answers have.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
         return self._with_unread(built, self.unread)
 
-    def _in_words(self, target: str | None) -> ClientRequest:
-        """Return the request for an API of the format *target*, with words for messages of which nothing is read.
+    def _in_words(self, target: RequestTable | None) -> ClientRequest:
+        """Return the request for a server with the table *target*, with words for messages of which nothing is read.
 
         Those of the system are left out: their parts are named.
 
@@ -185,10 +182,10 @@ class ClientRequest(ChatRequest):
                     del turns[number]
         return altered(self, messages=tuple(turns))
 
-    def _refuse_state(self, unread: Unread, target: str | None) -> None:
-        if _is_state(self.form.key, unread):
-            keeper, label = FORMATS[self.form.key][0], FORMATS[target][0] if target else "the API"
-            why = f"it names what a server of {keeper} keeps, and {label} has nothing for it"
+    def _refuse_state(self, unread: Unread, target: RequestTable | None) -> None:
+        if _is_state(self.form.key, self.said, unread):
+            label = target.label if target else "the API"
+            why = f"it names what a server of {self.form.label} keeps, and {label} has no place for it"
             raise UnsupportedRequestError(
                 f"it cannot express {unread.path} ({why})", provider=self.provider, options=[unread.path]
             )
@@ -196,17 +193,20 @@ class ClientRequest(ChatRequest):
     def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the options for an API of another form, in its own words, as far as it has them."""
         form = self.form
-        target, source = format_of_path(built.path), _NEAREST.get(form, (form.key, form.key))
-        same = [one for one in self.unread if _is_shared(one, source, target)] if target == source[0] else []
+        target, source = table_of(built), _NEAREST.get(form, (form.key, form.key))
+        near = target if target is not None and target.key == source[0] else None
+        same = [] if near is None else [one for one in self.unread if self._is_shared(one, source[1], near)]
         options: dict[str, Any] = {}
         paths: dict[str, str] = {}
         dropped: list[Dropped] = []
         for unread in _apart(one for one in self.unread if one not in same):
-            option = _option(source[1], unread)
+            rows = _rows(source[1], unread)
             is_item = unread.path != unread.option
-            value = None if option is None else is_item or option.read(unread.value, source[1])
-            if option is not None and option.name not in _FIELD_NAMES and value is not None:
-                options[option.name], paths[option.name] = value, unread.path
+            extra = (row for row in rows if row.place not in _FIELD_NAMES)
+            values = ((row.place, is_item or row.value_of(unread.value)) for row in extra)
+            known = next(((place, value) for place, value in values if value is not None), None)
+            if known is not None:
+                options[known[0]], paths[known[0]] = known[1], unread.path
             else:
                 dropped += self._dropped(unread, target)
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
@@ -216,6 +216,16 @@ class ClientRequest(ChatRequest):
             built = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
         renamed = (attrs.evolve(one, option=paths.get(one.option, one.option)) for one in built.dropped)
         return self._with_unread(attrs.evolve(built, dropped=(*dict.fromkeys(renamed), *dropped)), same)
+
+    def _is_shared(self, unread: Unread, source: str, target: RequestTable) -> bool:
+        """Return whether *unread* goes on as it is to a server with the table *target*, near the format *source*."""
+        if target.is_strict:  # of its other rows, it may have other words
+            row = target.row_at(target.path_in(self.said, unread.place))
+            return row is not None and not row.place
+        if isinstance(unread.value, dict) and unread.place[0] != "options":
+            return False
+        known = (target.row(row.place) for row in _rows(source, unread))
+        return any(row is not None and row.path == unread.option for row in known)
 
     def _own(self, turn: Any) -> Any:
         if not isinstance(turn, ChatResponse) or self.provider is None or turn.id in self.known:
@@ -274,23 +284,28 @@ class ClientRequest(ChatRequest):
             if not _put(body, self.said, waiting[0].place, waiting):
                 remaining.append(waiting[0])
             del waiting[0]
-        target = format_of_path(built.path)
+        target = table_of(built)
         lost = (dropped for one in remaining for dropped in self._dropped(one, target))
         return attrs.evolve(built, body=body, dropped=(*built.dropped, *lost))
 
-    def _dropped(self, unread: Unread, target: str | None) -> Iterator[Dropped]:
-        """Return the part of *unread* to report, because an API of the format *target* does not get it.
+    def _dropped(self, unread: Unread, target: RequestTable | None) -> Iterator[Dropped]:
+        """Return the part of *unread* to report, because a server with the table *target* does not get it.
 
         Raises:
             UnsupportedRequestError: it is state. Without it the request is another one, so it is never left out.
         """
         self._refuse_state(unread, target)
-        label = FORMATS[target][0] if target else "the API"
-        ends = (unread.place[-1], unread.place[0])
-        option = next((NESTED[str(end)] for end in ends if end in NESTED), None)
-        grade = OptionGrade.DANGEROUS if option is None else option.lost(unread.value, target)
-        if grade is not OptionGrade.HARMLESS:
-            yield Dropped(unread.path, f"{label} has nothing for it", refuses=grade is OptionGrade.DANGEROUS)
+        own = TABLES[self.form.key]
+        row = own.row_at(own.path_in(self.said, unread.place))
+        label = target.label if target else "the API"
+        if row is None:
+            yield Dropped(unread.path, f"it is not in the table of {own.label} yet")
+        elif row.kind is not PlaceKind.LINK and not (
+            row.place and PLACES[row.place].is_neutral(unread.value)
+        ):
+            has_place = target is not None and row.place and target.row(row.place) is not None
+            why = f"{label} has no such value" if has_place else f"{label} has no place for it"
+            yield Dropped(unread.path, why, refuses=row.kind is PlaceKind.MEANING)
 
 
 _NEAREST: Final = {
@@ -301,17 +316,11 @@ _NEAREST: Final = {
 _FIELD_NAMES: Final = frozenset(attrs.fields_dict(ChatRequest))
 
 
-def _option(format: str, unread: Unread) -> Option | None:
-    """Return the option that *unread* is in *format*. Gemini takes each field by its proto name, too."""
-    return option_of(format, json_name(unread.option) if format == "gemini" else unread.option)
-
-
-def _is_shared(unread: Unread, source: tuple[str, str], target: str | None) -> bool:
-    """Return whether *unread* is an option that the *target* spells like the client's form."""
-    if not isinstance(unread.value, dict) or unread.place[0] == "options":
-        option = _option(source[1], unread)
-        return option is not None and option.path(target) == unread.option
-    return False
+def _rows(format: str, unread: Unread) -> list[Row]:
+    """Return the rows of the options that *unread* may be in *format*."""
+    table = TABLES[format]
+    path = ".".join(map(table.spelled, unread.option.split(".")))
+    return [row for row in table.options if row.path == path]
 
 
 def _apart(unread: Iterable[Unread]) -> Iterator[Unread]:
@@ -385,15 +394,19 @@ def _at_client(dropped: Dropped, turns: Sequence[Turn]) -> Dropped:
     return attrs.evolve(dropped, option=turn.id) if isinstance(turn, ChatResponse) else dropped
 
 
-def _is_state(format: str, unread: Unread) -> bool:
-    """Return whether *unread*, of a request in *format*, names what a server keeps."""
-    *outer, last = unread.place
-    known = STATE.get(format, ())
-    if isinstance(last, int):
-        kind = unread.value.get("type", "item_reference") if isinstance(unread.value, dict) else None
-        return kind in known
-    name = json_name(last) if format == "gemini" else last
-    return name in known and outer[:1] in ([], ["messages"])
+def _is_state(format: str, said: Any, unread: Unread) -> bool:
+    """Return whether *unread*, of the request *said* in *format*, names what a server keeps, itself or inside."""
+    table = TABLES[format]
+    rows = (table.row_at(table.path_in(said, place)) for place in _places(unread.place, unread.value))
+    return any(row is not None and row.kind is PlaceKind.STATE for row in rows)
+
+
+def _places(place: Place, value: Any) -> Iterator[Place]:
+    """Return the *place* of *value*, and the places of everything inside it."""
+    yield place
+    if isinstance(value, dict | list):
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _places((*place, step), inner)
 
 
 def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
@@ -454,7 +467,11 @@ class Incoming:
     @property
     def state(self) -> Mapping[str, Any]:
         """The unread fields that name what a server keeps, by JSON path. They never go to another server."""
-        return {one.path: one.value for one in self.request.unread if _is_state(self.form.key, one)}
+        return {
+            one.path: one.value
+            for one in self.request.unread
+            if _is_state(self.form.key, self.request.said, one)
+        }
 
     def without(self, *paths: str) -> Incoming:
         """Return the same without the unread fields *paths*, which the gateway handles. They are sent to no server."""
@@ -493,12 +510,10 @@ def options(fields: Fields, format: str, under: str = "") -> dict[str, Any]:
     Of two spellings of one option the later one in the table counts, and the other stays.
     """
     results: dict[str, Any] = {}
-    for path, known in reversed(options_read(format).items()):
-        name = path.removeprefix(under)
-        if format == "gemini" and name not in fields:
-            name = proto_name(name)
-        if known.name in _TAKERS and known.name not in results and name in fields:
-            results[known.name] = option(fields, name, known.name, _TAKERS[known.name](fields, name))
+    for row in reversed(TABLES[format].options):
+        name, place = row.path.removeprefix(under), row.place
+        if place in _TAKERS and place not in results and name in fields:
+            results[place] = option(fields, name, place, _TAKERS[place](fields, name))
     return results
 
 
@@ -512,7 +527,8 @@ def _stop(fields: Fields, name: str) -> Any:
 
 def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
     """The options of *body* that change nothing, by name: those of *format*, and *more* with their values."""
-    neutral = {path: known.neutral for path, known in options_read(format).items() if known.name != "store"}
+    rows = reversed(TABLES[format].options) if format else ()
+    neutral = {row.path: PLACES[row.place].neutral for row in rows if row.place != "store"}
     results = {}
     for name, value in {**neutral, **more}.items():
         raw = body.look(name)
@@ -547,7 +563,19 @@ def word(fields: Fields, name: str, words: Mapping[str, T]) -> T | None:
 
 def read_words(option: str, format: str) -> dict[str, str]:
     """What each word of *format* for *option* means."""
-    return {raw: name for name, raw in WORDS[option][format].items() if isinstance(raw, str)}
+    words = TABLES[format].words(option)
+    return {raw: name for name, raw in words.items() if isinstance(raw, str)}
+
+
+_LITTLE, _MUCH = 4096, 16384
+"""Budgets in tokens: up to the first, thinking counts as low. Beyond the second, it counts as high."""
+
+
+def effort_of(budget: int) -> ReasoningEffort:
+    """Return the effort that a *budget* of tokens for reasoning stands for."""
+    if budget <= _LITTLE:
+        return ReasoningEffort.LOW
+    return ReasoningEffort.MEDIUM if budget <= _MUCH else ReasoningEffort.HIGH
 
 
 def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
@@ -571,16 +599,33 @@ def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
     fields.refuse(problem)
 
 
-def cache_marks(block: Fields | None, after: Any) -> Iterator[CacheMark]:
-    """Return the mark of *block*, which is the last of the prompt's part that *after* names. Another one stays unread."""
-    control = None if block is None else block.object("cache_control")
+def cache_marks(block: Fields, after: Any, part: int | None = None) -> Iterator[CacheMark]:
+    """Return the mark of *block*, in any of its spellings. Another one stays unread.
+
+    Args:
+        block: the last block of the prompt's part that *after* names.
+        after: the place of the mark.
+        part: its number among the parts of the message, or ``None`` for the last one.
+    """
+    point = block.object("prompt_cache_breakpoint")
+    if point is not None and point.look("mode") == "explicit":
+        point.take("mode")
+        yield CacheMark(after, part=part)
+    control = block.object("cache_control")
     if control is None:
         return
     if control.look("type") != "ephemeral" or control.look("ttl") not in (None, "5m", "1h"):
         control.leave()
         return
     control.take("type")
-    yield CacheMark(after, control.take("ttl"))
+    yield CacheMark(after, control.take("ttl"), part=part)
+
+
+def marks_of(parts: Iterable[Fields], after: Any) -> Iterator[CacheMark]:
+    """Return the marks of the *parts* of the message *after*. A part that is not read has no number."""
+    known = [part for part in parts if not part.is_left]
+    for number, part in enumerate(known):
+        yield from cache_marks(part, after, number if number < len(known) - 1 else None)
 
 
 def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **requested: Any) -> Incoming:
