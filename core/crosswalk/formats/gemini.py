@@ -17,6 +17,7 @@ from crosswalk.formats.reading import (
     options,
     read_words,
     take_neutral,
+    told_part,
     word,
 )
 from crosswalk.formats.tables.gemini import GEMINI
@@ -217,8 +218,7 @@ def _part(part: Fields) -> ContentPart | None:
             kind = _MEDIA.get((where["media_type"] or "").partition("/")[0])
             with placed(media):
                 return FilePart(**where, name=title) if kind is None else kind(**where)
-    part.leave()
-    return None
+    return told_part(part, GEMINI, f"contents[].parts[].{next(iter(part), '-')}")
 
 
 # Options.

@@ -19,6 +19,7 @@ from crosswalk.formats.reading import (
     marks_of,
     read_words,
     take_neutral,
+    told_part,
     word,
 )
 from crosswalk.formats.tables.client_tools import CLIENT_TOOLS
@@ -322,8 +323,8 @@ def _part(block: Fields, kind: str) -> Iterator[ContentPart]:
         yield _medium(block, kind)
     elif (kind == "document" and how in ("text", "content")) or kind in ("search_result", "tool_reference"):
         yield from _told(block, kind)
-    else:
-        block.leave()
+    elif (part := told_part(block, MESSAGES, f"messages[].content[][{kind}]")) is not None:
+        yield part
 
 
 def _medium(block: Fields, kind: str) -> ContentPart:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import reduce
-from operator import getitem, is_
+from operator import is_
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -24,10 +23,9 @@ from crosswalk.request import (
     ReasoningEffort,
     Turn,
     UnsupportedRequestError,
-    in_words,
 )
 from crosswalk.types.json import copy_json, dump_json
-from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.message import ChatMessage, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
 from crosswalk.wire.fields import Fields, Place, Unread, path_of, placed as placed
@@ -93,7 +91,7 @@ class ClientRequest(ChatRequest):
         notes: the parts of earlier answers that the gateway has left out.
         known: the ids of the answers with a provider from a seal.
         unsigned: the places of the thinking that is not in *said*, because its signature is empty.
-        told: the places of results that name no call, so that an API of another form gets them as text.
+        told: the places of content that only the client's form has a place for, so that others get it as text.
     """
 
     form: WireForm
@@ -150,10 +148,11 @@ class ClientRequest(ChatRequest):
                 return as_said
         request = self
         if self.unread and not self._is_own(frame := build(_unchanged(self))):
-            request = self._in_words(table_of(frame))
+            request = self._without_silence(table_of(frame))
         built = build(request)
-        told = (Dropped(place, "it has no call id: it is sent as text", refuses=False) for place in self.told)
-        built = attrs.evolve(built, dropped=(*built.dropped, *told))
+        if not self._is_own(built):
+            told = (Dropped(place, "it is sent as text", refuses=False) for place in self.told)
+            built = attrs.evolve(built, dropped=(*built.dropped, *told))
         table = table_of(built)
         if not self._is_own(built) or (table is not None and table.is_strict):
             return request._translated(built, build)
@@ -162,25 +161,29 @@ class ClientRequest(ChatRequest):
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
         return self._with_unread(built, self.unread)
 
-    def _in_words(self, target: RequestTable | None) -> ClientRequest:
-        """Return the request for a server with the table *target*, with words for messages of which nothing is read.
-
-        Those of the system are left out: their parts are named.
+    def _without_silence(self, target: RequestTable | None) -> ClientRequest:
+        """Return the request for a server with the table *target*, without the messages of which nothing is read.
 
         Raises:
-            UnsupportedRequestError: the request names what a server keeps.
+            UnsupportedRequestError: the request names what a server keeps, or nothing is left of it.
         """
         for one in self.unread:
             self._refuse_state(one, target)
-        turns = list(self.messages)
-        kinds = _kinds_of_unread(self.said, self.unread)
-        for number in reversed(range(len(turns))):
-            if isinstance(turn := turns[number], ChatMessage) and turn.content == ():
-                kind = kinds.pop() if kinds else "content"
-                turns[number] = attrs.evolve(turn, content=in_words(kind, "you cannot be shown it"))
-                if turn.role is Role.SYSTEM and len(turns) > 1 and not self.cache_marks:
-                    del turns[number]
-        return altered(self, messages=tuple(turns))
+        silent = [
+            isinstance(turn, ChatMessage) and turn.content == () and turn.role in (Role.USER, Role.SYSTEM)
+            for turn in self.messages
+        ]
+        if all(silent):
+            raise UnsupportedRequestError("the conversation has no content", options=["messages"])
+        turns = tuple(turn for turn, is_silent in zip(self.messages, silent, strict=True) if not is_silent)
+        marks = tuple(
+            attrs.evolve(mark, after=mark.after - sum(silent[: mark.after]))
+            if isinstance(mark.after, int)
+            else mark
+            for mark in self.cache_marks
+            if not (isinstance(mark.after, int) and silent[mark.after])
+        )
+        return altered(self, messages=turns, cache_marks=marks)
 
     def _refuse_state(self, unread: Unread, target: RequestTable | None) -> None:
         if _is_state(self.form.key, self.said, unread):
@@ -344,19 +347,6 @@ _UNCHANGED: Final = (ChatMessage.user("-"),)
 def _unchanged(request: ChatRequest) -> ChatRequest:
     """Return *request* with a stand-in for its conversation."""
     return altered(request, messages=_UNCHANGED, cache_marks=())
-
-
-def _kinds_of_unread(said: Any, unread: Iterable[Unread]) -> list[str]:
-    """Return the types of the parts of each message in *said* of which all parts are *unread*, in order."""
-    lists: dict[Place, list[str]] = {}
-    for one in sorted((one for one in unread if isinstance(one.place[-1], int)), key=lambda one: one.place):
-        kind = one.value.get("type") if isinstance(one.value, dict) else None
-        lists.setdefault(one.place[:-1], []).append(f"{kind or 'content'!s:.40}")
-    return [
-        " and ".join(dict.fromkeys(kinds))
-        for place, kinds in lists.items()
-        if len(place) > 1 and len(reduce(getitem, place, said)) == len(kinds)
-    ]
 
 
 def _built_before(build: Callable[[ChatRequest], HTTPRequest], asked: ChatRequest) -> HTTPRequest:
@@ -628,6 +618,23 @@ def marks_of(parts: Iterable[Fields], after: Any) -> Iterator[CacheMark]:
         yield from cache_marks(part, after, number if number < len(known) - 1 else None)
 
 
+def told_part(block: Fields, table: RequestTable, path: str) -> TextPart | None:
+    """Return *block*, content that only its own format has a block for, as JSON.
+
+    What a server keeps, a declaration and a hint are no content. They stay, and the result is ``None``.
+
+    Args:
+        block: the block.
+        table: the table of its format.
+        path: its path in the table, such as ``messages[].content[][browser_state]``.
+    """
+    row = table.row_at(path)
+    if row is not None and (row.place or row.kind is not PlaceKind.MEANING):
+        block.leave()
+        return None
+    return TextPart(dump_json(block.tell("cache_control")).decode())
+
+
 def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **requested: Any) -> Incoming:
     """Return the request in *body*: the canonical fields *requested*, those that every form has, and the unread rest.
 
@@ -646,5 +653,6 @@ def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, *
             unread=tuple(body.unread()),
             asked=request,
             headers={},
+            told=tuple(body.told()),
         )
     return Incoming(form=form, request=whole, wants=wants)

@@ -134,7 +134,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
-    told = tuple(said_in.told)
+    told = (*read.request.told, *said_in.told)
     return attrs.evolve(read, request=attrs.evolve(read.request, told=told)) if told else read
 
 

@@ -89,6 +89,7 @@ class Fields:
         self._below: list[Fields] = []
         self.given, self._why = value, ""
         self._names: set[str] = set()
+        self._is_told = False
 
     def __contains__(self, name: str) -> bool:
         return name in self._left
@@ -208,6 +209,22 @@ class Fields:
     def leave(self, why: str = "is of a type that Crosswalk does not read") -> None:
         """Leave the object as a whole, with what was taken of it: it is not understood, for the reason *why*."""
         self._why = why
+
+    def tell(self, *but: str) -> dict[str, Any]:
+        """Take all fields except *but*, to be told as text, and return them as the client sent them."""
+        self._is_told = True
+        fields = {
+            name: member for name, member in self.given.items() if member is not None and name not in but
+        }
+        self._left = {name: member for name, member in self._left.items() if name in but}
+        return fields
+
+    def told(self) -> Iterator[str]:
+        """Return the paths of the objects that are told as text, in this one and inside."""
+        if self._is_told:
+            yield path_of(self.place)
+        for below in self._below:
+            yield from below.told()
 
     def unread(self) -> Iterator[Unread]:
         """Return the residue of this object and of those inside it."""

@@ -16,6 +16,7 @@ from crosswalk.wire.options import OPTIONS, PLACES, PlaceKind
 Spelling: TypeAlias = Callable[[Any], Any]
 """A function that returns another spelling of a value, or ``None`` if there is none."""
 _OF_OBJECT: Final = re.compile(r"(?<!\[\])\[\w+\]")
+_TYPED_ITEM: Final = re.compile(r"\[\]\[\w+\]$")
 _VERSION: Final = re.compile(r"_20\d{6}$")
 
 
@@ -158,15 +159,17 @@ class RequestTable:
         """Return the row for *path*, in the notation of :attr:`Row.path`, or ``None`` if it is not in the table yet.
 
         It is the row of that path, or else of the nearest one around it. An object of which only parts have rows is the
-        first of them.
+        first of them that means something.
         """
         for shorter in (path, _OF_OBJECT.sub("", path)):
             while shorter:
                 if shorter in self._of_path:
                     return self._of_path[shorter]
+                if _TYPED_ITEM.search(shorter):  # an item of an unknown type is in no row of its list
+                    break
                 shorter = shorter[: max(shorter.rfind("."), shorter.rfind("["), 0)]
-        inside = (row for name, row in self._of_path.items() if name.startswith((f"{path}.", f"{path}[")))
-        return next(inside, None)
+        inside = [row for row in self.rows if row.path.startswith((f"{path}.", f"{path}["))]
+        return min(inside, key=lambda row: row.kind is not PlaceKind.MEANING, default=None)
 
     def details(self, at: str, of: str) -> tuple[tuple[str, str, Row], ...]:
         """Return the details of an *of* (``tool``, ``hosted``) that an object at the path *at* has.

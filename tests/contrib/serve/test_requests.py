@@ -496,10 +496,11 @@ def test_results_and_words_of_the_user_are_turns_in_their_order() -> None:
     incoming = read(MESSAGES, messages=[HI, call, {"role": "user", "content": [text, result, text]}])
     assert incoming.request.messages[2:] == (
         ChatMessage.user([TextPart("well")]),
-        ChatMessage.tool_result("t", [TextPart("7")]),
+        ChatMessage.tool_result("t", [TextPart("7"), TextPart('{"type":"browser_state"}')]),
         ChatMessage.user([TextPart("well")]),
     )
-    assert incoming.unread == {"messages[2].content[1].content[1]": {"type": "browser_state"}}
+    assert incoming.unread == {}
+    assert incoming.request.told == ("messages[2].content[1].content[1]",)
 
 
 def test_the_system_may_speak_in_between() -> None:
