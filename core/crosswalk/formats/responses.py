@@ -581,7 +581,7 @@ class ResponsesWriter(Writer):
     def _actions(self) -> frozenset[str]:
         """The types of the items that call the tools without a name that the request declares."""
         tools = self.heading.request.get("tools") or ()
-        kinds = (tool.get("type") for tool in tools if isinstance(tool, Mapping))
+        kinds = (str(tool.get("type")) for tool in tools if isinstance(tool, Mapping))
         return frozenset(_RUN_BY_CLIENT[kind].call for kind in kinds if kind in _RUN_BY_CLIENT)
 
     def _open_held(self, part: int) -> Iterator[Event]:

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
-from crosswalk.formats.tables import CHAT_SERVER, table_of
-from crosswalk.formats.tables.chat import server_rows
+from crosswalk.formats.tables import table_of
+from crosswalk.formats.tables.chat import CHAT_SERVER, server_rows
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
     Adaptation,
@@ -503,7 +503,7 @@ _INSTEAD_OF_EFFORT: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
 def _other_effort(built: HTTPRequest, more: Mapping[str, Any]) -> str | None:
     """Return the path at which *more* states another effort than *built*, in another way, or ``None``."""
     table = table_of(built)
-    for path in _INSTEAD_OF_EFFORT.get(table and table.key, ()):
+    for path in _INSTEAD_OF_EFFORT.get(None if table is None else table.key, ()):
         value = value_at(more, path)
         if value is not None and value != value_at(built.body, path):
             return path

@@ -91,8 +91,8 @@ _COMPACT: Final = "compact_20260112"
 
 
 def _read_compaction(management: Any) -> dict[str, Any]:
-    (edit,) = management["edits"] if len(management["edits"]) == 1 else [None]
-    if edit["type"] != _COMPACT or edit.keys() - {"type", "trigger"}:
+    edit = management["edits"][0]
+    if len(management["edits"]) != 1 or edit["type"] != _COMPACT or edit.keys() - {"type", "trigger"}:
         raise LookupError
     trigger = edit.get("trigger")
     return {} if trigger is None else {"threshold": {"input_tokens": trigger["value"]}[trigger["type"]]}

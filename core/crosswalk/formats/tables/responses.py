@@ -35,8 +35,8 @@ def _write_servers(servers: Any) -> list[dict[str, Any]]:
 
 
 def _read_compaction(management: Any) -> dict[str, Any]:
-    (entry,) = management if len(management) == 1 else [None]
-    if entry["type"] != "compaction":
+    entry = management[0]
+    if len(management) != 1 or entry["type"] != "compaction":
         raise LookupError
     return {
         {"compact_threshold": "threshold"}[name]: value for name, value in entry.items() if name != "type"
