@@ -22,6 +22,8 @@ from crosswalk.plugins import (
     HTTPRequest,
     ImagePart,
     NamedTool,
+    RequestRow,
+    RequestTable,
     Segment,
     SegmentType,
     TextPart,
@@ -31,6 +33,7 @@ from crosswalk.plugins import (
     alternating,
     arguments_object,
     as_json_object,
+    below,
     cache_mark,
     content_parts,
     details_of,
@@ -49,10 +52,56 @@ from crosswalk.plugins import (
     written_mark,
 )
 from crosswalk_bedrock.events import DOCUMENTS
-from crosswalk_bedrock.table import CONVERSE
 
 _FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
 _NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
+
+
+CONVERSE = RequestTable(
+    "bedrock",
+    "Converse",
+    ("/converse", "/converse-stream"),
+    (
+        *below(
+            "inferenceConfig",
+            RequestRow("temperature", "temperature"),
+            RequestRow("topP", "top_p"),
+            RequestRow("maxTokens", "max_tokens"),
+            RequestRow("stopSequences", "stop"),
+        ),
+        RequestRow(
+            "outputConfig.effort",
+            "reasoning_effort",
+            words={word: word for word in ("low", "medium", "high", "xhigh", "max")},
+        ),
+        RequestRow("toolConfig.toolChoice", "tool_choice", words={"auto": "auto", "required": "any"}),
+        *below(
+            "toolConfig.tools[].toolSpec",
+            RequestRow("name", "tool.name"),
+            RequestRow("description", "tool.description"),
+            RequestRow("inputSchema.json", "tool.parameters"),
+            RequestRow("strict", "tool.strict"),
+        ),
+        *below(
+            "outputConfig.textFormat.structure.jsonSchema",
+            RequestRow("schema", "format.schema"),
+            RequestRow("name", "format.name"),
+            RequestRow("description", "format.description"),
+        ),
+        RequestRow(
+            "serviceTier.type",
+            "service_tier",
+            words={word: word for word in ("default", "flex", "priority")},
+        ),
+        RequestRow("requestMetadata", "metadata"),
+        RequestRow(
+            "messages[].content[].cachePoint", "cache.mark", write=lambda mark: {"type": "default", **mark}
+        ),
+        RequestRow("messages[].content[].cachePoint.ttl", "cache.ttl"),
+        RequestRow("toolConfig.tools[].cachePoint", "cache.tools"),
+    ),
+)
+"""What the API takes, and where."""
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:

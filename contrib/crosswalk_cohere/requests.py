@@ -15,6 +15,8 @@ from crosswalk.plugins import (
     ImagePart,
     NamedTool,
     ReasoningEffort,
+    RequestRow,
+    RequestTable,
     Role,
     SegmentType,
     TextPart,
@@ -37,7 +39,28 @@ from crosswalk.plugins import (
     without_silence,
     words_of,
 )
-from crosswalk_cohere.table import COHERE
+
+COHERE = RequestTable(
+    "cohere",
+    "Cohere's chat",
+    ("/v2/chat",),
+    (
+        *(
+            RequestRow(name, name)
+            for name in (
+                *("temperature", "max_tokens", "seed", "frequency_penalty", "presence_penalty", "logprobs"),
+            )
+        ),
+        RequestRow("p", "top_p"),
+        RequestRow("k", "top_k"),
+        RequestRow("stop_sequences", "stop"),
+        RequestRow("tool_choice", "tool_choice", words={"none": "NONE", "required": "REQUIRED"}),
+        RequestRow("strict_tools", "tool.strict"),
+        RequestRow("messages[].content[][image_url].image_url.detail", "part.detail"),
+        RequestRow("thinking.token_budget", "thinking_budget", beside={"thinking.type": ("enabled",)}),
+    ),
+)
+"""What the API takes, and where."""
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:

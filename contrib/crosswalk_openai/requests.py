@@ -16,7 +16,7 @@ from crosswalk.plugins import (
     ChatRequest,
     ChatResponse,
     HTTPRequest,
-    Row,
+    RequestRow,
     Segment,
     SegmentType,
     Turn,
@@ -26,9 +26,9 @@ from crosswalk.plugins import (
 )
 
 MISTRALS_ROWS = (
-    Row("service_tier", "service_tier", words={"auto": "auto", "default": "standard_only"}),
+    RequestRow("service_tier", "service_tier", words={"auto": "auto", "default": "standard_only"}),
     *map(
-        Row,
+        RequestRow,
         ("min_tokens", "prompt_logprobs", "top_prompt_logprobs", "prompt_mode", "guardrails", "safe_prompt"),
     ),
 )
@@ -37,8 +37,8 @@ MISTRALS_ROWS = (
 OPENROUTERS_ROWS = (
     *below(
         "messages[].content[][text]",
-        Row("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark}),
-        Row("cache_control.ttl", "cache.ttl"),
+        RequestRow("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark}),
+        RequestRow("cache_control.ttl", "cache.ttl"),
     ),
 )
 """OpenRouter takes cache marks on the parts of a message, and passes them on to providers that have them."""

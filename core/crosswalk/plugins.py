@@ -292,15 +292,15 @@ if TYPE_CHECKING:
         SSEDecoder as SSEDecoder,
         TextEventDecoder as TextEventDecoder,
     )
+    from crosswalk.wire.options import (
+        RequestRow as RequestRow,
+        RequestTable as RequestTable,
+        below as below,
+    )
     from crosswalk.wire.responses import (
         call_item as call_item,
         input_part as input_part,
         read_part as read_part,
-    )
-    from crosswalk.wire.rows import (
-        RequestTable as RequestTable,
-        Row as Row,
-        below as below,
     )
 else:
     # A test runner that rewrites assertions adds its own names here.
@@ -336,7 +336,7 @@ else:
             "crosswalk.types.stream": "ResponseBuilder StreamEvent StreamEventType",
             "crosswalk.wire.framing": "SSEDecoder TextEventDecoder",
             "crosswalk.wire.responses": "call_item input_part read_part",
-            "crosswalk.wire.rows": "RequestTable Row below",
+            "crosswalk.wire.options": "RequestTable RequestRow below",
         },
         modules={
             "gemini": "crosswalk.wire.gemini",

@@ -31,8 +31,7 @@ from crosswalk.wire.chat import (
     read_tool,
 )
 from crosswalk.wire.fields import FieldError, Fields, path_of
-from crosswalk.wire.options import OPTIONS, option_named
-from crosswalk.wire.rows import RequestTable
+from crosswalk.wire.options import OPTIONS, RequestTable, option_named
 
 # ---------------------------------------------------------------------------- http request
 # The HTTP request that a plugin builds, with the options that its API cannot express, and the error if it builds none.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar, Final
 
+from crosswalk.formats.chat_table import CHAT, CLIENT_TOOLS
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
@@ -17,8 +18,6 @@ from crosswalk.formats.reading import (
     take_neutral,
     word,
 )
-from crosswalk.formats.tables.chat import CHAT
-from crosswalk.formats.tables.client_tools import CLIENT_TOOLS
 from crosswalk.formats.writing import (
     TIERS,
     CallIDs,
@@ -57,7 +56,7 @@ from crosswalk.wire.chat import (
     read_role,
 )
 from crosswalk.wire.fields import Fields, placed
-from crosswalk.wire.rows import RequestTable, read_details
+from crosswalk.wire.options import RequestTable, read_details
 
 # ------------------------------------------------------------------------------------ chat
 # Requests in the form of OpenAI's Chat Completions: the inverse of :func:`crosswalk.service.build_openai_chat_request`.

@@ -8,6 +8,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.formats.chat import definition, hosted_tool, mcp_server
+from crosswalk.formats.gemini_table import GEMINI
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
@@ -20,7 +21,6 @@ from crosswalk.formats.reading import (
     told_part,
     word,
 )
-from crosswalk.formats.tables.gemini import GEMINI
 from crosswalk.formats.writing import (
     CallIDs,
     Event,
@@ -51,8 +51,7 @@ from crosswalk.types.values import CitationRef, FinishReason, SegmentType, Token
 from crosswalk.wire import gemini as wire
 from crosswalk.wire.fields import Fields, placed
 from crosswalk.wire.gemini import HOSTED_TOOLS
-from crosswalk.wire.options import PLACES
-from crosswalk.wire.rows import read_details
+from crosswalk.wire.options import PLACES, read_details
 
 # ---------------------------------------------------------------------------------- gemini
 # Requests in the form of Gemini's ``generateContent``. Facts: provider document "Google Gemini".

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -9,6 +10,8 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.formats.chat import client_tool, definition, hosted_tool, mcp_server
+from crosswalk.formats.chat_table import CLIENT_TOOLS
+from crosswalk.formats.messages_table import MESSAGES
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
@@ -22,8 +25,6 @@ from crosswalk.formats.reading import (
     told_part,
     word,
 )
-from crosswalk.formats.tables.client_tools import CLIENT_TOOLS
-from crosswalk.formats.tables.messages import MESSAGES
 from crosswalk.formats.writing import (
     INVALID_JSON,
     CallIDs,
@@ -58,7 +59,7 @@ from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire import messages as wire, messages as wire_form
 from crosswalk.wire.fields import Fields, placed
-from crosswalk.wire.rows import read_details
+from crosswalk.wire.options import read_details
 
 # -------------------------------------------------------------------------------- messages
 # Requests in the form of Anthropic's Messages. Facts: provider document "Anthropic Messages".
@@ -273,10 +274,14 @@ class _Conversation:
         return own, hosted
 
 
+_VERSION: Final = re.compile(r"(\w+)_20\d{6}")
+
+
 def _run_by_client(kind: Any) -> str | None:
     """Return the tool of the type *kind*, in any version, if clients run it, or ``None``."""
     known = CLIENT_TOOLS[MESSAGES.key]
-    return next((name for name in known if isinstance(kind, str) and kind.startswith(f"{name}_2")), None)
+    version = _VERSION.fullmatch(kind) if isinstance(kind, str) else None
+    return version[1] if version is not None and version[1] in known else None
 
 
 def _servers(body: Fields) -> Iterator[dict[str, Any]]:

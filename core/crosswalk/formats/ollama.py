@@ -17,7 +17,7 @@ from crosswalk.formats.reading import (
     take_neutral,
     word,
 )
-from crosswalk.formats.tables.ollama import OLLAMA
+from crosswalk.formats.tables import OLLAMA
 from crosswalk.formats.writing import (
     CallIDs,
     Event,

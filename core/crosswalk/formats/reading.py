@@ -12,7 +12,8 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.formats.tables import TABLES, table_of
+from crosswalk.formats.chat_table import CHAT, CHAT_SERVER
+from crosswalk.formats.tables import TABLES
 from crosswalk.formats.writing import WireForm
 from crosswalk.mapping.normalize import normalize
 from crosswalk.request import (
@@ -29,8 +30,7 @@ from crosswalk.types.message import ChatMessage, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
 from crosswalk.wire.fields import Fields, Place, Unread, path_of, placed as placed
-from crosswalk.wire.options import PLACES, PlaceKind
-from crosswalk.wire.rows import RequestTable, Row
+from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable
 
 # -------------------------------------------------------------------------------- incoming
 # A client's request in canonical form, and the body for a server that speaks the client's own form.
@@ -311,6 +311,18 @@ class ClientRequest(ChatRequest):
             yield Dropped(unread.path, why, refuses=row.kind is PlaceKind.MEANING)
 
 
+def table_of(built: HTTPRequest) -> RequestTable | None:
+    """Return the table of the server that *built* goes to, or ``None`` if no table is known."""
+    return built.table or table_of_path(built.path)
+
+
+def table_of_path(path: str) -> RequestTable | None:
+    """Return the table of the servers with an endpoint at *path*, or ``None`` if it is another one."""
+    plain = path.partition("?")[0]
+    table = next((table for table in TABLES.values() if plain.endswith(table.paths)), None)
+    return CHAT_SERVER if table is CHAT else table
+
+
 _NEAREST: Final = {
     WireForm.OPENAI_COMPLETIONS: ("chat", "completions"),
     WireForm.OLLAMA_GENERATE: ("ollama", "ollama"),
@@ -319,7 +331,7 @@ _NEAREST: Final = {
 _FIELD_NAMES: Final = frozenset(attrs.fields_dict(ChatRequest))
 
 
-def _rows(format: str, unread: Unread) -> list[Row]:
+def _rows(format: str, unread: Unread) -> list[RequestRow]:
     """Return the rows of the options that *unread* may be in *format*."""
     table = TABLES[format]
     path = ".".join(map(table.spelled, unread.option.split(".")))

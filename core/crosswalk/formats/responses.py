@@ -22,6 +22,7 @@ from crosswalk.formats.chat import (
     hosted_tool,
     mcp_server,
 )
+from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.reading import Incoming, Wants, answer, incoming, marks_of, take_neutral
 from crosswalk.formats.response_items import (
     HeldCall,
@@ -34,8 +35,7 @@ from crosswalk.formats.response_items import (
     server_item,
     usage_of,
 )
-from crosswalk.formats.tables.client_tools import CLIENT_TOOLS
-from crosswalk.formats.tables.responses import RESPONSES
+from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.formats.writing import (
     TIERS,
     CallIDs,
@@ -51,10 +51,10 @@ from crosswalk.formats.writing import (
 )
 from crosswalk.request import CacheMark, HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
-from crosswalk.types.json import as_json_object, copy_json, dump_json
-from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
+from crosswalk.types.json import copy_json
+from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart, ToolCall
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
-from crosswalk.wire.chat import ROLES, read_source
+from crosswalk.wire.chat import ROLES
 from crosswalk.wire.fields import Fields, path_of, placed
 from crosswalk.wire.responses import (
     BESIDE,
@@ -65,6 +65,7 @@ from crosswalk.wire.responses import (
     PARTS,
     EventRole,
     ItemRole,
+    read_output,
     read_part,
 )
 
@@ -88,8 +89,6 @@ _MADE: Final = ("reasoning", "compaction", "program", "program_output")
 """The items that only a model or its server makes, besides calls."""
 _OUTPUT: Final = "_output"
 """The end of the type of an item with a result."""
-_OF_ITEMS: Final = {"type", "id", "status"}
-"""The fields of an item with a result that are not the result."""
 _LONGEST: Final = 64
 """The length of a tool's name that every API takes."""
 _KEPT: Final = ("conversation", "previous_response_id", "prompt")
@@ -252,7 +251,7 @@ class _Items:
         ids = [id for name in names if (id := item.text(name)) is not None]
         item.take("type")
         is_plain = kind in ("function_call_output", "custom_tool_call_output")
-        content = item.need("output", _content(item, "output")) if is_plain else _given(item, kind)
+        content = item.need("output", _content(item, "output")) if is_plain else read_output(item, kind)
         with placed(item):
             if ids:
                 is_error = item.look("status") == "failed" or None
@@ -265,25 +264,6 @@ class _Items:
             if isinstance(content, str):
                 return ChatMessage.user(f"{text}\n{content}")
             return ChatMessage.user([TextPart(text), *content])
-
-
-def _given(item: Fields, kind: str) -> str | list[ContentPart]:
-    """Return the result in *item*, of a tool without a name: its picture, its text, or all its fields as JSON."""
-    fields = {name: item.look(name) for name in item if name not in _OF_ITEMS}
-    if kind == "apply_patch_call_output":
-        fields["status"] = item.look("status")
-    for name in fields:
-        item.take(name)
-    output = fields.get("output")
-    picture: list[ContentPart] = []
-    if isinstance(output, dict) and isinstance(output.get("image_url"), str):
-        with placed(item, "output", "image_url"):
-            picture = [ImagePart(**read_source(output["image_url"]))]
-        del fields["output"]
-    if fields.keys() == {"output"} and isinstance(output, str) and as_json_object(output) is None:
-        return output
-    text = dump_json(fields).decode()
-    return [*([TextPart(text)] if fields else []), *picture] if picture else text
 
 
 def _kind(item: Fields) -> str:

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
-from crosswalk.formats.tables import table_of
-from crosswalk.formats.tables.chat import CHAT_SERVER, server_rows
+from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
+from crosswalk.formats.reading import table_of
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
     Adaptation,
@@ -73,7 +73,7 @@ from crosswalk.types.message import (
 )
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import CitationRef, Segment, SegmentType, altered
-from crosswalk.wire.rows import RequestTable, Row, put
+from crosswalk.wire.options import RequestRow, RequestTable, put
 
 # ----------------------------------------------------------------------------- openai chat
 # Requests in OpenAI's chat dialect: the building block for every server that takes them.
@@ -117,7 +117,7 @@ class OpenAIChatStyle:
     takes_empty: bool = True
     null_content: bool = True
     takes_any_arguments: bool = False
-    rows: tuple[Row, ...] = ()
+    rows: tuple[RequestRow, ...] = ()
     lacks: tuple[str, ...] = ()
     is_strict: bool = False
     hosted_tools: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, hash=False)
@@ -158,7 +158,7 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         item = dict(style.hosted_tools[hosted.kind])
         if item:  # the server's own, of which no table knows more
             tools.append(item)
-            hosted_fields(hosted, table.with_rows(Row("", hosted.kind)), drops)
+            hosted_fields(hosted, table.with_rows(RequestRow("", hosted.kind)), drops)
         elif (row := table.row(hosted.kind)) is not None:
             put(body, row.path, hosted_fields(hosted, table, drops))
     if tools:

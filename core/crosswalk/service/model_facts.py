@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.formats.tables import table_of
+from crosswalk.formats.reading import table_of
 from crosswalk.plugin.registry import Mapper
 from crosswalk.request import (
     Adaptation,
@@ -29,8 +29,7 @@ from crosswalk.service.turns import message_of
 from crosswalk.types.json import FrozenObject, copy_json, thaw
 from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, Role
 from crosswalk.types.values import altered
-from crosswalk.wire.options import OPTIONS
-from crosswalk.wire.rows import RequestTable
+from crosswalk.wire.options import OPTIONS, RequestTable
 
 UNKNOWN: Final = "unknown"
 """The class of a model that no row describes."""

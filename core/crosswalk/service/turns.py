@@ -10,7 +10,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from crosswalk.errors import ToolCallArgumentsError
-from crosswalk.formats.tables import TABLES, table_of
+from crosswalk.formats.reading import table_of
+from crosswalk.formats.tables import TABLES
 from crosswalk.formats.writing import INVALID_JSON
 from crosswalk.request import (
     CacheMark,
@@ -36,8 +37,18 @@ from crosswalk.types.message import (
 )
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import FinishReason, Segment, SegmentType
-from crosswalk.wire.options import DETAILS, OPTIONS, PLACES, Place, PlaceKind
-from crosswalk.wire.rows import RequestTable, Row, put, put_row, written_details
+from crosswalk.wire.options import (
+    DETAILS,
+    OPTIONS,
+    PLACES,
+    PlaceKind,
+    RequestPlace,
+    RequestRow,
+    RequestTable,
+    put,
+    put_row,
+    written_details,
+)
 
 # ----------------------------------------------------------------------------------- turns
 # Helpers for plugins that turn a conversation into their provider's messages, independent of any provider.
@@ -508,7 +519,7 @@ def details_of(thing: Any, table: RequestTable | str, at: str, of: str) -> dict[
     Args:
         thing: a tool (``tool``), a hosted tool (``hosted``) or a response format (``format``).
         table: the table of the server, or the name of its format.
-        at: the path, as in :attr:`crosswalk.wire.rows.Row.path`.
+        at: the path, as in :attr:`crosswalk.wire.options.RequestRow.path`.
         of: the word for *thing* in the names of places.
     """
     return written_details(_table(table), at, of, _set_details(thing, of))[0]
@@ -580,7 +591,9 @@ def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
                 yield f"messages[{number}].content[{inner}].detail", "part.detail", part.detail
 
 
-def _lost(place: Place, value: Any, table: RequestTable | None, row: Row | None) -> Iterator[Dropped]:
+def _lost(
+    place: RequestPlace, value: Any, table: RequestTable | None, row: RequestRow | None
+) -> Iterator[Dropped]:
     if place.is_neutral(value):
         return
     label = table.label if table else "the API"

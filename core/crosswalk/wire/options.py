@@ -1,16 +1,18 @@
-"""What requests say, independent of any format: the names of options and of details, the kind of each, its neutral value.
-
-The spelling of each format is in its table, see :mod:`crosswalk.formats.tables`.
-"""
+"""What requests say: the canonical places of options and details, and the rows of a format's request table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
+
+from crosswalk.types.values import altered
+from crosswalk.wire.fields import Fields, Place as Path
 
 
 class PlaceKind(StrEnum):
@@ -27,7 +29,7 @@ class PlaceKind(StrEnum):
 
 
 @attrs.frozen
-class Place:
+class RequestPlace:
     """A canonical place: an option of a request, or a detail of a message or a tool.
 
     Attributes:
@@ -56,129 +58,418 @@ _MEANING, _HINT, _STATE, _LINK = PlaceKind
 _RUNS: Final = "it changes how the server runs, not what is asked"
 _SHOWN: Final = "it changes what is shown of the reasoning, not the answer"
 
-OPTIONS: Final[Mapping[str, Place]] = MappingProxyType(
+OPTIONS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
     {
         place.name: place
         for place in (
             # Fields of a ChatRequest.
-            *(Place(name, _MEANING) for name in ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed")),
-            Place("parallel_tool_calls", _MEANING),
-            Place("tool_choice", _MEANING),
-            Place("reasoning_effort", _MEANING),
-            Place("response_format", _MEANING),
+            *(RequestPlace(name, _MEANING) for name in ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed")),
+            RequestPlace("parallel_tool_calls", _MEANING),
+            RequestPlace("tool_choice", _MEANING),
+            RequestPlace("reasoning_effort", _MEANING),
+            RequestPlace("response_format", _MEANING),
             # Tools.
-            Place("allowed_tools", _MEANING),
-            Place("mcp_servers", _MEANING),
+            RequestPlace("allowed_tools", _MEANING),
+            RequestPlace("mcp_servers", _MEANING),
             # Sampling.
-            Place("frequency_penalty", _MEANING, 0),
-            Place("presence_penalty", _MEANING, 0),
-            Place("repeat_penalty", _MEANING, 1, also=("repetition_penalty",)),
-            Place("min_p", _MEANING),
+            RequestPlace("frequency_penalty", _MEANING, 0),
+            RequestPlace("presence_penalty", _MEANING, 0),
+            RequestPlace("repeat_penalty", _MEANING, 1, also=("repetition_penalty",)),
+            RequestPlace("min_p", _MEANING),
             *(
-                Place(name, _MEANING)
+                RequestPlace(name, _MEANING)
                 for name in ("repeat_last_n", "typical_p", "mirostat", "mirostat_tau", "mirostat_eta")
             ),
-            Place("logit_bias", _MEANING, {}),
+            RequestPlace("logit_bias", _MEANING, {}),
             # The answer.
-            Place("n", _MEANING, 1),
-            Place("logprobs", _MEANING, False),
-            Place("top_logprobs", _MEANING, 0),
-            Place("verbosity", _MEANING, "medium"),
-            Place("modalities", _MEANING, ["text"]),
-            Place("best_of", _MEANING, 1),
-            Place("prediction", _HINT, why="it saves time, and changes no word of the answer"),
-            Place("moderation", _MEANING),
-            Place("encrypted_reasoning", _HINT, why=_SHOWN),
-            Place("reasoning_summary", _HINT, why=_SHOWN),
-            Place("thinking_budget", _HINT, why="the effort that it stands for is sent as well"),
-            Place("think", _HINT, why="the effort that it stands for is sent as well"),
-            Place("truncation", _MEANING, "disabled"),
-            Place("compaction", _HINT, why="it shortens a conversation that grows too long for the model"),
-            Place("background", _MEANING, False),
+            RequestPlace("n", _MEANING, 1),
+            RequestPlace("logprobs", _MEANING, False),
+            RequestPlace("top_logprobs", _MEANING, 0),
+            RequestPlace("verbosity", _MEANING, "medium"),
+            RequestPlace("modalities", _MEANING, ["text"]),
+            RequestPlace("best_of", _MEANING, 1),
+            RequestPlace("prediction", _HINT, why="it saves time, and changes no word of the answer"),
+            RequestPlace("moderation", _MEANING),
+            RequestPlace("encrypted_reasoning", _HINT, why=_SHOWN),
+            RequestPlace("reasoning_summary", _HINT, why=_SHOWN),
+            RequestPlace("thinking_budget", _HINT, why="the effort that it stands for is sent as well"),
+            RequestPlace("think", _HINT, why="the effort that it stands for is sent as well"),
+            RequestPlace("truncation", _MEANING, "disabled"),
+            RequestPlace("compaction", _HINT, why="it shortens a conversation that grows too long for the model"),
+            RequestPlace("background", _MEANING, False),
             # The user, records and cost.
-            *(Place(name, _HINT) for name in ("user", "safety_identifier")),
-            Place("metadata", _HINT, {}),
-            Place("store", _HINT, False),
-            *(Place(name, _HINT) for name in ("prompt_cache_key", "prompt_cache_retention", "cache_control")),
-            *(Place(name, _HINT) for name in ("prompt_cache_mode", "prompt_cache_ttl")),
-            Place("service_tier", _HINT, "auto"),
-            Place("speed", _HINT, "standard"),
-            Place("safety_settings", _HINT, [], why="it sets what the server's own filter lets pass"),
-            Place("include_obfuscation", _HINT, False, why="it pads the events of a stream"),
+            *(RequestPlace(name, _HINT) for name in ("user", "safety_identifier")),
+            RequestPlace("metadata", _HINT, {}),
+            RequestPlace("store", _HINT, False),
+            *(RequestPlace(name, _HINT) for name in ("prompt_cache_key", "prompt_cache_retention", "cache_control")),
+            *(RequestPlace(name, _HINT) for name in ("prompt_cache_mode", "prompt_cache_ttl")),
+            RequestPlace("service_tier", _HINT, "auto"),
+            RequestPlace("speed", _HINT, "standard"),
+            RequestPlace("safety_settings", _HINT, [], why="it sets what the server's own filter lets pass"),
+            RequestPlace("include_obfuscation", _HINT, False, why="it pads the events of a stream"),
             # Ollama's runner.
-            Place("keep_alive", _HINT, why=_RUNS),
+            RequestPlace("keep_alive", _HINT, why=_RUNS),
             *(
-                Place(name, _HINT, why=_RUNS)
+                RequestPlace(name, _HINT, why=_RUNS)
                 for name in (
                     *("num_ctx", "num_batch", "num_gpu", "num_keep", "num_thread", "main_gpu", "numa"),
                     *("low_vram", "f16_kv", "use_mmap", "use_mlock"),
                 )
             ),
-            *(Place(name, _MEANING) for name in ("penalize_newline", "tfs_z", "truncate", "shift")),
+            *(RequestPlace(name, _MEANING) for name in ("penalize_newline", "tfs_z", "truncate", "shift")),
         )
     }
 )  # fmt: skip
 """The options of a request, by name. If two have one spelling in a format, the first is read, and the first that is set is
 written."""
 
-DETAILS: Final[Mapping[str, Place]] = MappingProxyType(
+DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
     {
         place.name: place
         for place in (
-            Place("part.text", _MEANING),
-            Place("part.image", _MEANING),
-            Place("part.audio", _MEANING),
-            Place("part.file", _MEANING),
-            Place("part.file_id", _STATE),
-            Place("part.detail", _HINT, "auto", why="it sets how closely a picture is looked at"),
-            Place("part.name", _HINT, why="the content is the same without the name of its file"),
-            Place("part.context", _MEANING),
-            Place("part.citations", _MEANING, False),
-            Place("part.search_result", _MEANING),
-            *(Place(f"cache.{name}", _HINT) for name in ("mark", "ttl", "tools")),
-            Place("message.name", _MEANING),
-            Place("message.tool_change", _MEANING),
-            Place("call", _MEANING),
-            Place("result", _MEANING),
-            Place("result.is_error", _MEANING, False),
-            Place("reasoning", _HINT, why="reasoning of a model is read by its own server alone"),
-            Place("refusal", _MEANING),
-            Place("citation", _HINT, why="the text is the same without its sources"),
-            Place("tool.name", _MEANING, type=str),
-            Place("tool.description", _MEANING, type=str),
-            Place("tool.parameters", _MEANING, type=dict),
-            Place("tool.strict", _HINT, False, why="the model gets the schema all the same", type=bool),
-            Place("tool.defer_loading", _HINT, False, why="a tool that is loaded at once can be called", type=bool),
-            Place("tool.output_schema", _HINT, why="it describes a result that the model gets to see", type=dict),
-            Place("tool.input_format", _MEANING, type=dict),
-            Place("format.schema", _MEANING, type=dict),
-            Place("format.name", _HINT, "answer", why="it is a label of the schema", type=str),
-            Place("format.description", _HINT, why="the schema says what the answer holds", type=str),
-            Place("format.strict", _HINT, False, why="the model gets the schema all the same", type=bool),
-            Place("web_search", _MEANING),
-            Place("hosted.allowed_domains", _MEANING, type=list),
-            Place("hosted.blocked_domains", _MEANING, type=list),
-            Place("hosted.max_uses", _MEANING, type=int),
-            Place("hosted.user_location", _MEANING, type=dict),
-            Place("hosted.search_context_size", _MEANING, "medium", type=str),
-            Place("web_fetch", _MEANING),
-            Place("code_execution", _MEANING),
-            Place("client_tool", _MEANING),
-            Place("mcp.name", _MEANING, type=str),
-            Place("mcp.url", _MEANING, type=str),
-            Place("mcp.authorization", _MEANING, type=str),
-            Place("mcp.headers", _MEANING, type=dict),
-            Place("mcp.allowed_tools", _MEANING),
-            Place("mcp.approval", _MEANING, "never"),
+            RequestPlace("part.text", _MEANING),
+            RequestPlace("part.image", _MEANING),
+            RequestPlace("part.audio", _MEANING),
+            RequestPlace("part.file", _MEANING),
+            RequestPlace("part.file_id", _STATE),
+            RequestPlace("part.detail", _HINT, "auto", why="it sets how closely a picture is looked at"),
+            RequestPlace("part.name", _HINT, why="the content is the same without the name of its file"),
+            RequestPlace("part.context", _MEANING),
+            RequestPlace("part.citations", _MEANING, False),
+            RequestPlace("part.search_result", _MEANING),
+            *(RequestPlace(f"cache.{name}", _HINT) for name in ("mark", "ttl", "tools")),
+            RequestPlace("message.name", _MEANING),
+            RequestPlace("message.tool_change", _MEANING),
+            RequestPlace("call", _MEANING),
+            RequestPlace("result", _MEANING),
+            RequestPlace("result.is_error", _MEANING, False),
+            RequestPlace("reasoning", _HINT, why="reasoning of a model is read by its own server alone"),
+            RequestPlace("refusal", _MEANING),
+            RequestPlace("citation", _HINT, why="the text is the same without its sources"),
+            RequestPlace("tool.name", _MEANING, type=str),
+            RequestPlace("tool.description", _MEANING, type=str),
+            RequestPlace("tool.parameters", _MEANING, type=dict),
+            RequestPlace("tool.strict", _HINT, False, why="the model gets the schema all the same", type=bool),
+            RequestPlace("tool.defer_loading", _HINT, False, why="a tool that is loaded at once can be called", type=bool),
+            RequestPlace("tool.output_schema", _HINT, why="it describes a result that the model gets to see", type=dict),
+            RequestPlace("tool.input_format", _MEANING, type=dict),
+            RequestPlace("format.schema", _MEANING, type=dict),
+            RequestPlace("format.name", _HINT, "answer", why="it is a label of the schema", type=str),
+            RequestPlace("format.description", _HINT, why="the schema says what the answer holds", type=str),
+            RequestPlace("format.strict", _HINT, False, why="the model gets the schema all the same", type=bool),
+            RequestPlace("web_search", _MEANING),
+            RequestPlace("hosted.allowed_domains", _MEANING, type=list),
+            RequestPlace("hosted.blocked_domains", _MEANING, type=list),
+            RequestPlace("hosted.max_uses", _MEANING, type=int),
+            RequestPlace("hosted.user_location", _MEANING, type=dict),
+            RequestPlace("hosted.search_context_size", _MEANING, "medium", type=str),
+            RequestPlace("web_fetch", _MEANING),
+            RequestPlace("code_execution", _MEANING),
+            RequestPlace("client_tool", _MEANING),
+            RequestPlace("mcp.name", _MEANING, type=str),
+            RequestPlace("mcp.url", _MEANING, type=str),
+            RequestPlace("mcp.authorization", _MEANING, type=str),
+            RequestPlace("mcp.headers", _MEANING, type=dict),
+            RequestPlace("mcp.allowed_tools", _MEANING),
+            RequestPlace("mcp.approval", _MEANING, "never"),
         )
     }
 )  # fmt: skip
 """The details of messages, tools and formats that more than one format has, by name."""
 
-PLACES: Final[Mapping[str, Place]] = MappingProxyType({**OPTIONS, **DETAILS})
+PLACES: Final[Mapping[str, RequestPlace]] = MappingProxyType({**OPTIONS, **DETAILS})
 """All canonical places."""
 
 
-def option_named(name: str) -> Place | None:
+def option_named(name: str) -> RequestPlace | None:
     """Return the option that a program calls *name*, or ``None`` if there is none."""
     return OPTIONS.get(name) or next((place for place in OPTIONS.values() if name in place.also), None)
+
+
+# ----------------------------------------------------------------------------------- rows
+# What a client may say, where, and how it is spelled. The tables are in :mod:`crosswalk.formats.tables`.
+
+
+Spelling: TypeAlias = Callable[[Any], Any]
+"""A function that returns another spelling of a value, or ``None`` if there is none."""
+_OF_OBJECT: Final = re.compile(r"(?<!\[\])\[\w+\]")
+_TYPED_ITEM: Final = re.compile(r"\[\]\[\w+\]$")
+_VERSION: Final = re.compile(r"_20\d{6}$")
+
+
+@attrs.frozen
+class RequestRow:
+    """A word of a format.
+
+    Attributes:
+        path: where it stands. ``[]`` is an item of a list, and ``[word]`` behind an item or an object is its type:
+            ``messages[].content[][text].text``. A row stands for everything below its path that no other row names.
+            ``include[]=word`` is an item of a list of words.
+        place: its canonical place, a key of :data:`crosswalk.wire.options.PLACES`, or ``""`` if only this format has it.
+        kind: what becomes of it before a server without such a place. A canonical place has a kind.
+        why: for a hint of this format alone, the reason why it is one.
+        words: the format's words by the canonical ones, or ``None`` if they are the same.
+        read, write: functions for values that differ by more than their words.
+        replaces: the path that is removed if this row is written.
+        needs: the path that must be true beside this one.
+        beside: fields that must stand beside this one: the value of each, then others that it may have.
+    """
+
+    path: str
+    place: str = ""
+    kind: PlaceKind = PlaceKind.MEANING
+    why: str = attrs.field(default="", kw_only=True)
+    words: Mapping[Any, Any] | None = attrs.field(default=None, kw_only=True, hash=False)
+    read: Spelling | None = attrs.field(default=None, kw_only=True)
+    write: Spelling | None = attrs.field(default=None, kw_only=True)
+    replaces: str = attrs.field(default="", kw_only=True)
+    needs: str = attrs.field(default="", kw_only=True)
+    beside: Mapping[str, tuple[Any, ...]] = attrs.field(factory=dict, kw_only=True, hash=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.place:
+            object.__setattr__(self, "kind", PLACES[self.place].kind)
+
+    def written(self, value: Any) -> Any:
+        """Return the canonical *value* as the format spells it, or ``None`` if it has no word for it."""
+        if self.write is not None:
+            try:
+                return self.write(value)
+            except (AttributeError, LookupError, TypeError):
+                return None
+        return value if self.words is None else self.words.get(value) if isinstance(value, str) else None
+
+    def value_of(self, written: Any) -> Any:
+        """Return the canonical value of *written*, or ``None`` if there is none."""
+        if self.read is not None:
+            try:
+                return self.read(written)
+            except (AttributeError, LookupError, TypeError):
+                return None
+        if self.words is None:
+            return written
+        return next((ours for ours, theirs in self.words.items() if _is_same(theirs, written)), None)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return bool(one == other) and type(one) is type(other)
+
+
+def meaning(*paths: str, **more: Any) -> tuple[RequestRow, ...]:
+    """Return rows of one format alone, which mean something."""
+    return tuple(RequestRow(path, **more) for path in paths)
+
+
+def hint(why: str, *paths: str) -> tuple[RequestRow, ...]:
+    """Return rows of one format alone that may be left out, because of *why*."""
+    return tuple(RequestRow(path, kind=PlaceKind.HINT, why=why) for path in paths)
+
+
+def state(*paths: str) -> tuple[RequestRow, ...]:
+    """Return rows of one format alone that name what its servers keep."""
+    return tuple(RequestRow(path, kind=PlaceKind.STATE) for path in paths)
+
+
+def link(*paths: str) -> tuple[RequestRow, ...]:
+    """Return rows of one format alone that connect items."""
+    return tuple(RequestRow(path, kind=PlaceKind.LINK) for path in paths)
+
+
+def below(at: str, *rows: RequestRow) -> tuple[RequestRow, ...]:
+    """Return *rows* with their paths below the path *at*."""
+    return tuple(
+        altered(row, path=f"{at}{row.path}" if row.path[:1] in ("", "[") else f"{at}.{row.path}")
+        for row in rows
+    )
+
+
+@attrs.frozen(eq=False)
+class RequestTable:
+    """All that a client may say in one format, or to one server.
+
+    Attributes:
+        key: its name: ``chat``.
+        label: the name for people.
+        paths: the endings of the paths of its endpoints.
+        rows: its rows. If several have one place, the first is written.
+        types: the type of an item that states none, as a function of the item, by the path of the list.
+        spelled: returns the spelling of a field in the table, for formats that take several.
+        is_strict: whether a server refuses fields that it does not know.
+    """
+
+    key: str
+    label: str
+    paths: tuple[str, ...]
+    rows: tuple[RequestRow, ...]
+    types: Mapping[str, Callable[[Mapping[str, Any]], str]] = attrs.field(factory=dict)
+    spelled: Callable[[str], str] = attrs.field(default=str)
+    is_strict: bool = False
+
+    def with_rows(
+        self, *rows: RequestRow, without: tuple[str, ...] = (), is_strict: bool = False
+    ) -> RequestTable:
+        """Return the table of a server that has *rows* as well, and none of the places or paths in *without*."""
+        own = tuple(row for row in self.rows if row.place not in without and row.path not in without)
+        return attrs.evolve(self, rows=(*rows, *own), is_strict=self.is_strict or is_strict)
+
+    @cached_property
+    def _of_place(self) -> Mapping[str, RequestRow]:
+        return {row.place: row for row in reversed(self.rows) if row.place}
+
+    @cached_property
+    def options(self) -> tuple[RequestRow, ...]:
+        """The rows of options. If several have one path, the first that can read a value counts."""
+        return tuple(row for row in self.rows if row.place in OPTIONS)
+
+    @cached_property
+    def _of_path(self) -> Mapping[str, RequestRow]:
+        return {row.path: row for row in reversed(self.rows)}
+
+    def row(self, place: str) -> RequestRow | None:
+        """Return the row that is written for the canonical *place*, or ``None`` if the format has none."""
+        return self._of_place.get(place)
+
+    def words(self, place: str) -> Mapping[Any, Any]:
+        """Return the format's words for those of *place*, or nothing if it has none."""
+        row = self.row(place)
+        return {} if row is None or row.words is None else row.words
+
+    def row_at(self, path: str) -> RequestRow | None:
+        """Return the row for *path*, in the notation of :attr:`RequestRow.path`, or ``None`` if it is not in the table yet.
+
+        It is the row of that path, or else of the nearest one around it. An object of which only parts have rows is the
+        first of them that means something.
+        """
+        for shorter in (path, _OF_OBJECT.sub("", path)):
+            while shorter:
+                if shorter in self._of_path:
+                    return self._of_path[shorter]
+                if _TYPED_ITEM.search(shorter):  # an item of an unknown type is in no row of its list
+                    break
+                shorter = shorter[: max(shorter.rfind("."), shorter.rfind("["), 0)]
+        inside = [row for row in self.rows if row.path.startswith((f"{path}.", f"{path}["))]
+        return min(inside, key=lambda row: row.kind is not PlaceKind.MEANING, default=None)
+
+    def details(self, at: str, of: str) -> tuple[tuple[str, str, RequestRow], ...]:
+        """Return the details of an *of* (``tool``, ``hosted``) that an object at the path *at* has.
+
+        Each is the path inside the object, the name of the detail, and its row.
+        """
+        return self._details[at, of]
+
+    @cached_property
+    def _details(self) -> Mapping[tuple[str, str], tuple[tuple[str, str, RequestRow], ...]]:
+        found: dict[tuple[str, str], tuple[tuple[str, str, RequestRow], ...]] = _Nothing()
+        for row in self.rows:
+            of, _, name = row.place.partition(".")
+            for cut in range(len(row.path)):
+                at, inner = row.path[:cut], row.path[cut + 1 :]
+                if name and row.path[cut] == "." and "[" not in inner:
+                    found[at, of] = (*found[at, of], (inner, name, row))
+        return found
+
+    def path_in(self, body: Any, place: Path) -> str:
+        """Return the path of the value at *place* in *body*, in the notation of :attr:`RequestRow.path`."""
+        path, value = "", body
+        for step in place:
+            holder, path = (
+                path,
+                f"{path}[]" if isinstance(step, int) else f"{path}.{self.spelled(step)}".removeprefix("."),
+            )
+            try:
+                value = value[step]
+            except (LookupError, TypeError):
+                value = None
+            kind = value.get("type") if isinstance(value, dict) else None
+            if kind is None and isinstance(value, dict) and isinstance(step, int) and holder in self.types:
+                kind = self.types[holder](value)
+            if isinstance(kind, str):
+                path += f"[{_VERSION.sub('', kind)}]"
+        return path
+
+
+class _Nothing(dict[Any, Any]):
+    def __missing__(self, key: Any) -> tuple[()]:
+        return ()
+
+
+def read_details(table: RequestTable, at: str, of: str, fields: Fields) -> dict[str, Any]:
+    """Take the details of an *of* from *fields*, an object that *table* has at the path *at*. Return them by name.
+
+    A value that has no canonical spelling stays.
+    """
+    results: dict[str, Any] = {}
+    for path, name, row in table.details(at, of):
+        *outer, last = path.split(".")
+        holder: Fields | None = fields
+        for step in outer:
+            holder = None if holder is None else holder.inside(step)
+        if holder is None or name in results or last not in holder:
+            continue
+        written = holder.typed(last, PLACES[row.place].type)
+        value = row.value_of(written)
+        if value is None:
+            holder.give(last, written)
+        else:
+            results[name] = value
+    return results
+
+
+def written_details(
+    table: RequestTable, at: str, of: str, values: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return *values*, the details of an *of* by name, as *table* has them in an object at the path *at*.
+
+    The second result are the names of those that it has no place or no word for.
+    """
+    result: dict[str, Any] = {}
+    lost: list[str] = []
+    known = {name: (path, row) for path, name, row in reversed(table.details(at, of))}
+    for name, value in values.items():
+        path, row = known.get(name, ("", None))
+        written = None if row is None else row.written(value)
+        if written is None:
+            lost.append(name)
+        else:
+            put(result, path, written)
+    return result, lost
+
+
+def put_row(body: dict[str, Any], row: RequestRow, written: Any) -> bool:
+    """Write *written* where *row* says, with what it needs. Return whether nothing else was in these places."""
+    for path, values in row.beside.items():
+        if not put(body, path, values[0]) and get(body, path) not in values:
+            return False
+    if not put(body, row.path, written):
+        return False
+    if row.replaces:
+        *outer, last = row.replaces.split(".")
+        (get(body, ".".join(outer)) or {}).pop(last, None)
+    if row.needs:
+        put(body, row.needs, True)
+    return True
+
+
+def get(body: Any, path: str) -> Any:
+    """Return the value at *path* in *body*, or ``None`` if there is none."""
+    for step in path.split("."):
+        body = body.get(step) if isinstance(body, dict) else None
+    return body
+
+
+def put(body: dict[str, Any], path: str, value: Any) -> bool:
+    """Write *value* at *path* into *body*, and return whether nothing else was there.
+
+    For ``a[]=word`` the list gets the word, for ``a[].b`` an object with the value under ``b``, and for ``a[][type]`` all
+    items of the value.
+    """
+    path, is_item, inner = path.partition("[]")
+    *outer, last = path.split(".")
+    for step in outer:
+        body = body.setdefault(step, {})
+    if is_item:
+        found = value if inner[:1] == "[" else [{inner[1:]: value} if inner[:1] == "." else inner[1:]]
+        items = body.setdefault(last, [])
+        items += [item for item in found if item not in items]
+        return True
+    return bool(body.setdefault(last, value) == value)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from crosswalk.formats.tables.spellings import allowed_tools, placed
+from crosswalk.formats.chat_table import allowed_tools, placed
 from crosswalk.wire.gemini import json_name
-from crosswalk.wire.rows import RequestTable, Row, below, hint, link, meaning, state
+from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
 _MODES: Final = {"auto": "VALIDATED", "required": "ANY"}
 """The words for a choice among named functions. With both, Gemini calls only these."""
@@ -34,12 +34,12 @@ def _write_allowed(value: Any) -> dict[str, Any]:
 
 _SERVERS: Final = below(
     "tools[].mcpServers[]",
-    Row("name", "mcp.name"),
+    RequestRow("name", "mcp.name"),
     *below(
         "streamableHttpTransport",
-        Row("url", "mcp.url"),
-        Row("headers", "mcp.headers"),
-        Row("headers.Authorization", "mcp.authorization", write="Bearer {}".format),
+        RequestRow("url", "mcp.url"),
+        RequestRow("headers", "mcp.headers"),
+        RequestRow("headers.Authorization", "mcp.authorization", write="Bearer {}".format),
         *meaning("sseReadTimeout", "timeout", "terminateOnClose"),
     ),
 )
@@ -75,35 +75,35 @@ def json_schema(schema: Any) -> Any:
 
 
 _CONFIG: Final = (
-    Row("temperature", "temperature"),
-    Row("topP", "top_p"),
-    Row("topK", "top_k"),
-    Row("maxOutputTokens", "max_tokens"),
-    Row("stopSequences", "stop"),
-    Row("seed", "seed"),
-    Row("frequencyPenalty", "frequency_penalty"),
-    Row("presencePenalty", "presence_penalty"),
-    Row("candidateCount", "n"),
-    Row("responseLogprobs", "logprobs"),
-    Row("logprobs", "top_logprobs", needs="generationConfig.responseLogprobs"),
-    Row(
+    RequestRow("temperature", "temperature"),
+    RequestRow("topP", "top_p"),
+    RequestRow("topK", "top_k"),
+    RequestRow("maxOutputTokens", "max_tokens"),
+    RequestRow("stopSequences", "stop"),
+    RequestRow("seed", "seed"),
+    RequestRow("frequencyPenalty", "frequency_penalty"),
+    RequestRow("presencePenalty", "presence_penalty"),
+    RequestRow("candidateCount", "n"),
+    RequestRow("responseLogprobs", "logprobs"),
+    RequestRow("logprobs", "top_logprobs", needs="generationConfig.responseLogprobs"),
+    RequestRow(
         "thinkingConfig.thinkingLevel",
         "reasoning_effort",
         words={word: word.upper() for word in ("minimal", "low", "medium", "high", "xhigh")},
     ),
-    Row(
+    RequestRow(
         "thinkingConfig.thinkingBudget",
         "thinking_budget",
         replaces="generationConfig.thinkingConfig.thinkingLevel",
     ),
-    Row(
+    RequestRow(
         "thinkingConfig.includeThoughts",
         "reasoning_summary",
         words={"auto": True, "concise": True, "detailed": True},
     ),
-    Row("responseMimeType", "response_format"),
-    Row("responseJsonSchema", "format.schema"),
-    Row("responseSchema", "format.schema", read=json_schema),
+    RequestRow("responseMimeType", "response_format"),
+    RequestRow("responseJsonSchema", "format.schema"),
+    RequestRow("responseSchema", "format.schema", read=json_schema),
     *meaning(
         "responseModalities",
         "speechConfig",
@@ -113,26 +113,38 @@ _CONFIG: Final = (
         "enableEnhancedCivicAnswers",
     ),
 )
-_MEDIUM: Final = (Row("data", "part.file"), Row("mimeType", "part.file"), Row("displayName", "part.name"))
+_MEDIUM: Final = (
+    RequestRow("data", "part.file"),
+    RequestRow("mimeType", "part.file"),
+    RequestRow("displayName", "part.name"),
+)
 _OF_MEDIA: Final = (
     *("mediaResolution", "mediaProcessing", "videoMetadata", "documentMetadata", "spreadsheetMetadata"),
     *("audioMetadata", "audioTranscription", "speechMetadata"),
 )
 _PARTS: Final = below(
     "contents[].parts[]",
-    Row("text", "part.text"),
+    RequestRow("text", "part.text"),
     *below("inlineData", *_MEDIUM),
     *below(
-        "fileData", Row("fileUri", "part.file"), Row("mimeType", "part.file"), Row("displayName", "part.name")
+        "fileData",
+        RequestRow("fileUri", "part.file"),
+        RequestRow("mimeType", "part.file"),
+        RequestRow("displayName", "part.name"),
     ),
     *hint("it sets how closely a file is looked at", *_OF_MEDIA),
-    Row("functionCall", "call"),
-    *below("functionResponse", Row("response", "result"), Row("parts", "result"), *link("id", "name")),
+    RequestRow("functionCall", "call"),
+    *below(
+        "functionResponse",
+        RequestRow("response", "result"),
+        RequestRow("parts", "result"),
+        *link("id", "name"),
+    ),
     *meaning("functionResponse.willContinue", "functionResponse.scheduling"),
     *hint(
         "it sets how closely a file is looked at", *(f"functionResponse.parts[].{name}" for name in _OF_MEDIA)
     ),
-    Row("thought", "reasoning"),
+    RequestRow("thought", "reasoning"),
     *hint("only its own server reads it", "thoughtSignature"),
     *meaning("executableCode", "codeExecutionResult", "toolCall", "toolResponse", "partMetadata"),
 )
@@ -140,19 +152,19 @@ _TOOLS: Final = below(
     "tools[]",
     *below(
         "functionDeclarations[]",
-        Row("name", "tool.name"),
-        Row("description", "tool.description"),
-        Row("parametersJsonSchema", "tool.parameters"),
-        Row("parameters", "tool.parameters", read=json_schema),
-        Row("responseJsonSchema", "tool.output_schema"),
-        Row("response", "tool.output_schema", read=json_schema),
+        RequestRow("name", "tool.name"),
+        RequestRow("description", "tool.description"),
+        RequestRow("parametersJsonSchema", "tool.parameters"),
+        RequestRow("parameters", "tool.parameters", read=json_schema),
+        RequestRow("responseJsonSchema", "tool.output_schema"),
+        RequestRow("response", "tool.output_schema", read=json_schema),
         *meaning("behavior"),
     ),
-    Row("googleSearch", "web_search"),
+    RequestRow("googleSearch", "web_search"),
     *meaning("googleSearch.searchTypes", "googleSearch.timeRangeFilter"),
-    Row("urlContext", "web_fetch"),
-    Row("codeExecution", "code_execution"),
-    Row("mcpServers", "mcp_servers", write=_write_servers),
+    RequestRow("urlContext", "web_fetch"),
+    RequestRow("codeExecution", "code_execution"),
+    RequestRow("mcpServers", "mcp_servers", write=_write_servers),
     *meaning("computerUse", "fileSearch", "googleMaps", "googleSearchRetrieval"),
 )
 
@@ -162,22 +174,24 @@ GEMINI: Final = RequestTable(
     (":generateContent", ":streamGenerateContent"),
     (
         *below("generationConfig", *_CONFIG),
-        Row(
+        RequestRow(
             "toolConfig.functionCallingConfig.mode",
             "tool_choice",
             words={"auto": "AUTO", "none": "NONE", "required": "ANY"},
         ),
-        Row("toolConfig.functionCallingConfig", "allowed_tools", read=_read_allowed, write=_write_allowed),
+        RequestRow(
+            "toolConfig.functionCallingConfig", "allowed_tools", read=_read_allowed, write=_write_allowed
+        ),
         *meaning("toolConfig.retrievalConfig", "toolConfig.includeServerSideToolInvocations"),
-        Row(
+        RequestRow(
             "serviceTier",
             "service_tier",
             words={"default": "standard", "flex": "flex", "priority": "priority"},
         ),
-        Row("safetySettings", "safety_settings"),
+        RequestRow("safetySettings", "safety_settings"),
         *hint("it is for the records of the account", "store", "labels"),
         *link("contents[].role", "systemInstruction.role"),
-        Row("systemInstruction", "part.text"),
+        RequestRow("systemInstruction", "part.text"),
         *state("cachedContent", "continuationToken"),
         *_PARTS,
         *_TOOLS,

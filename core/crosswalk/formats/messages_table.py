@@ -7,45 +7,54 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from crosswalk.formats.tables.spellings import placed, read_location, write_location
+from crosswalk.formats.chat_table import placed, read_location, write_location
 from crosswalk.wire.messages import HOSTED_TOOLS
-from crosswalk.wire.rows import RequestTable, Row, below, hint, link, meaning, state
+from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
 _EFFORTS: Final = {word: word for word in ("low", "medium", "high", "xhigh", "max")}
-_MARK: Final = Row("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark})
-_CITING: Final = (Row("citations.enabled", "part.citations"), Row("citations", "part.citations"))
+_MARK: Final = RequestRow("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark})
+_CITING: Final = (
+    RequestRow("citations.enabled", "part.citations"),
+    RequestRow("citations", "part.citations"),
+)
 
 
-def _parts(at: str) -> tuple[Row, ...]:
+def _parts(at: str) -> tuple[RequestRow, ...]:
     """Return the rows of the blocks of a list at *at*, which the user, the system or a tool's result may hold."""
     return below(
         at,
-        *below("[text]", Row("text", "part.text"), Row("citations", "citation"), _MARK),
-        *below("[image]", Row("source", "part.image"), Row("source[file]", "part.file_id"), _MARK),
+        *below("[text]", RequestRow("text", "part.text"), RequestRow("citations", "citation"), _MARK),
+        *below(
+            "[image]", RequestRow("source", "part.image"), RequestRow("source[file]", "part.file_id"), _MARK
+        ),
         *hint("it sets how a picture is fitted to the model", "[image].transformations"),
         *below(
             "[document]",
-            Row("source", "part.file"),
-            Row("source[file]", "part.file_id"),
-            Row("title", "part.name"),
-            Row("context", "part.context"),
+            RequestRow("source", "part.file"),
+            RequestRow("source[file]", "part.file_id"),
+            RequestRow("title", "part.name"),
+            RequestRow("context", "part.context"),
             *_CITING,
             _MARK,
         ),
-        *below("[search_result]", Row("content", "part.search_result"), *_CITING, _MARK),
-        *below("[search_result]", Row("title", "part.search_result"), Row("source", "part.search_result")),
+        *below("[search_result]", RequestRow("content", "part.search_result"), *_CITING, _MARK),
+        *below(
+            "[search_result]",
+            RequestRow("title", "part.search_result"),
+            RequestRow("source", "part.search_result"),
+        ),
         *below("[tool_reference]", *meaning("tool_name"), _MARK),
         *below("[browser_state]", *meaning(""), _MARK),
-        *below("[container_upload]", Row("", "part.file_id"), _MARK),
-        *below("[tool_addition]", Row("tool", "message.tool_change"), _MARK),
-        *below("[tool_removal]", Row("tool", "message.tool_change"), _MARK),
+        *below("[container_upload]", RequestRow("", "part.file_id"), _MARK),
+        *below("[tool_addition]", RequestRow("tool", "message.tool_change"), _MARK),
+        *below("[tool_removal]", RequestRow("tool", "message.tool_change"), _MARK),
         *meaning("[mcp_tool_listing]"),
     )
 
 
 _SAYS: Final = "messages[].content[]"
 _MESSAGES: Final = (
-    *below("messages[]", Row("content", "part.text"), *link("role")),
+    *below("messages[]", RequestRow("content", "part.text"), *link("role")),
     *hint("it is a label of a turn for the server's own tools", "messages[].clear_at"),
     *meaning("messages[].output_config"),
     *_parts(_SAYS),
@@ -53,17 +62,22 @@ _MESSAGES: Final = (
     *below(
         f"{_SAYS}[tool_result]",
         *_parts("content[]"),
-        Row("content", "result"),
-        Row("is_error", "result.is_error"),
+        RequestRow("content", "result"),
+        RequestRow("is_error", "result.is_error"),
         _MARK,
         *link("tool_use_id", "toolset_name"),
     ),
-    *below(f"{_SAYS}[tool_use]", Row("input", "call"), _MARK, *link("id", "name", "caller", "toolset_name")),
-    *(Row(f"{_SAYS}[{kind}]", "reasoning") for kind in ("thinking", "redacted_thinking")),
+    *below(
+        f"{_SAYS}[tool_use]",
+        RequestRow("input", "call"),
+        _MARK,
+        *link("id", "name", "caller", "toolset_name"),
+    ),
+    *(RequestRow(f"{_SAYS}[{kind}]", "reasoning") for kind in ("thinking", "redacted_thinking")),
     *hint("only its own server reads it", f"{_SAYS}[compaction]", f"{_SAYS}[fallback]"),
     *meaning(f"{_SAYS}[server_tool_use]", f"{_SAYS}[mcp_tool_use]"),
     *(
-        Row(f"{_SAYS}[{name}_tool_result]")
+        RequestRow(f"{_SAYS}[{name}_tool_result]")
         for name in (
             *("web_search", "web_fetch", "advisor", "code_execution", "bash_code_execution"),
             *("text_editor_code_execution", "tool_search", "mcp"),
@@ -75,10 +89,10 @@ _MESSAGES: Final = (
 
 _SERVERS: Final = below(
     "mcp_servers[]",
-    Row("name", "mcp.name"),
-    Row("url", "mcp.url"),
-    Row("authorization_token", "mcp.authorization"),
-    Row("tool_configuration.allowed_tools", "mcp.allowed_tools"),
+    RequestRow("name", "mcp.name"),
+    RequestRow("url", "mcp.url"),
+    RequestRow("authorization_token", "mcp.authorization"),
+    RequestRow("tool_configuration.allowed_tools", "mcp.allowed_tools"),
     *link("type"),
 )
 
@@ -110,22 +124,22 @@ def _named(kind: str) -> dict[str, tuple[str, ...]]:
 
 
 _OF_ALL_TOOLS: Final = (
-    Row("strict", "tool.strict"),
-    Row("defer_loading", "tool.defer_loading"),
-    Row("cache_control", "cache.tools"),
+    RequestRow("strict", "tool.strict"),
+    RequestRow("defer_loading", "tool.defer_loading"),
+    RequestRow("cache_control", "cache.tools"),
     *meaning("allowed_callers"),
 )
 _SEARCH_LIMITS: Final = (
-    Row("allowed_domains", "hosted.allowed_domains"),
-    Row("blocked_domains", "hosted.blocked_domains"),
-    Row("max_uses", "hosted.max_uses"),
+    RequestRow("allowed_domains", "hosted.allowed_domains"),
+    RequestRow("blocked_domains", "hosted.blocked_domains"),
+    RequestRow("max_uses", "hosted.max_uses"),
 )
 _TOOLS: Final = (
     *below(
         "tools[][custom]",
-        Row("name", "tool.name"),
-        Row("description", "tool.description"),
-        Row("input_schema", "tool.parameters"),
+        RequestRow("name", "tool.name"),
+        RequestRow("description", "tool.description"),
+        RequestRow("input_schema", "tool.parameters"),
         *_OF_ALL_TOOLS,
         *hint("the schema says what they show", "input_examples"),
         *hint("it sets how arguments are streamed", "eager_input_streaming"),
@@ -133,15 +147,15 @@ _TOOLS: Final = (
     *below(
         "tools[][web_search]",
         *link("name", "type"),
-        Row("", "web_search", beside=_named("web_search")),
+        RequestRow("", "web_search", beside=_named("web_search")),
         *_SEARCH_LIMITS,
-        Row("user_location", "hosted.user_location", read=read_location, write=write_location),
+        RequestRow("user_location", "hosted.user_location", read=read_location, write=write_location),
         *_OF_ALL_TOOLS,
     ),
     *below(
         "tools[][web_fetch]",
         *link("name", "type"),
-        Row("", "web_fetch", beside=_named("web_fetch")),
+        RequestRow("", "web_fetch", beside=_named("web_fetch")),
         *_SEARCH_LIMITS,
         *_OF_ALL_TOOLS,
         *meaning("citations", "max_content_tokens", "url_sources"),
@@ -149,7 +163,7 @@ _TOOLS: Final = (
     *below(
         "tools[][code_execution]",
         *link("name", "type"),
-        Row("", "code_execution", beside=_named("code_execution")),
+        RequestRow("", "code_execution", beside=_named("code_execution")),
         *_OF_ALL_TOOLS,
     ),
     *(
@@ -158,7 +172,7 @@ _TOOLS: Final = (
         for row in below(
             f"tools[][{name}]",
             *link("name", "type"),
-            Row("", "client_tool"),
+            RequestRow("", "client_tool"),
             *_OF_ALL_TOOLS,
             *hint("the schema says what they show", "input_examples"),
         )
@@ -173,40 +187,40 @@ _TOOLS: Final = (
         "tools[][tool_search_tool_regex]",
         "tools[][mcp_toolset]",
     ),
-    Row("mcp_servers", "mcp_servers", write=_write_servers),
+    RequestRow("mcp_servers", "mcp_servers", write=_write_servers),
     *_SERVERS,
     *meaning("mcp_servers[].tool_configuration.enabled"),
 )
 
 _DISPLAYS: Final = {"auto": "summarized", "concise": "summarized", "detailed": "summarized"}
 _OPTIONS: Final = (
-    Row("temperature", "temperature"),
-    Row("top_p", "top_p"),
-    Row("top_k", "top_k"),
-    Row("max_tokens", "max_tokens"),
-    Row("stop_sequences", "stop"),
-    Row("output_config.effort", "reasoning_effort", words=_EFFORTS),
-    Row("thinking.type", "reasoning_effort"),
-    Row("thinking.budget_tokens", "thinking_budget"),
-    Row(
+    RequestRow("temperature", "temperature"),
+    RequestRow("top_p", "top_p"),
+    RequestRow("top_k", "top_k"),
+    RequestRow("max_tokens", "max_tokens"),
+    RequestRow("stop_sequences", "stop"),
+    RequestRow("output_config.effort", "reasoning_effort", words=_EFFORTS),
+    RequestRow("thinking.type", "reasoning_effort"),
+    RequestRow("thinking.budget_tokens", "thinking_budget"),
+    RequestRow(
         "thinking.display",
         "reasoning_summary",
         words=_DISPLAYS,
         beside={"thinking.type": ("adaptive", "enabled")},
     ),
     *meaning("thinking.block_binding", "thinking[between_tools]"),
-    Row("output_config.format", "response_format"),
-    Row("output_config.format[json_schema].schema", "format.schema"),
+    RequestRow("output_config.format", "response_format"),
+    RequestRow("output_config.format[json_schema].schema", "format.schema"),
     *meaning("output_config.task_budget"),
-    Row("tool_choice", "tool_choice", words={"auto": "auto", "none": "none", "required": "any"}),
-    Row("tool_choice.disable_parallel_tool_use", "parallel_tool_calls"),
-    Row("metadata.user_id", "user"),
-    Row("metadata.user_id", "safety_identifier"),
-    Row("service_tier", "service_tier", words={"auto": "auto", "default": "standard_only"}),
-    Row("speed", "speed"),
-    Row("cache_control", "cache_control"),
-    Row("messages[].content[][text].cache_control.ttl", "cache.ttl"),
-    Row("context_management", "compaction", read=_read_compaction, write=_write_compaction),
+    RequestRow("tool_choice", "tool_choice", words={"auto": "auto", "none": "none", "required": "any"}),
+    RequestRow("tool_choice.disable_parallel_tool_use", "parallel_tool_calls"),
+    RequestRow("metadata.user_id", "user"),
+    RequestRow("metadata.user_id", "safety_identifier"),
+    RequestRow("service_tier", "service_tier", words={"auto": "auto", "default": "standard_only"}),
+    RequestRow("speed", "speed"),
+    RequestRow("cache_control", "cache_control"),
+    RequestRow("messages[].content[][text].cache_control.ttl", "cache.ttl"),
+    RequestRow("context_management", "compaction", read=_read_compaction, write=_write_compaction),
     *hint(
         "it is for the records of the account",
         "user_profile_id",
