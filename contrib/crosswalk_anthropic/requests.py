@@ -6,7 +6,6 @@ Facts: Anthropic's reference of "Create a Message"; provider document "Anthropic
 from __future__ import annotations
 
 import math
-from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import groupby
@@ -22,8 +21,7 @@ from crosswalk.plugins import (
     ChatResponse,
     ContentPart,
     Drops,
-    HostedTool,
-    HostedToolKind,
+    FilePart,
     HTTPRequest,
     ImagePart,
     NamedTool,
@@ -39,18 +37,23 @@ from crosswalk.plugins import (
     as_json_object,
     cache_mark,
     content_parts,
+    details_of,
+    hosted_fields,
     is_of,
     media_type_of,
     messages,
     own_items,
+    part_marks,
     put_options,
+    schema_of,
     segments_of,
     system_text,
-    thaw,
-    tool_fields,
+    system_texts,
+    text_in,
     unsupported_part,
     word_of,
     words_of,
+    written_mark,
 )
 
 DEFAULT_MAX_TOKENS = 16384
@@ -74,7 +77,9 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     drops = Drops()
     budget = _budget(request, drops)
     default = DEFAULT_MAX_TOKENS + (budget or _own_budget(request))  # thoughts count
-    system, turns = system_text(request.messages)
+    marks = part_marks(request, "messages")
+    _, turns = system_text(request.messages)
+    system = system_texts(request, "messages")
     body: dict[str, Any] = {
         "model": request.model,
         "max_tokens": request.max_tokens or default,
@@ -83,24 +88,23 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             for is_answer, blocks in alternating(
                 turns,
                 answer=_answer_blocks,
-                result=_tool_result,
-                part=_block,
+                result=lambda message: _tool_result(message, marks),
+                part=lambda part: _block(part, marks),
                 mark=lambda turn, blocks: _mark(blocks, cache_mark(request, turn)),
             )
         ],
     }
     if system:
-        body["system"] = "\n\n".join(system)
-        if mark := cache_mark(request, "system"):
-            body["system"] = [{"type": "text", "text": body["system"]}]
-            _mark(body["system"], mark)
+        body["system"] = [{"type": "text", "text": text, **mark} for text, mark in system]
+        if system == [(system[0][0], {})]:
+            body["system"] = system[0][0]
     cause = "reasoning_effort" if budget is None else "thinking_budget"
     thinks = budget is not None or request.reasoning_effort not in _NO_THOUGHT
     refused = [name for name, least in _LEAST.items() if thinks and (getattr(request, name) or 0) < least]
     drops.given(request, *refused, reason=f"not with {cause}")
     put_options(body, request, "messages", drops, but=[*refused, "parallel_tool_calls"])
-    tools = [tool_fields(tool, "input_schema") for tool in request.tools]
-    tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
+    tools = [details_of(tool, "messages", "tools[][custom]", "tool") for tool in request.tools]
+    tools += [hosted_fields(tool, "messages", drops) for tool in request.hosted_tools]
     if tools:
         _mark(tools, cache_mark(request, "tools"))
         body["tools"] = tools
@@ -159,7 +163,7 @@ def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> Non
         if request.response_format.schema is None:
             drops.add("response_format", "JSON needs a schema here")
         else:
-            config["format"] = {"type": "json_schema", "schema": thaw(request.response_format.schema)}
+            config["format"] = {"type": "json_schema", "schema": schema_of(request.response_format)}
     if request.reasoning_effort is ReasoningEffort.NONE:
         body["thinking"] = {"type": "disabled"}
     elif effort := word_of("reasoning_effort", request.reasoning_effort, "messages", drops):
@@ -193,24 +197,11 @@ def _lasts(expires_at: object) -> bool:
     return end.replace(tzinfo=end.tzinfo or UTC) > datetime.now(UTC)
 
 
-_LIMITS = ("allowed_domains", "blocked_domains", "max_uses")
-
-
-def _hosted_tool(tool: HostedTool, drops: Drops) -> dict[str, Any]:
-    limits = () if tool.kind is HostedToolKind.CODE_EXECUTION else _LIMITS
-    drops.limits(tool, *limits)
-    limit_values = {name: getattr(tool, name) for name in limits}
-    given = {
-        name: list(value) if type(value) is tuple else value for name, value in limit_values.items() if value
-    }
-    return {"type": messages.HOSTED_TOOLS[tool.kind], "name": tool.kind.value, **given}
-
-
 def _mark(blocks: list[dict[str, Any]], mark: CacheMark | None) -> None:
     """Mark the last of *blocks* that may be, for the cache."""
     block = next((block for block in reversed(blocks) if block.get("type") not in messages.UNMARKED), None)
     if mark is not None and block is not None:
-        block["cache_control"] = {"type": "ephemeral", **({"ttl": mark.ttl} if mark.ttl else {})}
+        block |= written_mark(mark, "messages")
 
 
 def _tool_choice(request: ChatRequest) -> dict[str, Any] | None:
@@ -227,15 +218,20 @@ def _tool_choice(request: ChatRequest) -> dict[str, Any] | None:
     return choice
 
 
-def _tool_result(message: ChatMessage) -> dict[str, Any]:
+def _tool_result(message: ChatMessage, marks: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
     content: Any = message.content
     if not isinstance(content, str):
-        content = [*filter(None, map(_block, content_parts(message)))]
+        content = [*filter(None, (_block(part, marks) for part in content_parts(message)))]
     failed = {} if message.is_error is None else {"is_error": message.is_error}
     return {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content, **failed}
 
 
-def _block(part: ContentPart) -> dict[str, Any] | None:
+def _block(part: ContentPart, marks: Mapping[int, dict[str, Any]]) -> dict[str, Any] | None:
+    block = _plain_block(part)
+    return None if block is None else {**block, **marks.get(id(part), {})}
+
+
+def _plain_block(part: ContentPart) -> dict[str, Any] | None:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text} if part.text.strip() else None
     if isinstance(part, AudioPart):
@@ -243,19 +239,11 @@ def _block(part: ContentPart) -> dict[str, Any] | None:
     source: dict[str, Any] = {"type": "url", "url": part.url}
     if part.url is None:
         source = {"type": "base64", "media_type": media_type_of(part), "data": part.data}
-    if source.get("media_type", "").startswith("text/"):
-        source = _text_source(str(part.data)) or source
+    if isinstance(part, FilePart) and (text := text_in(part)) is not None:
+        source = {"type": "text", "media_type": "text/plain", "data": text}
     if isinstance(part, ImagePart):
         return {"type": "image", "source": source}
     return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}
-
-
-def _text_source(data: str) -> dict[str, Any] | None:
-    """The source of a document of text, which the API takes as plain text alone; ``None`` for what is no UTF-8."""
-    try:
-        return {"type": "text", "media_type": "text/plain", "data": b64decode(data, validate=True).decode()}
-    except ValueError:
-        return None
 
 
 # An answer of the model as it goes back: the blocks that it was made of.

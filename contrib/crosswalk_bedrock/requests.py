@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +22,8 @@ from crosswalk.plugins import (
     HTTPRequest,
     ImagePart,
     NamedTool,
+    RequestRow,
+    RequestTable,
     Segment,
     SegmentType,
     TextPart,
@@ -30,25 +33,75 @@ from crosswalk.plugins import (
     alternating,
     arguments_object,
     as_json_object,
+    below,
     cache_mark,
     content_parts,
+    details_of,
     dump_json,
     media_type_of,
     own_items,
+    part_marks,
     put_options,
     segments_of,
     system_text,
-    thaw,
-    tool_fields,
+    system_texts,
     tool_names,
     unsupported_part,
     word_of,
     words_of,
+    written_mark,
 )
 from crosswalk_bedrock.events import DOCUMENTS
 
 _FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
 _NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
+
+
+CONVERSE = RequestTable(
+    "bedrock",
+    "Converse",
+    ("/converse", "/converse-stream"),
+    (
+        *below(
+            "inferenceConfig",
+            RequestRow("temperature", "temperature"),
+            RequestRow("topP", "top_p"),
+            RequestRow("maxTokens", "max_tokens"),
+            RequestRow("stopSequences", "stop"),
+        ),
+        RequestRow(
+            "outputConfig.effort",
+            "reasoning_effort",
+            words={word: word for word in ("low", "medium", "high", "xhigh", "max")},
+        ),
+        RequestRow("toolConfig.toolChoice", "tool_choice", words={"auto": "auto", "required": "any"}),
+        *below(
+            "toolConfig.tools[].toolSpec",
+            RequestRow("name", "tool.name"),
+            RequestRow("description", "tool.description"),
+            RequestRow("inputSchema.json", "tool.parameters"),
+            RequestRow("strict", "tool.strict"),
+        ),
+        *below(
+            "outputConfig.textFormat.structure.jsonSchema",
+            RequestRow("schema", "format.schema"),
+            RequestRow("name", "format.name"),
+            RequestRow("description", "format.description"),
+        ),
+        RequestRow(
+            "serviceTier.type",
+            "service_tier",
+            words={word: word for word in ("default", "flex", "priority")},
+        ),
+        RequestRow("requestMetadata", "metadata"),
+        RequestRow(
+            "messages[].content[].cachePoint", "cache.mark", write=lambda mark: {"type": "default", **mark}
+        ),
+        RequestRow("messages[].content[].cachePoint.ttl", "cache.ttl"),
+        RequestRow("toolConfig.tools[].cachePoint", "cache.tools"),
+    ),
+)
+"""What the API takes, and where."""
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -58,6 +111,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         UnsupportedRequestError: a file by its URL or of an unknown type, or anything but text for the system.
     """
     drops = Drops()
+    marks = part_marks(request, CONVERSE)
     system, turns = system_text(request.messages)
     body: dict[str, Any] = {
         "messages": [
@@ -66,14 +120,19 @@ def build_request(request: ChatRequest) -> HTTPRequest:
                 turns,
                 answer=_answer,
                 result=_result,
-                part=_block,
+                part=lambda part: _with_mark(_block(part), marks.get(id(part))),
                 mark=lambda turn, blocks: blocks.extend(_marks(cache_mark(request, turn))),
             )
         ]
     }
     if system:
-        body["system"] = [*({"text": text} for text in system), *_marks(cache_mark(request, "system"))]
-    put_options(body, request, "bedrock", drops)
+        texts = [*system] if not request.cache_marks else []
+        marked = system_texts(request, CONVERSE) if request.cache_marks else []
+        body["system"] = [
+            *({"text": text} for text in texts),
+            *chain(*(_with_mark({"text": text}, mark) for text, mark in marked)),
+        ]
+    put_options(body, request, CONVERSE, drops)
     tools = _tools(request, turns, drops)
     if tools:
         body["toolConfig"] = tools
@@ -82,14 +141,13 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         body["outputConfig"] = output
     method = "converse-stream" if request.stream else "converse"
     path = f"/model/{quote(request.model or '', safe='')}/{method}"
-    return HTTPRequest(path, body, dropped=drops.found())
+    return HTTPRequest(path, body, dropped=drops.found(), table=CONVERSE)
 
 
 def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, Any]:
     specs: list[dict[str, Any]] = []
     for tool in request.tools:
-        fields = tool_fields(tool, "inputSchema")
-        specs.append({**fields, "inputSchema": {"json": fields["inputSchema"]}})
+        specs.append(details_of(tool, CONVERSE, "toolConfig.tools[].toolSpec", "tool"))
     if not specs:  # a conversation with calls is refused where no tool is declared
         names = dict.fromkeys(tool_names(turns).values())
         specs = [{"name": name, "inputSchema": {"json": {"type": "object"}}} for name in names]
@@ -105,7 +163,7 @@ def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, A
     elif isinstance(choice, NamedTool):
         config["toolChoice"] = {"tool": {"name": choice.name}}
     elif choice is not None and request.tools:
-        config["toolChoice"] = {words_of("tool_choice", "bedrock")[choice]: {}}
+        config["toolChoice"] = {words_of("tool_choice", CONVERSE)[choice]: {}}
     return config
 
 
@@ -125,7 +183,11 @@ def _marks(mark: CacheMark | None) -> list[dict[str, Any]]:
     """The block that *mark* is."""
     if mark is None:
         return []
-    return [{"cachePoint": {"type": "default", **({"ttl": mark.ttl} if mark.ttl else {})}}]
+    return [written_mark(mark, CONVERSE)]
+
+
+def _with_mark(block: dict[str, Any] | None, mark: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return [*filter(None, (block, mark))]
 
 
 def _output(request: ChatRequest, drops: Drops) -> dict[str, Any]:
@@ -134,9 +196,10 @@ def _output(request: ChatRequest, drops: Drops) -> dict[str, Any]:
     if wanted is not None and wanted.schema is None:
         drops.add("response_format", "JSON needs a schema here")
     elif wanted is not None and wanted.schema is not None:
-        schema = {"name": wanted.name, "schema": dump_json(thaw(wanted.schema)).decode()}
+        schema = details_of(wanted, CONVERSE, "outputConfig.textFormat.structure.jsonSchema", "format")
+        schema["schema"] = dump_json(schema["schema"]).decode()
         config["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": schema}}
-    if effort := word_of("reasoning_effort", request.reasoning_effort, "bedrock", drops):
+    if effort := word_of("reasoning_effort", request.reasoning_effort, CONVERSE, drops):
         config["effort"] = effort
     return config
 

@@ -15,6 +15,8 @@ from crosswalk.plugins import (
     ImagePart,
     NamedTool,
     ReasoningEffort,
+    RequestRow,
+    RequestTable,
     Role,
     SegmentType,
     TextPart,
@@ -28,14 +30,37 @@ from crosswalk.plugins import (
     own_items,
     put_fields,
     put_options,
+    schema_of,
     segments_of,
     text_of,
-    thaw,
     unsupported_part,
+    with_files_told,
     with_results_shown,
     without_silence,
     words_of,
 )
+
+COHERE = RequestTable(
+    "cohere",
+    "Cohere's chat",
+    ("/v2/chat",),
+    (
+        *(
+            RequestRow(name, name)
+            for name in (
+                *("temperature", "max_tokens", "seed", "frequency_penalty", "presence_penalty", "logprobs"),
+            )
+        ),
+        RequestRow("p", "top_p"),
+        RequestRow("k", "top_k"),
+        RequestRow("stop_sequences", "stop"),
+        RequestRow("tool_choice", "tool_choice", words={"none": "NONE", "required": "REQUIRED"}),
+        RequestRow("strict_tools", "tool.strict"),
+        RequestRow("messages[].content[][image_url].image_url.detail", "part.detail"),
+        RequestRow("thinking.token_budget", "thinking_budget", beside={"thinking.type": ("enabled",)}),
+    ),
+)
+"""What the API takes, and where."""
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -51,7 +76,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         "messages": [*without_silence(messages, lambda message: message.keys() == {"role"})],
         "stream": request.stream,  # it is required
     }
-    put_options(body, request, "cohere", drops)
+    put_options(body, request, COHERE, drops)
     if request.tools:
         body["tools"] = [openai_tool(tool) for tool in request.tools]
         for tool in body["tools"]:
@@ -59,18 +84,18 @@ def build_request(request: ChatRequest) -> HTTPRequest:
                 body["strict_tools"] = True
     if isinstance(request.tool_choice, NamedTool):
         drops.add("tool_choice", "the model may, must or must not call, but not one certain tool")
-    elif request.tool_choice in words_of("tool_choice", "cohere"):
-        body["tool_choice"] = words_of("tool_choice", "cohere")[request.tool_choice]
+    elif request.tool_choice in words_of("tool_choice", COHERE):
+        body["tool_choice"] = words_of("tool_choice", COHERE)[request.tool_choice]
     if request.response_format is not None:
         body["response_format"] = {"type": "json_object"}
         if request.response_format.schema is not None:
-            body["response_format"]["json_schema"] = thaw(request.response_format.schema)
+            body["response_format"]["json_schema"] = schema_of(request.response_format)
     if request.reasoning_effort is ReasoningEffort.NONE:
         body["thinking"] = {"type": "disabled"}
-    elif request.reasoning_effort is not None:
+    elif request.reasoning_effort is not None and "thinking_budget" not in request.extra_options:
         body["thinking"] = {"type": "enabled"}
         drops.add("reasoning_effort", "thinking is on or off, or has a budget of tokens", refuses=False)
-    return HTTPRequest("/v2/chat", body, dropped=drops.found())
+    return HTTPRequest("/v2/chat", body, dropped=drops.found(), table=COHERE)
 
 
 def _message(turn: Turn) -> dict[str, Any]:
@@ -78,8 +103,8 @@ def _message(turn: Turn) -> dict[str, Any]:
     message = message_of(turn)
     wire_message: dict[str, Any] = {"role": message.role.value}
     if message.role is not Role.ASSISTANT:
-        parts = content_parts(message)
-        is_text = all(isinstance(part, TextPart) for part in parts)
+        parts = [*with_files_told(content_parts(message))]
+        is_text = all(isinstance(part, TextPart) for part in content_parts(message))
         wire_message["content"] = message.text if is_text else [_part(part) for part in parts]
         if message.tool_call_id is not None:
             wire_message["tool_call_id"] = message.tool_call_id
@@ -114,5 +139,6 @@ def _part(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     if isinstance(part, ImagePart):
-        return {"type": "image_url", "image_url": {"url": data_url(part)}}
+        detail = {} if part.detail is None else {"detail": part.detail}
+        return {"type": "image_url", "image_url": {"url": data_url(part), **detail}}
     raise unsupported_part(part, "cannot be sent to this API")

@@ -14,6 +14,7 @@ from crosswalk.plugins import (
     ChatRequest,
     ContentPart,
     Drops,
+    FilePart,
     HTTPRequest,
     NamedTool,
     ReasoningEffort,
@@ -29,14 +30,16 @@ from crosswalk.plugins import (
     arguments_object,
     as_json_object,
     content_parts,
+    details_of,
     gemini as wire,
+    hosted_fields,
     media_type_of,
     own_items,
     put_options,
+    schema_of,
     segments_of,
     signs_calls,
     system_text,
-    thaw,
     tool_names,
     word_of,
     words_of,
@@ -73,8 +76,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if request.tools:
         tools.append({"functionDeclarations": [_tool(tool) for tool in request.tools]})
     for hosted in request.hosted_tools:
-        tools.append({wire.HOSTED_TOOLS[hosted.kind]: {}})
-        drops.limits(hosted)
+        tools.append({wire.HOSTED_TOOLS[hosted.kind]: hosted_fields(hosted, "gemini", drops)})
     if tools:
         body["tools"] = tools
     if request.tool_choice is not None:
@@ -116,7 +118,7 @@ def _config(request: ChatRequest, drops: Drops) -> dict[str, Any]:
     if request.response_format is not None:
         config["responseMimeType"] = "application/json"
         if request.response_format.schema is not None:
-            config["responseJsonSchema"] = thaw(request.response_format.schema)
+            config["responseJsonSchema"] = schema_of(request.response_format)
     effort = request.reasoning_effort
     if effort is ReasoningEffort.NONE:
         config["thinkingConfig"] = {"thinkingBudget": 0}
@@ -130,11 +132,9 @@ _SAYS_NOTHING = ("type", "title", "$schema")
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    declaration: dict[str, Any] = {"name": tool.name}
-    if tool.description is not None:
-        declaration["description"] = tool.description
-    if any(said and word not in _SAYS_NOTHING for word, said in tool.parameters.items()):
-        declaration["parametersJsonSchema"] = thaw(tool.parameters)
+    declaration = details_of(tool, "gemini", "tools[].functionDeclarations[]", "tool")
+    if not any(said and word not in _SAYS_NOTHING for word, said in tool.parameters.items()):
+        del declaration["parametersJsonSchema"]
     return declaration
 
 
@@ -161,10 +161,11 @@ def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, An
 def _part(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"text": part.text}
+    name = {"displayName": part.name} if isinstance(part, FilePart) and part.name else {}
     if part.url is not None:
         kind = {"mimeType": part.media_type} if part.media_type else {}
-        return {"fileData": {"fileUri": part.url, **kind}}
-    return {"inlineData": {"mimeType": media_type_of(part), "data": part.data}}
+        return {"fileData": {"fileUri": part.url, **kind, **name}}
+    return {"inlineData": {"mimeType": media_type_of(part), "data": part.data, **name}}
 
 
 def _answer(turn: Turn) -> list[dict[str, Any]]:

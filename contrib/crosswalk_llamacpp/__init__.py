@@ -41,6 +41,16 @@ _BUILD = re.compile(r"b\d+-[0-9a-f]{6,40}")
 _TIMES = {"prompt_ms", "predicted_n", "predicted_ms"}
 
 
+_OPTIONS = {
+    name: name
+    for name in (
+        *("top_k", "min_p", "repeat_penalty", "repeat_last_n", "typical_p"),
+        *("mirostat", "mirostat_tau", "mirostat_eta"),
+    )
+}
+"""The options that OpenAI's API lacks, with their names."""
+
+
 class Notes:
     """The state of several answers.
 
@@ -178,7 +188,7 @@ class LlamaCpp(DialectFamily):
         """See the hook ``build_request``: OpenAI's fields, as ``oaicompat_chat_params_parse`` in the server reads them."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        return build_openai_chat_request(request, OpenAIChatStyle(options={"top_k": "top_k"}))
+        return build_openai_chat_request(request, OpenAIChatStyle(options=_OPTIONS))
 
 
 plugin = LlamaCpp(NativeDialect(), OpenAILayer())

@@ -319,6 +319,7 @@ class OpenAI(ChatDialect):
         "null_content": False,  # servers that copy its API check for a text
         "takes_any_arguments": True,
     }
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {"web_search": {}}  # an option of the request
     call_ids: ClassVar[CallIds | None] = CallIds(maximum=40)
     way_back: ClassVar[WayBack] = WayBack(
         takes_custom_calls=True, takes_media=("audio_id",), shows_pictures=True, names_speakers=True
@@ -340,6 +341,13 @@ class OpenAI(ChatDialect):
         "prompt_filter_results",
         "choices[].content_filter_results",
     )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk.plugins import OPENAI_CHAT
+
+        return self.built(request, table=OPENAI_CHAT)
 
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: only Azure has an inner error."""

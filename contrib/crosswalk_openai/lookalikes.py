@@ -47,6 +47,15 @@ if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
 _TOP_K: Mapping[str, Any] = {"options": {"top_k": "top_k"}}
+_ENGINE: Mapping[str, Any] = {
+    "options": {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
+}
+_ROUTER: Mapping[str, Any] = {
+    "options": {
+        **_ENGINE["options"],
+        **{name: name for name in ("verbosity", "cache_control", "service_tier")},
+    }
+}
 _NAMES = "[a-zA-Z0-9_-]{1,64}"
 """What OpenAI calls a tool's name, and those who say so, too."""
 
@@ -217,6 +226,7 @@ class Perplexity(ChatDialect):
             "seed": "the API has no such option",
         },
     }
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {"web_search": {}}  # an option of the request
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     way_back: ClassVar[WayBack] = WayBack(shows_pictures=True, moves_system=True, names_speakers=True)
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/sonar")
@@ -233,9 +243,9 @@ class Perplexity(ChatDialect):
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import in_perplexitys_order
+        from crosswalk_openai.requests import in_perplexitys_order, with_forced_sentences_named
 
-        return self.built(request, arrange=in_perplexitys_order)
+        return with_forced_sentences_named(self.built(request, arrange=in_perplexitys_order))
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. The sources were found before the text was written.
@@ -375,7 +385,7 @@ class SGLang(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/hosts.toml"
     documentation: ClassVar[str | None] = "https://docs.sglang.ai/basic_usage/openai_api.html"
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:30000/v1", "SGLANG")
-    style: ClassVar[Mapping[str, Any]] = _TOP_K
+    style: ClassVar[Mapping[str, Any]] = _ENGINE
     way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True)
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
@@ -401,7 +411,8 @@ class OpenRouter(ChatDialect):
     documentation: ClassVar[str | None] = "https://openrouter.ai/docs/api-reference/overview"
     access: ClassVar[Access | None] = Access.by_name("https://openrouter.ai/api/v1", "OPENROUTER")
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "openrouter")
-    style: ClassVar[Mapping[str, Any]] = _TOP_K
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {"web_search": {}}  # an option of the request
+    style: ClassVar[Mapping[str, Any]] = _ROUTER
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
     cost_currency: ClassVar[str | None] = "USD"  # one credit is one dollar
@@ -425,9 +436,9 @@ class OpenRouter(ChatDialect):
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import add_details
+        from crosswalk_openai.requests import OPENROUTERS_ROWS, add_details
 
-        return self.built(request, more=add_details, reasoning=None)
+        return self.built(request, more=add_details, reasoning=None, rows=OPENROUTERS_ROWS)
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -448,7 +459,24 @@ class Mistral(ChatDialect):
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
     # It counts without being asked, and refuses unknown fields and empty messages.
     style: ClassVar[Mapping[str, Any]] = {
-        "options": {"seed": "random_seed"},
+        "options": {
+            "seed": "random_seed",
+            "repeat_penalty": "repetition_penalty",
+            **{name: name for name in ("top_k", "prediction", "metadata", "prompt_cache_key")},
+        },
+        "lacks": (
+            *(
+                "user",
+                "logit_bias",
+                "modalities",
+                "audio",
+                "function_call",
+                "cache.mark",
+                "message.name",
+            ),
+            "functions[].name",
+        ),
+        "is_strict": True,
         "include_usage": False,
         "takes_empty": False,
     }
@@ -477,9 +505,17 @@ class Mistral(ChatDialect):
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import add_chunks, in_mistrals_order
+        from crosswalk_openai.requests import (
+            MISTRALS_ROWS,
+            add_chunks,
+            in_mistrals_order,
+            with_forced_sentences_named,
+        )
 
-        return self.built(request, arrange=in_mistrals_order, more=add_chunks, reasoning=None)
+        built = self.built(
+            request, arrange=in_mistrals_order, more=add_chunks, reasoning=None, rows=MISTRALS_ROWS
+        )
+        return with_forced_sentences_named(built)
 
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certain of the Conversations API."""

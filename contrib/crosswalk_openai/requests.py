@@ -10,19 +10,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
+
 from crosswalk.plugins import (
-    CacheMark,
     ChatRequest,
     ChatResponse,
-    Role,
+    HTTPRequest,
+    RequestRow,
     Segment,
     SegmentType,
     Turn,
-    cache_mark,
-    message_of,
+    below,
     own_fields,
     own_items,
 )
+
+MISTRALS_ROWS = (
+    RequestRow("service_tier", "service_tier", words={"auto": "auto", "default": "standard_only"}),
+    *map(
+        RequestRow,
+        ("min_tokens", "prompt_logprobs", "top_prompt_logprobs", "prompt_mode", "guardrails", "safe_prompt"),
+    ),
+)
+"""The options of Mistral's API that no other one has, or not in these words."""
+
+OPENROUTERS_ROWS = (
+    *below(
+        "messages[].content[][text]",
+        RequestRow("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark}),
+        RequestRow("cache_control.ttl", "cache.ttl"),
+    ),
+)
+"""OpenRouter takes cache marks on the parts of a message, and passes them on to providers that have them."""
 
 
 def add_chunks(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
@@ -47,27 +66,11 @@ def _chunk(segment: Segment) -> dict[str, Any] | None:
 
 
 def add_details(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
-    """Add the reasoning details that OpenRouter expects, each with its signature.
-
-    It takes cache marks on the parts of a message, and passes them on to providers that have them.
-    """
-    if request.cache_marks:
-        systems = [other for other in request.messages if message_of(other).role is Role.SYSTEM]
-        mark = cache_mark(request, "system" if systems and turn is systems[-1] else turn)
-        if mark is not None:
-            _mark(said, mark)
+    """Add the reasoning details that OpenRouter expects, each with its signature."""
     if isinstance(turn, ChatResponse):
         details = [*_details(turn)]
         if details:
             said["reasoning_details"] = details
-
-
-def _mark(said: dict[str, Any], mark: CacheMark) -> None:
-    content = said["content"]
-    if isinstance(content, str) and content:
-        content = said["content"] = [{"type": "text", "text": content}]
-    if content:
-        content[-1]["cache_control"] = {"type": "ephemeral", **({"ttl": mark.ttl} if mark.ttl else {})}
 
 
 def _details(turn: ChatResponse) -> Iterator[dict[str, Any]]:
@@ -128,7 +131,7 @@ def in_mistrals_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     result, others = _system_first(messages)
     for message in others:
         if result and result[-1]["role"] == "tool" and message["role"] == "user":
-            result.append({"role": "assistant", "content": "I have the results."})
+            result.append(_BETWEEN)
         result.append(message)
     if result[-1]["role"] == "assistant":
         result[-1] = {**result[-1], "prefix": True}
@@ -152,10 +155,23 @@ def in_perplexitys_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]
     if len(result) == start:
         result.append(_BEGIN)
     elif result[-1]["role"] == "assistant":
-        result.append({"role": "user", "content": "(Go on.)"})
+        result.append(_GO_ON)
     return result
 
 
+def with_forced_sentences_named(built: HTTPRequest) -> HTTPRequest:
+    """Return *built*, with the sentences that the server's rules have put into the conversation in ``added``."""
+    forced = (_BETWEEN, _BEGIN, _GO_ON)
+    added = {
+        f"messages[{number}].content": message["content"]
+        for number, message in enumerate(built.body["messages"])
+        if any(message is one for one in forced)
+    }
+    return attrs.evolve(built, added={**built.added, **added})
+
+
+_BETWEEN = {"role": "assistant", "content": "I have the results."}
+_GO_ON = {"role": "user", "content": "(Go on.)"}
 _BEGIN = {"role": "user", "content": "(The conversation begins.)"}
 
 

@@ -15,8 +15,6 @@ from crosswalk.plugins import (
     ChatResponse,
     ContentPart,
     Drops,
-    HostedTool,
-    HostedToolKind,
     HTTPRequest,
     ImagePart,
     Role,
@@ -30,18 +28,22 @@ from crosswalk.plugins import (
     call_item,
     content_parts,
     data_url,
+    details_of,
+    hosted_fields,
     input_part,
     is_of,
+    mark_behind,
     message_of,
     openai_choice,
     openai_format,
+    part_marks,
     put_options,
     response_items,
     responses as wire,
     text_of,
-    tool_fields,
     unsupported_part,
     without_silence,
+    written_mark,
 )
 
 _ENCRYPTED = "reasoning.encrypted_content"
@@ -71,7 +73,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     body: dict[str, Any] = {"model": request.model, "input": items, **kept_state}
     put_options(body, request, "responses", drops)
     tools = [_tool(tool) for tool in request.tools]
-    tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
+    tools += [hosted_fields(tool, "responses", drops) for tool in request.hosted_tools]
     if tools:
         body["tools"] = tools
     choice = openai_choice(request)
@@ -130,18 +132,9 @@ def _start(request: ChatRequest, where: Mapping[str, Any]) -> int:
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     if tool.is_custom:
-        return {"type": "custom", **tool_fields(tool)}
+        return {"type": "custom", **details_of(tool, "responses", "tools[][custom]", "tool")}
     # If left out, ``strict`` would be true here, which makes every argument a required one.
-    return {"type": "function", "strict": False, **tool_fields(tool)}
-
-
-def _hosted_tool(tool: HostedTool, drops: Drops) -> dict[str, Any]:
-    if tool.kind is HostedToolKind.CODE_EXECUTION:
-        drops.limits(tool)
-        return {"type": "code_interpreter", "container": {"type": "auto"}}
-    drops.limits(tool, "allowed_domains")
-    filters = {"filters": {"allowed_domains": list(tool.allowed_domains)}} if tool.allowed_domains else {}
-    return {"type": "web_search", **filters}
+    return {"type": "function", "strict": False, **details_of(tool, "responses", "tools[][function]", "tool")}
 
 
 # The conversation as items.
@@ -158,14 +151,19 @@ def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) ->
     for turn in request.messages:
         calls = message_of(turn).tool_calls or ()
         kinds |= {call.id: "custom_tool_call" for call in calls if call.is_custom}
+    marks = part_marks(request, "responses")
     for turn in turns:
-        message = message_of(turn)
+        message, mark = message_of(turn), _mark_after(request, turn)
         if message.role is Role.TOOL:
-            yield _result(message, kinds.get(message.tool_call_id or "", "function_call"))
+            result = _result(message, kinds.get(message.tool_call_id or "", "function_call"), marks)
+            if mark and result.get("output"):
+                result["output"] = _marked(result["output"], mark)
+            yield result
         elif message.role is not Role.ASSISTANT:
-            content = message.content
-            parts = content if isinstance(content, str) else [_part(part) for part in content_parts(message)]
-            yield _message(message.role, parts)
+            content: Any = message.content
+            if not isinstance(content, str):
+                content = [_part(part, marks) for part in content_parts(message)]
+            yield _message(message.role, _marked(content, mark) if mark and content else content)
         else:
             is_turn_stored = is_stored and id(turn) in own and _is_stored(turn)
             items = (
@@ -173,6 +171,18 @@ def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) ->
             )
             sent = [*items]
             yield from sent or [_EMPTY]
+
+
+def _mark_after(request: ChatRequest, turn: Turn) -> dict[str, Any]:
+    """Return the cache mark behind *turn*, under its key, or nothing."""
+    mark = mark_behind(request, turn)
+    return {} if mark is None else written_mark(mark, "responses")
+
+
+def _marked(content: Any, mark: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return *content* as parts, the last of them with *mark*."""
+    parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else content
+    return [*parts[:-1], {**parts[-1], **mark}]
 
 
 def _is_stored(turn: Turn) -> bool:
@@ -252,14 +262,14 @@ _UNANSWERED: Mapping[str, Any] = {
 """The result of a call that has failed, by its kind, if there is one."""
 
 
-def _result(message: ChatMessage, kind: str) -> dict[str, Any]:
+def _result(message: ChatMessage, kind: str, marks: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
     """Return the item of a tool's result. For a tool without a name it has special fields, which a JSON object gives."""
-    id, text, has_failed = message.tool_call_id, message.text, message.is_error is True
+    call_id, text, has_failed = message.tool_call_id, message.text, message.is_error is True
     parts = content_parts(message)
     type, key = _RESULTS.get(kind, (f"{kind}_output", "call_id"))
     fields: dict[str, Any] = {"output": text}
-    if any(not isinstance(part, TextPart) for part in parts):
-        fields["output"] = [_part(part) for part in parts]
+    if any(not isinstance(part, TextPart) or id(part) in marks for part in parts):
+        fields["output"] = [_part(part, marks) for part in parts]
     if kind not in ("function_call", "custom_tool_call"):
         given = as_json_object(text)
         if kind == "computer_call":
@@ -278,10 +288,10 @@ def _result(message: ChatMessage, kind: str) -> dict[str, Any]:
     if name and not isinstance(fields.get(name), wanted):
         raise UnsupportedRequestError(why, options=["messages"])
     about = {"status": "failed" if has_failed else "completed"} if kind == "apply_patch_call" else {}
-    return {"type": type, key: id, **about, **fields}
+    return {"type": type, key: call_id, **about, **fields}
 
 
-def _part(part: ContentPart) -> dict[str, Any]:
+def _part(part: ContentPart, marks: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
     if isinstance(part, AudioPart):
         raise unsupported_part(part, "cannot be sent to this API")
-    return input_part(part, data_url)
+    return {**input_part(part, data_url), **marks.get(id(part), {})}

@@ -190,6 +190,9 @@ from crosswalk.wire.framing import (
 )
 
 if TYPE_CHECKING:
+    from crosswalk.formats.tables import (
+        OPENAI_CHAT as OPENAI_CHAT,
+    )
     from crosswalk.mapping.blocks import (
         Block as Block,
         Blocks as Blocks,
@@ -240,23 +243,32 @@ if TYPE_CHECKING:
         cache_mark as cache_mark,
         content_parts as content_parts,
         data_url as data_url,
+        details_of as details_of,
+        hosted_fields as hosted_fields,
         is_of as is_of,
         known_media_type as known_media_type,
+        mark_behind as mark_behind,
         media_type_of as media_type_of,
         message_of as message_of,
         noun_of as noun_of,
+        part_marks as part_marks,
         put_options as put_options,
         reasoning_of as reasoning_of,
         refusal_of as refusal_of,
+        schema_of as schema_of,
         segments_of as segments_of,
         system_text as system_text,
+        system_texts as system_texts,
+        text_in as text_in,
         text_of as text_of,
         tool_names as tool_names,
         unsupported_part as unsupported_part,
+        with_files_told as with_files_told,
         with_results_shown as with_results_shown,
         without_silence as without_silence,
         word_of as word_of,
         words_of as words_of,
+        written_mark as written_mark,
     )
     from crosswalk.service.way_back import (
         answer_state as answer_state,
@@ -280,6 +292,11 @@ if TYPE_CHECKING:
         SSEDecoder as SSEDecoder,
         TextEventDecoder as TextEventDecoder,
     )
+    from crosswalk.wire.options import (
+        RequestRow as RequestRow,
+        RequestTable as RequestTable,
+        below as below,
+    )
     from crosswalk.wire.responses import (
         call_item as call_item,
         input_part as input_part,
@@ -291,6 +308,7 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
+            "crosswalk.formats.tables": "OPENAI_CHAT",
             "crosswalk.mapping.blocks": "Block Blocks Texts Totals",
             "crosswalk.plugin.hooks": "CallIds Sign Signed",
             "crosswalk.request": (
@@ -305,9 +323,11 @@ else:
             "crosswalk.service.model_classes": "signs_calls",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
-                "data_url is_of known_media_type media_type_of message_of noun_of put_options reasoning_of "
-                "refusal_of segments_of system_text text_of tool_names unsupported_part with_results_shown "
-                "without_silence word_of words_of"
+                "data_url details_of hosted_fields "
+                "is_of known_media_type mark_behind media_type_of message_of noun_of put_options reasoning_of "
+                "part_marks refusal_of schema_of segments_of "
+                "system_text system_texts text_in text_of tool_names unsupported_part with_files_told with_results_shown "
+                "without_silence word_of words_of written_mark"
             ),
             "crosswalk.service.way_back": (
                 "answer_state own_fields own_items put_fields response_items without_fields without_items"
@@ -316,6 +336,7 @@ else:
             "crosswalk.types.stream": "ResponseBuilder StreamEvent StreamEventType",
             "crosswalk.wire.framing": "SSEDecoder TextEventDecoder",
             "crosswalk.wire.responses": "call_item input_part read_part",
+            "crosswalk.wire.options": "RequestTable RequestRow below",
         },
         modules={
             "gemini": "crosswalk.wire.gemini",

@@ -31,7 +31,7 @@ from crosswalk.wire.chat import (
     read_tool,
 )
 from crosswalk.wire.fields import FieldError, Fields, path_of
-from crosswalk.wire.options import OPTIONS, option_of
+from crosswalk.wire.options import OPTIONS, RequestTable, option_named
 
 # ---------------------------------------------------------------------------- http request
 # The HTTP request that a plugin builds, with the options that its API cannot express, and the error if it builds none.
@@ -95,6 +95,7 @@ class HTTPRequest:
         adapted: the options that are sent in another form, because of the model.
         model_class: the class whose rules were applied, with ``(assumed)`` behind it for a new model of a known family;
             ``"unknown"`` for a model that no row describes; or ``None`` if no facts were asked.
+        table: all that the server takes, or ``None`` for what any server with an endpoint at the path takes.
     """
 
     path: str
@@ -106,6 +107,7 @@ class HTTPRequest:
     added: Mapping[str, Any] = attrs.field(factory=dict)
     adapted: tuple[Adaptation, ...] = ()
     model_class: str | None = None
+    table: RequestTable | None = None
 
     def __repr__(self) -> str:
         # Neither headers, which may hold credentials, nor the conversation.
@@ -295,13 +297,25 @@ def request_fields(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, 
     fields = {_RENAMED.get(name, name): value for name, value in given.items() if value is not None}
     if fields.get("stream_options") in _USAGE:
         del fields["stream_options"]  # a service always asks for the usage
+    if isinstance(search := fields.pop("web_search_options", None), Mapping):
+        fields["hosted_tools"] = [*fields.get("hosted_tools", ()), _web_search(search)]
     for name in [name for name in fields if name not in known]:
-        option = option_of("chat", name)
+        option = option_named(name)
         if option is None:
             why = "no option of a ChatRequest; what only one API knows goes into provider_options"
             raise FieldError(f"{why}{meant(name, known)}", f"request.{name:.40}")
         fields["extra_options"] = {**fields.get("extra_options", {}), option.name: fields.pop(name)}
     return fields
+
+
+def _web_search(options: Mapping[str, Any]) -> HostedTool:
+    """Return the search that the argument ``web_search_options`` of the chat SDKs asks for."""
+    location = options.get("user_location") or {}
+    return HostedTool(
+        HostedToolKind.WEB_SEARCH,
+        search_context_size=options.get("search_context_size"),
+        user_location=location.get("approximate"),
+    )
 
 
 def _mapping(given: object, accepted: str, *place: str | int) -> Mapping[str, Any]:
@@ -366,6 +380,8 @@ class ToolDefinition:
         kind: ``custom`` for a tool that takes free text, which most providers get as a function with one string ``input``,
             or ``None`` for a function.
         input_format: the format of the free text in the form of the Responses API, or ``None`` for any text.
+        defer_loading: whether the model finds the tool only when it searches for tools.
+        output_schema: the JSON Schema of its results, or ``None``.
 
     Raises:
         ResponseValidationError: an empty name, parameters that are not a JSON object, or a field of another type.
@@ -380,6 +396,12 @@ class ToolDefinition:
     kind: CallKind | None = attrs.field(default=None, converter=as_call_kind)
     input_format: FrozenObject | None = attrs.field(
         default=None, converter=attrs.converters.optional(as_frozen_object)
+    )
+    defer_loading: bool | None = attrs.field(
+        default=None, kw_only=True, validator=attrs.validators.optional(need_bool)
+    )
+    output_schema: FrozenObject | None = attrs.field(
+        default=None, kw_only=True, converter=attrs.converters.optional(as_frozen_object)
     )
 
     __repr__ = short_repr("name", "description", "parameters")
@@ -445,15 +467,23 @@ class HostedTool:
         allowed_domains: the only domains that it may look at, or empty for all.
         blocked_domains: the domains that it must not look at.
         max_uses: the most uses in one answer, or ``None`` for the provider's own limit.
+        user_location: for a search, where the user is: ``city``, ``region``, ``country``, ``timezone``. ``None`` leaves
+            that open.
+        search_context_size: for a search, how much of the pages the model gets: ``low``, ``medium``, ``high``.
 
     Raises:
-        ResponseValidationError: an unknown kind, domains that are not a list of names, or a limit below 1.
+        ResponseValidationError: an unknown kind, domains that are not a list of names, a limit below 1, or a place or size
+            of another type.
     """
 
     kind: HostedToolKind = attrs.field(converter=_as_kind)
     allowed_domains: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_domains)
     blocked_domains: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_domains)
     max_uses: int | None = attrs.field(default=None, kw_only=True)
+    user_location: FrozenObject | None = attrs.field(
+        default=None, kw_only=True, converter=attrs.converters.optional(as_frozen_object), hash=False
+    )
+    search_context_size: str | None = attrs.field(default=None, kw_only=True, validator=_need_text)
 
     def __attrs_post_init__(self) -> None:
         number(1, whole=True)(self, attrs.fields(HostedTool).max_uses, self.max_uses)
@@ -542,6 +572,8 @@ class CacheMark:
     Attributes:
         after: ``"tools"``, ``"system"``, or the number of the last message to be cached (-1 is the last one).
         ttl: the lifetime: ``"5m"`` or ``"1h"``, or ``None`` for the provider's default.
+        part: the number of the part of that message after which the cached part of the prompt ends, or ``None`` for its
+            end.
 
     Raises:
         ResponseValidationError: any other value.
@@ -549,12 +581,17 @@ class CacheMark:
 
     after: Literal["tools", "system"] | int
     ttl: Literal["5m", "1h"] | None = None
+    part: int | None = attrs.field(default=None, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         if self.after not in ("tools", "system") and type(self.after) is not int:
             raise ResponseValidationError('a cache mark must follow "tools", "system" or a message\'s number')
         if self.ttl not in _LIFETIMES:
             raise ResponseValidationError('ttl must be "5m" or "1h"')
+        if self.part is not None and (
+            type(self.part) is not int or self.part < 0 or type(self.after) is not int
+        ):
+            raise ResponseValidationError("part must be the number of a part of a message")
 
 
 @brief
@@ -566,9 +603,10 @@ class ResponseFormat:
         schema: the JSON Schema that it must follow, or ``None`` for any JSON object.
         name: the name of the schema, which OpenAI requires.
         strict: whether the provider must enforce the schema, if it can.
+        description: the purpose of the answer, for the model, or ``None``.
 
     Raises:
-        ResponseValidationError: an empty name, or a schema that is not a JSON object.
+        ResponseValidationError: an empty name, a schema that is not a JSON object, or a description that is not text.
     """
 
     schema: FrozenObject | None = attrs.field(
@@ -576,6 +614,7 @@ class ResponseFormat:
     )
     name: str = attrs.field(default="answer", validator=need_name)
     strict: bool = True
+    description: str | None = attrs.field(default=None, kw_only=True, validator=_need_text)
 
     __repr__ = short_repr("name", "schema")
 
@@ -629,7 +668,7 @@ def _as_options(value: Mapping[str, JSONObject]) -> Mapping[str, FrozenObject]:
 
 def _as_extra_options(value: JSONObject) -> FrozenObject:
     options = as_frozen_object(value)
-    names = [option.name for option in OPTIONS if option.name not in _FIELDS]
+    names = [name for name in OPTIONS if name not in _FIELDS]
     for name in options:
         if name not in names:
             raise ResponseValidationError(

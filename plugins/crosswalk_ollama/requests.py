@@ -10,6 +10,7 @@ from typing import Any
 from crosswalk.plugins import (
     ChatRequest,
     Drops,
+    FilePart,
     HTTPRequest,
     ImagePart,
     Role,
@@ -25,11 +26,13 @@ from crosswalk.plugins import (
     put_fields,
     put_options,
     reasoning_of,
+    schema_of,
     segments_of,
+    text_in,
     text_of,
-    thaw,
     tool_names,
     unsupported_part,
+    with_files_told,
     word_of,
 )
 
@@ -56,8 +59,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if request.parallel_tool_calls is False:
         drops.add("parallel_tool_calls", "it cannot be forbidden")
     if request.response_format is not None:
-        schema = request.response_format.schema
-        body["format"] = "json" if schema is None else thaw(schema)
+        body["format"] = schema_of(request.response_format) or "json"
     effort = word_of("reasoning_effort", request.reasoning_effort, "ollama", drops)
     if effort is not None:
         body["think"] = effort
@@ -67,16 +69,23 @@ def build_request(request: ChatRequest) -> HTTPRequest:
 def _message(turn: Turn, names: Any) -> dict[str, Any]:
     message = message_of(turn)
     images: list[str] = []
-    for part in content_parts(message):
+    parts = content_parts(message)
+    files = [part.text for part in with_files_told(parts) if part not in parts and isinstance(part, TextPart)]
+    for part in parts:
         if isinstance(part, ImagePart):
             if part.data is None:
                 raise unsupported_part(part, "must be given as data")
             images.append(part.data)
-        elif not isinstance(part, TextPart):
+        elif not isinstance(part, TextPart) and not (
+            isinstance(part, FilePart) and text_in(part) is not None
+        ):
             raise unsupported_part(part, "cannot be sent to this API")
     if message.role is Role.ASSISTANT:
         images += [part.content for part in segments_of(turn) if part.type is SegmentType.MEDIA]
-    wire_message: dict[str, Any] = {"role": message.role.value, "content": text_of(turn)}
+    wire_message: dict[str, Any] = {
+        "role": message.role.value,
+        "content": "\n\n".join(filter(None, (*files, text_of(turn)))),
+    }
     if images:
         wire_message["images"] = images
     if message.tool_calls:

@@ -19,6 +19,10 @@ _NULLS = ("prompt_token_ids", "token_ids")
 """Other servers send these on request. vLLM sends ``null`` otherwise."""
 
 
+_OPTIONS = {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
+"""Its names of the options that OpenAI's API lacks."""
+
+
 class VLLM(OpenAIChatDialect):
     """The hooks for vLLM's OpenAI server."""
 
@@ -63,9 +67,7 @@ class VLLM(OpenAIChatDialect):
         """See the hook ``build_request``: OpenAI's fields and vLLM's sampling parameters (version 0.32)."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        return build_openai_chat_request(
-            request, OpenAIChatStyle(options={"top_k": "top_k"}, reasoning="reasoning")
-        )
+        return build_openai_chat_request(request, OpenAIChatStyle(options=_OPTIONS, reasoning="reasoning"))
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* has what only vLLM writes."""

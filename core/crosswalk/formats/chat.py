@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar, Final
 
+from crosswalk.formats.chat_table import CHAT, CLIENT_TOOLS
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
     answer,
-    cache_marks,
     incoming,
+    marks_of,
     option,
     read_words,
     take_neutral,
@@ -32,7 +33,15 @@ from crosswalk.formats.writing import (
     unnamed_frame,
     url_citation,
 )
-from crosswalk.request import CacheMark, NamedTool, ResponseFormat, ToolDefinition, Turn
+from crosswalk.request import (
+    CacheMark,
+    HostedTool,
+    HostedToolKind,
+    NamedTool,
+    ResponseFormat,
+    ToolDefinition,
+    Turn,
+)
 from crosswalk.types.answer import PIECE
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart, ToolCall
@@ -43,12 +52,11 @@ from crosswalk.wire.chat import (
     read_choice,
     read_content,
     read_custom_tool,
-    read_format,
     read_message,
     read_role,
-    read_tool,
 )
 from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.options import RequestTable, read_details
 
 # ------------------------------------------------------------------------------------ chat
 # Requests in the form of OpenAI's Chat Completions: the inverse of :func:`crosswalk.service.build_openai_chat_request`.
@@ -67,6 +75,12 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     wants = Wants(**_wants(body), defaults=take_neutral(body, "chat"))
     tools = _tools(body)
     turns, marks = _messages(body)
+    search = body.object("web_search_options")
+    hosted = (
+        ()
+        if search is None
+        else (hosted_tool(HostedToolKind.WEB_SEARCH, search, CHAT, "web_search_options"),)
+    )
     return incoming(
         WireForm.OPENAI_CHAT,
         body,
@@ -74,14 +88,18 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         wants,
         messages=turns,
         tools=option(body, "tools", "tools", tools),
+        hosted_tools=hosted,
         tool_choice=_legacy_choice(body) or choice(body),
-        response_format=answer_format(body.object("response_format")),
+        response_format=answer_format(
+            body.object("response_format"), CHAT, "response_format[json_schema].json_schema", "json_schema"
+        ),
         reasoning_effort=effort(body, "reasoning_effort"),
         cache_marks=marks,
     )
 
 
 def _wants(body: Fields) -> dict[str, Any]:
+    body.object("prompt_cache_options")
     options = body.object("stream_options")
     usage = None if options is None else options.flag("include_usage")
     n = body.is_whole("n")
@@ -98,13 +116,33 @@ def _wants(body: Fields) -> dict[str, Any]:
 
 
 def _messages(body: Fields) -> tuple[list[Turn], list[CacheMark]]:
-    """Return the conversation, and the marks at the end of its messages."""
+    """Return the conversation, and its cache marks."""
     messages = list(body.objects("messages"))
     if not messages:
         body.refuse("must be a list with at least one message", "messages")
-    turns = [_turn(message) for message in messages]
-    marks = (cache_marks(message.last("content"), number) for number, message in enumerate(messages))
+    turns = [_turn(message) for message in _with_calls_of_today(messages)]
+    marks = (marks_of(message.opened("content"), number) for number, message in enumerate(messages))
     return turns, [*chain.from_iterable(marks)]
+
+
+def _with_calls_of_today(messages: list[Fields]) -> Iterator[Fields]:
+    """Return *messages*, with the calls of 2023 as tool calls: ``function_call``, and its result with the role ``function``.
+
+    Such a call has no id. It gets one, and the next result of a function of its name answers it.
+    """
+    ids: dict[str, str] = {}
+    for number, message in enumerate(messages):
+        call = message.look("function_call")
+        if isinstance(call, dict):
+            message.take("function_call")
+            ids[str(call.get("name"))] = id = f"call_{number}"
+            message.give("tool_calls", [{"id": id, "type": "function", "function": call}])
+        elif message.look("role") == "function" and isinstance(message.look("name"), str):
+            name = message.take("name")
+            message.give("role", "tool")
+            message.give("tool_call_id", ids.pop(name, f"call_{name}"))
+            message.give("content", message.look("content") or "")
+        yield message
 
 
 def _turn(message: Fields) -> Turn:
@@ -148,18 +186,49 @@ def _tools(body: Fields) -> list[ToolDefinition]:
     for tool in body.objects("tools"):
         kind = tool.need("type", tool.text("type"))
         if kind == "function":
-            tools.append(definition(tool.need("function", tool.object("function"))))
+            tools.append(
+                definition(tool.need("function", tool.object("function")), CHAT, f"{_FUNCTION}.function")
+            )
         elif kind == "custom":
             tools.append(custom_definition(tool.need("custom", tool.object("custom"))))
         else:
             tool.leave()
-    return [*tools, *map(definition, body.objects("functions"))]
+    return [*tools, *(definition(tool, CHAT, "functions[]") for tool in body.objects("functions"))]
 
 
-def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:
-    """Return the tool that *tool* defines, with the schema of its arguments under *parameters*."""
+_FUNCTION: Final = "tools[][function]"
+
+
+def definition(tool: Fields, table: RequestTable, at: str) -> ToolDefinition:
+    """Return the tool that *tool* defines, an object that *table* has at the path *at*."""
+    fields = read_details(table, at, "tool", tool)
+    tool.need("name", fields.get("name"))
     with placed(tool):
-        return ToolDefinition(**read_tool(tool, parameters))
+        return ToolDefinition(**fields)
+
+
+def client_tool(tool: Fields, table: RequestTable, at: str, kind: str) -> ToolDefinition:
+    """Return the function that stands for *tool*, a tool of the type *kind* that the client runs."""
+    known = CLIENT_TOOLS[table.key][kind]
+    name = known.call or tool.need("name", tool.text("name"))
+    tool.take("type")
+    fields = read_details(table, at, "tool", tool)
+    with placed(tool):
+        return ToolDefinition(
+            **{**fields, "name": name}, description=known.description, parameters=known.parameters
+        )
+
+
+def hosted_tool(kind: HostedToolKind, tool: Fields, table: RequestTable, at: str) -> HostedTool:
+    """Return the tool of a server that *tool* asks for, an object that *table* has at the path *at*."""
+    fields = read_details(table, at, "hosted", tool)
+    with placed(tool):
+        return HostedTool(kind, **fields)
+
+
+def mcp_server(server: Fields, table: RequestTable, at: str, **more: Any) -> dict[str, Any]:
+    """Return the item of the option ``mcp_servers`` that *server* is, an object that *table* has at the path *at*."""
+    return {**more, **read_details(table, at, "mcp", server)}
 
 
 def custom_definition(tool: Fields) -> ToolDefinition:
@@ -189,13 +258,30 @@ def _legacy_choice(body: Fields) -> str | NamedTool | None:
         return NamedTool(raw.need("name", raw.text("name")))
 
 
-def answer_format(said: Fields | None, nested: str | None = "json_schema") -> ResponseFormat | None:
-    """Return the required format of the answer from *said*, with the description of a schema in the field *nested*."""
-    fields = None if said is None else read_format(said, nested)
-    if said is None or fields is None:
+def answer_format(
+    said: Fields | None, table: RequestTable, at: str, nested: str = ""
+) -> ResponseFormat | None:
+    """Return the required format of the answer from *said*, or ``None`` for free text and for unknown kinds.
+
+    Args:
+        said: the format.
+        table: the table of the client's format.
+        at: the path at which it has the description of a schema.
+        nested: the field with the description of a schema, or ``""`` if *said* itself is it.
+    """
+    kind = None if said is None else said.need("type", said.text("type"))
+    if said is None or kind == "text":
         return None
+    if kind == "json_object":
+        return ResponseFormat(strict=False)
+    if kind != "json_schema":
+        said.leave()
+        return None
+    about = said.need(nested, said.object(nested)) if nested else said
+    fields = read_details(table, at, "format", about)
+    about.need("schema", fields.get("schema"))
     with placed(said):
-        return ResponseFormat(**fields)
+        return ResponseFormat(**{"strict": False, **fields})
 
 
 def effort(fields: Fields, name: str) -> str | None:

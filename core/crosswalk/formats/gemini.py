@@ -7,14 +7,18 @@ from typing import Any, Final
 
 import attrs
 
+from crosswalk.formats.chat import definition, hosted_tool, mcp_server
+from crosswalk.formats.gemini_table import GEMINI
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
     answer,
+    effort_of,
     incoming,
     options,
     read_words,
     take_neutral,
+    told_part,
     word,
 )
 from crosswalk.formats.writing import (
@@ -46,8 +50,8 @@ from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import CitationRef, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import gemini as wire
 from crosswalk.wire.fields import Fields, placed
-from crosswalk.wire.gemini import HOSTED_TOOLS, proto_name
-from crosswalk.wire.options import options_read
+from crosswalk.wire.gemini import HOSTED_TOOLS
+from crosswalk.wire.options import PLACES, read_details
 
 # ---------------------------------------------------------------------------------- gemini
 # Requests in the form of Gemini's ``generateContent``. Facts: provider document "Google Gemini".
@@ -57,13 +61,12 @@ from crosswalk.wire.options import options_read
 
 _CONFIG: Final = "generationConfig."
 _DEFAULTS: Final = {
-    path.removeprefix(_CONFIG): option.neutral
-    for path, option in options_read("gemini").items()
-    if path.startswith(_CONFIG) and option.neutral is not None
+    row.path.removeprefix(_CONFIG): PLACES[row.place].neutral
+    for row in GEMINI.options
+    if row.path.startswith(_CONFIG) and PLACES[row.place].neutral is not None
 } | {"stopSequences": [], "responseModalities": ["TEXT"]}
-_MODES: Final = read_words("tool_choice", "gemini")
+_MODES: Final = read_words("tool_choice", "gemini") | {"VALIDATED": "auto"}
 _LEVELS: Final = read_words("reasoning_effort", "gemini")
-_TYPES: Final = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
 _MEDIA: Final[dict[str, type[ImagePart | AudioPart]]] = {"image": ImagePart, "audio": AudioPart}
 
 
@@ -74,10 +77,11 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     Raises:
         FieldError: it is not a valid request.
     """
-    config = _object(body, "generationConfig") or Fields({})
+    body = body.respelled(wire.json_name)
+    config = body.object("generationConfig") or Fields({})
     defaults = take_neutral(config, "", _DEFAULTS)
     count, logprobs = config.is_whole("candidateCount"), config.is_flag("responseLogprobs")
-    tools, hosted = _tools(body)
+    tools, hosted, servers = _tools(body)
     return incoming(
         WireForm.GEMINI,
         body,
@@ -89,35 +93,18 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         **options(config, "gemini", _CONFIG),
         tools=tools,
         hosted_tools=hosted,
+        extra_options={**_shown_thoughts(config), **({"mcp_servers": servers} if servers else {})},
         tool_choice=_choice(body),
         response_format=_format(config),
         reasoning_effort=_effort(config),
     )
 
 
-def _name(fields: Fields, name: str) -> str:
-    """Return the spelling of the field *name* in *fields*."""
-    proto = proto_name(name)
-    return proto if proto in fields and name not in fields else name
-
-
-def _object(fields: Fields, name: str) -> Fields | None:
-    return fields.object(_name(fields, name))
-
-
-def _objects(fields: Fields, name: str) -> Iterator[Fields]:
-    return fields.objects(_name(fields, name))
-
-
-def _text(fields: Fields, name: str) -> str | None:
-    return fields.text(_name(fields, name))
-
-
 # The conversation.
 
 
 def _system(body: Fields) -> Iterator[ChatMessage]:
-    content = _object(body, "systemInstruction")
+    content = body.object("systemInstruction")
     if content is None:
         return
     content.take("role")  # it has no meaning here
@@ -155,7 +142,7 @@ class _Conversation:
         parts: list[ContentPart] = []
         count = len(self.turns)
         for part in content.objects("parts"):
-            given = _object(part, "functionResponse")
+            given = part.object("functionResponse")
             if given is not None:
                 self._say(content, parts)
                 parts = []
@@ -223,72 +210,44 @@ def _part(part: Fields) -> ContentPart | None:
         with placed(part, "text"):
             return TextPart(part.need("text", part.text("text")))
     for name, field, ours in (("inlineData", "data", "data"), ("fileData", "fileUri", "url")):
-        media = _object(part, name)
+        media = part.object(name)
         if media is not None:
-            where = {ours: media.need(field, _text(media, field)), "media_type": _text(media, "mimeType")}
-            title = _text(media, "displayName")
+            where = {ours: media.need(field, media.text(field)), "media_type": media.text("mimeType")}
+            title = media.text("displayName")
             kind = _MEDIA.get((where["media_type"] or "").partition("/")[0])
             with placed(media):
                 return FilePart(**where, name=title) if kind is None else kind(**where)
-    part.leave()
-    return None
+    return told_part(part, GEMINI, f"contents[].parts[].{next(iter(part), '-')}")
 
 
 # Options.
 
 
-def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
-    """Return the client's tools, and the server's own."""
+def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[dict[str, Any]]]:
+    """Return the client's tools, the server's own, and the MCP servers."""
+    servers: list[dict[str, Any]] = []
     own: list[ToolDefinition] = []
     hosted: list[HostedTool] = []
     for tool in body.objects("tools"):
-        own += map(_definition, _objects(tool, "functionDeclarations"))
+        for declared in tool.objects("functionDeclarations"):
+            own.append(definition(declared, GEMINI, "tools[].functionDeclarations[]"))
         for kind, name in HOSTED_TOOLS.items():
-            if tool.look(_name(tool, name)) == {}:
-                tool.take(_name(tool, name))
-                hosted.append(HostedTool(HostedToolKind(kind)))
-    return own, hosted
-
-
-def _definition(tool: Fields) -> ToolDefinition:
-    name, about = tool.need("name", tool.text("name")), tool.text("description")
-    schema = tool.plain(_name(tool, "parametersJsonSchema"))
-    if schema is None:
-        schema = _json_schema(tool.plain("parameters") or {"type": "object", "properties": {}})
-    with placed(tool):
-        return ToolDefinition(name, about, schema)
-
-
-def _json_schema(schema: Any) -> Any:
-    """Return Google's *schema* as JSON Schema: types in lower case, ``nullable`` as one more type."""
-    if isinstance(schema, list):
-        return [_json_schema(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    read: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "properties" and isinstance(value, dict):
-            read[key] = {name: _json_schema(inner) for name, inner in value.items()}
-        elif key in ("items", "anyOf"):
-            read[key] = _json_schema(value)
-        elif key == "type" and value in _TYPES:
-            read[key] = value.lower()
-        else:
-            read[key] = value
-    if read.pop("nullable", False) is True and isinstance(read.get("type"), str):
-        read["type"] = [read["type"], "null"]
-    return read
+            if (given := tool.object(name)) is not None:
+                hosted.append(hosted_tool(HostedToolKind(kind), given, GEMINI, f"tools[].{name}"))
+        for server in tool.objects("mcpServers"):
+            servers.append(mcp_server(server, GEMINI, "tools[].mcpServers[]", approval="never"))
+    return own, hosted, servers
 
 
 def _choice(body: Fields) -> str | NamedTool | None:
-    config = _object(body, "toolConfig")
-    calling = None if config is None else _object(config, "functionCallingConfig")
+    config = body.object("toolConfig")
+    calling = None if config is None else config.object("functionCallingConfig")
     if calling is None:
         return None
-    names = calling.look(_name(calling, "allowedFunctionNames"))
+    names = calling.look("allowedFunctionNames")
     if calling.look("mode") == "ANY" and isinstance(names, list) and len(names) == 1:
         calling.take("mode")
-        calling.take(_name(calling, "allowedFunctionNames"))
+        calling.take("allowedFunctionNames")
         with placed(calling, "allowedFunctionNames"):
             return NamedTool(names[0])
     if isinstance(names, list):
@@ -298,30 +257,35 @@ def _choice(body: Fields) -> str | NamedTool | None:
 
 
 def _format(config: Fields) -> ResponseFormat | None:
-    if config.look(_name(config, "responseMimeType")) == "text/plain":
-        config.take(_name(config, "responseMimeType"))
-    if config.look(_name(config, "responseMimeType")) != "application/json":
+    if config.look("responseMimeType") == "text/plain":
+        config.take("responseMimeType")
+    if config.look("responseMimeType") != "application/json":
         return None
-    config.take(_name(config, "responseMimeType"))
-    schema = config.plain(_name(config, "responseJsonSchema"))
-    if schema is None:
-        given = config.plain(_name(config, "responseSchema"))
-        schema = None if given is None else _json_schema(given)
+    config.take("responseMimeType")
     with placed(config, "responseSchema"):
-        return ResponseFormat() if schema is None else ResponseFormat(schema)
+        return ResponseFormat(**read_details(GEMINI, "generationConfig", "format", config))
+
+
+def _shown_thoughts(config: Fields) -> dict[str, Any]:
+    """Return the option for thoughts that are shown."""
+    thinking = config.inside("thinkingConfig")
+    if thinking is None or thinking.look("includeThoughts") is not True:
+        return {}
+    thinking.take("includeThoughts")
+    return {"reasoning_summary": "auto"}
 
 
 def _effort(config: Fields) -> str | None:
-    """Return the reasoning effort: the word for it, or none for a budget of zero. Any other budget stays unread."""
-    thinking = _object(config, "thinkingConfig")
+    """Return the reasoning effort: the word for it, or none for a budget of zero. Any other budget
+    stands for an effort, and its exact number stays unread."""
+    thinking = config.inside("thinkingConfig")
     if thinking is None:
         return None
-    if thinking.look("includeThoughts") is True:
-        thinking.take("includeThoughts")  # visible thoughts of a server are always passed on
-    if thinking.look("thinkingBudget") == 0:
+    level, budget = word(thinking, "thinkingLevel", _LEVELS), thinking.is_whole("thinkingBudget")
+    if budget == 0:
         thinking.take("thinkingBudget")
         return ReasoningEffort.NONE
-    return word(thinking, "thinkingLevel", _LEVELS)
+    return effort_of(budget) if level is None and budget is not None and budget > 0 else level
 
 
 # ---------------------------------------------------------------------------------- gemini

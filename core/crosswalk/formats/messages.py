@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
 
-from crosswalk.formats.chat import definition
+from crosswalk.formats.chat import client_tool, definition, hosted_tool, mcp_server
+from crosswalk.formats.chat_table import CLIENT_TOOLS
+from crosswalk.formats.messages_table import MESSAGES
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
     answer,
     cache_marks,
+    effort_of,
     incoming,
+    marks_of,
     read_words,
     take_neutral,
+    told_part,
     word,
 )
 from crosswalk.formats.writing import (
@@ -53,14 +59,13 @@ from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire import messages as wire, messages as wire_form
 from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.options import read_details
 
 # -------------------------------------------------------------------------------- messages
 # Requests in the form of Anthropic's Messages. Facts: provider document "Anthropic Messages".
 
 
 _HOSTED: Final = {HostedToolKind(kind): wire for kind, wire in wire_form.HOSTED_TOOLS.items()}
-_LITTLE, _MUCH = 4096, 16384
-"""Budgets in tokens: up to the first, thinking counts as low. Beyond the second, it counts as high."""
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
@@ -90,6 +95,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         response_format=None if config is None else _format(config),
         reasoning_effort=_effort(body, config),
         cache_marks=conversation.marks,
+        extra_options={"mcp_servers": servers} if (servers := [*_servers(body)]) else None,
     )
     return attrs.evolve(read, request=attrs.evolve(read.request, unsigned=unsigned)) if unsigned else read
 
@@ -127,10 +133,7 @@ def _effort(body: Fields, config: Fields | None) -> str | None:
     if kind == "adaptive":
         return ReasoningEffort.HIGH
     if kind == "enabled":
-        budget = thinking.need("budget_tokens", thinking.is_whole("budget_tokens"))
-        if budget <= _LITTLE:
-            return ReasoningEffort.LOW
-        return ReasoningEffort.MEDIUM if budget <= _MUCH else ReasoningEffort.HIGH
+        return effort_of(thinking.need("budget_tokens", thinking.is_whole("budget_tokens")))
     thinking.leave()
     return None
 
@@ -142,8 +145,9 @@ def _format(config: Fields) -> ResponseFormat | None:
     if wanted.need("type", wanted.text("type")) != "json_schema":
         wanted.leave()
         return None
+    fields = read_details(MESSAGES, "output_config.format[json_schema]", "format", wanted)
     with placed(wanted, "schema"):
-        return ResponseFormat(wanted.need("schema", wanted.plain("schema")))
+        return ResponseFormat(wanted.need("schema", fields.get("schema")))
 
 
 def _choice(body: Fields) -> tuple[str | NamedTool | None, bool | None]:
@@ -191,15 +195,16 @@ class _Conversation:
                 self._answer(message)
             else:
                 self._say(ChatMessage.system([*_parts(message)]))
+                self.marks += marks_of(message.opened("content"), len(self.turns) - 1)
 
-    def _say(self, turn: Turn, *blocks: Fields) -> None:
-        """Add *turn*, made of *blocks*. The last block may have a mark."""
+    def _say(self, turn: Turn, *blocks: tuple[Fields, int]) -> None:
+        """Add *turn*, made of *blocks*, each with the number of its last part. Each may have a mark."""
         self.turns.append(turn)
-        if blocks:
-            self._mark(blocks[-1], len(self.turns) - 1)
+        for number, (block, part) in enumerate(blocks, 1):
+            self._mark(block, len(self.turns) - 1, None if number == len(blocks) else part)
 
-    def _mark(self, block: Fields, after: Any) -> None:
-        self.marks += cache_marks(block, after)
+    def _mark(self, block: Fields, after: Any, part: int | None = None) -> None:
+        self.marks += cache_marks(block, after, part)
 
     def _system(self, body: Fields) -> None:
         if isinstance(body.look("system"), str | None):
@@ -216,7 +221,7 @@ class _Conversation:
 
     def _user(self, message: Fields) -> None:
         parts: list[ContentPart] = []
-        of: list[Fields] = []
+        of: list[tuple[Fields, int]] = []
         count = len(self.turns)
         for block in message.objects("content"):
             kind = block.need("type", block.text("type"))
@@ -224,10 +229,12 @@ class _Conversation:
                 if parts:
                     self._say(ChatMessage.user(parts), *of)
                 parts, of = [], []
-                self._say(_result(block), block)
+                result = _result(block)
+                inner = [part for part in block.opened("content") if not part.is_left]
+                self._say(result, *((part, number) for number, part in enumerate(inner[:-1])), (block, 0))
             elif read := [*_part(block, kind)]:
                 parts += read
-                of.append(block)
+                of.append((block, len(parts) - 1))
         if parts or len(self.turns) == count:
             self._say(ChatMessage.user(parts), *of)
 
@@ -253,9 +260,11 @@ class _Conversation:
             known = next((k for k in _HOSTED if isinstance(kind, str) and kind.startswith(f"{k}_2")), None)
             if kind in (None, "custom"):
                 tool.take("type")
-                own.append(definition(tool, "input_schema"))
+                own.append(definition(tool, MESSAGES, "tools[][custom]"))
             elif known is not None:
                 hosted.append(_hosted(tool, known))
+            elif (run := _run_by_client(kind)) is not None:
+                own.append(client_tool(tool, MESSAGES, f"tools[][{run}]", run))
             else:
                 tool.need("type", tool.text("type"))
                 tool.leave()
@@ -265,17 +274,29 @@ class _Conversation:
         return own, hosted
 
 
+_VERSION: Final = re.compile(r"(\w+)_20\d{6}")
+
+
+def _run_by_client(kind: Any) -> str | None:
+    """Return the tool of the type *kind*, in any version, if clients run it, or ``None``."""
+    known = CLIENT_TOOLS[MESSAGES.key]
+    version = _VERSION.fullmatch(kind) if isinstance(kind, str) else None
+    return version[1] if version is not None and version[1] in known else None
+
+
+def _servers(body: Fields) -> Iterator[dict[str, Any]]:
+    """Return the MCP servers of *body*, whose tools run without being asked for."""
+    for server in body.objects("mcp_servers"):
+        server.take("type")
+        yield mcp_server(server, MESSAGES, "mcp_servers[]", approval="never")
+
+
 def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:
     if tool.look("type") == _HOSTED[kind]:
         tool.take("type")
     if tool.look("name") == kind.value:
         tool.take("name")
-    if kind is HostedToolKind.CODE_EXECUTION:
-        return HostedTool(kind)
-    allowed, blocked = (tool.texts(f"{which}_domains") or () for which in ("allowed", "blocked"))
-    most = tool.whole("max_uses")
-    with placed(tool):
-        return HostedTool(kind, allowed_domains=allowed, blocked_domains=blocked, max_uses=most)
+    return hosted_tool(kind, tool, MESSAGES, f"tools[][{kind}]")
 
 
 # Parts of user messages.
@@ -307,8 +328,8 @@ def _part(block: Fields, kind: str) -> Iterator[ContentPart]:
         yield _medium(block, kind)
     elif (kind == "document" and how in ("text", "content")) or kind in ("search_result", "tool_reference"):
         yield from _told(block, kind)
-    else:
-        block.leave()
+    elif (part := told_part(block, MESSAGES, f"messages[].content[][{kind}]")) is not None:
+        yield part
 
 
 def _medium(block: Fields, kind: str) -> ContentPart:

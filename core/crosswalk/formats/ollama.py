@@ -17,6 +17,7 @@ from crosswalk.formats.reading import (
     take_neutral,
     word,
 )
+from crosswalk.formats.tables import OLLAMA
 from crosswalk.formats.writing import (
     CallIDs,
     Event,
@@ -216,7 +217,7 @@ def _tools(body: Fields) -> Iterator[ToolDefinition]:
     for tool in body.objects("tools"):
         if tool.look("type") == "function":
             tool.take("type")
-        yield definition(tool.need("function", tool.object("function")))
+        yield definition(tool.need("function", tool.object("function")), OLLAMA, "tools[][function].function")
 
 
 def _format(body: Fields) -> ResponseFormat | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import reduce
-from operator import getitem, is_
+from operator import is_
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import attrs
 
 from crosswalk.errors import CrosswalkError
+from crosswalk.formats.chat_table import CHAT, CHAT_SERVER
+from crosswalk.formats.tables import TABLES
 from crosswalk.formats.writing import WireForm
 from crosswalk.mapping.normalize import normalize
 from crosswalk.request import (
@@ -20,27 +21,16 @@ from crosswalk.request import (
     ChatRequest,
     Dropped,
     HTTPRequest,
+    ReasoningEffort,
     Turn,
     UnsupportedRequestError,
-    in_words,
 )
 from crosswalk.types.json import copy_json, dump_json
-from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.message import ChatMessage, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
 from crosswalk.wire.fields import Fields, Place, Unread, path_of, placed as placed
-from crosswalk.wire.gemini import json_name, proto_name
-from crosswalk.wire.options import (
-    FORMATS,
-    NESTED,
-    STATE,
-    WORDS,
-    Option,
-    OptionGrade,
-    format_of_path,
-    option_of,
-    options_read,
-)
+from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable
 
 # -------------------------------------------------------------------------------- incoming
 # A client's request in canonical form, and the body for a server that speaks the client's own form.
@@ -101,7 +91,7 @@ class ClientRequest(ChatRequest):
         notes: the parts of earlier answers that the gateway has left out.
         known: the ids of the answers with a provider from a seal.
         unsigned: the places of the thinking that is not in *said*, because its signature is empty.
-        told: the places of results that name no call, so that an API of another form gets them as text.
+        told: the places of content that only the client's form has a place for, so that others get it as text.
     """
 
     form: WireForm
@@ -121,8 +111,12 @@ class ClientRequest(ChatRequest):
     @property
     def thinking_budget(self) -> Any:
         """See :attr:`ChatRequest.thinking_budget`. A client's format may have brought it."""
-        options = ((_option(self.form.key, one), one.value) for one in self.unread)
-        brought = (value for option, value in options if option and option.name == "thinking_budget")
+        brought = (
+            one.value
+            for one in self.unread
+            for row in _rows(self.form.key, one)
+            if row.place == "thinking_budget"
+        )
         return self.extra_options.get("thinking_budget", next(brought, None))
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
@@ -154,41 +148,47 @@ class ClientRequest(ChatRequest):
                 return as_said
         request = self
         if self.unread and not self._is_own(frame := build(_unchanged(self))):
-            request = self._in_words(format_of_path(frame.path))
+            request = self._without_silence(table_of(frame))
         built = build(request)
-        told = (Dropped(place, "it has no call id: it is sent as text", refuses=False) for place in self.told)
-        built = attrs.evolve(built, dropped=(*built.dropped, *told))
         if not self._is_own(built):
+            told = (Dropped(place, "it is sent as text", refuses=False) for place in self.told)
+            built = attrs.evolve(built, dropped=(*built.dropped, *told))
+        table = table_of(built)
+        if not self._is_own(built) or (table is not None and table.is_strict):
             return request._translated(built, build)
         if any(isinstance(turn, ChatResponse) for turn in self.messages):
             # These are probably the server's own answers, so it gets back the fields that such answers have.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
         return self._with_unread(built, self.unread)
 
-    def _in_words(self, target: str | None) -> ClientRequest:
-        """Return the request for an API of the format *target*, with words for messages of which nothing is read.
-
-        Those of the system are left out: their parts are named.
+    def _without_silence(self, target: RequestTable | None) -> ClientRequest:
+        """Return the request for a server with the table *target*, without the messages of which nothing is read.
 
         Raises:
-            UnsupportedRequestError: the request names what a server keeps.
+            UnsupportedRequestError: the request names what a server keeps, or nothing is left of it.
         """
         for one in self.unread:
             self._refuse_state(one, target)
-        turns = list(self.messages)
-        kinds = _kinds_of_unread(self.said, self.unread)
-        for number in reversed(range(len(turns))):
-            if isinstance(turn := turns[number], ChatMessage) and turn.content == ():
-                kind = kinds.pop() if kinds else "content"
-                turns[number] = attrs.evolve(turn, content=in_words(kind, "you cannot be shown it"))
-                if turn.role is Role.SYSTEM and len(turns) > 1 and not self.cache_marks:
-                    del turns[number]
-        return altered(self, messages=tuple(turns))
+        silent = [
+            isinstance(turn, ChatMessage) and turn.content == () and turn.role in (Role.USER, Role.SYSTEM)
+            for turn in self.messages
+        ]
+        if all(silent):
+            raise UnsupportedRequestError("the conversation has no content", options=["messages"])
+        turns = tuple(turn for turn, is_silent in zip(self.messages, silent, strict=True) if not is_silent)
+        marks = tuple(
+            attrs.evolve(mark, after=mark.after - sum(silent[: mark.after]))
+            if isinstance(mark.after, int)
+            else mark
+            for mark in self.cache_marks
+            if not (isinstance(mark.after, int) and silent[mark.after])
+        )
+        return altered(self, messages=turns, cache_marks=marks)
 
-    def _refuse_state(self, unread: Unread, target: str | None) -> None:
-        if _is_state(self.form.key, unread):
-            keeper, label = FORMATS[self.form.key][0], FORMATS[target][0] if target else "the API"
-            why = f"it names what a server of {keeper} keeps, and {label} has nothing for it"
+    def _refuse_state(self, unread: Unread, target: RequestTable | None) -> None:
+        if _is_state(self.form.key, self.said, unread):
+            label = target.label if target else "the API"
+            why = f"it names what a server of {self.form.label} keeps, and {label} has no place for it"
             raise UnsupportedRequestError(
                 f"it cannot express {unread.path} ({why})", provider=self.provider, options=[unread.path]
             )
@@ -196,17 +196,20 @@ class ClientRequest(ChatRequest):
     def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the options for an API of another form, in its own words, as far as it has them."""
         form = self.form
-        target, source = format_of_path(built.path), _NEAREST.get(form, (form.key, form.key))
-        same = [one for one in self.unread if _is_shared(one, source, target)] if target == source[0] else []
+        target, source = table_of(built), _NEAREST.get(form, (form.key, form.key))
+        near = target if target is not None and target.key == source[0] else None
+        same = [] if near is None else [one for one in self.unread if self._is_shared(one, source[1], near)]
         options: dict[str, Any] = {}
         paths: dict[str, str] = {}
         dropped: list[Dropped] = []
         for unread in _apart(one for one in self.unread if one not in same):
-            option = _option(source[1], unread)
+            rows = _rows(source[1], unread)
             is_item = unread.path != unread.option
-            value = None if option is None else is_item or option.read(unread.value, source[1])
-            if option is not None and option.name not in _FIELD_NAMES and value is not None:
-                options[option.name], paths[option.name] = value, unread.path
+            extra = (row for row in rows if row.place not in _FIELD_NAMES)
+            values = ((row.place, is_item or row.value_of(unread.value)) for row in extra)
+            known = next(((place, value) for place, value in values if value is not None), None)
+            if known is not None:
+                options[known[0]], paths[known[0]] = known[1], unread.path
             else:
                 dropped += self._dropped(unread, target)
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
@@ -216,6 +219,16 @@ class ClientRequest(ChatRequest):
             built = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
         renamed = (attrs.evolve(one, option=paths.get(one.option, one.option)) for one in built.dropped)
         return self._with_unread(attrs.evolve(built, dropped=(*dict.fromkeys(renamed), *dropped)), same)
+
+    def _is_shared(self, unread: Unread, source: str, target: RequestTable) -> bool:
+        """Return whether *unread* goes on as it is to a server with the table *target*, near the format *source*."""
+        if target.is_strict:  # of its other rows, it may have other words
+            row = target.row_at(target.path_in(self.said, unread.place))
+            return row is not None and not row.place
+        if isinstance(unread.value, dict) and unread.place[0] != "options":
+            return False
+        known = (target.row(row.place) for row in _rows(source, unread))
+        return any(row is not None and row.path == unread.option for row in known)
 
     def _own(self, turn: Any) -> Any:
         if not isinstance(turn, ChatResponse) or self.provider is None or turn.id in self.known:
@@ -274,23 +287,40 @@ class ClientRequest(ChatRequest):
             if not _put(body, self.said, waiting[0].place, waiting):
                 remaining.append(waiting[0])
             del waiting[0]
-        target = format_of_path(built.path)
+        target = table_of(built)
         lost = (dropped for one in remaining for dropped in self._dropped(one, target))
         return attrs.evolve(built, body=body, dropped=(*built.dropped, *lost))
 
-    def _dropped(self, unread: Unread, target: str | None) -> Iterator[Dropped]:
-        """Return the part of *unread* to report, because an API of the format *target* does not get it.
+    def _dropped(self, unread: Unread, target: RequestTable | None) -> Iterator[Dropped]:
+        """Return the part of *unread* to report, because a server with the table *target* does not get it.
 
         Raises:
             UnsupportedRequestError: it is state. Without it the request is another one, so it is never left out.
         """
         self._refuse_state(unread, target)
-        label = FORMATS[target][0] if target else "the API"
-        ends = (unread.place[-1], unread.place[0])
-        option = next((NESTED[str(end)] for end in ends if end in NESTED), None)
-        grade = OptionGrade.DANGEROUS if option is None else option.lost(unread.value, target)
-        if grade is not OptionGrade.HARMLESS:
-            yield Dropped(unread.path, f"{label} has nothing for it", refuses=grade is OptionGrade.DANGEROUS)
+        own = TABLES[self.form.key]
+        row = own.row_at(own.path_in(self.said, unread.place))
+        label = target.label if target else "the API"
+        if row is None:
+            yield Dropped(unread.path, f"it is not in the table of {own.label} yet")
+        elif row.kind is not PlaceKind.LINK and not (
+            row.place and PLACES[row.place].is_neutral(unread.value)
+        ):
+            has_place = target is not None and row.place and target.row(row.place) is not None
+            why = f"{label} has no such value" if has_place else f"{label} has no place for it"
+            yield Dropped(unread.path, why, refuses=row.kind is PlaceKind.MEANING)
+
+
+def table_of(built: HTTPRequest) -> RequestTable | None:
+    """Return the table of the server that *built* goes to, or ``None`` if no table is known."""
+    return built.table or table_of_path(built.path)
+
+
+def table_of_path(path: str) -> RequestTable | None:
+    """Return the table of the servers with an endpoint at *path*, or ``None`` if it is another one."""
+    plain = path.partition("?")[0]
+    table = next((table for table in TABLES.values() if plain.endswith(table.paths)), None)
+    return CHAT_SERVER if table is CHAT else table
 
 
 _NEAREST: Final = {
@@ -301,17 +331,11 @@ _NEAREST: Final = {
 _FIELD_NAMES: Final = frozenset(attrs.fields_dict(ChatRequest))
 
 
-def _option(format: str, unread: Unread) -> Option | None:
-    """Return the option that *unread* is in *format*. Gemini takes each field by its proto name, too."""
-    return option_of(format, json_name(unread.option) if format == "gemini" else unread.option)
-
-
-def _is_shared(unread: Unread, source: tuple[str, str], target: str | None) -> bool:
-    """Return whether *unread* is an option that the *target* spells like the client's form."""
-    if not isinstance(unread.value, dict) or unread.place[0] == "options":
-        option = _option(source[1], unread)
-        return option is not None and option.path(target) == unread.option
-    return False
+def _rows(format: str, unread: Unread) -> list[RequestRow]:
+    """Return the rows of the options that *unread* may be in *format*."""
+    table = TABLES[format]
+    path = ".".join(map(table.spelled, unread.option.split(".")))
+    return [row for row in table.options if row.path == path]
 
 
 def _apart(unread: Iterable[Unread]) -> Iterator[Unread]:
@@ -335,19 +359,6 @@ _UNCHANGED: Final = (ChatMessage.user("-"),)
 def _unchanged(request: ChatRequest) -> ChatRequest:
     """Return *request* with a stand-in for its conversation."""
     return altered(request, messages=_UNCHANGED, cache_marks=())
-
-
-def _kinds_of_unread(said: Any, unread: Iterable[Unread]) -> list[str]:
-    """Return the types of the parts of each message in *said* of which all parts are *unread*, in order."""
-    lists: dict[Place, list[str]] = {}
-    for one in sorted((one for one in unread if isinstance(one.place[-1], int)), key=lambda one: one.place):
-        kind = one.value.get("type") if isinstance(one.value, dict) else None
-        lists.setdefault(one.place[:-1], []).append(f"{kind or 'content'!s:.40}")
-    return [
-        " and ".join(dict.fromkeys(kinds))
-        for place, kinds in lists.items()
-        if len(place) > 1 and len(reduce(getitem, place, said)) == len(kinds)
-    ]
 
 
 def _built_before(build: Callable[[ChatRequest], HTTPRequest], asked: ChatRequest) -> HTTPRequest:
@@ -385,15 +396,19 @@ def _at_client(dropped: Dropped, turns: Sequence[Turn]) -> Dropped:
     return attrs.evolve(dropped, option=turn.id) if isinstance(turn, ChatResponse) else dropped
 
 
-def _is_state(format: str, unread: Unread) -> bool:
-    """Return whether *unread*, of a request in *format*, names what a server keeps."""
-    *outer, last = unread.place
-    known = STATE.get(format, ())
-    if isinstance(last, int):
-        kind = unread.value.get("type", "item_reference") if isinstance(unread.value, dict) else None
-        return kind in known
-    name = json_name(last) if format == "gemini" else last
-    return name in known and outer[:1] in ([], ["messages"])
+def _is_state(format: str, said: Any, unread: Unread) -> bool:
+    """Return whether *unread*, of the request *said* in *format*, names what a server keeps, itself or inside."""
+    table = TABLES[format]
+    rows = (table.row_at(table.path_in(said, place)) for place in _places(unread.place, unread.value))
+    return any(row is not None and row.kind is PlaceKind.STATE for row in rows)
+
+
+def _places(place: Place, value: Any) -> Iterator[Place]:
+    """Return the *place* of *value*, and the places of everything inside it."""
+    yield place
+    if isinstance(value, dict | list):
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _places((*place, step), inner)
 
 
 def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
@@ -454,7 +469,11 @@ class Incoming:
     @property
     def state(self) -> Mapping[str, Any]:
         """The unread fields that name what a server keeps, by JSON path. They never go to another server."""
-        return {one.path: one.value for one in self.request.unread if _is_state(self.form.key, one)}
+        return {
+            one.path: one.value
+            for one in self.request.unread
+            if _is_state(self.form.key, self.request.said, one)
+        }
 
     def without(self, *paths: str) -> Incoming:
         """Return the same without the unread fields *paths*, which the gateway handles. They are sent to no server."""
@@ -493,12 +512,10 @@ def options(fields: Fields, format: str, under: str = "") -> dict[str, Any]:
     Of two spellings of one option the later one in the table counts, and the other stays.
     """
     results: dict[str, Any] = {}
-    for path, known in reversed(options_read(format).items()):
-        name = path.removeprefix(under)
-        if format == "gemini" and name not in fields:
-            name = proto_name(name)
-        if known.name in _TAKERS and known.name not in results and name in fields:
-            results[known.name] = option(fields, name, known.name, _TAKERS[known.name](fields, name))
+    for row in reversed(TABLES[format].options):
+        name, place = row.path.removeprefix(under), row.place
+        if place in _TAKERS and place not in results and name in fields:
+            results[place] = option(fields, name, place, _TAKERS[place](fields, name))
     return results
 
 
@@ -512,7 +529,8 @@ def _stop(fields: Fields, name: str) -> Any:
 
 def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
     """The options of *body* that change nothing, by name: those of *format*, and *more* with their values."""
-    neutral = {path: known.neutral for path, known in options_read(format).items() if known.name != "store"}
+    rows = reversed(TABLES[format].options) if format else ()
+    neutral = {row.path: PLACES[row.place].neutral for row in rows if row.place != "store"}
     results = {}
     for name, value in {**neutral, **more}.items():
         raw = body.look(name)
@@ -547,7 +565,19 @@ def word(fields: Fields, name: str, words: Mapping[str, T]) -> T | None:
 
 def read_words(option: str, format: str) -> dict[str, str]:
     """What each word of *format* for *option* means."""
-    return {raw: name for name, raw in WORDS[option][format].items() if isinstance(raw, str)}
+    words = TABLES[format].words(option)
+    return {raw: name for name, raw in words.items() if isinstance(raw, str)}
+
+
+_LITTLE, _MUCH = 4096, 16384
+"""Budgets in tokens: up to the first, thinking counts as low. Beyond the second, it counts as high."""
+
+
+def effort_of(budget: int) -> ReasoningEffort:
+    """Return the effort that a *budget* of tokens for reasoning stands for."""
+    if budget <= _LITTLE:
+        return ReasoningEffort.LOW
+    return ReasoningEffort.MEDIUM if budget <= _MUCH else ReasoningEffort.HIGH
 
 
 def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
@@ -571,16 +601,50 @@ def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
     fields.refuse(problem)
 
 
-def cache_marks(block: Fields | None, after: Any) -> Iterator[CacheMark]:
-    """Return the mark of *block*, which is the last of the prompt's part that *after* names. Another one stays unread."""
-    control = None if block is None else block.object("cache_control")
+def cache_marks(block: Fields, after: Any, part: int | None = None) -> Iterator[CacheMark]:
+    """Return the mark of *block*, in any of its spellings. Another one stays unread.
+
+    Args:
+        block: the last block of the prompt's part that *after* names.
+        after: the place of the mark.
+        part: its number among the parts of the message, or ``None`` for the last one.
+    """
+    point = block.object("prompt_cache_breakpoint")
+    if point is not None and point.look("mode") == "explicit":
+        point.take("mode")
+        yield CacheMark(after, part=part)
+    control = block.object("cache_control")
     if control is None:
         return
     if control.look("type") != "ephemeral" or control.look("ttl") not in (None, "5m", "1h"):
         control.leave()
         return
     control.take("type")
-    yield CacheMark(after, control.take("ttl"))
+    yield CacheMark(after, control.take("ttl"), part=part)
+
+
+def marks_of(parts: Iterable[Fields], after: Any) -> Iterator[CacheMark]:
+    """Return the marks of the *parts* of the message *after*. A part that is not read has no number."""
+    known = [part for part in parts if not part.is_left]
+    for number, part in enumerate(known):
+        yield from cache_marks(part, after, number if number < len(known) - 1 else None)
+
+
+def told_part(block: Fields, table: RequestTable, path: str) -> TextPart | None:
+    """Return *block*, content that only its own format has a block for, as JSON.
+
+    What a server keeps, a declaration and a hint are no content. They stay, and the result is ``None``.
+
+    Args:
+        block: the block.
+        table: the table of its format.
+        path: its path in the table, such as ``messages[].content[][browser_state]``.
+    """
+    row = table.row_at(path)
+    if row is not None and (row.place or row.kind is not PlaceKind.MEANING):
+        block.leave()
+        return None
+    return TextPart(dump_json(block.tell("cache_control")).decode())
 
 
 def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **requested: Any) -> Incoming:
@@ -601,5 +665,6 @@ def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, *
             unread=tuple(body.unread()),
             asked=request,
             headers={},
+            told=tuple(body.told()),
         )
     return Incoming(form=form, request=whole, wants=wants)

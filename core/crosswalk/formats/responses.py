@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from crosswalk.errors import ErrorInfo
-from crosswalk.formats.chat import answer_format, choice, custom_definition, definition, effort
-from crosswalk.formats.reading import Incoming, Wants, answer, incoming, take_neutral
+from crosswalk.formats.chat import (
+    answer_format,
+    choice,
+    client_tool,
+    custom_definition,
+    definition,
+    effort,
+    hosted_tool,
+    mcp_server,
+)
+from crosswalk.formats.chat_table import CLIENT_TOOLS
+from crosswalk.formats.reading import Incoming, Wants, answer, incoming, marks_of, take_neutral
 from crosswalk.formats.response_items import (
     HeldCall,
     KeptItems,
@@ -23,6 +35,7 @@ from crosswalk.formats.response_items import (
     server_item,
     usage_of,
 )
+from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.formats.writing import (
     TIERS,
     CallIDs,
@@ -36,14 +49,13 @@ from crosswalk.formats.writing import (
     put_back,
     response_error,
 )
-from crosswalk.request import HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
+from crosswalk.request import CacheMark, HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
-from crosswalk.types.json import as_json_object, copy_json, dump_json
-from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
+from crosswalk.types.json import copy_json
+from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart, ToolCall
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
-from crosswalk.wire.chat import ROLES, read_source
+from crosswalk.wire.chat import ROLES
 from crosswalk.wire.fields import Fields, path_of, placed
-from crosswalk.wire.options import STATE
 from crosswalk.wire.responses import (
     BESIDE,
     FAMILIES,
@@ -53,6 +65,7 @@ from crosswalk.wire.responses import (
     PARTS,
     EventRole,
     ItemRole,
+    read_output,
     read_part,
 )
 
@@ -76,10 +89,11 @@ _MADE: Final = ("reasoning", "compaction", "program", "program_output")
 """The items that only a model or its server makes, besides calls."""
 _OUTPUT: Final = "_output"
 """The end of the type of an item with a result."""
-_OF_ITEMS: Final = {"type", "id", "status"}
-"""The fields of an item with a result that are not the result."""
 _LONGEST: Final = 64
 """The length of a tool's name that every API takes."""
+_KEPT: Final = ("conversation", "previous_response_id", "prompt")
+"""The fields that name what a server keeps."""
+_RUN_BY_CLIENT: Final = CLIENT_TOOLS[RESPONSES.key]
 _SEARCHES: Final = ("web_search", "web_search_preview")
 
 
@@ -90,15 +104,16 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         FieldError: it is not a valid request.
     """
     wants = _wants(body)
-    tools, hosted, namespaces = _tools(body)
+    tools, hosted, servers, namespaces = _tools(body)
     said_in = _Items(namespaces)
     turns = [*_instructions(body), *said_in.turns(body)]
     if not turns:
-        if not (body.given.get("input") or any(body.look(name) for name in STATE["responses"])):
+        if not (body.given.get("input") or any(body.look(name) for name in _KEPT)):
             body.refuse("must not be empty", "input")
         turns = [ChatMessage.user(())]  # what a server keeps
     wants = attrs.evolve(wants, namespaces=namespaces)
     body.object("stream_options")
+    body.object("prompt_cache_options")
     text, reasoning = body.object("text"), body.object("reasoning")
     if text is not None:
         take_neutral(text, "responses", {"verbosity": "medium"})
@@ -108,13 +123,17 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         said,
         wants,
         messages=turns,
+        cache_marks=said_in.marks(turns),
         tools=tools,
         hosted_tools=hosted,
+        extra_options={"mcp_servers": servers} if servers else None,
         tool_choice=_choice(body, [tool.name for tool in tools], namespaces),
-        response_format=None if text is None else answer_format(text.object("format"), nested=None),
+        response_format=None
+        if text is None
+        else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
-    told = tuple(said_in.told)
+    told = (*read.request.told, *said_in.told)
     return attrs.evolve(read, request=attrs.evolve(read.request, told=told)) if told else read
 
 
@@ -154,6 +173,7 @@ class _Items:
 
     def __init__(self, namespaces: Mapping[str, tuple[str, str]]) -> None:
         self.told: list[str] = []
+        self._marked: list[tuple[Turn, Fields, str]] = []  # turns with the lists of their parts
         self._namespaces = namespaces
         self._ids: dict[str, str] = {}  # the id of each call, by that of its item
         self._of_server: list[str] = []  # the ids of calls that the server itself runs
@@ -178,6 +198,12 @@ class _Items:
                 yield turn
         if output:
             yield _answer(output)
+
+    def marks(self, turns: Sequence[Turn]) -> list[CacheMark]:
+        """Return the cache marks in the items of *turns*."""
+        numbers = {id(turn): number for number, turn in enumerate(turns)}
+        marked = (marks_of(item.opened(name), numbers[id(turn)]) for turn, item, name in self._marked)
+        return [*chain.from_iterable(marked)]
 
     def _note(self, item: Fields) -> None:
         """Give a tool the name that the server has for it, without a namespace. Note the ids of a call."""
@@ -211,7 +237,9 @@ class _Items:
                 item.refuse(f"must be one of {', '.join(_ROLES)}", "role")
             item.take("type")
             with placed(item, "content"):
-                return ChatMessage(role, item.need("content", _content(item, "content")))
+                message = ChatMessage(role, item.need("content", _content(item, "content")))
+            self._marked.append((message, item, "content"))
+            return message
         if kind.endswith(_OUTPUT) or kind in _CALL_IDS:
             return self._result(item, kind)
         item.leave()
@@ -223,36 +251,19 @@ class _Items:
         ids = [id for name in names if (id := item.text(name)) is not None]
         item.take("type")
         is_plain = kind in ("function_call_output", "custom_tool_call_output")
-        content = item.need("output", _content(item, "output")) if is_plain else _given(item, kind)
+        content = item.need("output", _content(item, "output")) if is_plain else read_output(item, kind)
         with placed(item):
             if ids:
                 is_error = item.look("status") == "failed" or None
-                return ChatMessage.tool_result(self._ids.get(ids[0], ids[0]), content, is_error=is_error)
+                result = ChatMessage.tool_result(self._ids.get(ids[0], ids[0]), content, is_error=is_error)
+                self._marked.append((result, item, "output"))
+                return result
             self.told.append(path_of(item.place))
             name = ".".join(filter(None, (item.text("namespace"), item.text("name")))) or kind
             text = f"The output of {name}:"
             if isinstance(content, str):
                 return ChatMessage.user(f"{text}\n{content}")
             return ChatMessage.user([TextPart(text), *content])
-
-
-def _given(item: Fields, kind: str) -> str | list[ContentPart]:
-    """Return the result in *item*, of a tool without a name: its picture, its text, or all its fields as JSON."""
-    fields = {name: item.look(name) for name in item if name not in _OF_ITEMS}
-    if kind == "apply_patch_call_output":
-        fields["status"] = item.look("status")
-    for name in fields:
-        item.take(name)
-    output = fields.get("output")
-    picture: list[ContentPart] = []
-    if isinstance(output, dict) and isinstance(output.get("image_url"), str):
-        with placed(item, "output", "image_url"):
-            picture = [ImagePart(**read_source(output["image_url"]))]
-        del fields["output"]
-    if fields.keys() == {"output"} and isinstance(output, str) and as_json_object(output) is None:
-        return output
-    text = dump_json(fields).decode()
-    return [*([TextPart(text)] if fields else []), *picture] if picture else text
 
 
 def _kind(item: Fields) -> str:
@@ -339,14 +350,15 @@ def _choice(
 
 def _tools(
     body: Fields,
-) -> tuple[list[ToolDefinition], list[HostedTool], dict[str, tuple[str, str]]]:
-    """Return the client's tools, the server's tools, and the namespaces by tool.
+) -> tuple[list[ToolDefinition], list[HostedTool], list[dict[str, Any]], dict[str, tuple[str, str]]]:
+    """Return the client's tools, the server's tools, the MCP servers, and the namespaces by tool.
 
     The tools of a namespace are listed singly, because no other API has namespaces. If two tools have one name, those in a
     namespace get its name before theirs: ``sea__look``.
     """
     own: list[ToolDefinition] = []
     hosted: list[HostedTool] = []
+    servers: list[dict[str, Any]] = []
     namespaces: dict[str, tuple[str, str]] = {}
     waiting: list[tuple[Fields, str | None]] = [(tool, None) for tool in body.objects("tools")]
     results: list[tuple[Fields, str | None]] = []
@@ -354,9 +366,12 @@ def _tools(
         tool, namespace = waiting.pop(0)
         if tool.look("type") == "namespace" and isinstance(tool.look("tools"), list):
             tool.take("type")
-            tool.take("description")
+            about = tool.text("description")
             name = tool.need("name", tool.text("name"))
-            waiting[:0] = [(inner, name) for inner in tool.objects("tools")]
+            inside = [*tool.objects("tools")]
+            for inner in inside if about else ():  # it says when to use them
+                inner.give("description", "\n\n".join(filter(None, (about, inner.text("description")))))
+            waiting[:0] = [(inner, name) for inner in inside]
         else:
             results.append((tool, namespace))
     names = Counter(str(tool.look("name")) for tool, _ in results if "name" in tool)
@@ -371,20 +386,25 @@ def _tools(
                     tool.refuse(f"is the name of two tools, and cannot be {name!r} instead", "name")
                 tool.give("name", name)
                 namespaces[name] = (namespace, inner)
-            own.append(definition(tool) if kind == "function" else custom_definition(tool))
+            own.append(
+                definition(tool, RESPONSES, "tools[][function]")
+                if kind == "function"
+                else custom_definition(tool)
+            )
         elif kind in _SEARCHES and not any(one.kind is HostedToolKind.WEB_SEARCH for one in hosted):
-            filters = tool.object("filters")
-            allowed = () if filters is None else filters.texts("allowed_domains") or ()
-            with placed(tool, "filters", "allowed_domains"):
-                hosted.append(HostedTool(HostedToolKind.WEB_SEARCH, allowed_domains=allowed))
+            hosted.append(hosted_tool(HostedToolKind.WEB_SEARCH, tool, RESPONSES, f"tools[][{kind}]"))
             if kind != _SEARCHES[0]:
                 tool.give("type", kind)
         elif kind == "code_interpreter" and tool.look("container") == {"type": "auto"}:
             tool.take("container")
             hosted.append(HostedTool(HostedToolKind.CODE_EXECUTION))
+        elif kind in _RUN_BY_CLIENT and not any(one.name == _RUN_BY_CLIENT[kind].call for one in own):
+            own.append(client_tool(tool, RESPONSES, f"tools[][{kind}]", kind))
+        elif kind == "mcp" and isinstance(tool.look("server_url"), str):
+            servers.append(mcp_server(tool, RESPONSES, "tools[][mcp]"))
         else:
             tool.leave()
-    return own, hosted, namespaces
+    return own, hosted, servers, namespaces
 
 
 # ------------------------------------------------------------------------ openai responses
@@ -527,12 +547,22 @@ class ResponsesWriter(Writer):
         buffered = self._held[piece.part]
         buffered.id = buffered.id or about.id
         buffered.name = buffered.name or about.name
-        buffered.type = buffered.type if about.kind is None else "custom_tool_call"
+        if about.kind is not None:
+            buffered.type = "custom_tool_call"
+        elif buffered.name in self._actions:
+            buffered.type = buffered.name
         buffered.texts.append(piece.text)
         if buffered.name:
             self._named[piece.part] = buffered.name
-            if buffered.id:
+            if buffered.id and buffered.type not in self._actions:  # an action is written once it is complete
                 yield from self._open_held(piece.part)
+
+    @cached_property
+    def _actions(self) -> frozenset[str]:
+        """The types of the items that call the tools without a name that the request declares."""
+        tools = self.heading.request.get("tools") or ()
+        kinds = (str(tool.get("type")) for tool in tools if isinstance(tool, Mapping))
+        return frozenset(_RUN_BY_CLIENT[kind].call for kind in kinds if kind in _RUN_BY_CLIENT)
 
     def _open_held(self, part: int) -> Iterator[Event]:
         """Begin the call of *part*, if its name is known. A missing id is replaced by the one that the answer makes."""

@@ -16,6 +16,7 @@ import attrs
 import orjson
 
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.formats.tables import TABLES
 from crosswalk.mapping.blocks import logprob_of
 from crosswalk.plugin.registry import Mapper
 from crosswalk.text import clean_message
@@ -42,7 +43,6 @@ from crosswalk.wire import (
     responses,
     responses as responses_wire,
 )
-from crosswalk.wire.options import FORMATS
 
 # ---------------------------------------------------------------------------------- errors
 # The errors of a conversion.
@@ -81,7 +81,7 @@ class WireForm(StrEnum):
     provider: str
     """The provider id under which Crosswalk reads the form."""
     key: str
-    """Its key in :data:`crosswalk.wire.options.FORMATS`."""
+    """Its key in :data:`crosswalk.formats.tables.TABLES`."""
     label: str
     """Its name for people."""
     paths: tuple[str, ...]
@@ -93,7 +93,7 @@ class WireForm(StrEnum):
         member._value_ = word
         member.provider = provider
         member.key = key
-        member.label, member.paths = FORMATS[key]
+        member.label, member.paths = TABLES[key].label, TABLES[key].paths
         return member
 
     OPENAI_CHAT = "openai-chat", "openai", "chat"

@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
+from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
+from crosswalk.formats.reading import table_of
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
     Adaptation,
@@ -29,8 +31,13 @@ from crosswalk.service.turns import (
     arguments_text,
     content_parts,
     data_url,
+    details_of,
+    hosted_fields,
+    limits_of,
+    mark_behind,
     media_type_of,
     message_of,
+    part_marks,
     put_options,
     reasoning_of,
     refusal_of,
@@ -41,6 +48,7 @@ from crosswalk.service.turns import (
     with_extra_options,
     with_results_shown,
     without_silence,
+    written_mark,
 )
 from crosswalk.service.way_back import (
     not_sent,
@@ -65,7 +73,7 @@ from crosswalk.types.message import (
 )
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import CitationRef, Segment, SegmentType, altered
-from crosswalk.wire.options import format_of_path
+from crosswalk.wire.options import RequestRow, RequestTable, put
 
 # ----------------------------------------------------------------------------- openai chat
 # Requests in OpenAI's chat dialect: the building block for every server that takes them.
@@ -79,6 +87,7 @@ class OpenAIChatStyle:
 
     Attributes:
         path: the path of the endpoint.
+        table: all that the server takes, without its *options*.
         options: the server's names of options: of those that OpenAI's API spells otherwise, and of those that it lacks.
         include_usage: whether a stream must ask for the token counts (``stream_options``).
         reasoning: the field of an assistant's message that takes reasoning, or ``None`` if *more* handles it.
@@ -89,6 +98,9 @@ class OpenAIChatStyle:
         null_content: whether the content of an assistant's message may be null beside calls. Otherwise it is an empty text.
         takes_any_arguments: whether the arguments of a call may be any text. Most servers parse them, and refuse a
             conversation with a truncated call: such arguments are sent back as ``{"INVALID_JSON": text}``.
+        rows: the server's rows of options with words of its own.
+        lacks: the places of :data:`crosswalk.wire.options.PLACES` that the server does not have, though its *table* does.
+        is_strict: whether it refuses fields that it does not know.
         hosted_tools: for each kind of tool that the server runs itself, its item of ``tools``.
         more: adds the server's further fields to the message of a turn, or ``None`` for nothing.
         arrange: puts the messages into an order that the server takes.
@@ -96,6 +108,7 @@ class OpenAIChatStyle:
     """
 
     path: str = "/v1/chat/completions"
+    table: RequestTable = CHAT_SERVER
     options: Mapping[str, str] = attrs.field(factory=dict, hash=False)
     include_usage: bool = True
     reasoning: str | None = "reasoning_content"
@@ -104,6 +117,9 @@ class OpenAIChatStyle:
     takes_empty: bool = True
     null_content: bool = True
     takes_any_arguments: bool = False
+    rows: tuple[RequestRow, ...] = ()
+    lacks: tuple[str, ...] = ()
+    is_strict: bool = False
     hosted_tools: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, hash=False)
     more: Callable[[Turn, ChatRequest, dict[str, Any]], object] | None = None
     arrange: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
@@ -127,17 +143,24 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         drops.given(request, option, reason=reason)
         empty: Any = () if isinstance(getattr(request, option), tuple) else None
         requested = attrs.evolve(requested, **{option: empty})
-    messages = [*_messages(requested, style)]
+    own = (*style.rows, *server_rows(style.options))
+    without = (*(row.place for row in own if row.place), *style.lacks)
+    table = style.table.with_rows(*own, without=without, is_strict=style.is_strict)
+    messages = [*_messages(requested, style, table)]
     if not style.takes_empty:
         messages = [*without_silence(messages, _is_empty)]
     if not messages:
         raise UnsupportedRequestError("the conversation has no content", options=["messages"])
     body: dict[str, Any] = {"model": request.model, "messages": style.arrange(messages)}
-    put_options(body, requested, "chat", drops, names=style.options)
+    put_options(body, requested, table, drops)
     tools = [openai_tool(tool) for tool in requested.tools]
     for hosted in requested.hosted_tools:
-        tools.append(dict(style.hosted_tools[hosted.kind]))
-        drops.limits(hosted)
+        item = dict(style.hosted_tools[hosted.kind])
+        if item:  # the server's own, of which no table knows more
+            tools.append(item)
+            hosted_fields(hosted, table.with_rows(RequestRow("", hosted.kind)), drops)
+        elif (row := table.row(hosted.kind)) is not None:
+            put(body, row.path, hosted_fields(hosted, table, drops))
     if tools:
         body["tools"] = tools
     choice = openai_choice(requested)
@@ -151,8 +174,8 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         body["stream"] = True
         if style.include_usage:
             body["stream_options"] = {"include_usage": True}
-    spellings = spellings_of("chat", style.options)
-    return HTTPRequest(style.path, body, dropped=drops.found(), spellings=spellings)
+    spellings = spellings_of(table)
+    return HTTPRequest(style.path, body, dropped=drops.found(), spellings=spellings, table=table)
 
 
 def _nested(item: dict[str, Any]) -> dict[str, Any]:
@@ -182,8 +205,7 @@ def openai_format(wanted: ResponseFormat) -> dict[str, Any]:
     """Return *wanted* as the Responses API writes it."""
     if wanted.schema is None:
         return {"type": "json_object"}
-    about = {"name": wanted.name, "schema": thaw(wanted.schema), "strict": wanted.strict}
-    return {"type": "json_schema", **about}
+    return {"type": "json_schema", **details_of(wanted, "responses", "text.format[json_schema]", "format")}
 
 
 def tool_fields(tool: ToolDefinition, parameters: str = "parameters") -> dict[str, Any]:
@@ -200,9 +222,15 @@ def tool_fields(tool: ToolDefinition, parameters: str = "parameters") -> dict[st
     return fields
 
 
-def _messages(request: ChatRequest, style: OpenAIChatStyle) -> Iterator[dict[str, Any]]:
+def _messages(request: ChatRequest, style: OpenAIChatStyle, table: RequestTable) -> Iterator[dict[str, Any]]:
+    marks = part_marks(request, table)
     for turn, sent in with_results_shown(request.messages):
-        raw = _message(sent, style)
+        raw = _message(sent, style, marks)
+        mark = None if turn is None else mark_behind(request, turn)
+        if mark is not None and raw["content"] and (written := written_mark(mark, table)):
+            content = raw["content"]
+            raw["content"] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            raw["content"][-1] |= written
         if style.more is not None and turn is not None:
             style.more(turn, request, raw)
         yield raw
@@ -212,10 +240,10 @@ def _is_empty(said: dict[str, Any]) -> bool:
     return said["role"] == "assistant" and not (said["content"] or "tool_calls" in said or "refusal" in said)
 
 
-def _message(turn: Turn, style: OpenAIChatStyle) -> dict[str, Any]:
+def _message(turn: Turn, style: OpenAIChatStyle, marks: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
     """Return *turn* as a message."""
     message = message_of(turn)
-    payload: dict[str, Any] = {"role": message.role.value, "content": _content(message)}
+    payload: dict[str, Any] = {"role": message.role.value, "content": _content(message, marks)}
     if message.name is not None and message.role is not Role.TOOL:
         payload["name"] = message.name
     if message.tool_calls:
@@ -274,10 +302,10 @@ def _annotation(segment: Segment) -> dict[str, Any]:
     return {"type": "url_citation", "url_citation": cited}
 
 
-def _content(message: ChatMessage) -> str | list[dict[str, Any]] | None:
+def _content(message: ChatMessage, marks: Mapping[int, dict[str, Any]]) -> str | list[dict[str, Any]] | None:
     if message.content is None or isinstance(message.content, str):
         return message.content
-    return [_part(part) for part in content_parts(message)] or ""
+    return [{**_part(part), **marks.get(id(part), {})} for part in content_parts(message)] or ""
 
 
 def _part(part: ContentPart) -> dict[str, Any]:
@@ -424,9 +452,13 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     if not info.way_back.takes_custom_calls:
         request = altered(request, tools=tuple(tool.as_function() for tool in request.tools))
     built = with_extra_options(_built(request, mapper), request)
-    missing = [Dropped("hosted_tools", f"the API runs no {tool.kind}") for tool in foreign]
+    missing = [
+        Dropped(option, f"the API runs no {tool.kind}")
+        for tool in foreign
+        for option in ("hosted_tools", *limits_of(tool))
+    ]
     unsent = not_sent(sorted_request, built.body, built.dropped)
-    details = unsaid(sorted_request, format_of_path(built.path))
+    details = unsaid(sorted_request, table_of(built))
     return attrs.evolve(built, dropped=(*built.dropped, *missing, *dropped, *unsent, *details))
 
 
@@ -470,7 +502,8 @@ _INSTEAD_OF_EFFORT: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
 
 def _other_effort(built: HTTPRequest, more: Mapping[str, Any]) -> str | None:
     """Return the path at which *more* states another effort than *built*, in another way, or ``None``."""
-    for path in _INSTEAD_OF_EFFORT.get(format_of_path(built.path), ()):
+    table = table_of(built)
+    for path in _INSTEAD_OF_EFFORT.get(None if table is None else table.key, ()):
         value = value_at(more, path)
         if value is not None and value != value_at(built.body, path):
             return path

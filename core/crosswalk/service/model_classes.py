@@ -31,7 +31,7 @@ USER_FILE_VARIABLE: Final = "CROSSWALK_MODEL_CLASSES"
 
 _OPTIONS: Final = frozenset(
     {
-        *(option.name for option in OPTIONS),
+        *OPTIONS,
         *(field.name for field in attrs.fields(ChatRequest) if field.name not in ("messages", "model")),
         "prefill",
     }

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from crosswalk.errors import CrosswalkError
+from crosswalk.formats.reading import table_of
 from crosswalk.plugin.registry import Mapper
 from crosswalk.request import (
     Adaptation,
@@ -28,7 +29,7 @@ from crosswalk.service.turns import message_of
 from crosswalk.types.json import FrozenObject, copy_json, thaw
 from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, Role
 from crosswalk.types.values import altered
-from crosswalk.wire.options import OPTIONS, OptionGrade, format_of_path
+from crosswalk.wire.options import OPTIONS, RequestTable
 
 UNKNOWN: Final = "unknown"
 """The class of a model that no row describes."""
@@ -38,7 +39,6 @@ _BUDGETS: Final = dict(zip(_WORDS[1:], (1024, 2048, 8192, 16384, 32768, 65536), 
 """The budget in tokens that counts as each word, to find a word for a budget."""
 _DEMANDS: Final = ("tools", "tool_choice", "response_format")
 """Options that come before thinking: a model that takes them only without it is asked not to think."""
-_BY_NAME: Final = {option.name: option for option in OPTIONS}
 _FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
 _MEDIA: Final = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
 
@@ -62,23 +62,25 @@ def fit(request: ChatRequest, mapper: Mapper, model_class: str | None = None) ->
     if model_class is None and not any(facts.layers):
         return None
     match = match_of(facts, model, model_class, mapper.provider)
-    format = _format_of(mapper)
-    return None if request.is_for(format, model) else Fit(request, match, facts, format)
+    table = _table_of(mapper)
+    if request.is_for(None if table is None else table.key, model):
+        return None
+    return Fit(request, match, facts, table)
 
 
-_FORMATS: Final[WeakKeyDictionary[Mapper, str | None]] = WeakKeyDictionary()
+_TABLES: Final[WeakKeyDictionary[Mapper, RequestTable | None]] = WeakKeyDictionary()
 
 
-def _format_of(mapper: Mapper) -> str | None:
-    """Return the format in which *mapper* asks, or ``None`` for one of its own."""
-    if mapper not in _FORMATS:
+def _table_of(mapper: Mapper) -> RequestTable | None:
+    """Return the table of the server that *mapper* asks, or ``None`` for a format of its own."""
+    if mapper not in _TABLES:
         assert mapper.build_request is not None, "the caller has looked"
         try:
             built = mapper.build_request(ChatRequest("-", model="-", provider=mapper.provider))
         except CrosswalkError:
             return None
-        _FORMATS[mapper] = format_of_path(str(getattr(built, "path", "")))
-    return _FORMATS[mapper]
+        _TABLES[mapper] = table_of(built) if isinstance(built, HTTPRequest) else None
+    return _TABLES[mapper]
 
 
 class Fit:
@@ -89,12 +91,13 @@ class Fit:
     """
 
     def __init__(
-        self, request: ChatRequest, match: ModelMatch | None, facts: Facts, format: str | None
+        self, request: ChatRequest, match: ModelMatch | None, facts: Facts, table: RequestTable | None
     ) -> None:
         self.request = request
         self._match = match
         self._facts = facts
-        self._format = format
+        self._table = table
+        self._format = None if table is None else table.key
         self._theirs = thaw(request.provider_options.get(request.provider or "", FrozenObject()))
         self._adapted: list[Adaptation] = []
         self._dropped: list[Dropped] = []
@@ -147,9 +150,8 @@ class Fit:
 
     def _path(self, name: str) -> list[str]:
         """Return the path in the body of the option *name* if it is no field of a request. Otherwise it is empty."""
-        option = None if name in _FIELDS else _BY_NAME.get(name)
-        path = None if option is None else option.path(self._format, self.request.provider)
-        return [] if path is None or "[" in path else path.split(".")
+        row = None if name in _FIELDS or self._table is None else self._table.row(name)
+        return [] if row is None or "[" in row.path else row.path.split(".")
 
     @property
     def _model(self) -> str:
@@ -388,8 +390,8 @@ class Fit:
 
     def _refuse(self, limit: Limit, value: Any) -> None:
         """Leave out the option of *limit*, and name it unless its *value* changes nothing."""
-        option = _BY_NAME.get(limit.option)
-        if option is None or option.lost(value, self._format) is not OptionGrade.HARMLESS:
+        option = OPTIONS.get(limit.option)
+        if option is None or not option.is_neutral(value):
             why = f"{self._model} takes no {limit}"
             if limit.format is not None and self._facts.other_api is not None:
                 why += f" here; {self._facts.other_api} does"

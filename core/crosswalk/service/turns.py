@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -9,6 +10,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from crosswalk.errors import ToolCallArgumentsError
+from crosswalk.formats.reading import table_of
+from crosswalk.formats.tables import TABLES
 from crosswalk.formats.writing import INVALID_JSON
 from crosswalk.request import (
     CacheMark,
@@ -17,6 +20,7 @@ from crosswalk.request import (
     HostedTool,
     HTTPRequest,
     ReasoningEffort,
+    ResponseFormat,
     Turn,
     UnsupportedRequestError,
 )
@@ -34,14 +38,16 @@ from crosswalk.types.message import (
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import FinishReason, Segment, SegmentType
 from crosswalk.wire.options import (
-    FORMATS,
-    NESTED,
+    DETAILS,
     OPTIONS,
-    WORDS,
-    Option,
-    OptionGrade,
-    format_of_path,
+    PLACES,
+    PlaceKind,
+    RequestPlace,
+    RequestRow,
+    RequestTable,
     put,
+    put_row,
+    written_details,
 )
 
 # ----------------------------------------------------------------------------------- turns
@@ -72,12 +78,6 @@ class Drops:
         for option in options:
             if getattr(request, option) not in (None, ()):
                 self.add(option, reason)
-
-    def limits(self, tool: HostedTool, *known: str) -> None:
-        """Note the limits of *tool* that the API cannot set: all except those in *known*."""
-        for name in ("allowed_domains", "blocked_domains", "max_uses"):
-            if name not in known and getattr(tool, name) not in (None, ()):
-                self.add(f"hosted_tools.{name}", f"the API has no such limit of its {tool.kind}")
 
     def found(self) -> tuple[Dropped, ...]:
         """The notes, in order."""
@@ -160,7 +160,7 @@ def alternating(
     *,
     answer: Callable[[Turn], Iterable[dict[str, Any]]],
     result: Callable[[ChatMessage], dict[str, Any]],
-    part: Callable[[ContentPart], dict[str, Any] | None],
+    part: Callable[[ContentPart], dict[str, Any] | list[dict[str, Any]] | None],
     mark: Callable[[Turn, list[dict[str, Any]]], object] = lambda turn, parts: None,
 ) -> list[tuple[bool, list[dict[str, Any]]]]:
     """Return the conversation for APIs in which user and model alternate.
@@ -175,7 +175,8 @@ def alternating(
         turns: the conversation, without system messages.
         answer: returns the parts of a model's turn.
         result: returns the part of a tool's result.
-        part: converts a part of the user's message, or returns ``None`` for one that would be refused.
+        part: converts a part of the user's message, to one part or several, or returns ``None`` for one that would be
+            refused.
         mark: receives each turn and its parts, to mark them for the cache.
 
     Raises:
@@ -191,11 +192,11 @@ def alternating(
         elif message.role is Role.TOOL:
             raw = [result(message)]
         else:
-            raw = [*filter(None, map(part, content_parts(message)))]
+            raw = [*_flat(map(part, content_parts(message)))]
         if raw:
             mark(turn, raw)
         if raw and is_silent and not is_answer and results and not results[-1][0]:
-            results.append((True, [*filter(None, [part(TextPart(NO_ANSWER))])]))
+            results.append((True, [*_flat([part(TextPart(NO_ANSWER))])]))
         is_silent = is_answer and not raw
         if raw and results and results[-1][0] is is_answer:
             results[-1][1].extend(raw)
@@ -204,8 +205,13 @@ def alternating(
     if not results:
         raise UnsupportedRequestError("the conversation has no content", options=["messages"])
     if results[0][0]:
-        results.insert(0, (False, [*filter(None, [part(TextPart(_BEGIN))])]))
+        results.insert(0, (False, [*_flat([part(TextPart(_BEGIN))])]))
     return results
+
+
+def _flat(parts: Iterable[dict[str, Any] | list[dict[str, Any]] | None]) -> Iterator[dict[str, Any]]:
+    for part in parts:
+        yield from part if isinstance(part, list) else filter(None, [part])
 
 
 def without_silence(
@@ -255,14 +261,76 @@ def with_results_shown(turns: Iterable[Turn]) -> Iterator[tuple[Turn | None, Tur
         yield None, ChatMessage.user(shown)
 
 
+def written_mark(mark: CacheMark, table: RequestTable | str) -> dict[str, Any]:
+    """Return *mark* as *table* spells it, under its key, or nothing if the table has no place for it."""
+    row = _table(table).row("cache.mark")
+    return (
+        {}
+        if row is None
+        else {row.path.rpartition(".")[2]: row.written({"ttl": mark.ttl} if mark.ttl else {})}
+    )
+
+
+def part_marks(request: ChatRequest, table: RequestTable | str) -> Mapping[int, dict[str, Any]]:
+    """Return the marks of *request* within its messages as *table* spells them, by the ``id()`` of the part before each."""
+    results: dict[int, dict[str, Any]] = {}
+    for mark in request.cache_marks:
+        message = message_of(request.messages[mark.after]) if isinstance(mark.after, int) else None
+        if message is not None and mark.part is not None and isinstance(message.content, tuple):
+            results |= {
+                id(part): written_mark(mark, table) for part in message.content[mark.part : mark.part + 1]
+            }
+    return results
+
+
+def mark_behind(request: ChatRequest, turn: Turn) -> CacheMark | None:
+    """Return the mark of *request* behind *turn*. That of the system stands behind its last message."""
+    systems = [other for other in request.messages if message_of(other).role is Role.SYSTEM]
+    for mark in request.cache_marks:
+        marked = request.messages[mark.after] if isinstance(mark.after, int) else None
+        if mark.after == "system":
+            marked = next(reversed(systems), None)
+        if mark.part is None and marked is turn:
+            return mark
+    return None
+
+
+def system_texts(request: ChatRequest, table: RequestTable | str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the texts of the system messages, each with the mark behind it as *table* spells it.
+
+    Texts without a mark between them are one, with empty lines between the messages.
+    """
+    marks = part_marks(request, table)
+    results: list[tuple[str, dict[str, Any]]] = []
+    waiting: list[str] = []
+    turns = [turn for turn in request.messages if message_of(turn).role is Role.SYSTEM]
+    for turn in turns:
+        waiting.append("")
+        for part in content_parts(message_of(turn)):
+            waiting[-1] += part.text if isinstance(part, TextPart) else ""
+            if marks.get(id(part)):
+                results.append(("\n\n".join(filter(None, waiting)), marks[id(part)]))
+                waiting = [""]
+        mark = mark_behind(request, turn)
+        if mark is not None and any(waiting) and (written := written_mark(mark, table)):
+            results.append(("\n\n".join(filter(None, waiting)), written))
+            waiting = []
+    text = "\n\n".join(filter(None, waiting))
+    return [*results, (text, {})] if text else results
+
+
 def cache_mark(request: ChatRequest, place: Turn | Literal["tools", "system"]) -> CacheMark | None:
-    """Return the mark of *request* after *place*: one of its turns, or a part before the conversation."""
+    """Return the mark of *request* after *place*: one of its turns, or a part before the conversation.
+
+    The last of several marks among the system's messages counts. Marks within a message are those of :func:`part_marks`.
+    """
+    found = None
     for mark in request.cache_marks:
         turn = request.messages[mark.after] if isinstance(mark.after, int) else None
         is_system = turn is not None and message_of(turn).role is Role.SYSTEM
-        if mark.after == place or turn is place or (is_system and place == "system"):
-            return mark
-    return None
+        if mark.part is None and (mark.after == place or turn is place or (is_system and place == "system")):
+            found = mark
+    return found
 
 
 def tool_names(turns: Sequence[Turn]) -> Mapping[str, str]:
@@ -289,6 +357,26 @@ def arguments_text(call: ToolCall) -> str:
     except ToolCallArgumentsError:
         return dump_json({INVALID_JSON: call.arguments}).decode()
     return dump_json(parsed).decode() if call.is_custom else call.arguments
+
+
+def text_in(part: FilePart) -> str | None:
+    """Return the text of *part*, or ``None`` if it is not a file of text with its data."""
+    if part.data is None or not (part.media_type or "").startswith("text/"):
+        return None
+    try:
+        return b64decode(part.data, validate=True).decode()
+    except ValueError:
+        return None
+
+
+def with_files_told(parts: Iterable[ContentPart]) -> Iterator[ContentPart]:
+    """Return *parts* with each file of text as text, its name before it, for APIs without files."""
+    for part in parts:
+        text = text_in(part) if isinstance(part, FilePart) else None
+        if text is None or not isinstance(part, FilePart):
+            yield part
+        else:
+            yield from map(TextPart, filter(None, (part.name, text)))
 
 
 # The beginning of base64 data of these types.
@@ -338,63 +426,69 @@ def noun_of(part: ContentPart) -> str:
 
 
 # --------------------------------------------------------------------------------- options
-# Writes the options of a request into a body, spelled as in :mod:`crosswalk.wire.options`.
+# Writes the options of a request into a body, spelled as in the server's table (:mod:`crosswalk.formats.tables`).
 
 
 _PLAIN: Final = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "parallel_tool_calls")
-_BY_NAME: Final = {option.name: option for option in OPTIONS}
+
+
+def _table(table: RequestTable | str) -> RequestTable:
+    return TABLES[table] if isinstance(table, str) else table
 
 
 def put_options(
     body: dict[str, Any],
     request: ChatRequest,
-    format: str,
+    table: RequestTable | str,
     drops: Drops,
     *,
     but: Collection[str] = (),
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Write the plain options of *request* into *body*, as *format* spells them. Note in *drops* those that it lacks.
+    """Write the plain options of *request* into *body*, as *table* spells them. Note in *drops* those that it lacks.
 
     Args:
         body: the body of the request.
         request: the canonical request.
-        format: ``chat``, ``responses``, ``messages``, ``ollama``, ``gemini``, ``bedrock`` or ``cohere``.
+        table: the table of the server, or the name of its format: ``chat``, ``responses``, ``messages``, ``ollama`` or
+            ``gemini``.
         drops: collects the options that cannot be expressed.
         but: options that the caller writes.
-        names: the server's own names, for options that have other ones than in *format*.
+        names: the server's own names, for options that have other ones than in *table*.
     """
+    known = _table(table)
     for name in _PLAIN:
-        value, path = getattr(request, name), names.get(name) or _BY_NAME[name].path(format)
+        value, row = getattr(request, name), known.row(name)
+        path = names.get(name) or (row.path if row else None)
         if name in but or value in (None, ()):
             continue
         if path is None:
-            drops.add(name, f"{FORMATS[format][0]} has no such option")
+            drops.add(name, f"{known.label} has no such option")
         else:
             put(body, path, list(value) if isinstance(value, tuple) else value)
 
 
-def spellings_of(format: str, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the written path of each option by each of its paths in *format*. *names* as for :func:`put_options`."""
-    paths = {name: _BY_NAME[name].spellings.get(format, ()) for name in _PLAIN}
-    return {path: names.get(name, known[0]) for name, known in paths.items() for path in known}
+def spellings_of(table: RequestTable) -> dict[str, str]:
+    """Return the written path of each plain option by each of its paths in the chat format and in *table*."""
+    rows = (row for row in (*TABLES["chat"].rows, *table.rows) if row.place in _PLAIN)
+    return {row.path: written.path for row in rows if (written := table.row(row.place)) is not None}
 
 
-def words_of(option: str, format: str) -> Mapping[Any, Any]:
-    """Return *format*'s spelling of each word of *option* that it has: of ``tool_choice`` or ``reasoning_effort``."""
-    return WORDS[option].get(format, {})
+def words_of(option: str, table: RequestTable | str) -> Mapping[Any, Any]:
+    """Return the spelling in *table* of each word of *option* that it has: of ``tool_choice`` or ``reasoning_effort``."""
+    return _table(table).words(option)
 
 
-def word_of(option: str, value: Any, format: str, drops: Drops) -> Any:
-    """Return *format*'s word for the *value* of *option*. If it lacks one, return ``None`` and note that in *drops*.
+def word_of(option: str, value: Any, table: RequestTable | str, drops: Drops) -> Any:
+    """Return the word in *table* for the *value* of *option*. If it lacks one, return ``None`` and note that in *drops*.
 
     An effort is a wish: it gets the nearest word, which is noted. Not to think is none.
     """
-    words = words_of(option, format)
+    words = words_of(option, table)
     if value is None or value in words:
         return words.get(value)
     *most, last = words
-    why = f"{FORMATS[format][0]} knows {', '.join(most)} and {last}"
+    why = f"{_table(table).label} knows {', '.join(most)} and {last}"
     if isinstance(value, ReasoningEffort) and value is not ReasoningEffort.NONE:
         near = value.nearest(words)
         drops.add(option, f"sent as {near.value}: {why}", refuses=False)
@@ -407,58 +501,109 @@ def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
     """Return *built* with those of *request*'s ``extra_options`` that the API has. Add the others to ``dropped``."""
     if not request.extra_options:
         return built
-    values, format = thaw(request.extra_options), format_of_path(built.path) or ""
+    values, table = thaw(request.extra_options), table_of(built)
     body, dropped = copy_json(built.body), list(built.dropped)
     done = {one.option for one in dropped}  # by the plugin, which has said how
-    for option in OPTIONS:
-        if option.name in values and option.name not in done:
-            value, path = values[option.name], option.path(format, request.provider)
-            written = None if path is None else option.written(value, format)
-            if path is None or written is None or not put(body, path, written):
-                dropped += _lost(option, value, format, path)
-            elif format in option.replaces:
-                _take(body, option.replaces[format])
-            elif format in option.needs:
-                put(body, option.needs[format], True)
+    for name, place in OPTIONS.items():
+        if name in values and name not in done:
+            row = None if table is None else table.row(name)
+            written = None if row is None else row.written(values[name])
+            if row is None or written is None or not put_row(body, row, written):
+                dropped += _lost(place, values[name], table, row)
     return attrs.evolve(built, body=body, dropped=tuple(dropped))
 
 
-def unsaid(request: ChatRequest, format: str | None) -> Iterator[Dropped]:
-    """Return the details of messages and tools in *request* for which *format* has no word."""
+def details_of(thing: Any, table: RequestTable | str, at: str, of: str) -> dict[str, Any]:
+    """Return the details of *thing*, such as a tool, as *table* has them in an object at the path *at*.
+
+    Args:
+        thing: a tool (``tool``), a hosted tool (``hosted``) or a response format (``format``).
+        table: the table of the server, or the name of its format.
+        at: the path, as in :attr:`crosswalk.wire.options.RequestRow.path`.
+        of: the word for *thing* in the names of places.
+    """
+    return written_details(_table(table), at, of, _set_details(thing, of))[0]
+
+
+def _set_details(thing: Any, of: str) -> dict[str, Any]:
+    """Return the details of *thing* that are set, by name."""
+    names = (name.partition(".")[2] for name in DETAILS if name.startswith(f"{of}."))
+    values = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
+    return {name: _plain(value) for name, value in values.items() if value not in (None, ())}
+
+
+def _plain(value: Any) -> Any:
+    return thaw(list(value)) if isinstance(value, tuple) else thaw(value)
+
+
+def limits_of(tool: HostedTool, *but: str) -> Iterator[str]:
+    """Return the paths of all that is set of *tool* but its kind and the details *but*."""
+    for name, value in _set_details(tool, "hosted").items():
+        if name not in but and not DETAILS[f"hosted.{name}"].is_neutral(value):
+            inner = [f".{key}" for key in value] if isinstance(value, dict) and value else [""]
+            yield from (f"hosted_tools.{name}{key}" for key in inner)
+
+
+def schema_of(wanted: ResponseFormat) -> dict[str, Any] | None:
+    """Return the schema of *wanted*, for servers that take nothing else: its name and description are annotations of it."""
+    if wanted.schema is None:
+        return None
+    schema: dict[str, Any] = thaw(wanted.schema)
+    about = {"title": wanted.name, "description": wanted.description}
+    if DETAILS["format.name"].is_neutral(wanted.name):
+        del about["title"]
+    return {**{name: text for name, text in about.items() if text is not None}, **schema}
+
+
+def hosted_fields(tool: HostedTool, table: RequestTable | str, drops: Drops) -> dict[str, Any]:
+    """Return the object with which *table* asks for *tool*. Note in *drops* the limits for which it has no place."""
+    known = _table(table)
+    row = known.row(tool.kind)
+    assert row is not None, f"{known.label} has no {tool.kind}"
+    fields, lost = written_details(known, row.path, "hosted", _set_details(tool, "hosted"))
+    for option in limits_of(tool, *(name for name in _set_details(tool, "hosted") if name not in lost)):
+        drops.add(option, f"{known.label} has no place for it")
+    return {**{name: values[0] for name, values in row.beside.items()}, **fields}
+
+
+def unsaid(request: ChatRequest, table: RequestTable | None) -> Iterator[Dropped]:
+    """Return the details of messages and tools in *request* for which *table* has no row."""
     for location, name, value in _details(request):
-        option = NESTED[name]
-        if format is not None and value is not None and option.path(format) is None:
-            yield from (attrs.evolve(one, option=location) for one in _lost(option, value, format, None))
+        is_known = table is None or table.row(name) or (name == "cache.ttl" and not table.row("cache.mark"))
+        if not is_known and table is not None and value is not None:
+            yield from (attrs.evolve(one, option=location) for one in _lost(PLACES[name], value, table, None))
 
 
 def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
     for number, tool in enumerate(request.tools):
-        yield f"tools[{number}].strict", "strict", tool.strict
+        for name in ("strict", "defer_loading", "output_schema"):
+            yield f"tools[{number}].{name}", f"tool.{name}", getattr(tool, name)
+    for number, mark in enumerate(request.cache_marks):
+        place = "tools" if mark.after == "tools" else "mark"
+        yield f"cache_marks[{number}]", f"cache.{place}", True
+        yield f"cache_marks[{number}].ttl", "cache.ttl", mark.ttl
+    for number, server in enumerate(request.extra_options.get("mcp_servers", ())):
+        for name, value in server.items() if isinstance(server, Mapping) else ():
+            yield f"mcp_servers[{number}].{name}", f"mcp.{name}", value
     for number, turn in enumerate(request.messages):
         for inner, part in enumerate(content_parts(message_of(turn))):
             if isinstance(part, ImagePart):
-                yield f"messages[{number}].content[{inner}].detail", "detail", part.detail
+                yield f"messages[{number}].content[{inner}].detail", "part.detail", part.detail
 
 
-def _lost(option: Option, value: Any, format: str, path: str | None) -> Iterator[Dropped]:
-    grade = option.lost(value, format)
-    if grade is OptionGrade.HARMLESS:
+def _lost(
+    place: RequestPlace, value: Any, table: RequestTable | None, row: RequestRow | None
+) -> Iterator[Dropped]:
+    if place.is_neutral(value):
         return
-    label = FORMATS[format][0] if format else "the API"
+    label = table.label if table else "the API"
     why = f"{label} has no such option"
-    if path is not None and format in option.values:
-        why = f"{label} knows {' and '.join(map(str, option.values[format].values()))}"
-    elif path is not None and option.written(value, format) is None:
-        why = f"{label} has no such value"
-    elif path is not None:
-        why = f"the request sets {path} differently"
-    elif format == "chat" and len(option.spellings) > 1:
+    if row is None and table is not None and table.key == "chat" and TABLES["chat"].row(place.name):
         why = "no such option of this server is known"
-    yield Dropped(option.name, why, refuses=grade is OptionGrade.DANGEROUS)
-
-
-def _take(body: dict[str, Any], path: str) -> None:
-    *outer, last = path.split(".")
-    for step in outer:
-        body = body.get(step, {})
-    body.pop(last, None)
+    elif row is not None and row.words is not None and row.written(value) is None:
+        why = f"{label} knows {' and '.join(map(str, row.words.values()))}"
+    elif row is not None and row.written(value) is None:
+        why = f"{label} has no such value"
+    elif row is not None:
+        why = f"the request sets {row.path} differently"
+    yield Dropped(place.name, why, refuses=place.kind is PlaceKind.MEANING)

@@ -227,13 +227,15 @@ def _call(call: Fields, kind: str) -> ToolCall:
         return ToolCall(id, name, "{}" if arguments is None else arguments)
 
 
-def read_tool(tool: Fields, parameters: str = "parameters") -> dict[str, Any]:
-    """The fields of the ``ToolDefinition`` that *tool* is, with the schema of its arguments under *parameters*."""
+def read_tool(tool: Fields) -> dict[str, Any]:
+    """The fields of the ``ToolDefinition`` that *tool* is."""
     definition = {
         "name": tool.need("name", tool.text("name")),
         "description": tool.text("description"),
-        "parameters": tool.plain(parameters),
+        "parameters": tool.plain("parameters"),
         "strict": tool.flag("strict"),
+        "defer_loading": tool.flag("defer_loading"),
+        "output_schema": tool.plain("output_schema"),
     }
     return {name: value for name, value in definition.items() if value is not None}
 
@@ -286,5 +288,6 @@ def read_format(wanted: Fields, nested: str | None = "json_schema") -> dict[str,
         "schema": about.need("schema", about.plain("schema")),
         "name": about.text("name"),
         "strict": bool(about.flag("strict")),
+        "description": about.text("description"),
     }
     return {name: value for name, value in response_format.items() if value is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
@@ -15,6 +15,7 @@ T = TypeVar("T")
 Place: TypeAlias = tuple[str | int, ...]
 """The path of a value: keys of objects and numbers of items, outermost first."""
 _LONGEST = 60
+_TYPE_NAMES = {str: "a string", bool: "a boolean", int: "a whole number", dict: "an object"}
 
 
 def path_of(place: Place) -> str:
@@ -70,19 +71,25 @@ class Fields:
     Args:
         value: the object.
         place: its path.
+        spelled: returns the name under which a field is taken, for formats in which it has several spellings.
 
     Raises:
         FieldError: *value* is not an object. From each method: a field has a wrong type.
     """
 
-    def __init__(self, value: Any, place: Place = ()) -> None:
+    def __init__(self, value: Any, place: Place = (), spelled: Callable[[str], str] = str) -> None:
         self.place = place
+        self._spelled = spelled
         if not isinstance(value, dict):
             self.refuse(f"must be an object, not {json_type_name(value)}")
-        self._left: dict[str, Any] = {name: member for name, member in value.items() if member is not None}
+        self._left: dict[str, Any] = {
+            spelled(name): member for name, member in value.items() if member is not None
+        }
+        self._given_as = {} if spelled is str else {spelled(name): name for name in value}
         self._below: list[Fields] = []
         self.given, self._why = value, ""
         self._names: set[str] = set()
+        self._is_told = False
 
     def __contains__(self, name: str) -> bool:
         return name in self._left
@@ -108,7 +115,10 @@ class Fields:
         return self._typed(name, bool, "a boolean")  # type: ignore[no-any-return]
 
     def whole(self, name: str) -> int | None:
-        """A whole number."""
+        """A whole number, which may be written as ``40.0``."""
+        value = self.look(name)
+        if type(value) is float and value.is_integer():
+            self.give(name, int(value))
         return self._typed(name, int, "a whole number")  # type: ignore[no-any-return]
 
     def number(self, name: str) -> float | None:
@@ -135,12 +145,23 @@ class Fields:
         """Return an object, to take its fields one by one."""
         if name not in self._left:
             return None
-        return self._kept(Fields(self.take(name), (*self.place, name)))
+        return self._kept(Fields(self.take(name), self._at(name), self._spelled))
+
+    def inside(self, name: str) -> Fields | None:
+        """Return the object *name* as from :meth:`object`, also if it was opened before."""
+        location = self._at(name)
+        return next((fields for fields in self._below if fields.place == location), None) or self.object(name)
+
+    def typed(self, name: str, kind: type) -> Any:
+        """A value of the JSON type *kind*, or of any for ``object``. The items of a list are strings."""
+        if kind is list:
+            return self.texts(name)
+        return self.take(name) if kind is object else self._typed(name, kind, _TYPE_NAMES[kind])
 
     def objects(self, name: str) -> Iterator[Fields]:
         """Return the objects of a list, to take their fields one by one, or none if it is absent."""
         for number, item in enumerate(self.items(name) or ()):
-            yield self._kept(Fields(item, (*self.place, name, number)))
+            yield self._kept(Fields(item, self._at(name, number), self._spelled))
 
     def each(self, name: str, *ready: type) -> Iterator[Any]:
         """Return the items of a list like :meth:`objects`. Values of the types *ready* are returned unchanged."""
@@ -148,11 +169,15 @@ class Fields:
             is_ready = isinstance(item, ready)
             yield item if is_ready else self._kept(Fields(item, (*self.place, name, number)))
 
-    def last(self, name: str) -> Fields | None:
-        """Return the last item of the list *name*, which was taken as objects, or ``None`` if it is not an object."""
-        items = self.given.get(name) or ()
-        place = (*self.place, name, len(items) - 1)
-        return next((fields for fields in self._below if fields.place == place), None)
+    def opened(self, name: str) -> list[Fields]:
+        """Return the items of the list *name* that were taken as objects."""
+        location = self._at(name)
+        return [fields for fields in self._below if fields.place[:-1] == location]
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the object is left as a whole."""
+        return bool(self._why)
 
     def need(self, name: str, value: Any) -> Any:
         """*value*, which was taken as *name* and must not be absent."""
@@ -185,6 +210,22 @@ class Fields:
         """Leave the object as a whole, with what was taken of it: it is not understood, for the reason *why*."""
         self._why = why
 
+    def tell(self, *but: str) -> dict[str, Any]:
+        """Take all fields except *but*, to be told as text, and return them as the client sent them."""
+        self._is_told = True
+        fields = {
+            name: member for name, member in self.given.items() if member is not None and name not in but
+        }
+        self._left = {name: member for name, member in self._left.items() if name in but}
+        return fields
+
+    def told(self) -> Iterator[str]:
+        """Return the paths of the objects that are told as text, in this one and inside."""
+        if self._is_told:
+            yield path_of(self.place)
+        for below in self._below:
+            yield from below.told()
+
     def unread(self) -> Iterator[Unread]:
         """Return the residue of this object and of those inside it."""
         if self._why:
@@ -192,13 +233,24 @@ class Fields:
             return
         for name, value in self._left.items():
             why = f"is not a field that Crosswalk reads here{meant(name, self._names)}"
-            yield Unread((*self.place, name), value, why)
+            yield Unread(self._at(name), value, why)
         for below in self._below:
             yield from below.unread()
 
     def refuse(self, problem: str, *at: str | int) -> NoReturn:
         """Raise what is wrong here, or in the field *at*."""
-        raise FieldError(problem, path_of((*self.place, *at)))
+        raise FieldError(problem, path_of(self._at(*at)))
+
+    def respelled(self, spelled: Callable[[str], str]) -> Fields:
+        """Return the fields that are left, each under the name that *spelled* returns for it."""
+        fields = Fields(self._left, self.place, spelled)
+        fields.given = self.given
+        return fields
+
+    def _at(self, *steps: str | int) -> Place:
+        """Return the path of the value at *steps* in this object, as the client spells it."""
+        first = (self._given_as.get(step, step) if isinstance(step, str) else step for step in steps[:1])
+        return (*self.place, *first, *steps[1:])
 
     def _kept(self, fields: Fields) -> Fields:
         self._below.append(fields)

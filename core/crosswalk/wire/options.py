@@ -1,448 +1,475 @@
-"""The options of requests in every format: their spellings, their values, and the grade of a loss."""
+"""What requests say: the canonical places of options and details, and the rows of a format's request table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.wire import gemini, messages
-from crosswalk.wire.gemini import json_name
-
-# --------------------------------------------------------------------------- allowed tools
-# A choice among some of the tools, as each format writes it.
-#
-# The option ``allowed_tools`` is ``{"mode": "auto" | "required", "tools": [{"type": "function" | "custom", "name":
-# …}]}``.
+from crosswalk.types.values import altered
+from crosswalk.wire.fields import Fields, Place as Path
 
 
-_MODES: Final = {"auto": "VALIDATED", "required": "ANY"}
-"""Gemini's words. With both it calls only the functions that are named."""
-_NAMED_KINDS: Final = ("function", "custom")
+class PlaceKind(StrEnum):
+    """What becomes of a part of a request if a server has no place for it."""
 
-
-def write_allowed_tools(value: Any, format: str) -> dict[str, Any] | None:
-    """Return the option *value* as *format* writes it, or ``None`` if it is not such an option."""
-    try:
-        mode, tools = value["mode"], [(tool["type"], tool["name"]) for tool in value["tools"]]
-        is_known = mode in _MODES and all(
-            kind in _NAMED_KINDS and isinstance(name, str) for kind, name in tools
-        )
-    except (KeyError, TypeError):
-        return None
-    if not is_known:
-        return None
-    if format == "gemini":
-        return {"mode": _MODES[mode], "allowedFunctionNames": [name for _, name in tools]}
-    if format == "chat":
-        nested = [{"type": kind, kind: {"name": name}} for kind, name in tools]
-        return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": nested}}
-    flat = [{"type": kind, "name": name} for kind, name in tools]
-    return {"type": "allowed_tools", "mode": mode, "tools": flat}
-
-
-def read_allowed_tools(value: Any, format: str) -> dict[str, Any] | None:
-    """Return the option that *value* is in *format*, or ``None`` if it is something else or more."""
-    try:
-        if format == "gemini":
-            value = {json_name(key): inner for key, inner in value.items()}
-            mode = next(ours for ours, theirs in _MODES.items() if theirs == value["mode"])
-            tools = [{"type": "function", "name": name} for name in value["allowedFunctionNames"]]
-        elif format == "chat":
-            mode, tools = value["allowed_tools"]["mode"], value["allowed_tools"]["tools"]
-            tools = [{"type": tool["type"], "name": tool[tool["type"]]["name"]} for tool in tools]
-        else:
-            mode, tools = (
-                value["mode"],
-                [{"type": tool["type"], "name": tool["name"]} for tool in value["tools"]],
-            )
-    except (AttributeError, KeyError, TypeError, StopIteration):
-        return None
-    results = {"mode": mode, "tools": tools}
-    return results if write_allowed_tools(results, format) == value else None
-
-
-# ------------------------------------------------------------------------------ web search
-# The web search of a server, as each format asks for it.
-#
-# The option ``web_search_options`` is the one of Chat Completions: ``{"search_context_size": …, "user_location":
-# {"type": "approximate", "approximate": {"city": …}}}``. The other formats have a tool instead.
-
-
-_WEB_SEARCH_TOOLS: Final[Mapping[str, tuple[Mapping[str, Any], frozenset[str]]]] = {
-    "responses": ({"type": "web_search"}, frozenset({"search_context_size", "user_location"})),
-    "messages": (
-        {"type": messages.HOSTED_TOOLS["web_search"], "name": "web_search"},
-        frozenset({"user_location"}),
-    ),
-    "gemini": ({gemini.HOSTED_TOOLS["web_search"]: {}}, frozenset()),
-}
-"""The tool of each format, and the options that it has."""
-
-
-def write_web_search(value: Any, format: str) -> dict[str, Any] | None:
-    """Return the option *value* as the tool of *format*, or ``None`` if the tool has no such option."""
-    if format == "chat":
-        return value  # type: ignore[no-any-return]
-    tool, known = _WEB_SEARCH_TOOLS[format]
-    if not (isinstance(value, dict) and value.keys() <= known):
-        return None
-    written = {**tool, **value}
-    location = value.get("user_location")
-    if location is not None:
-        if not (isinstance(location, dict) and isinstance(location.get("approximate"), dict)):
-            return None
-        written["user_location"] = {"type": location.get("type", "approximate"), **location["approximate"]}
-    return written
-
-
-# --------------------------------------------------------------------------------- options
-# The options of requests in every format: their spellings, their values, and the grade of a loss.
-#
-# Reading a request, building one and refusing one for an option all use :data:`OPTIONS` and :data:`WORDS`.
-# Facts: the references of the APIs, the types of their Python SDKs, the parameters of vLLM, SGLang, llama.cpp and
-# OpenRouter.
-
-
-class OptionGrade(StrEnum):
-    """The grade of an option's loss."""
-
-    HARMLESS = "harmless"
-    """The answer is the same: it is not reported."""
-    CHANGED = "changed"
-    """The answer is as good, but its cost, its record or its details may differ: it is reported."""
-    DANGEROUS = "dangerous"
-    """The answer would be another one: the request is refused, unless the caller says otherwise."""
-
-
-FORMATS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
-    {
-        "chat": ("Chat Completions", ("/chat/completions",)),
-        "completions": ("Completions", ("/v1/completions",)),
-        "responses": ("Responses", ("/responses",)),
-        "messages": ("Messages", ("/messages",)),
-        "ollama": ("Ollama's chat", ("/api/chat",)),
-        "generate": ("Ollama's generate", ("/api/generate",)),
-        "gemini": ("Gemini", (":generateContent", ":streamGenerateContent")),
-        "bedrock": ("Converse", ("/converse", "/converse-stream")),
-        "cohere": ("Cohere's chat", ("/v2/chat",)),
-    }
-)
-"""The common name of each format, and the endings of its endpoints' paths."""
-
-_CHAT_SERVERS: Final = ("openai", "vllm", "sglang", "llamacpp", "openrouter")
-"""Providers with additional options in Chat Completions."""
-_CACHE_ALONE: Final = ("chat", "responses", "ollama", "gemini")
-"""Formats whose servers cache a prompt without being told."""
-
-
-def format_of_path(path: str) -> str | None:
-    """Return the format of a request to *path*, or ``None`` if it is another one."""
-    plain = path.partition("?")[0]
-    return next((name for name, (_, ends) in FORMATS.items() if plain.endswith(ends)), None)
+    MEANING = "meaning"
+    """The answer would be another one. Content is told in words, and anything else refuses the request."""
+    HINT = "hint"
+    """The answer is as good. The part is left out and named."""
+    STATE = "state"
+    """It names what a server keeps. The request is refused, because without it the request is another one."""
+    LINK = "link"
+    """It connects items, and is written anew."""
 
 
 @attrs.frozen
-class Option:
-    """An option of a request.
+class RequestPlace:
+    """A canonical place: an option of a request, or a detail of a message or a tool.
 
     Attributes:
-        name: its name in this table, which is the field of ``ChatRequest`` if there is one.
-        grade: the grade of its loss.
-        spellings: its path in each format that has it, or for a provider that has it in that format. ``include[]=word`` is
-            an item of a list, and ``tools[]`` one more item. The first of several paths is written.
-        values: the words of formats with other values. The format has no other values.
-        neutral: the value that changes nothing, so its loss is harmless.
-        harmless_in: formats in which nothing is lost without it.
-        replaces: the path that is removed if this option is written, by format.
-        needs: the path that must be true beside this option, by format.
-        reader, writer: for an option that is an object with other fields in each format, the functions that read and
-            write it. They get the value and the format, and return ``None`` for a value that is not such an option.
+        name: its name. That of an option is its field of ``ChatRequest``, or its key in ``extra_options``. That of a detail
+            begins with the object that has it: ``tool.strict``.
+        kind: the kind of what stands there.
+        neutral: the value that changes nothing, so nothing is lost without it.
+        why: for a hint other than cache marks, tiers, labels and storage, the reason why it is one.
+        also: other names under which a program may give the option.
+        type: the type of a detail as JSON, for its reader.
     """
 
     name: str
-    grade: OptionGrade
-    spellings: Mapping[str, tuple[str, ...]]
-    values: Mapping[str, Mapping[Any, Any]] = {}
+    kind: PlaceKind
     neutral: Any = None
-    harmless_in: tuple[str, ...] = ()
-    replaces: Mapping[str, str] = {}
-    needs: Mapping[str, str] = {}
-    reader: Callable[[Any, str], Any] | None = None
-    writer: Callable[[Any, str], Any] | None = None
+    why: str = attrs.field(default="", kw_only=True)
+    also: tuple[str, ...] = attrs.field(default=(), kw_only=True)
+    type: type = attrs.field(default=object, kw_only=True)
 
-    def path(self, format: str | None, provider: str | None = None) -> str | None:
-        """Return its path in *format* at *provider*, or ``None`` if it has none."""
-        own = self.spellings.get(provider or "", ()) if format == "chat" else ()
-        paths = own or self.spellings.get(format or "", ())
-        return paths[0] if paths else None
-
-    def written(self, value: Any, format: str) -> Any:
-        """Return *value* in the words of *format*, or ``None`` if it has none."""
-        if self.writer is not None:
-            return self.writer(value, format)
-        values = self.values.get(format)
-        return value if values is None else values.get(value)
-
-    def read(self, value: Any, format: str) -> Any:
-        """Return the table's word for the *value* in *format*, or ``None`` if there is none."""
-        if self.reader is not None:
-            return self.reader(value, format)
-        values = self.values.get(format)
-        if values is None:
-            return value
-        return next((name for name, written in values.items() if written == value), None)
-
-    def lost(self, value: Any, format: str | None) -> OptionGrade:
-        """Return the grade of the loss if *value* does not reach a server of *format*."""
-        is_neutral = value == self.neutral and type(value) is type(self.neutral)
-        return OptionGrade.HARMLESS if is_neutral or format in self.harmless_in else self.grade
+    def is_neutral(self, value: Any) -> bool:
+        """Return whether *value* changes nothing."""
+        return value == self.neutral and type(value) is type(self.neutral)
 
 
-def _option(
-    name: str,
-    grade: OptionGrade,
-    *,
-    values: Mapping[str, Mapping[Any, Any]] | None = None,
-    neutral: Any = None,
-    harmless_in: tuple[str, ...] = (),
-    replaces: Mapping[str, str] | None = None,
-    needs: Mapping[str, str] | None = None,
-    reader: Callable[[Any, str], Any] | None = None,
-    writer: Callable[[Any, str], Any] | None = None,
-    **spellings: str | tuple[str, ...],
-) -> Option:
-    paths = {
-        format: (spelling,) if isinstance(spelling, str) else spelling
-        for format, spelling in spellings.items()
+_MEANING, _HINT, _STATE, _LINK = PlaceKind
+_RUNS: Final = "it changes how the server runs, not what is asked"
+_SHOWN: Final = "it changes what is shown of the reasoning, not the answer"
+
+OPTIONS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
+    {
+        place.name: place
+        for place in (
+            # Fields of a ChatRequest.
+            *(RequestPlace(name, _MEANING) for name in ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed")),
+            RequestPlace("parallel_tool_calls", _MEANING),
+            RequestPlace("tool_choice", _MEANING),
+            RequestPlace("reasoning_effort", _MEANING),
+            RequestPlace("response_format", _MEANING),
+            # Tools.
+            RequestPlace("allowed_tools", _MEANING),
+            RequestPlace("mcp_servers", _MEANING),
+            # Sampling.
+            RequestPlace("frequency_penalty", _MEANING, 0),
+            RequestPlace("presence_penalty", _MEANING, 0),
+            RequestPlace("repeat_penalty", _MEANING, 1, also=("repetition_penalty",)),
+            RequestPlace("min_p", _MEANING),
+            *(
+                RequestPlace(name, _MEANING)
+                for name in ("repeat_last_n", "typical_p", "mirostat", "mirostat_tau", "mirostat_eta")
+            ),
+            RequestPlace("logit_bias", _MEANING, {}),
+            # The answer.
+            RequestPlace("n", _MEANING, 1),
+            RequestPlace("logprobs", _MEANING, False),
+            RequestPlace("top_logprobs", _MEANING, 0),
+            RequestPlace("verbosity", _MEANING, "medium"),
+            RequestPlace("modalities", _MEANING, ["text"]),
+            RequestPlace("best_of", _MEANING, 1),
+            RequestPlace("prediction", _HINT, why="it saves time, and changes no word of the answer"),
+            RequestPlace("moderation", _MEANING),
+            RequestPlace("encrypted_reasoning", _HINT, why=_SHOWN),
+            RequestPlace("reasoning_summary", _HINT, why=_SHOWN),
+            RequestPlace("thinking_budget", _HINT, why="the effort that it stands for is sent as well"),
+            RequestPlace("think", _HINT, why="the effort that it stands for is sent as well"),
+            RequestPlace("truncation", _MEANING, "disabled"),
+            RequestPlace("compaction", _HINT, why="it shortens a conversation that grows too long for the model"),
+            RequestPlace("background", _MEANING, False),
+            # The user, records and cost.
+            *(RequestPlace(name, _HINT) for name in ("user", "safety_identifier")),
+            RequestPlace("metadata", _HINT, {}),
+            RequestPlace("store", _HINT, False),
+            *(RequestPlace(name, _HINT) for name in ("prompt_cache_key", "prompt_cache_retention", "cache_control")),
+            *(RequestPlace(name, _HINT) for name in ("prompt_cache_mode", "prompt_cache_ttl")),
+            RequestPlace("service_tier", _HINT, "auto"),
+            RequestPlace("speed", _HINT, "standard"),
+            RequestPlace("safety_settings", _HINT, [], why="it sets what the server's own filter lets pass"),
+            RequestPlace("include_obfuscation", _HINT, False, why="it pads the events of a stream"),
+            # Ollama's runner.
+            RequestPlace("keep_alive", _HINT, why=_RUNS),
+            *(
+                RequestPlace(name, _HINT, why=_RUNS)
+                for name in (
+                    *("num_ctx", "num_batch", "num_gpu", "num_keep", "num_thread", "main_gpu", "numa"),
+                    *("low_vram", "f16_kv", "use_mmap", "use_mlock"),
+                )
+            ),
+            *(RequestPlace(name, _MEANING) for name in ("penalize_newline", "tfs_z", "truncate", "shift")),
+        )
     }
-    return Option(
-        name, grade, paths, values or {}, neutral, harmless_in, replaces or {}, needs or {}, reader, writer
+)  # fmt: skip
+"""The options of a request, by name. If two have one spelling in a format, the first is read, and the first that is set is
+written."""
+
+DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
+    {
+        place.name: place
+        for place in (
+            RequestPlace("part.text", _MEANING),
+            RequestPlace("part.image", _MEANING),
+            RequestPlace("part.audio", _MEANING),
+            RequestPlace("part.file", _MEANING),
+            RequestPlace("part.file_id", _STATE),
+            RequestPlace("part.detail", _HINT, "auto", why="it sets how closely a picture is looked at"),
+            RequestPlace("part.name", _HINT, why="the content is the same without the name of its file"),
+            RequestPlace("part.context", _MEANING),
+            RequestPlace("part.citations", _MEANING, False),
+            RequestPlace("part.search_result", _MEANING),
+            *(RequestPlace(f"cache.{name}", _HINT) for name in ("mark", "ttl", "tools")),
+            RequestPlace("message.name", _MEANING),
+            RequestPlace("message.tool_change", _MEANING),
+            RequestPlace("call", _MEANING),
+            RequestPlace("result", _MEANING),
+            RequestPlace("result.is_error", _MEANING, False),
+            RequestPlace("reasoning", _HINT, why="reasoning of a model is read by its own server alone"),
+            RequestPlace("refusal", _MEANING),
+            RequestPlace("citation", _HINT, why="the text is the same without its sources"),
+            RequestPlace("tool.name", _MEANING, type=str),
+            RequestPlace("tool.description", _MEANING, type=str),
+            RequestPlace("tool.parameters", _MEANING, type=dict),
+            RequestPlace("tool.strict", _HINT, False, why="the model gets the schema all the same", type=bool),
+            RequestPlace("tool.defer_loading", _HINT, False, why="a tool that is loaded at once can be called", type=bool),
+            RequestPlace("tool.output_schema", _HINT, why="it describes a result that the model gets to see", type=dict),
+            RequestPlace("tool.input_format", _MEANING, type=dict),
+            RequestPlace("format.schema", _MEANING, type=dict),
+            RequestPlace("format.name", _HINT, "answer", why="it is a label of the schema", type=str),
+            RequestPlace("format.description", _HINT, why="the schema says what the answer holds", type=str),
+            RequestPlace("format.strict", _HINT, False, why="the model gets the schema all the same", type=bool),
+            RequestPlace("web_search", _MEANING),
+            RequestPlace("hosted.allowed_domains", _MEANING, type=list),
+            RequestPlace("hosted.blocked_domains", _MEANING, type=list),
+            RequestPlace("hosted.max_uses", _MEANING, type=int),
+            RequestPlace("hosted.user_location", _MEANING, type=dict),
+            RequestPlace("hosted.search_context_size", _MEANING, "medium", type=str),
+            RequestPlace("web_fetch", _MEANING),
+            RequestPlace("code_execution", _MEANING),
+            RequestPlace("client_tool", _MEANING),
+            RequestPlace("mcp.name", _MEANING, type=str),
+            RequestPlace("mcp.url", _MEANING, type=str),
+            RequestPlace("mcp.authorization", _MEANING, type=str),
+            RequestPlace("mcp.headers", _MEANING, type=dict),
+            RequestPlace("mcp.allowed_tools", _MEANING),
+            RequestPlace("mcp.approval", _MEANING, "never"),
+        )
+    }
+)  # fmt: skip
+"""The details of messages, tools and formats that more than one format has, by name."""
+
+PLACES: Final[Mapping[str, RequestPlace]] = MappingProxyType({**OPTIONS, **DETAILS})
+"""All canonical places."""
+
+
+def option_named(name: str) -> RequestPlace | None:
+    """Return the option that a program calls *name*, or ``None`` if there is none."""
+    return OPTIONS.get(name) or next((place for place in OPTIONS.values() if name in place.also), None)
+
+
+# ----------------------------------------------------------------------------------- rows
+# What a client may say, where, and how it is spelled. The tables are in :mod:`crosswalk.formats.tables`.
+
+
+Spelling: TypeAlias = Callable[[Any], Any]
+"""A function that returns another spelling of a value, or ``None`` if there is none."""
+_OF_OBJECT: Final = re.compile(r"(?<!\[\])\[\w+\]")
+_TYPED_ITEM: Final = re.compile(r"\[\]\[\w+\]$")
+_VERSION: Final = re.compile(r"_20\d{6}$")
+
+
+@attrs.frozen
+class RequestRow:
+    """A word of a format.
+
+    Attributes:
+        path: where it stands. ``[]`` is an item of a list, and ``[word]`` behind an item or an object is its type:
+            ``messages[].content[][text].text``. A row stands for everything below its path that no other row names.
+            ``include[]=word`` is an item of a list of words.
+        place: its canonical place, a key of :data:`crosswalk.wire.options.PLACES`, or ``""`` if only this format has it.
+        kind: what becomes of it before a server without such a place. A canonical place has a kind.
+        why: for a hint of this format alone, the reason why it is one.
+        words: the format's words by the canonical ones, or ``None`` if they are the same.
+        read, write: functions for values that differ by more than their words.
+        replaces: the path that is removed if this row is written.
+        needs: the path that must be true beside this one.
+        beside: fields that must stand beside this one: the value of each, then others that it may have.
+    """
+
+    path: str
+    place: str = ""
+    kind: PlaceKind = PlaceKind.MEANING
+    why: str = attrs.field(default="", kw_only=True)
+    words: Mapping[Any, Any] | None = attrs.field(default=None, kw_only=True, hash=False)
+    read: Spelling | None = attrs.field(default=None, kw_only=True)
+    write: Spelling | None = attrs.field(default=None, kw_only=True)
+    replaces: str = attrs.field(default="", kw_only=True)
+    needs: str = attrs.field(default="", kw_only=True)
+    beside: Mapping[str, tuple[Any, ...]] = attrs.field(factory=dict, kw_only=True, hash=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.place:
+            object.__setattr__(self, "kind", PLACES[self.place].kind)
+
+    def written(self, value: Any) -> Any:
+        """Return the canonical *value* as the format spells it, or ``None`` if it has no word for it."""
+        if self.write is not None:
+            try:
+                return self.write(value)
+            except (AttributeError, LookupError, TypeError):
+                return None
+        return value if self.words is None else self.words.get(value) if isinstance(value, str) else None
+
+    def value_of(self, written: Any) -> Any:
+        """Return the canonical value of *written*, or ``None`` if there is none."""
+        if self.read is not None:
+            try:
+                return self.read(written)
+            except (AttributeError, LookupError, TypeError):
+                return None
+        if self.words is None:
+            return written
+        return next((ours for ours, theirs in self.words.items() if _is_same(theirs, written)), None)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return bool(one == other) and type(one) is type(other)
+
+
+def meaning(*paths: str, **more: Any) -> tuple[RequestRow, ...]:
+    """Return rows of one format alone, which mean something."""
+    return tuple(RequestRow(path, **more) for path in paths)
+
+
+def hint(why: str, *paths: str) -> tuple[RequestRow, ...]:
+    """Return rows of one format alone that may be left out, because of *why*."""
+    return tuple(RequestRow(path, kind=PlaceKind.HINT, why=why) for path in paths)
+
+
+def state(*paths: str) -> tuple[RequestRow, ...]:
+    """Return rows of one format alone that name what its servers keep."""
+    return tuple(RequestRow(path, kind=PlaceKind.STATE) for path in paths)
+
+
+def link(*paths: str) -> tuple[RequestRow, ...]:
+    """Return rows of one format alone that connect items."""
+    return tuple(RequestRow(path, kind=PlaceKind.LINK) for path in paths)
+
+
+def below(at: str, *rows: RequestRow) -> tuple[RequestRow, ...]:
+    """Return *rows* with their paths below the path *at*."""
+    return tuple(
+        altered(row, path=f"{at}{row.path}" if row.path[:1] in ("", "[") else f"{at}.{row.path}")
+        for row in rows
     )
 
 
-_LOST, _CHANGED, _NOTHING = OptionGrade.DANGEROUS, OptionGrade.CHANGED, OptionGrade.HARMLESS
-_LOGPROBS: Final = "include[]=message.output_text.logprobs"
+@attrs.frozen(eq=False)
+class RequestTable:
+    """All that a client may say in one format, or to one server.
 
-OPTIONS: Final[tuple[Option, ...]] = (
-    # Fields of a ChatRequest.
-    _option(
-        "temperature", _LOST, chat="temperature", completions="temperature", responses="temperature", messages="temperature",
-        ollama="options.temperature", gemini="generationConfig.temperature", bedrock="inferenceConfig.temperature",
-        cohere="temperature",
-    ),
-    _option(
-        "top_p", _LOST, chat="top_p", completions="top_p", responses="top_p", messages="top_p", ollama="options.top_p",
-        gemini="generationConfig.topP", bedrock="inferenceConfig.topP", cohere="p",
-    ),
-    _option(
-        "top_k", _LOST, vllm="top_k", sglang="top_k", llamacpp="top_k", openrouter="top_k", completions="top_k",
-        messages="top_k", ollama="options.top_k", gemini="generationConfig.topK", cohere="k",
-    ),
-    _option(
-        "max_tokens", _LOST, chat=("max_tokens", "max_completion_tokens", "n_predict"), completions="max_tokens",
-        responses="max_output_tokens", messages="max_tokens", ollama="options.num_predict",
-        gemini="generationConfig.maxOutputTokens", bedrock="inferenceConfig.maxTokens", cohere="max_tokens",
-    ),
-    _option(
-        "stop", _LOST, chat="stop", completions="stop", messages="stop_sequences", ollama="options.stop",
-        gemini="generationConfig.stopSequences", bedrock="inferenceConfig.stopSequences", cohere="stop_sequences",
-    ),
-    _option(
-        "seed", _LOST, chat="seed", completions="seed", ollama="options.seed", gemini="generationConfig.seed", cohere="seed",
-    ),
-    _option("parallel_tool_calls", _LOST, chat="parallel_tool_calls", responses="parallel_tool_calls"),
-    _option(
-        "allowed_tools", _LOST, reader=read_allowed_tools, writer=write_allowed_tools, chat="tool_choice",
-        responses="tool_choice", gemini="toolConfig.functionCallingConfig",
-    ),
-    _option(
-        "web_search_options", _LOST, writer=write_web_search, chat="web_search_options", responses="tools[]",
-        messages="tools[]", gemini="tools[]",
-    ),
-    # Sampling.
-    _option(
-        "frequency_penalty", _LOST, neutral=0, chat="frequency_penalty", completions="frequency_penalty",
-        ollama="options.frequency_penalty",
-        gemini="generationConfig.frequencyPenalty", cohere="frequency_penalty",
-    ),
-    _option(
-        "presence_penalty", _LOST, neutral=0, chat="presence_penalty", completions="presence_penalty",
-        ollama="options.presence_penalty",
-        gemini="generationConfig.presencePenalty", cohere="presence_penalty",
-    ),
-    _option(
-        "repeat_penalty", _LOST, neutral=1, vllm="repetition_penalty", sglang="repetition_penalty",
-        openrouter="repetition_penalty", llamacpp="repeat_penalty", ollama="options.repeat_penalty",
-    ),
-    _option(
-        "min_p", _LOST, vllm="min_p", sglang="min_p", openrouter="min_p", llamacpp="min_p", ollama="options.min_p",
-    ),
-    *(
-        _option(name, _LOST, llamacpp=name, ollama=f"options.{name}")
-        for name in ("repeat_last_n", "typical_p", "mirostat", "mirostat_tau", "mirostat_eta")
-    ),
-    _option("logit_bias", _LOST, neutral={}, chat="logit_bias", completions="logit_bias"),
-    # The answer.
-    _option("n", _LOST, neutral=1, chat="n", completions="n", gemini="generationConfig.candidateCount"),
-    _option(
-        "logprobs", _LOST, neutral=False, chat="logprobs", responses=_LOGPROBS, ollama="logprobs",
-        gemini="generationConfig.responseLogprobs", cohere="logprobs",
-    ),
-    _option(
-        "top_logprobs", _LOST, neutral=0, chat="top_logprobs", responses="top_logprobs", ollama="top_logprobs",
-        gemini="generationConfig.logprobs",
-        needs={"chat": "logprobs", "ollama": "logprobs", "gemini": "generationConfig.responseLogprobs"},
-    ),
-    _option("verbosity", _LOST, neutral="medium", openai="verbosity", openrouter="verbosity", responses="text.verbosity"),
-    _option("modalities", _LOST, neutral=["text"], chat="modalities"),
-    _option("best_of", _LOST, neutral=1, completions="best_of"),
-    _option("prediction", _CHANGED, openai="prediction"),
-    _option("moderation", _LOST, openai="moderation", responses="moderation"),
-    _option("encrypted_reasoning", _CHANGED, responses="include[]=reasoning.encrypted_content"),
-    _option(
-        "reasoning_summary", _CHANGED, responses="reasoning.summary",
-        gemini="generationConfig.thinkingConfig.includeThoughts",
-        values={"gemini": {"auto": True, "concise": True, "detailed": True}},
-    ),
-    _option(
-        "thinking_budget", _CHANGED, messages="thinking.budget_tokens",
-        gemini="generationConfig.thinkingConfig.thinkingBudget",
-        replaces={"gemini": "generationConfig.thinkingConfig.thinkingLevel"},
-    ),
-    _option("think", _CHANGED, ollama="think"),
-    _option("truncation", _LOST, neutral="disabled", responses="truncation"),
-    _option("background", _LOST, neutral=False, responses="background"),
-    # The user, records and cost.
-    _option("user", _CHANGED, chat="user", completions="user", responses="user", messages="metadata.user_id"),
-    _option(
-        "safety_identifier", _CHANGED, openai="safety_identifier", responses="safety_identifier",
-        messages="metadata.user_id",
-    ),
-    _option("metadata", _CHANGED, neutral={}, openai="metadata", responses="metadata"),
-    _option("store", _CHANGED, neutral=False, openai="store", responses="store"),
-    _option("prompt_cache_key", _CHANGED, openai="prompt_cache_key", responses="prompt_cache_key"),
-    _option(
-        "prompt_cache_retention", _CHANGED, openai="prompt_cache_retention", responses="prompt_cache_retention",
-    ),
-    _option("cache_control", _CHANGED, harmless_in=_CACHE_ALONE, openrouter="cache_control", messages="cache_control"),
-    _option(
-        "service_tier", _CHANGED, neutral="auto", openai="service_tier", openrouter="service_tier",
-        responses="service_tier", messages="service_tier", gemini="serviceTier",
-        values={
-            "messages": {"auto": "auto", "default": "standard_only"},
-            "gemini": {"default": "standard", "flex": "flex", "priority": "priority"},
-        },
-    ),
-    _option("speed", _CHANGED, neutral="standard", messages="speed"),
-    _option("safety_settings", _CHANGED, neutral=[], gemini="safetySettings"),
-    _option(
-        "include_obfuscation", _CHANGED, neutral=False, openai="stream_options.include_obfuscation",
-        responses="stream_options.include_obfuscation",
-    ),
-    # Ollama's runner.
-    _option("keep_alive", _CHANGED, ollama="keep_alive"),
-    *(
-        _option(name, _CHANGED, ollama=f"options.{name}")
-        for name in (
-            "num_ctx", "num_batch", "num_gpu", "num_keep", "num_thread", "main_gpu", "numa", "low_vram", "f16_kv",
-            "use_mmap", "use_mlock",
-        )
-    ),
-    *(_option(name, _LOST, ollama=f"options.{name}") for name in ("penalize_newline", "tfs_z")),
-    *(_option(name, _LOST, ollama=name) for name in ("truncate", "shift")),
-)  # fmt: skip
-"""The options of all formats. If two options have one spelling in a format, the first is read, and the first that is set is
-written."""
+    Attributes:
+        key: its name: ``chat``.
+        label: the name for people.
+        paths: the endings of the paths of its endpoints.
+        rows: its rows. If several have one place, the first is written.
+        types: the type of an item that states none, as a function of the item, by the path of the list.
+        spelled: returns the spelling of a field in the table, for formats that take several.
+        is_strict: whether a server refuses fields that it does not know.
+    """
 
-NESTED: Final[Mapping[str, Option]] = MappingProxyType(
-    {
-        option.name: option
-        for option in (
-            _option("cache_control", _CHANGED, harmless_in=_CACHE_ALONE),
-            _option("detail", _CHANGED, neutral="auto", chat="detail", responses="detail"),
-            _option(
-                "strict", _CHANGED, neutral=False, chat="strict", responses="strict", messages="strict", ollama="strict",
-                bedrock="strict", cohere="strict_tools",
-            ),
-            _option("eager_input_streaming", _NOTHING, messages="eager_input_streaming"),
-            *(
-                _option(name, _CHANGED)
-                for name in ("annotations", "id", "include", "input_examples", "metadata", "status")
-            ),
-        )
-    }
-)  # fmt: skip
-"""Fields within a message, a tool or a list that change nothing essential, by name."""
+    key: str
+    label: str
+    paths: tuple[str, ...]
+    rows: tuple[RequestRow, ...]
+    types: Mapping[str, Callable[[Mapping[str, Any]], str]] = attrs.field(factory=dict)
+    spelled: Callable[[str], str] = attrs.field(default=str)
+    is_strict: bool = False
 
-STATE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "chat": ("audio",),
-        "responses": ("conversation", "previous_response_id", "prompt", "item_reference"),
-        "messages": ("container", "thread"),
-        "gemini": ("cachedContent", "continuationToken"),
-        "generate": ("context",),
-    }
-)
-"""What a request of each format names that a server keeps: its fields, a field of a message, and types of items."""
+    def with_rows(
+        self, *rows: RequestRow, without: tuple[str, ...] = (), is_strict: bool = False
+    ) -> RequestTable:
+        """Return the table of a server that has *rows* as well, and none of the places or paths in *without*."""
+        own = tuple(row for row in self.rows if row.place not in without and row.path not in without)
+        return attrs.evolve(self, rows=(*rows, *own), is_strict=self.is_strict or is_strict)
 
-_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-_SAME_EFFORTS: Final = {word: word for word in _EFFORTS}
+    @cached_property
+    def _of_place(self) -> Mapping[str, RequestRow]:
+        return {row.place: row for row in reversed(self.rows) if row.place}
 
-WORDS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyType(
-    {
-        "reasoning_effort": {
-            "chat": _SAME_EFFORTS,
-            "responses": _SAME_EFFORTS,
-            "messages": {word: word for word in _EFFORTS[2:]},
-            "ollama": {"none": False, "low": "low", "medium": "medium", "high": "high"},
-            "gemini": {word: word.upper() for word in _EFFORTS[1:6]},
-            "bedrock": {word: word for word in _EFFORTS[2:]},
-        },
-        "tool_choice": {
-            "chat": {word: word for word in ("auto", "none", "required")},
-            "responses": {word: word for word in ("auto", "none", "required")},
-            "messages": {"auto": "auto", "none": "none", "required": "any"},
-            "gemini": {"auto": "AUTO", "none": "NONE", "required": "ANY"},
-            "bedrock": {"auto": "auto", "required": "any"},
-            "cohere": {"none": "NONE", "required": "REQUIRED"},
-        },
-    }
-)
-"""The words of a format for the words of a ``ChatRequest``, for options with other words."""
+    @cached_property
+    def options(self) -> tuple[RequestRow, ...]:
+        """The rows of options. If several have one path, the first that can read a value counts."""
+        return tuple(row for row in self.rows if row.place in OPTIONS)
+
+    @cached_property
+    def _of_path(self) -> Mapping[str, RequestRow]:
+        return {row.path: row for row in reversed(self.rows)}
+
+    def row(self, place: str) -> RequestRow | None:
+        """Return the row that is written for the canonical *place*, or ``None`` if the format has none."""
+        return self._of_place.get(place)
+
+    def words(self, place: str) -> Mapping[Any, Any]:
+        """Return the format's words for those of *place*, or nothing if it has none."""
+        row = self.row(place)
+        return {} if row is None or row.words is None else row.words
+
+    def row_at(self, path: str) -> RequestRow | None:
+        """Return the row for *path*, in the notation of :attr:`RequestRow.path`, or ``None`` if it is not in the table yet.
+
+        It is the row of that path, or else of the nearest one around it. An object of which only parts have rows is the
+        first of them that means something.
+        """
+        for shorter in (path, _OF_OBJECT.sub("", path)):
+            while shorter:
+                if shorter in self._of_path:
+                    return self._of_path[shorter]
+                if _TYPED_ITEM.search(shorter):  # an item of an unknown type is in no row of its list
+                    break
+                shorter = shorter[: max(shorter.rfind("."), shorter.rfind("["), 0)]
+        inside = [row for row in self.rows if row.path.startswith((f"{path}.", f"{path}["))]
+        return min(inside, key=lambda row: row.kind is not PlaceKind.MEANING, default=None)
+
+    def details(self, at: str, of: str) -> tuple[tuple[str, str, RequestRow], ...]:
+        """Return the details of an *of* (``tool``, ``hosted``) that an object at the path *at* has.
+
+        Each is the path inside the object, the name of the detail, and its row.
+        """
+        return self._details[at, of]
+
+    @cached_property
+    def _details(self) -> Mapping[tuple[str, str], tuple[tuple[str, str, RequestRow], ...]]:
+        found: dict[tuple[str, str], tuple[tuple[str, str, RequestRow], ...]] = _Nothing()
+        for row in self.rows:
+            of, _, name = row.place.partition(".")
+            for cut in range(len(row.path)):
+                at, inner = row.path[:cut], row.path[cut + 1 :]
+                if name and row.path[cut] == "." and "[" not in inner:
+                    found[at, of] = (*found[at, of], (inner, name, row))
+        return found
+
+    def path_in(self, body: Any, place: Path) -> str:
+        """Return the path of the value at *place* in *body*, in the notation of :attr:`RequestRow.path`."""
+        path, value = "", body
+        for step in place:
+            holder, path = (
+                path,
+                f"{path}[]" if isinstance(step, int) else f"{path}.{self.spelled(step)}".removeprefix("."),
+            )
+            try:
+                value = value[step]
+            except (LookupError, TypeError):
+                value = None
+            kind = value.get("type") if isinstance(value, dict) else None
+            if kind is None and isinstance(value, dict) and isinstance(step, int) and holder in self.types:
+                kind = self.types[holder](value)
+            if isinstance(kind, str):
+                path += f"[{_VERSION.sub('', kind)}]"
+        return path
 
 
-def _by_path() -> Iterator[tuple[tuple[str, str], Option]]:
-    for option in reversed(OPTIONS):
-        for column, paths in option.spellings.items():
-            for path in paths:
-                yield ("chat" if column in _CHAT_SERVERS else column, path), option
+class _Nothing(dict[Any, Any]):
+    def __missing__(self, key: Any) -> tuple[()]:
+        return ()
 
 
-_BY_PATH: Final[Mapping[tuple[str, str], Option]] = MappingProxyType(dict(_by_path()))
+def read_details(table: RequestTable, at: str, of: str, fields: Fields) -> dict[str, Any]:
+    """Take the details of an *of* from *fields*, an object that *table* has at the path *at*. Return them by name.
+
+    A value that has no canonical spelling stays.
+    """
+    results: dict[str, Any] = {}
+    for path, name, row in table.details(at, of):
+        *outer, last = path.split(".")
+        holder: Fields | None = fields
+        for step in outer:
+            holder = None if holder is None else holder.inside(step)
+        if holder is None or name in results or last not in holder:
+            continue
+        written = holder.typed(last, PLACES[row.place].type)
+        value = row.value_of(written)
+        if value is None:
+            holder.give(last, written)
+        else:
+            results[name] = value
+    return results
 
 
-def options_read(format: str) -> dict[str, Option]:
-    """Return the options that a request in *format* may have, by path."""
-    return {path: option for (column, path), option in _BY_PATH.items() if column == format}
+def written_details(
+    table: RequestTable, at: str, of: str, values: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return *values*, the details of an *of* by name, as *table* has them in an object at the path *at*.
+
+    The second result are the names of those that it has no place or no word for.
+    """
+    result: dict[str, Any] = {}
+    lost: list[str] = []
+    known = {name: (path, row) for path, name, row in reversed(table.details(at, of))}
+    for name, value in values.items():
+        path, row = known.get(name, ("", None))
+        written = None if row is None else row.written(value)
+        if written is None:
+            lost.append(name)
+        else:
+            put(result, path, written)
+    return result, lost
 
 
-def option_of(format: str, path: str) -> Option | None:
-    """Return the option at *path* of a request in *format*, or ``None`` if the table has none."""
-    return _BY_PATH.get((format, path))
+def put_row(body: dict[str, Any], row: RequestRow, written: Any) -> bool:
+    """Write *written* where *row* says, with what it needs. Return whether nothing else was in these places."""
+    for path, values in row.beside.items():
+        if not put(body, path, values[0]) and get(body, path) not in values:
+            return False
+    if not put(body, row.path, written):
+        return False
+    if row.replaces:
+        *outer, last = row.replaces.split(".")
+        (get(body, ".".join(outer)) or {}).pop(last, None)
+    if row.needs:
+        put(body, row.needs, True)
+    return True
+
+
+def get(body: Any, path: str) -> Any:
+    """Return the value at *path* in *body*, or ``None`` if there is none."""
+    for step in path.split("."):
+        body = body.get(step) if isinstance(body, dict) else None
+    return body
 
 
 def put(body: dict[str, Any], path: str, value: Any) -> bool:
-    """Write *value* at *path* into *body*, and return whether nothing else was there."""
-    path, is_item, word = path.partition("[]")
+    """Write *value* at *path* into *body*, and return whether nothing else was there.
+
+    For ``a[]=word`` the list gets the word, for ``a[].b`` an object with the value under ``b``, and for ``a[][type]`` all
+    items of the value.
+    """
+    path, is_item, inner = path.partition("[]")
     *outer, last = path.split(".")
     for step in outer:
         body = body.setdefault(step, {})
     if is_item:
-        item, items = word.removeprefix("=") or value, body.setdefault(last, [])
-        items += [] if item in items else [item]
+        found = value if inner[:1] == "[" else [{inner[1:]: value} if inner[:1] == "." else inner[1:]]
+        items = body.setdefault(last, [])
+        items += [item for item in found if item not in items]
         return True
     return bool(body.setdefault(last, value) == value)

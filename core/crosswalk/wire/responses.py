@@ -7,10 +7,10 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from crosswalk.types.json import FrozenObject
+from crosswalk.types.json import FrozenObject, as_json_object, dump_json
 from crosswalk.types.message import ContentPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types.values import FinishReason, SegmentType
-from crosswalk.wire.chat import read_file, read_image
+from crosswalk.wire.chat import read_file, read_image, read_source
 from crosswalk.wire.fields import Fields, placed
 
 __all__ = [
@@ -446,3 +446,26 @@ def call_item(call: ToolCall, arguments: str) -> dict[str, Any]:
     if call.is_custom:
         return {"type": "custom_tool_call", **about, "input": call.arguments}
     return {"type": "function_call", **about, "arguments": arguments}
+
+
+_OF_ITEMS: Final = {"type", "id", "status"}
+"""The fields of an item with a result that are not the result."""
+
+
+def read_output(item: Fields, kind: str) -> str | list[ContentPart]:
+    """Return the result in *item*, of a tool without a name: its picture, its text, or all its fields as JSON."""
+    fields = {name: item.look(name) for name in item if name not in _OF_ITEMS}
+    if kind == "apply_patch_call_output":
+        fields["status"] = item.look("status")
+    for name in fields:
+        item.take(name)
+    output = fields.get("output")
+    picture: list[ContentPart] = []
+    if isinstance(output, dict) and isinstance(output.get("image_url"), str):
+        with placed(item, "output", "image_url"):
+            picture = [ImagePart(**read_source(output["image_url"]))]
+        del fields["output"]
+    if fields.keys() == {"output"} and isinstance(output, str) and as_json_object(output) is None:
+        return output
+    text = dump_json(fields).decode()
+    return [*([TextPart(text)] if fields else []), *picture] if picture else text

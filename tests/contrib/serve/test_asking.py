@@ -145,7 +145,7 @@ def test_or_it_is_dropped_and_said(upstream: ReplayServer) -> None:
     assert answer.status_code == 200
     assert answer.headers["x-crosswalk-dropped"].split(", ")[:2] == [
         "request.seed: Messages has no such option",
-        "request.a_new_field: Messages has nothing for it",
+        "request.a_new_field: it is not in the table of Chat Completions yet",
     ]
 
 

@@ -67,18 +67,24 @@ def test_every_option_has_its_canonical_field() -> None:
     assert request.hosted_tools == (HostedTool(HostedToolKind.WEB_SEARCH),)
     assert request.tool_choice == NamedTool("tide")
     assert [message_of(turn).text for turn in request.messages] == ["Be brief.", "Hi"]
+    assert request.extra_options == {"reasoning_summary": "auto"}
     assert incoming.unread == {}
 
 
 def test_fields_may_have_their_proto_names() -> None:
     incoming = read(
         system_instruction={"parts": [{"text": "Be brief."}]},
-        generation_config={"response_mime_type": "text/plain", "thinking_config": {"thinkingBudget": 0}},
+        generation_config={
+            "response_mime_type": "text/plain",
+            "top_k": 40.0,
+            "thinking_config": {"thinking_budget": 0},
+        },
         tools=[{"function_declarations": [{"name": "tide", "parameters_json_schema": {"type": "object"}}]}],
         tool_config={"function_calling_config": {"mode": "NONE"}},
     )
     assert incoming.request.reasoning_effort is ReasoningEffort.NONE
     assert incoming.request.tool_choice is ToolChoice.NONE
+    assert incoming.request.top_k == 40
     assert len(incoming.request.messages) == 2
     assert incoming.unread == {}
 
@@ -127,7 +133,7 @@ def test_what_has_no_canonical_field_stays_unread() -> None:
         "generationConfig.candidateCount",
         "generationConfig.responseLogprobs",
         "generationConfig.responseMimeType",
-        "tools[0].googleSearch",
+        "tools[0].googleSearch.excludeDomains",
         "toolConfig.retrievalConfig",
     }
 

@@ -452,10 +452,6 @@ def test_a_field_of_another_type(options: dict[str, Any]) -> None:
             {"generationConfig": {"thinkingConfig": {"includeThoughts": True, "thinkingBudget": 99}}},
             [],
         ),
-        (
-            {"web_search_options": {"search_context_size": "low"}}, "openai",
-            {"web_search_options": {"search_context_size": "low"}}, [],
-        ),
         ({"min_p": 0.1}, "tgi", {}, [("min_p", "no such option of this server is known", True)]),
         ({"min_p": 0.1}, "cohere", {}, [("min_p", "Cohere's chat has no such option", True)]),
     ],

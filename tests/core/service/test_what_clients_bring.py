@@ -278,7 +278,7 @@ def test_an_output_without_a_call_is_text_with_its_name(item: dict[str, Any], te
         assert request.dropped == ()
     else:
         assert text in said_in(request)
-        assert Dropped("input[1]", "it has no call id: it is sent as text", refuses=False) in request.dropped
+        assert Dropped("input[1]", "it is sent as text", refuses=False) in request.dropped
 
 
 def document(kind: str = "document", **more: Any) -> dict[str, Any]:
@@ -353,25 +353,67 @@ def test_a_document_that_says_nothing_is_no_part() -> None:
     assert request.body["messages"] == [{"role": "user", "content": [TEXT]}]
 
 
-UNSHOWN = [
-    ("openai-responses", {"model": "m", "input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}, HI]}, "(input_image: you cannot be shown it)"),
-    ("openai-responses", responses({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}, output("function_call_output", output=[{"type": "input_image", "file_id": "f"}])), "(input_image: you cannot be shown it)"),
-    ("anthropic", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "container_upload", "file_id": "f"}, {"type": "invented"}]}]}, "(container_upload and invented: you cannot be shown it)"),
-    ("gemini", {"contents": [{"role": "user", "parts": [{"invented": 1}]}]}, "(content: you cannot be shown it)"),
-    ("openai-responses", {"model": "m", "input": [{"role": "user", "content": []}, ODD]}, "(content: you cannot be shown it)"),
+KEPT = [
+    ("openai-responses", {"model": "m", "input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}, HI]}, "input[0].content[0]"),
+    ("openai-responses", responses({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}, output("function_call_output", output=[{"type": "input_image", "file_id": "f"}])), "input[2].output[0]"),
+    ("anthropic", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "container_upload", "file_id": "f"}, {"type": "text", "text": "Hi"}]}]}, "messages[0].content[0]"),
+    ("anthropic", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "file", "file_id": "f"}}]}]}, "messages[0].content[0]"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("form", "body", "text"), UNSHOWN)
+@pytest.mark.parametrize(("form", "body", "path"), KEPT)
 @pytest.mark.parametrize("to", ["openai", "mistral", "cohere"])
-def test_a_message_of_which_nothing_is_read_says_so(form: str, body: Any, text: str, to: str) -> None:
+def test_a_file_that_another_server_keeps_refuses_the_request(
+    form: str, body: Any, path: str, to: str
+) -> None:
+    with pytest.raises(UnsupportedRequestError, match="names what a server of") as error:
+        built(form, body, to)
+    assert error.value.options == (path,)
+
+
+UNKNOWN = [
+    ("anthropic", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "invented", "by": "us"}]}]}, '{"type":"invented","by":"us"}', "messages[0].content[0]"),
+    ("anthropic", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "mcp_tool_listing", "tools": [{"name": "f"}]}]}]}, '{"type":"mcp_tool_listing","tools":[{"name":"f"}]}', "messages[0].content[0]"),
+    ("gemini", {"contents": [{"role": "user", "parts": [{"invented": 1}]}]}, '{"invented":1}', "contents[0].parts[0]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "body", "text", "path"), UNKNOWN)
+@pytest.mark.parametrize("to", ["openai", "mistral", "cohere"])
+def test_content_that_only_its_format_has_becomes_json(
+    form: str, body: Any, text: str, path: str, to: str
+) -> None:
     request = built(form, body, to)
     assert text in said_in(request)
-    assert [dropped.option for dropped in request.dropped if dropped.refuses]
-    assert (
-        "" not in [leaf for leaf in leaves(request.body) if isinstance(leaf, str)]
-        or form == "openai-responses"
-    )
+    assert Dropped(path, "it is sent as text", refuses=False) in request.dropped
+    assert built(form, body, OWN[form]).dropped == ()
+
+
+@pytest.mark.parametrize(
+    ("form", "body"),
+    [
+        ("openai-responses", {"model": "m", "input": [{"role": "user", "content": []}, ODD]}),
+        ("anthropic", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "tool_addition", "tool": {}}]}]}),
+    ],
+)  # fmt: skip
+def test_a_conversation_of_which_nothing_is_left_is_refused(form: str, body: Any) -> None:
+    with pytest.raises(UnsupportedRequestError, match="no content"):
+        built(form, body, "openai")
+
+
+def test_a_message_of_declarations_is_left_out() -> None:
+    added = {"role": "user", "content": [{"type": "tool_addition", "tool": {}}]}
+    messages = [
+        HI,
+        added,
+        {"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]},
+    ]
+    request = built("anthropic", {"model": "m", "max_tokens": 9, "messages": messages}, "openai")
+    assert [turn["content"] for turn in request.body["messages"]] == [
+        "Hi",
+        [{"type": "text", "text": "a", "prompt_cache_breakpoint": {"mode": "explicit"}}],
+    ]
+    assert [one.option for one in request.dropped if one.refuses] == ["messages[1].content[0]"]
 
 
 def test_a_system_message_of_which_nothing_is_read_is_left_out() -> None:

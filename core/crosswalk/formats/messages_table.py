@@ -1,0 +1,242 @@
+"""What clients of Anthropic's Messages may say.
+
+Facts: Anthropic's reference of "Create a Message" and the types of its SDK; provider document "Anthropic Messages".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from crosswalk.formats.chat_table import placed, read_location, write_location
+from crosswalk.wire.messages import HOSTED_TOOLS
+from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
+
+_EFFORTS: Final = {word: word for word in ("low", "medium", "high", "xhigh", "max")}
+_MARK: Final = RequestRow("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark})
+_CITING: Final = (
+    RequestRow("citations.enabled", "part.citations"),
+    RequestRow("citations", "part.citations"),
+)
+
+
+def _parts(at: str) -> tuple[RequestRow, ...]:
+    """Return the rows of the blocks of a list at *at*, which the user, the system or a tool's result may hold."""
+    return below(
+        at,
+        *below("[text]", RequestRow("text", "part.text"), RequestRow("citations", "citation"), _MARK),
+        *below(
+            "[image]", RequestRow("source", "part.image"), RequestRow("source[file]", "part.file_id"), _MARK
+        ),
+        *hint("it sets how a picture is fitted to the model", "[image].transformations"),
+        *below(
+            "[document]",
+            RequestRow("source", "part.file"),
+            RequestRow("source[file]", "part.file_id"),
+            RequestRow("title", "part.name"),
+            RequestRow("context", "part.context"),
+            *_CITING,
+            _MARK,
+        ),
+        *below("[search_result]", RequestRow("content", "part.search_result"), *_CITING, _MARK),
+        *below(
+            "[search_result]",
+            RequestRow("title", "part.search_result"),
+            RequestRow("source", "part.search_result"),
+        ),
+        *below("[tool_reference]", *meaning("tool_name"), _MARK),
+        *below("[browser_state]", *meaning(""), _MARK),
+        *below("[container_upload]", RequestRow("", "part.file_id"), _MARK),
+        *below("[tool_addition]", RequestRow("tool", "message.tool_change"), _MARK),
+        *below("[tool_removal]", RequestRow("tool", "message.tool_change"), _MARK),
+        *meaning("[mcp_tool_listing]"),
+    )
+
+
+_SAYS: Final = "messages[].content[]"
+_MESSAGES: Final = (
+    *below("messages[]", RequestRow("content", "part.text"), *link("role")),
+    *hint("it is a label of a turn for the server's own tools", "messages[].clear_at"),
+    *meaning("messages[].output_config"),
+    *_parts(_SAYS),
+    *_parts("system[]"),
+    *below(
+        f"{_SAYS}[tool_result]",
+        *_parts("content[]"),
+        RequestRow("content", "result"),
+        RequestRow("is_error", "result.is_error"),
+        _MARK,
+        *link("tool_use_id", "toolset_name"),
+    ),
+    *below(
+        f"{_SAYS}[tool_use]",
+        RequestRow("input", "call"),
+        _MARK,
+        *link("id", "name", "caller", "toolset_name"),
+    ),
+    *(RequestRow(f"{_SAYS}[{kind}]", "reasoning") for kind in ("thinking", "redacted_thinking")),
+    *hint("only its own server reads it", f"{_SAYS}[compaction]", f"{_SAYS}[fallback]"),
+    *meaning(f"{_SAYS}[server_tool_use]", f"{_SAYS}[mcp_tool_use]"),
+    *(
+        RequestRow(f"{_SAYS}[{name}_tool_result]")
+        for name in (
+            *("web_search", "web_fetch", "advisor", "code_execution", "bash_code_execution"),
+            *("text_editor_code_execution", "tool_search", "mcp"),
+        )
+    ),
+    *hint("a cache mark", f"{_SAYS}[server_tool_use].cache_control"),
+)
+
+
+_SERVERS: Final = below(
+    "mcp_servers[]",
+    RequestRow("name", "mcp.name"),
+    RequestRow("url", "mcp.url"),
+    RequestRow("authorization_token", "mcp.authorization"),
+    RequestRow("tool_configuration.allowed_tools", "mcp.allowed_tools"),
+    *link("type"),
+)
+
+
+def _write_servers(servers: Any) -> list[dict[str, Any]]:
+    return [{"type": "url", **placed(server, "mcp", _SERVERS, "mcp_servers[]")} for server in servers]
+
+
+_COMPACT: Final = "compact_20260112"
+
+
+def _read_compaction(management: Any) -> dict[str, Any]:
+    edit = management["edits"][0]
+    if len(management["edits"]) != 1 or edit["type"] != _COMPACT or edit.keys() - {"type", "trigger"}:
+        raise LookupError
+    trigger = edit.get("trigger")
+    return {} if trigger is None else {"threshold": {"input_tokens": trigger["value"]}[trigger["type"]]}
+
+
+def _write_compaction(value: Any) -> dict[str, Any]:
+    threshold = value.get("threshold")
+    trigger = {} if threshold is None else {"trigger": {"type": "input_tokens", "value": threshold}}
+    return {"edits": [{"type": _COMPACT, **trigger}]}
+
+
+def _named(kind: str) -> dict[str, tuple[str, ...]]:
+    """Return the type and the name of the server's tool *kind*, in the version that is written."""
+    return {"type": (HOSTED_TOOLS[kind],), "name": (kind,)}
+
+
+_OF_ALL_TOOLS: Final = (
+    RequestRow("strict", "tool.strict"),
+    RequestRow("defer_loading", "tool.defer_loading"),
+    RequestRow("cache_control", "cache.tools"),
+    *meaning("allowed_callers"),
+)
+_SEARCH_LIMITS: Final = (
+    RequestRow("allowed_domains", "hosted.allowed_domains"),
+    RequestRow("blocked_domains", "hosted.blocked_domains"),
+    RequestRow("max_uses", "hosted.max_uses"),
+)
+_TOOLS: Final = (
+    *below(
+        "tools[][custom]",
+        RequestRow("name", "tool.name"),
+        RequestRow("description", "tool.description"),
+        RequestRow("input_schema", "tool.parameters"),
+        *_OF_ALL_TOOLS,
+        *hint("the schema says what they show", "input_examples"),
+        *hint("it sets how arguments are streamed", "eager_input_streaming"),
+    ),
+    *below(
+        "tools[][web_search]",
+        *link("name", "type"),
+        RequestRow("", "web_search", beside=_named("web_search")),
+        *_SEARCH_LIMITS,
+        RequestRow("user_location", "hosted.user_location", read=read_location, write=write_location),
+        *_OF_ALL_TOOLS,
+    ),
+    *below(
+        "tools[][web_fetch]",
+        *link("name", "type"),
+        RequestRow("", "web_fetch", beside=_named("web_fetch")),
+        *_SEARCH_LIMITS,
+        *_OF_ALL_TOOLS,
+        *meaning("citations", "max_content_tokens", "url_sources"),
+    ),
+    *below(
+        "tools[][code_execution]",
+        *link("name", "type"),
+        RequestRow("", "code_execution", beside=_named("code_execution")),
+        *_OF_ALL_TOOLS,
+    ),
+    *(
+        row
+        for name in ("bash", "text_editor", "memory", "computer")
+        for row in below(
+            f"tools[][{name}]",
+            *link("name", "type"),
+            RequestRow("", "client_tool"),
+            *_OF_ALL_TOOLS,
+            *hint("the schema says what they show", "input_examples"),
+        )
+    ),
+    *meaning(
+        "tools[][text_editor].max_characters",
+        "tools[][computer].display_number",
+        "tools[][browser_toolset]",
+        "tools[][computer_toolset]",
+        "tools[][advisor]",
+        "tools[][tool_search_tool_bm25]",
+        "tools[][tool_search_tool_regex]",
+        "tools[][mcp_toolset]",
+    ),
+    RequestRow("mcp_servers", "mcp_servers", write=_write_servers),
+    *_SERVERS,
+    *meaning("mcp_servers[].tool_configuration.enabled"),
+)
+
+_DISPLAYS: Final = {"auto": "summarized", "concise": "summarized", "detailed": "summarized"}
+_OPTIONS: Final = (
+    RequestRow("temperature", "temperature"),
+    RequestRow("top_p", "top_p"),
+    RequestRow("top_k", "top_k"),
+    RequestRow("max_tokens", "max_tokens"),
+    RequestRow("stop_sequences", "stop"),
+    RequestRow("output_config.effort", "reasoning_effort", words=_EFFORTS),
+    RequestRow("thinking.type", "reasoning_effort"),
+    RequestRow("thinking.budget_tokens", "thinking_budget"),
+    RequestRow(
+        "thinking.display",
+        "reasoning_summary",
+        words=_DISPLAYS,
+        beside={"thinking.type": ("adaptive", "enabled")},
+    ),
+    *meaning("thinking.block_binding", "thinking[between_tools]"),
+    RequestRow("output_config.format", "response_format"),
+    RequestRow("output_config.format[json_schema].schema", "format.schema"),
+    *meaning("output_config.task_budget"),
+    RequestRow("tool_choice", "tool_choice", words={"auto": "auto", "none": "none", "required": "any"}),
+    RequestRow("tool_choice.disable_parallel_tool_use", "parallel_tool_calls"),
+    RequestRow("metadata.user_id", "user"),
+    RequestRow("metadata.user_id", "safety_identifier"),
+    RequestRow("service_tier", "service_tier", words={"auto": "auto", "default": "standard_only"}),
+    RequestRow("speed", "speed"),
+    RequestRow("cache_control", "cache_control"),
+    RequestRow("messages[].content[][text].cache_control.ttl", "cache.ttl"),
+    RequestRow("context_management", "compaction", read=_read_compaction, write=_write_compaction),
+    *hint(
+        "it is for the records of the account",
+        "user_profile_id",
+        "workspace_id",
+        "billing_policy",
+        "diagnostics",
+    ),
+    *meaning("inference_geo", "fallbacks", "fallback", "system"),
+    *state("container", "thread", "fallback_credit_token"),
+)
+
+MESSAGES: Final = RequestTable(
+    "messages",
+    "Messages",
+    ("/messages",),
+    (*_OPTIONS, *_MESSAGES, *_TOOLS),
+    types={"tools": lambda _: "custom"},
+)
+"""All that a client of Messages may say."""

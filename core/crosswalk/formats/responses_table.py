@@ -1,0 +1,274 @@
+"""What clients of OpenAI's Responses may say.
+
+Facts: OpenAI's reference of "Create a model response" and the types of its SDK; provider document "OpenAI Responses".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from crosswalk.formats.chat_table import allowed_tools, placed, read_location, write_location
+from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
+
+_EFFORTS: Final = {word: word for word in ("none", "minimal", "low", "medium", "high", "xhigh", "max")}
+_CHOICES: Final = {word: word for word in ("auto", "none", "required")}
+_OWN: Final = "only its own server reads it"
+
+
+def _write_allowed(value: Any) -> dict[str, Any]:
+    return {"type": "allowed_tools", **allowed_tools(value)}
+
+
+_SERVER: Final = below(
+    "tools[][mcp]",
+    RequestRow("server_label", "mcp.name"),
+    RequestRow("server_url", "mcp.url"),
+    RequestRow("authorization", "mcp.authorization"),
+    RequestRow("headers", "mcp.headers"),
+    RequestRow("allowed_tools", "mcp.allowed_tools"),
+    RequestRow("require_approval", "mcp.approval"),
+)
+
+
+def _write_servers(servers: Any) -> list[dict[str, Any]]:
+    return [{"type": "mcp", **placed(server, "mcp", _SERVER, "tools[][mcp]")} for server in servers]
+
+
+def _read_compaction(management: Any) -> dict[str, Any]:
+    entry = management[0]
+    if len(management) != 1 or entry["type"] != "compaction":
+        raise LookupError
+    return {
+        {"compact_threshold": "threshold"}[name]: value for name, value in entry.items() if name != "type"
+    }
+
+
+def _write_compaction(value: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "compaction",
+            **({} if "threshold" not in value else {"compact_threshold": value["threshold"]}),
+        }
+    ]
+
+
+_MARK: Final = (
+    RequestRow("prompt_cache_breakpoint", "cache.mark", write=lambda _: {"mode": "explicit"}),
+    *hint("the lifetimes of other servers are others", "prompt_cache_breakpoint.ttl"),
+)
+_PARTS: Final = (
+    *below("[input_text]", RequestRow("text", "part.text"), *_MARK),
+    *below(
+        "[input_image]",
+        RequestRow("image_url", "part.image"),
+        RequestRow("file_id", "part.file_id"),
+        RequestRow("detail", "part.detail"),
+        *_MARK,
+    ),
+    *below(
+        "[input_file]",
+        RequestRow("file_data", "part.file"),
+        RequestRow("file_url", "part.file"),
+        RequestRow("file_id", "part.file_id"),
+        RequestRow("filename", "part.name"),
+        RequestRow("detail", "part.detail"),
+        *_MARK,
+    ),
+)
+_OUTPUT_PARTS: Final = (
+    *below(
+        "[output_text]",
+        RequestRow("text", "part.text"),
+        RequestRow("annotations", "citation"),
+        *meaning("logprobs"),
+    ),
+    *below("[refusal]", RequestRow("refusal", "refusal")),
+)
+
+
+def _item(kind: str, *rows: RequestRow) -> tuple[RequestRow, ...]:
+    """Return the rows of an item of type *kind*, with those that all items have."""
+    return below(
+        f"input[][{kind}]", *rows, *link("type", "id", "status", "call_id", "caller", "namespace", "name")
+    )
+
+
+_ITEMS: Final = (
+    RequestRow("input", "part.text"),
+    RequestRow("instructions", "part.text"),
+    *_item(
+        "message",
+        *below("content[]", *_PARTS, *_OUTPUT_PARTS),
+        RequestRow("content", "part.text"),
+        *link("role"),
+        *hint("it says at which stage of an answer a text was said", "phase"),
+    ),
+    *_item("function_call", RequestRow("arguments", "call"), *hint("it says how a call was made", "async")),
+    *_item("custom_tool_call", RequestRow("input", "call"), *hint("it says how a call was made", "async")),
+    *(
+        row
+        for kind, rows in {
+            "computer_call": ("action", "actions", "pending_safety_checks"),
+            "local_shell_call": ("action",),
+            "shell_call": ("action", "environment"),
+            "apply_patch_call": ("operation",),
+            "tool_search_call": ("arguments", "execution"),
+            "mcp_approval_request": ("arguments", "server_label"),
+        }.items()
+        for row in _item(kind, *(RequestRow(name, "call") for name in rows))
+    ),
+    *(
+        row
+        for kind in ("function_call_output", "custom_tool_call_output")
+        for row in _item(kind, *below("output[]", *_PARTS), RequestRow("output", "result"))
+    ),
+    *(
+        row
+        for kind in ("computer", "local_shell", "shell", "apply_patch", "program")
+        for row in _item(f"{kind}{'' if kind == 'program' else '_call'}_output", RequestRow("", "result"))
+    ),
+    *_item("tool_search_output", RequestRow("", "result")),
+    *_item("mcp_approval_response", RequestRow("", "result"), *link("approval_request_id")),
+    *_item("reasoning", RequestRow("", "reasoning")),
+    *(
+        row
+        for kind in (
+            *(
+                "file_search_call",
+                "web_search_call",
+                "image_generation_call",
+                "code_interpreter_call",
+                "mcp_call",
+            ),
+            *("mcp_list_tools", "program", "x_search_call", "document_finder_call", "file_reader_call"),
+        )
+        for row in _item(kind, *meaning(""))
+    ),
+    *_item("additional_tools", *meaning("tools")),
+    *_item("configuration_update", *meaning("")),
+    *hint(_OWN, "input[][compaction]", "input[][compaction_trigger]"),
+    *state("input[][item_reference]"),
+)
+
+_OF_TOOLS: Final = (
+    RequestRow("defer_loading", "tool.defer_loading"),
+    *meaning("allowed_callers", "async"),
+)
+_LOCATION: Final = (
+    RequestRow("user_location", "hosted.user_location", read=read_location, write=write_location),
+    RequestRow("search_context_size", "hosted.search_context_size"),
+)
+_TOOLS: Final = (
+    *below(
+        "tools[][function]",
+        RequestRow("name", "tool.name"),
+        RequestRow("description", "tool.description"),
+        RequestRow("parameters", "tool.parameters"),
+        RequestRow("strict", "tool.strict"),
+        RequestRow("output_schema", "tool.output_schema"),
+        *_OF_TOOLS,
+    ),
+    *below(
+        "tools[][custom]",
+        RequestRow("name", "tool.name"),
+        RequestRow("description", "tool.description"),
+        RequestRow("format", "tool.input_format"),
+        *_OF_TOOLS,
+    ),
+    *below(
+        "tools[][web_search]",
+        RequestRow("", "web_search", beside={"type": ("web_search",)}),
+        RequestRow("filters.allowed_domains", "hosted.allowed_domains"),
+        *_LOCATION,
+        *meaning("external_web_access"),
+    ),
+    *below(
+        "tools[][web_search_preview]",
+        RequestRow("", "web_search"),
+        *_LOCATION,
+        *meaning("search_content_types"),
+    ),
+    *below(
+        "tools[][code_interpreter]",
+        RequestRow(
+            "", "code_execution", beside={"type": ("code_interpreter",), "container": ({"type": "auto"},)}
+        ),
+        *meaning("container", "allowed_callers"),
+    ),
+    RequestRow("tools[][mcp]", "mcp_servers", write=_write_servers),
+    *_SERVER,
+    *below(
+        "tools[][mcp]",
+        *meaning("connector_id", "tunnel_id", "server_description", "defer_loading", "allowed_callers"),
+    ),
+    *below("tools[][namespace]", RequestRow("description", "tool.description"), *link("name", "tools")),
+    *(
+        row
+        for name in ("shell", "local_shell", "apply_patch")
+        for row in below(
+            f"tools[][{name}]", RequestRow("", "client_tool"), *meaning("allowed_callers", "environment")
+        )
+    ),
+    *meaning(
+        "tools[][file_search]",
+        "tools[][computer]",
+        "tools[][computer_use_preview]",
+        "tools[][programmatic_tool_calling]",
+        "tools[][image_generation]",
+        "tools[][tool_search]",
+    ),
+)
+
+_OPTIONS: Final = (
+    RequestRow("temperature", "temperature"),
+    RequestRow("top_p", "top_p"),
+    RequestRow("max_output_tokens", "max_tokens"),
+    RequestRow("parallel_tool_calls", "parallel_tool_calls"),
+    RequestRow("reasoning.effort", "reasoning_effort", words=_EFFORTS),
+    RequestRow("reasoning.summary", "reasoning_summary"),
+    *hint("it sets what is shown of the reasoning", "reasoning.generate_summary"),
+    *meaning("reasoning.context", "reasoning.mode"),
+    RequestRow("tool_choice", "tool_choice", words=_CHOICES),
+    RequestRow("tool_choice", "allowed_tools", read=allowed_tools, write=_write_allowed),
+    RequestRow("text.format", "response_format"),
+    *below(
+        "text.format[json_schema]",
+        RequestRow("schema", "format.schema"),
+        RequestRow("name", "format.name"),
+        RequestRow("description", "format.description"),
+        RequestRow("strict", "format.strict"),
+    ),
+    RequestRow("text.verbosity", "verbosity"),
+    RequestRow("include[]=message.output_text.logprobs", "logprobs"),
+    RequestRow("include[]=reasoning.encrypted_content", "encrypted_reasoning"),
+    *hint("it adds to what an answer shows of the server's tools", "include"),
+    RequestRow("top_logprobs", "top_logprobs"),
+    RequestRow("moderation", "moderation"),
+    RequestRow("truncation", "truncation"),
+    RequestRow("context_management", "compaction", read=_read_compaction, write=_write_compaction),
+    RequestRow("background", "background"),
+    RequestRow("user", "user"),
+    RequestRow("safety_identifier", "safety_identifier"),
+    RequestRow("metadata", "metadata"),
+    RequestRow("store", "store"),
+    RequestRow("prompt_cache_key", "prompt_cache_key"),
+    RequestRow("prompt_cache_retention", "prompt_cache_retention"),
+    RequestRow("prompt_cache_options.mode", "prompt_cache_mode"),
+    RequestRow("prompt_cache_options.ttl", "prompt_cache_ttl"),
+    *hint("it prepares a later request", "prompt_cache_options.prewarm"),
+    *hint("it compares the cache of two responses", "prompt_cache_options.comparison_response_id"),
+    RequestRow("service_tier", "service_tier"),
+    RequestRow("stream_options.include_obfuscation", "include_obfuscation"),
+    *meaning("access_programs", "image", "max_tool_calls"),
+    *hint("it sets when a response in the background is made", "background_options"),
+    *state("conversation", "previous_response_id", "prompt"),
+)
+
+RESPONSES: Final = RequestTable(
+    "responses",
+    "Responses",
+    ("/responses",),
+    (*_OPTIONS, *_ITEMS, *_TOOLS),
+    types={"input": lambda item: "message" if "role" in item else "item_reference"},
+)
+"""All that a client of Responses may say."""

@@ -1,0 +1,214 @@
+"""What a client says of each kind arrives in the words of the other formats. The rows of their tables say where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosswalk import normalize
+from crosswalk.convert import convert
+from crosswalk.formats.tables import TABLES
+from crosswalk.service import (
+    CacheMark,
+    ChatRequest,
+    HostedTool,
+    HTTPRequest,
+    ResponseFormat,
+    ToolDefinition,
+    build_http_request,
+    read_request,
+)
+from crosswalk.types.json import dump_json, load_json
+from crosswalk.wire.options import PLACES, PlaceKind
+
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+MARK = {"cache_control": {"type": "ephemeral"}}
+POINT = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
+PLACE = {"city": "Ulm", "country": "DE"}
+LEAST: dict[str, dict[str, Any]] = {
+    "openai-chat": {"model": "m", "messages": [HI]},
+    "openai-responses": {"model": "m", "input": "Hi"},
+    "anthropic": {"model": "m", "max_tokens": 9, "messages": [HI]},
+    "gemini": {"contents": [{"parts": [{"text": "Hi"}]}]},
+    "ollama": {"model": "m", "messages": [HI]},
+}
+
+
+def built(form: str, said: dict[str, Any], to: str) -> HTTPRequest:
+    incoming = read_request({**LEAST[form], **said}, form, model="m" if form == "gemini" else None)
+    return build_http_request(incoming.request, to, on_unsupported="drop")
+
+
+def at(value: Any, path: str) -> Any:
+    for step in path.split("."):
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    return value
+
+
+def parts(*texts: dict[str, Any], kind: str = "text") -> list[dict[str, Any]]:
+    return [{"type": kind, "text": "ab"[number], **more} for number, more in enumerate(texts)]
+
+
+ARRIVES: list[tuple[str, dict[str, Any], str, str, Any]] = [
+    # cache marks
+    ("openai-chat", {"messages": [{"role": "user", "content": parts(POINT, {})}]}, "anthropic", "messages.0.content", parts(MARK, {})),
+    ("openai-chat", {"messages": [{"role": "user", "content": parts(POINT, {})}]}, "bedrock", "messages.0.content.1", {"cachePoint": {"type": "default"}}),
+    ("anthropic", {"messages": [{"role": "user", "content": parts(MARK, {})}]}, "openai", "messages.0.content", parts(POINT, {})),
+    ("anthropic", {"messages": [{"role": "user", "content": parts(MARK, {})}]}, "openai_responses", "input.0.content", parts(POINT, {}, kind="input_text")),
+    ("anthropic", {"system": parts(MARK, {})}, "anthropic", "system", parts(MARK, {})),
+    ("anthropic", {"system": parts(MARK, {})}, "bedrock", "system", [{"text": "a"}, {"cachePoint": {"type": "default"}}, {"text": "b"}]),
+    ("openai-responses", {"input": [{"role": "user", "content": parts({}, POINT, kind="input_text")}]}, "openai", "messages.0.content", parts({}, POINT)),
+    ("openai-chat", {"messages": [{"role": "system", "content": parts(POINT, {})}, HI]}, "anthropic", "system", parts(MARK, {})),
+    # searches, with the place of the user
+    ("openai-chat", {"web_search_options": {"user_location": {"type": "approximate", "approximate": PLACE}}}, "anthropic", "tools.0.user_location", {"type": "approximate", **PLACE}),
+    ("anthropic", {"tools": [{"type": "web_search_20260318", "name": "web_search", "user_location": {"type": "approximate", **PLACE}}]}, "openai", "web_search_options.user_location.approximate", PLACE),
+    ("openai-responses", {"tools": [{"type": "web_search", "search_context_size": "low"}]}, "openai", "web_search_options", {"search_context_size": "low"}),
+    # MCP servers
+    ("openai-responses", {"tools": [{"type": "mcp", "server_label": "s", "server_url": "https://x.example", "authorization": "k", "allowed_tools": ["f"]}]}, "anthropic", "mcp_servers.0", {"type": "url", "name": "s", "url": "https://x.example", "authorization_token": "k", "tool_configuration": {"allowed_tools": ["f"]}}),
+    ("anthropic", {"mcp_servers": [{"type": "url", "name": "s", "url": "https://x.example", "authorization_token": "k"}]}, "gemini", "tools.0.mcpServers.0.streamableHttpTransport", {"url": "https://x.example", "headers": {"Authorization": "Bearer k"}}),
+    ("gemini", {"tools": [{"mcp_servers": [{"name": "s", "streamable_http_transport": {"url": "https://x.example"}}]}]}, "openai_responses", "tools.0", {"type": "mcp", "server_label": "s", "server_url": "https://x.example", "require_approval": "never"}),
+    # tools
+    ("openai-responses", {"tools": [{"type": "function", "name": "f", "parameters": SCHEMA, "defer_loading": True}]}, "anthropic", "tools.0.defer_loading", True),
+    ("anthropic", {"tools": [{"name": "f", "input_schema": SCHEMA, "defer_loading": True}]}, "openai_responses", "tools.0.defer_loading", True),
+    ("gemini", {"tools": [{"functionDeclarations": [{"name": "f", "response_json_schema": SCHEMA}]}]}, "openai_responses", "tools.0.output_schema", SCHEMA),
+    ("openai-responses", {"tools": [{"type": "namespace", "name": "n", "description": "About the sea.", "tools": [{"type": "function", "name": "f", "parameters": SCHEMA}]}]}, "openai", "tools.0.function.description", "About the sea."),
+    ("anthropic", {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "openai", "tools.0.function.name", "bash"),
+    ("anthropic", {"tools": [{"type": "text_editor_20250728", "name": "edit"}]}, "gemini", "tools.0.functionDeclarations.0.name", "edit"),
+    ("openai-responses", {"tools": [{"type": "shell"}]}, "anthropic", "tools.0.name", "shell_call"),
+    ("gemini", {"tools": [{"functionDeclarations": [{"name": "f"}]}], "toolConfig": {"functionCallingConfig": {"mode": "VALIDATED"}}}, "openai", "tool_choice", "auto"),
+    # the format of the answer
+    ("openai-chat", {"response_format": {"type": "json_schema", "json_schema": {"name": "tide", "description": "Of the sea.", "schema": SCHEMA}}}, "anthropic", "output_config.format.schema", {"title": "tide", "description": "Of the sea.", **SCHEMA}),
+    ("openai-responses", {"text": {"format": {"type": "json_schema", "name": "tide", "description": "Of the sea.", "schema": SCHEMA}}}, "openai", "response_format.json_schema.description", "Of the sea."),
+    ("openai-chat", {"response_format": {"type": "json_schema", "json_schema": {"name": "tide", "description": "Of the sea.", "schema": SCHEMA}}}, "bedrock", "outputConfig.textFormat.structure.jsonSchema.description", "Of the sea."),
+    # options
+    ("gemini", {"generationConfig": {"topK": 40.0}}, "ollama", "options.top_k", 40),
+    ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_level": "LOW"}}}, "openai", "reasoning_effort", "low"),
+    ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 2048}}}, "anthropic", "thinking", {"type": "enabled", "budget_tokens": 2048}),
+    ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 2048}}}, "cohere", "thinking", {"type": "enabled", "token_budget": 2048}),
+    ("gemini", {"generationConfig": {"thinkingConfig": {"include_thoughts": True}}}, "anthropic", "thinking", {"type": "adaptive", "display": "summarized"}),
+    ("openai-responses", {"context_management": [{"type": "compaction", "compact_threshold": 9000}]}, "anthropic", "context_management.edits.0", {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 9000}}),
+    ("anthropic", {"context_management": {"edits": [{"type": "compact_20260112"}]}}, "openai_responses", "context_management", [{"type": "compaction"}]),
+    ("openai-chat", {"service_tier": "flex", "metadata": {"a": "b"}}, "bedrock", "serviceTier", {"type": "flex"}),
+    ("openai-chat", {"metadata": {"a": "b"}}, "bedrock", "requestMetadata", {"a": "b"}),
+    ("openai-responses", {"prompt_cache_key": "k"}, "mistral", "prompt_cache_key", "k"),
+    ("ollama", {"options": {"repeat_penalty": 1.1}}, "mistral", "repetition_penalty", 1.1),
+    ("anthropic", {"service_tier": "standard_only"}, "mistral", "service_tier", "standard_only"),
+    # content
+    ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain;base64,VGhlIHNreQ=="}}]}]}, "ollama", "messages.0.content", "a.txt\n\nThe sky"),
+    ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain;base64,VGhlIHNreQ=="}}]}]}, "cohere", "messages.0.content.1.text", "The sky"),
+    ("openai-responses", {"input": [{"role": "user", "content": [{"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}]}]}, "gemini", "contents.0.parts.0.inlineData.displayName", "a.pdf"),
+    ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x.example/a.png", "detail": "low"}}]}]}, "cohere", "messages.0.content.0.image_url.detail", "low"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "said", "to", "path", "value"), ARRIVES)
+def test_what_is_said_arrives_in_the_words_of_the_other(
+    form: str, said: dict[str, Any], to: str, path: str, value: Any
+) -> None:
+    assert at(built(form, said, to).body, path) == value
+
+
+def test_calls_of_2023_are_calls() -> None:
+    call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    said = {"messages": [HI, call, {"role": "function", "name": "f", "content": "7"}]}
+    _, asked, result = built("openai-chat", said, "anthropic").body["messages"]
+    assert asked["content"][0] == {"type": "tool_use", "id": "call_1", "name": "f", "input": {}}
+    assert result["content"][0]["tool_use_id"] == "call_1"
+    assert built("openai-chat", said, "openai").body["messages"] == said["messages"]
+
+
+def test_a_strict_server_gets_no_field_that_it_lacks() -> None:
+    said = {"user": "u", "store": False, "verbosity": "low", "a_new_field": 1, "safe_prompt": True}
+    request = built("openai-chat", said, "mistral")
+    assert request.body == {"model": "m", "messages": [HI], "safe_prompt": True}
+    assert {one.option for one in request.dropped} == {"user", "verbosity", "a_new_field"}
+    assert built("openai-chat", said, "vllm").body == {**LEAST["openai-chat"], **said}
+
+
+def test_a_word_without_a_row_is_not_said_to_have_no_place() -> None:
+    (lost,) = built("openai-chat", {"a_new_field": 1}, "anthropic").dropped
+    assert (lost.option, lost.reason) == ("a_new_field", "it is not in the table of Chat Completions yet")
+
+
+def test_a_sentence_that_a_server_forces_is_named() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    turns = [
+        HI,
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "7"},
+        HI,
+    ]
+    request = built("openai-chat", {"messages": turns}, "mistral")
+    assert request.added == {"messages[3].content": "I have the results."}
+    assert built("openai-chat", {"messages": [HI]}, "mistral").added == {}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "item"),
+    [
+        ("shell", {"commands": ["ls"]}, {"type": "shell_call", "action": {"commands": ["ls"]}}),
+        (
+            "apply_patch",
+            {"type": "delete_file", "path": "a"},
+            {"type": "apply_patch_call", "operation": {"type": "delete_file", "path": "a"}},
+        ),
+    ],
+)
+def test_a_call_of_a_tool_that_the_client_runs_comes_back_as_its_item(
+    tool: str, arguments: dict[str, Any], item: dict[str, Any]
+) -> None:
+    called = {"type": "tool_use", "id": "t", "name": f"{tool}_call", "input": arguments}
+    end = {"stop_reason": "tool_use", "usage": {"input_tokens": 1, "output_tokens": 1}}
+    body = {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": [called], **end}
+    answer = normalize(dump_json(body), "anthropic")
+    (sent,) = load_json(convert(answer, "openai-responses", request={"tools": [{"type": tool}]}).value)[
+        "output"
+    ]
+    assert {name: sent.get(name) for name in item} == item
+    assert sent["call_id"] == "t"
+    (plain,) = load_json(convert(answer, "openai-responses").value)["output"]
+    assert plain["type"] == "function_call"
+
+
+def test_a_program_can_say_it_too() -> None:
+    request = ChatRequest(
+        "Hi",
+        model="m",
+        hosted_tools=[HostedTool("web_search", user_location=PLACE, max_uses=2)],
+        tools=[ToolDefinition("f", output_schema=SCHEMA, defer_loading=True)],
+        response_format=ResponseFormat(SCHEMA, name="tide", description="Of the sea."),
+        cache_marks=[CacheMark(0)],
+        extra_options={"mcp_servers": [{"name": "s", "url": "https://x.example", "approval": "always"}]},
+    )
+    claude = build_http_request(request, "anthropic", on_unsupported="drop")
+    assert [tool["name"] for tool in claude.body["tools"]] == ["f", "web_search"]
+    assert {one.option: one.refuses for one in claude.dropped} == {
+        "tools[0].output_schema": False,
+        "mcp_servers[0].approval": True,
+    }
+    gemini = build_http_request(request, "gemini", on_unsupported="drop")
+    assert {one.option for one in gemini.dropped} >= {
+        "hosted_tools.user_location.city",
+        "hosted_tools.max_uses",
+        "tools[0].defer_loading",
+        "cache_marks[0]",
+    }
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_a_row_has_a_canonical_place_or_is_of_its_format_alone(table: Any) -> None:
+    for row in table.rows:
+        assert not row.place or (row.place in PLACES and row.kind is PLACES[row.place].kind)
+        assert row.kind is not PlaceKind.HINT or row.place or row.why
+    paths = [row.path for row in table.rows if row.place not in PLACES]
+    assert len(paths) == len(set(paths))
+
+
+def test_a_hint_names_its_reason() -> None:
+    labels = {"user", "safety_identifier", "metadata", "store", "cache_control", "service_tier", "speed"}
+    labels |= {"prompt_cache_key", "prompt_cache_retention", "prompt_cache_mode", "prompt_cache_ttl"}
+    for place in PLACES.values():
+        known = place.name in labels or place.name.startswith("cache.")
+        assert place.kind is not PlaceKind.HINT or known is not bool(place.why)
