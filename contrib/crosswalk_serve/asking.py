@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
-from crosswalk.service.policy import is_unstarted
+from crosswalk.service.retries import is_unstarted
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
 from crosswalk_serve.answers import (
     Relay,

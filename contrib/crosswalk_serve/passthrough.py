@@ -22,7 +22,7 @@ from crosswalk import normalize
 from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
 from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_request
-from crosswalk.service.policy import is_unstarted
+from crosswalk.service.retries import is_unstarted
 from crosswalk.types import UsageInfo, dump_json, load_json
 from crosswalk_serve.config import Target
 from crosswalk_serve.gateway import Gateway, log_failure, record_request, request_id

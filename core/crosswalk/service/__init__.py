@@ -111,7 +111,7 @@ if TYPE_CHECKING:
         ClientTelemetry as ClientTelemetry,
         OpenTelemetry as OpenTelemetry,
     )
-    from crosswalk.service.policy import (
+    from crosswalk.service.retries import (
         CANCELLED as CANCELLED,
         RetryPolicy as RetryPolicy,
         Timeouts as Timeouts,
@@ -194,7 +194,7 @@ else:
             "crosswalk.service.json_answer": "JSONAnswer JSONAnswerError JSONStream SyncJSONStream",
             "crosswalk.service.model_classes": "max_tokens_of",
             "crosswalk.service.otel": "ClientTelemetry OpenTelemetry",
-            "crosswalk.service.policy": (
+            "crosswalk.service.retries": (
                 "CANCELLED RetryPolicy Timeouts as_cancelled completed failure_of is_paid is_unstarted "
                 "request_id_of retry_after_of should_retry timeout_info"
             ),

@@ -13,7 +13,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.service.http import HTTPAnswer, Kept, Sending, TimedWait, decoded, refused, with_context
-from crosswalk.service.policy import Timeouts
+from crosswalk.service.retries import Timeouts
 
 if TYPE_CHECKING:
     import aiohttp

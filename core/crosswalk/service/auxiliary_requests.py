@@ -16,7 +16,7 @@ from crosswalk.request import ChatRequest, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.service.endpoint import DISCOVERED, Route, join_url, resolve, where
 from crosswalk.service.http import TimedWait
-from crosswalk.service.policy import failure_of, retry_after_of
+from crosswalk.service.retries import failure_of, retry_after_of
 from crosswalk.service.setup import HEADERS, Setup
 from crosswalk.text import brief, clean_message, summary
 from crosswalk.types.json import dump_json

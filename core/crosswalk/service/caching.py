@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 import attrs
 
 from crosswalk.request import ChatRequest
-from crosswalk.service.policy import AttemptFailure
+from crosswalk.service.retries import AttemptFailure
 from crosswalk.service.setup import Middleware, Setup, prepared_for
 from crosswalk.structured.metrics import AnswerCache, answer_key
 from crosswalk.types.json import dump_json

@@ -25,7 +25,7 @@ from crosswalk.mapping.reader import Reader
 from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.endpoint import Redaction, Route, where
 from crosswalk.service.http import HTTPAnswer, Nested, TimedWait
-from crosswalk.service.policy import (
+from crosswalk.service.retries import (
     CANCELLED,
     AttemptFailure,
     RetryState,

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, StreamTooLargeError
-from crosswalk.service.policy import Timeouts
+from crosswalk.service.retries import Timeouts
 
 if TYPE_CHECKING:
     import ssl
@@ -239,7 +239,7 @@ class Transport(Protocol):
 
         Raises:
             CrosswalkError: the transport was closed meanwhile.
-            Exception: one of the HTTP library's, which :func:`crosswalk.service.policy.failure_of` explains.
+            Exception: one of the HTTP library's, which :func:`crosswalk.service.retries.failure_of` explains.
         """
 
     async def aclose(self) -> None:

@@ -43,7 +43,7 @@ from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call import EventStream
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, Secret, resolve
 from crosswalk.service.http import CallSlots, ClientTransport, Transport, check_client
-from crosswalk.service.policy import Cooling, RetryPolicy, Timeouts
+from crosswalk.service.retries import Cooling, RetryPolicy, Timeouts
 from crosswalk.service.setup import LogObserver, Middleware, Observer, Setup
 from crosswalk.text import nearest
 from crosswalk.types.response import ChatResponse, new_id, now

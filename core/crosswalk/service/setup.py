@@ -16,7 +16,7 @@ from crosswalk.request import ChatRequest, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import Route, attributes, join_url
 from crosswalk.service.http import TimedWait, Transport
-from crosswalk.service.policy import AttemptFailure, Cooling, RetryPolicy, Timeouts
+from crosswalk.service.retries import AttemptFailure, Cooling, RetryPolicy, Timeouts
 from crosswalk.text import may_log_content, shortened
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.message import ToolCall, ToolCallDelta

@@ -11,7 +11,7 @@ import pytest
 
 from crosswalk import ChatResponse, ErrorKind, Provenance
 from crosswalk.service import as_cancelled, completed, failure_of
-from crosswalk.service.policy import CANCELLED
+from crosswalk.service.retries import CANCELLED
 
 
 @pytest.mark.parametrize("library", [httpx, httpx2])
