@@ -402,6 +402,20 @@ class SGLang(ChatDialect):
             if not count:
                 del usage["completion_tokens_details"]
 
+    def tool_call(
+        self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> ToolCallDelta:
+        """One tool call, or a fragment. MiniMax's parser numbers the fragments of its open call anew, without id and name."""
+        is_nameless = not call.get("id") and not (call.get("function") or {}).get("name")
+        known = {one.wire_index for one in state.tool_calls(choice)}
+        if whole or not is_nameless or not known or call.get("index") in known:
+            return super().tool_call(call, choice, state, whole=whole)
+        other_index = call.pop("index", None)
+        fragment = super().tool_call(call, choice, state, whole=False)
+        if other_index is not None:
+            call["index"] = other_index  # kept as sent
+        return fragment
+
 
 class OpenRouter(ChatDialect):
     """OpenAI's dialect as OpenRouter speaks it for every provider. Answers with status 200 may contain an error."""

@@ -498,8 +498,8 @@ class ToolCalls:
             return None if _is_another(result, id, name, has_ended=has_ended) else result
         if name is not None:
             return None  # on an index of its own, an id that is known is one that the server gave twice
-        if id is None and opened is not None and (opened.wire_index is None or _waits(opened)):
-            return opened  # the index of the open call comes late, or it gets another one (MiniMax on SGLang)
+        if id is None and opened is not None and opened.wire_index is None:
+            return opened  # the index of the open call comes late
         return known
 
     def open(self, call: CallDraft | None, index: int | None) -> CallDraft:
@@ -507,11 +507,9 @@ class ToolCalls:
         if call is None:
             call = self._calls[len(self._calls)] = CallDraft(len(self._calls))
         self._open = call
-        if index is not None:
-            if call.wire_index is None:
-                call.wire_index = index
-                self._by_index[index] = call
-            self._by_index.setdefault(index, call)
+        if call.wire_index is None and index is not None:
+            call.wire_index = index
+            self._by_index[index] = call
         return call
 
     def identify(self, call: CallDraft, id: str) -> bool:
@@ -534,11 +532,6 @@ def _is_another(call: CallDraft, id: str | None, name: str | None, *, has_ended:
     if id is None or call.id is None:
         return name != call.name
     return id != call.id
-
-
-def _waits(call: CallDraft) -> bool:
-    """Whether *call* has its name, and not all of its arguments yet."""
-    return call.name is not None and not _is_json("".join(call.arguments))
 
 
 def _is_json(text: str) -> bool:

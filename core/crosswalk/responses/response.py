@@ -325,6 +325,7 @@ class ResponseCreateParams(ResponsesRecord):
         store: whether the server stores the response.
         generate: whether to answer at all, on a WebSocket.
         background: whether to answer in the background.
+        background_options: the time by which it is answered in the background, and an id to put such requests in order.
         conversation: the conversation that it belongs to, or its id.
         context_management: see its class.
         moderation: see its class.
@@ -340,6 +341,7 @@ class ResponseCreateParams(ResponsesRecord):
     store: bool | None = None
     generate: bool | None = None
     background: bool | None = None
+    background_options: Mapping[str, str] | None = None
     tools: tuple[Tool, ...] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None

@@ -155,7 +155,10 @@ def _class(cls: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
                     errors.append(error)
         if errors:
             raise ClassValidationError(f"{origin.__name__} cannot be read", errors, origin)
-        return origin(**results)
+        try:
+            return origin(**results)
+        except Exception as error:
+            raise ClassValidationError(f"{origin.__name__} refuses its values", [error], origin) from error
 
     return read
 

@@ -282,7 +282,6 @@ https://api.openai.com/v1/responses/compact
 https://api.openai.com/v1/responses/input_tokens
 https://api.openai.com/v1/videos
 https://api.anthropic.com/v1/messages/count_tokens
-https://api.mistral.ai/v1/conversations
 https://api.mistral.ai/v1/conversations/conv_1
 https://api.mistral.ai/v1/ocr
 """

@@ -83,9 +83,10 @@ def test_an_http_error_becomes_a_response_that_failed() -> None:
     assert hidden_losses(answer, from_response(conversion.value), conversion.report) == []
 
 
-def test_a_response_in_progress_is_no_answer() -> None:
-    with pytest.raises(MappingError):
-        from_response(Response(id="r", model="m", status="in_progress"))
+def test_a_response_in_progress_is_an_unfinished_answer() -> None:
+    answer = from_response(Response(id="r", model="m", status="in_progress"))
+    assert (answer.finish_reason, answer.raw_finish_reason) == ("length", "in_progress")
+    assert not answer.is_complete
 
 
 def test_a_stream_becomes_typed_events_and_back() -> None:
