@@ -405,7 +405,7 @@ class SGLang(ChatDialect):
     def tool_call(
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> ToolCallDelta:
-        """One tool call, or a fragment. MiniMax's parser numbers the fragments of its open call anew, without id and name."""
+        """One tool call, or a fragment. MiniMax's parser counts the nameless fragments of its open call anew."""
         is_nameless = not call.get("id") and not (call.get("function") or {}).get("name")
         known = {one.wire_index for one in state.tool_calls(choice)}
         if whole or not is_nameless or not known or call.get("index") in known:

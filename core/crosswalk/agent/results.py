@@ -184,9 +184,7 @@ def _refuse(value: object) -> NoReturn:
 
 def _as_list(value: Any) -> list[Any]:
     """Return a collection that orjson does not support as a list."""
-    if isinstance(value, set | frozenset | deque):
-        return list(value)
-    raise TypeError
+    return [*value] if isinstance(value, set | frozenset | deque) else _refuse(value)
 
 
 def _as_text(value: Any) -> str:

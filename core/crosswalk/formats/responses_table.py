@@ -89,7 +89,10 @@ _OUTPUT_PARTS: Final = (
 def _item(kind: str, *rows: RequestRow) -> tuple[RequestRow, ...]:
     """Return the rows of an item of type *kind*, with those that all items have."""
     return below(
-        f"input[][{kind}]", *rows, *link("type", "id", "status", "call_id", "caller", "namespace", "name")
+        f"input[][{kind}]",
+        *rows,
+        *hint("it says how far an item came", "status"),
+        *link("type", "id", "call_id", "caller", "namespace", "name"),
     )
 
 

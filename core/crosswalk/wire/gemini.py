@@ -29,7 +29,6 @@ __all__ = [
     "VAGUE",
     "json_name",
     "part_of",
-    "proto_name",
 ]
 
 MEDIA: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
@@ -170,11 +169,6 @@ def part_of(kind: SegmentType, content: str, about: Mapping[str, Any]) -> dict[s
     if content:
         inner[field] = load_json(content) if is_json else content
     return {tool: inner, **signed}
-
-
-def proto_name(name: str) -> str:
-    """Return the proto name of a field, which a client may write in place of its JSON name."""
-    return re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name)
 
 
 def json_name(name: str) -> str:

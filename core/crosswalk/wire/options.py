@@ -376,10 +376,10 @@ class RequestTable:
                 path,
                 f"{path}[]" if isinstance(step, int) else f"{path}.{self.spelled(step)}".removeprefix("."),
             )
-            try:
-                value = value[step]
-            except (LookupError, TypeError):
-                value = None
+            inner = (
+                value[step] if isinstance(value, list) else None
+            )  # a field may have another spelling there
+            value = value.get(step) if isinstance(value, dict) else inner
             kind = value.get("type") if isinstance(value, dict) else None
             if kind is None and isinstance(value, dict) and isinstance(step, int) and holder in self.types:
                 kind = self.types[holder](value)
@@ -437,10 +437,8 @@ def written_details(
 
 def put_row(body: dict[str, Any], row: RequestRow, written: Any) -> bool:
     """Write *written* where *row* says, with what it needs. Return whether nothing else was in these places."""
-    for path, values in row.beside.items():
-        if not put(body, path, values[0]) and get(body, path) not in values:
-            return False
-    if not put(body, row.path, written):
+    beside = (put(body, path, values[0]) or get(body, path) in values for path, values in row.beside.items())
+    if not all(beside) or not put(body, row.path, written):
         return False
     if row.replaces:
         *outer, last = row.replaces.split(".")

@@ -38,6 +38,7 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     IncompleteStreamError,
+    Limits,
     PluginError,
     Provenance,
     ResponseDelta,
@@ -1245,3 +1246,22 @@ def test_a_response_is_complete_once_its_duration_is_known() -> None:
 def test_an_error_has_anthropics_word_for_its_status(kind: ErrorKind, status: int, word: str) -> None:
     made = error_body(ErrorInfo(kind, "no", status=status), MESSAGES)
     assert orjson.loads(made.value)["error"] == {"type": word, "message": "no"}
+
+
+def test_an_answer_nested_deeper_than_usual_comes_back_to_its_own_form() -> None:
+    deep: Any = 1
+    for _ in range(230):
+        deep = [deep]
+    message = {"role": "assistant", "content": "Hi"}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    said = {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [choice],
+        "deep": deep,
+    }
+    response = normalize(said, "openai", limits=Limits(depth=400))
+    body, _, _ = converted(response, CHAT)
+    assert body["deep"] == deep

@@ -16,7 +16,6 @@ from crosswalk import (
     ChatMessage,
     FilePart,
     ImagePart,
-    MappingError,
     ResponseDelta,
     TextPart,
     ToolCall,

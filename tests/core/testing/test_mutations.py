@@ -665,7 +665,6 @@ MISTAKES = [
     (LetsNullErase, "null erases nothing", "null in a later event erases usage"),
     (NeedsWholeCuts, "deterministic", "the same bytes give different canonical JSON"),
     (NeedsWholeCuts, "framing does not matter", "it is read differently"),
-    (PromisesTooMuch, "framing does not matter", "parsed event by event it is read differently"),
     (PromisesTooMuch, "text paths hold", "talk_stream, event 4, text: an event with another text here is not read as"),
     (PromisesArguments, "text paths hold", "call_stream, event 3, calls[0].arguments: an event with another text here"),
     (CountsLetters, "text paths hold", "talk_stream, event 2, thought: an event with another text here is not read as"),
