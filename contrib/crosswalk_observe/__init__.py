@@ -41,7 +41,9 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk_observe.exchange": "WatchedExchange Labels ObservedExchange ObservedRequest watching",
+            "crosswalk_observe.exchange": (
+                "Labels ObservedExchange ObservedRequest WatchedExchange watching"
+            ),
             "crosswalk_observe.log": "CaptureFolder JSONLinesLog ParquetLog Sink",
             "crosswalk_observe.otel": "OpenTelemetrySink",
             "crosswalk_observe.patches": (

@@ -153,7 +153,9 @@ else:
                 "MappingError NestingTooDeepError StreamTooLargeError TooManyEventsError "
                 "TrailingContentError UnknownEventError UnknownFinishReasonError WireTypeError"
             ),
-            "crosswalk.mapping.normalize": "DeltaStream anormalize_stream detect normalize normalize_stream",
+            "crosswalk.mapping.normalize": (
+                "DeltaStream anormalize_stream detect normalize normalize_stream"
+            ),
             "crosswalk.otel": "otel_attributes",
             "crosswalk.plain_errors": (
                 "CanonicalJSONError ConfigurationError CrosswalkError DetectionError PluginError "

@@ -323,11 +323,10 @@ else:
             "crosswalk.service.model_classes": "signs_calls",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
-                "data_url details_of hosted_fields "
-                "is_of known_media_type mark_behind media_type_of message_of noun_of put_options reasoning_of "
-                "part_marks refusal_of schema_of segments_of "
-                "system_text system_texts text_in text_of tool_names unsupported_part with_files_told with_results_shown "
-                "without_silence word_of words_of written_mark"
+                "data_url details_of hosted_fields is_of known_media_type mark_behind media_type_of "
+                "message_of noun_of part_marks put_options reasoning_of refusal_of schema_of segments_of "
+                "system_text system_texts text_in text_of tool_names unsupported_part with_files_told "
+                "with_results_shown without_silence word_of words_of written_mark"
             ),
             "crosswalk.service.way_back": (
                 "answer_state own_fields own_items put_fields response_items without_fields without_items"
@@ -335,8 +334,8 @@ else:
             "crosswalk.types.json": "as_json_object",
             "crosswalk.types.stream": "ResponseBuilder StreamEvent StreamEventType",
             "crosswalk.wire.framing": "SSEDecoder TextEventDecoder",
+            "crosswalk.wire.options": "RequestRow RequestTable below",
             "crosswalk.wire.responses": "call_item input_part read_part",
-            "crosswalk.wire.options": "RequestTable RequestRow below",
         },
         modules={
             "gemini": "crosswalk.wire.gemini",

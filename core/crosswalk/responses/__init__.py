@@ -503,7 +503,7 @@ else:
         {
             "crosswalk.responses.accumulator": "ResponseAccumulator ResponseSnapshot snapshots",
             "crosswalk.responses.citations": (
-                "Chunk NumberedSource CitationAnnotation CitationMarker CompressionMode CompressionReport"
+                "Chunk CitationAnnotation CitationMarker CompressionMode CompressionReport NumberedSource"
             ),
             "crosswalk.responses.cited": "CitedResponse",
             "crosswalk.responses.content": (
@@ -587,7 +587,7 @@ else:
             "crosswalk.responses.plain_display": ("JSONLinesDisplay PlainTextDisplay displays live_display"),
             "crosswalk.responses.processors": (
                 "CitationProcessor EndProcessor EventHandler EventKey EventRouter PipelineError Places "
-                "Processor ProcessorRegistry ProgressWatch StreamStage StageFailure StageKind ToolProcessor "
+                "Processor ProcessorRegistry ProgressWatch StageFailure StageKind StreamStage ToolProcessor "
                 "WrittenProcessor default_processors"
             ),
             "crosswalk.responses.reading": (
@@ -632,9 +632,10 @@ else:
             "crosswalk.responses.vocabulary": (
                 "ApplyPatchCallOutputStatus ApplyPatchCallStatus CodeInterpreterCallStatus "
                 "ComputerCallOutputStatus FileSearchCallStatus IdKind ImageGenerationCallStatus "
-                "IncompleteDetailsReason InvalidIdError ItemStatus McpCallStatus MessageRole NotAStreamError "
-                "ProgramOutputStatus ResponseStatus ResponsesError ResponsesParseError ResponsesValueError "
-                "SnapshotError UnknownTypeError WebSearchCallStatus check_id id_kind make_id new_token"
+                "IncompleteDetailsReason InvalidIdError ItemStatus McpCallStatus MessageRole "
+                "NotAStreamError ProgramOutputStatus ResponseStatus ResponsesError ResponsesParseError "
+                "ResponsesValueError SnapshotError UnknownTypeError WebSearchCallStatus check_id id_kind "
+                "make_id new_token"
             ),
         },
     )

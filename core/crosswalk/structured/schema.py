@@ -13,12 +13,10 @@ import orjson
 from crosswalk.codec.converters import problems_in
 from crosswalk.codec.layout import MissingKey, Refused
 from crosswalk.errors import CrosswalkError
-from crosswalk.schemas.check import compile_schema, folded_key
-from crosswalk.schemas.dictionaries import compile_dictionary
-from crosswalk.schemas.json_schema import schema_of, strict_form
+from crosswalk.schemas.check import compile_dictionary, compile_schema, folded_key
+from crosswalk.schemas.json_schema import as_typescript, schema_of, strict_form
 from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Finding, Report
 from crosswalk.schemas.pydantic_types import KEYS
-from crosswalk.schemas.typescript import as_typescript
 from crosswalk.schemas.values import answer_converter, value_to_json as value_to_json
 from crosswalk.structured.reader import TOO_DEEP, UnreadJSON, is_too_deep, loads
 from crosswalk.structured.result import (
