@@ -37,6 +37,8 @@ from wires import body, line, sse
 
 PNG = "iVBORw0KGgo="
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+NAMED = {"title": "place", **SCHEMA}
+"""The name of an answer's schema stands in it, where the API has no other place."""
 TOOL = ToolDefinition("weather", "The weather.", SCHEMA)
 CALL = ToolCall("callNo1AB", "weather", '{"city":"Paris"}')  # an id that fits everywhere
 CONVERSATION = [
@@ -238,7 +240,7 @@ def test_ollama() -> None:
             "stop": ["END"],
         },
         "tools": [OPENAI_TOOL],
-        "format": SCHEMA,
+        "format": NAMED,
         "think": "low",
     }
 
@@ -305,7 +307,7 @@ def test_anthropic() -> None:
         "tools": [{"name": "weather", "input_schema": SCHEMA, "description": "The weather."}],
         "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
         "thinking": {"type": "adaptive"},
-        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}, "effort": "low"},
+        "output_config": {"format": {"type": "json_schema", "schema": NAMED}, "effort": "low"},
         "stream": True,
     }
 
@@ -439,7 +441,7 @@ def test_gemini() -> None:
             "seed": 7,
             "stopSequences": ["END"],
             "responseMimeType": "application/json",
-            "responseJsonSchema": SCHEMA,
+            "responseJsonSchema": NAMED,
             "thinkingConfig": {"thinkingLevel": "LOW", "includeThoughts": True},
         },
     }

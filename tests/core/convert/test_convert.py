@@ -1263,5 +1263,4 @@ def test_an_answer_nested_deeper_than_usual_comes_back_to_its_own_form() -> None
         "deep": deep,
     }
     response = normalize(said, "openai", limits=Limits(depth=400))
-    body, _, _ = converted(response, CHAT)
-    assert body["deep"] == deep
+    assert json.loads(convert(response, "openai-chat").value)["deep"] == deep
