@@ -378,6 +378,13 @@ class LMStudio(ChatDialect):
         return lifted(event) if state.own(OwnEvent).is_so else super().extensions(event, state)
 
 
+@attrs.define
+class CallNumbers:
+    """The indexes of the calls of each choice so far."""
+
+    seen: dict[int, set[int]] = attrs.Factory(dict)
+
+
 class SGLang(ChatDialect):
     """OpenAI's dialect as SGLang speaks it."""
 
@@ -406,14 +413,14 @@ class SGLang(ChatDialect):
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> ToolCallDelta:
         """One tool call, or a fragment. MiniMax's parser counts the nameless fragments of its open call anew."""
-        is_nameless = not call.get("id") and not (call.get("function") or {}).get("name")
-        known = {one.wire_index for one in state.tool_calls(choice)}
-        if whole or not is_nameless or not known or call.get("index") in known:
+        index, seen = call.get("index"), state.own(CallNumbers).seen.setdefault(choice, set())
+        is_named = bool(call.get("id") or (call.get("function") or {}).get("name"))
+        if whole or is_named or not seen or type(index) is not int or index in seen:
+            seen |= {index} if type(index) is int else set()
             return super().tool_call(call, choice, state, whole=whole)
-        other_index = call.pop("index", None)
+        other_index = call.pop("index")
         fragment = super().tool_call(call, choice, state, whole=False)
-        if other_index is not None:
-            call["index"] = other_index  # kept as sent
+        call["index"] = other_index  # kept as sent
         return fragment
 
 

@@ -159,7 +159,7 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         if item:  # the server's own, of which no table knows more
             tools.append(item)
             hosted_fields(hosted, table.with_rows(RequestRow("", hosted.kind)), drops)
-        elif (row := table.row(hosted.kind)) is not None:
+        elif (row := table.row(hosted.kind)) is not None:  # pragma: no branch - a style has no others
             put(body, row.path, hosted_fields(hosted, table, drops))
     if tools:
         body["tools"] = tools
@@ -280,8 +280,7 @@ def _add_own(said: dict[str, Any], turn: ChatResponse) -> None:
     for segment in turn.segments:
         about = segment.metadata
         if segment.type is SegmentType.MEDIA and about.get("type") == "audio":
-            if "id" in about:  # of several pieces one has it
-                said["audio"] = {"id": about["id"]}
+            said |= {"audio": {"id": about["id"]}} if "id" in about else {}  # of several pieces one has it
         elif segment.type is SegmentType.MEDIA:
             said.setdefault("images", []).append({"type": "image_url", "image_url": {"url": segment.content}})
         elif segment.type is SegmentType.CITATION and not about:

@@ -280,9 +280,6 @@ def read_format(wanted: Fields, nested: str | None = "json_schema") -> dict[str,
         return None
     if kind == "json_object":
         return {}
-    if kind != "json_schema":
-        wanted.leave()
-        return None
     about = wanted if nested is None else wanted.need(nested, wanted.object(nested))
     response_format = {
         "schema": about.need("schema", about.plain("schema")),

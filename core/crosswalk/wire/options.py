@@ -377,7 +377,7 @@ class RequestTable:
                 f"{path}[]" if isinstance(step, int) else f"{path}.{self.spelled(step)}".removeprefix("."),
             )
             inner = (
-                value[step] if isinstance(value, list) else None
+                value[step] if isinstance(value, list) and isinstance(step, int) else None
             )  # a field may have another spelling there
             value = value.get(step) if isinstance(value, dict) else inner
             kind = value.get("type") if isinstance(value, dict) else None
