@@ -413,11 +413,14 @@ class SGLang(ChatDialect):
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> ToolCallDelta:
         """One tool call, or a fragment. MiniMax's parser counts the nameless fragments of its open call anew."""
-        index, seen = call.get("index"), state.own(CallNumbers).seen.setdefault(choice, set())
-        is_named = bool(call.get("id") or (call.get("function") or {}).get("name"))
-        if whole or is_named or not seen or type(index) is not int or index in seen:
-            seen |= {index} if type(index) is int else set()
+        index = call.get("index")
+        if whole or type(index) is not int:
             return super().tool_call(call, choice, state, whole=whole)
+        seen = state.own(CallNumbers).seen.setdefault(choice, set())
+        is_named = bool(call.get("id") or (call.get("function") or {}).get("name"))
+        if is_named or not seen or index in seen:
+            seen.add(index)
+            return super().tool_call(call, choice, state, whole=False)
         other_index = call.pop("index")
         fragment = super().tool_call(call, choice, state, whole=False)
         call["index"] = other_index  # kept as sent

@@ -233,6 +233,8 @@ class Sent(NamedTuple):
 
     body: dict[str, Any]
     losses: tuple[Loss, ...]
+    added: tuple[Any, ...] = ()
+    """The values that the library says it has added, because the target demands them."""
 
 
 class Refused(NamedTuple):
@@ -264,7 +266,7 @@ def send(body: Mapping[str, Any], format: str, target: str) -> Sent | Refused:
     except Exception as error:  # judged, not raised: a crash is one cell
         return Refused(f"{type(error).__name__}: {error}", is_typed=False)
     losses = tuple(Loss(one.option, str(one.reason), one.refuses) for one in built.dropped)
-    return Sent(dict(built.body), losses)
+    return Sent(dict(built.body), losses, tuple(built.added.values()))
 
 
 class Finding(NamedTuple):
@@ -412,6 +414,7 @@ class _Cell:
     """One row before one target that is not of its format, and not refused."""
 
     def __init__(self, row: Row, sent: Sent, before: Sent | None, check: Callable[[Any], list[str]] | None):
+        self._added = sent.added
         self._row, self._body, self._before, self._check = row, sent.body, before, check
         self._said, self._client_said = said_text(sent.body), said_text(row.body)
         self._named = [loss for loss in sent.losses if self._is_of_row(loss)]
@@ -480,7 +483,7 @@ class _Cell:
             )
             if not (is_talk and isinstance(said, str) and _is_sentence(said)):
                 continue
-            if said in before or said in self._client_said:
+            if said in before or said in self._client_said or said in self._added:
                 continue
             rest = said
             for text in reversed(texts):

@@ -150,8 +150,8 @@ class _Conversation:
             elif (read := _part(part)) is not None:
                 parts.append(read)
         self._say(content, parts)
-        is_unread = len(self.turns) == count and content.given.get("parts")  # none of its parts is read
-        self.turns += [ChatMessage.user(())] if is_unread else []
+        if len(self.turns) == count and content.given.get("parts"):
+            self.turns.append(ChatMessage.user(()))  # none of its parts is read
 
     def _say(self, content: Fields, parts: list[ContentPart]) -> None:
         if parts:

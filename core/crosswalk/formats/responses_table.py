@@ -88,11 +88,14 @@ _OUTPUT_PARTS: Final = (
 
 def _item(kind: str, *rows: RequestRow) -> tuple[RequestRow, ...]:
     """Return the rows of an item of type *kind*, with those that all items have."""
+    stated = {row.path for row in rows}
     return below(
         f"input[][{kind}]",
         *rows,
         *hint("it says how far an item came", "status"),
-        *link("type", "id", "call_id", "caller", "namespace", "name"),
+        *hint("it says whether the model or a program called", "caller"),
+        *hint("it says of which group of tools it is", "namespace"),
+        *link(*(name for name in ("type", "id", "call_id", "name") if name not in stated)),
     )
 
 
@@ -131,7 +134,12 @@ _ITEMS: Final = (
         for row in _item(f"{kind}{'' if kind == 'program' else '_call'}_output", RequestRow("", "result"))
     ),
     *_item("tool_search_output", RequestRow("", "result")),
-    *_item("mcp_approval_response", RequestRow("", "result"), *link("approval_request_id")),
+    *_item(
+        "mcp_approval_response",
+        *hint("it is a label of the item", "id"),
+        RequestRow("", "result"),
+        *link("approval_request_id"),
+    ),
     *_item("reasoning", RequestRow("", "reasoning")),
     *(
         row

@@ -159,8 +159,10 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         if item:  # the server's own, of which no table knows more
             tools.append(item)
             hosted_fields(hosted, table.with_rows(RequestRow("", hosted.kind)), drops)
-        elif (row := table.row(hosted.kind)) is not None:  # pragma: no branch - a style has no others
+        elif (row := table.row(hosted.kind)) is not None:
             put(body, row.path, hosted_fields(hosted, table, drops))
+        else:  # a plugin names it, and neither its item nor a row says how it is asked for
+            drops.add("hosted_tools", f"the plugin does not say how to ask for {hosted.kind}")
     if tools:
         body["tools"] = tools
     choice = openai_choice(requested)
@@ -280,7 +282,8 @@ def _add_own(said: dict[str, Any], turn: ChatResponse) -> None:
     for segment in turn.segments:
         about = segment.metadata
         if segment.type is SegmentType.MEDIA and about.get("type") == "audio":
-            said |= {"audio": {"id": about["id"]}} if "id" in about else {}  # of several pieces one has it
+            if "id" in about:  # of several pieces one has it
+                said["audio"] = {"id": about["id"]}
         elif segment.type is SegmentType.MEDIA:
             said.setdefault("images", []).append({"type": "image_url", "image_url": {"url": segment.content}})
         elif segment.type is SegmentType.CITATION and not about:

@@ -569,8 +569,7 @@ def hosted_fields(tool: HostedTool, table: RequestTable | str, drops: Drops) -> 
 def unsaid(request: ChatRequest, table: RequestTable | None) -> Iterator[Dropped]:
     """Return the details of messages and tools in *request* for which *table* has no row."""
     for location, name, value in _details(request):
-        is_known = table is None or table.row(name) or (name == "cache.ttl" and not table.row("cache.mark"))
-        if not is_known and table is not None and value is not None:
+        if table is not None and table.row(name) is None and value is not None:
             yield from (attrs.evolve(one, option=location) for one in _lost(PLACES[name], value, table, None))
 
 

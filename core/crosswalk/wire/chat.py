@@ -268,19 +268,14 @@ def read_choice(choice: Fields, *, is_nested: bool = True) -> str | None:
     return str(tool.need("name", tool.text("name")))
 
 
-def read_format(wanted: Fields, nested: str | None = "json_schema") -> dict[str, Any] | None:
-    """Return the fields of the ``ResponseFormat`` in *wanted*, or ``None`` for free text and for unknown kinds.
-
-    Args:
-        wanted: the format.
-        nested: the field with the description of a schema, or ``None`` if that is flat.
-    """
+def read_format(wanted: Fields) -> dict[str, Any] | None:
+    """Return the fields of the ``ResponseFormat`` in *wanted*, or ``None`` for free text. Other kinds are refused before."""
     kind = wanted.need("type", wanted.text("type"))
     if kind == "text":
         return None
     if kind == "json_object":
         return {}
-    about = wanted if nested is None else wanted.need(nested, wanted.object(nested))
+    about = wanted.need("json_schema", wanted.object("json_schema"))
     response_format = {
         "schema": about.need("schema", about.plain("schema")),
         "name": about.text("name"),

@@ -13,7 +13,9 @@ from crosswalk.service import (
     CacheMark,
     ChatRequest,
     HostedTool,
+    OpenAIChatStyle,
     build_http_request,
+    build_openai_chat_request,
     read_request,
 )
 from crosswalk.types import ChatMessage, ChatResponse, FrozenObject, Segment, SegmentType, ToolCall, UsageInfo
@@ -79,16 +81,17 @@ def test_what_no_row_reads_is_named(said: dict[str, Any], form: str) -> None:
     assert any(name in one.option for one in built.dropped)
 
 
-def test_a_message_of_gemini_without_a_known_part_keeps_its_turn() -> None:
-    said = {
-        "contents": [{"role": "user", "parts": [{"mystery": 1}]}, {"role": "user", "parts": [{"text": "Hi"}]}]
-    }
+@pytest.mark.parametrize("part", [{"mystery": 1}, {"speechMetadata": {"speaker": "Ann"}}])
+def test_a_message_of_gemini_without_a_known_part_keeps_its_turn(part: dict[str, Any]) -> None:
+    said = {"contents": [{"role": "user", "parts": [part]}, {"role": "user", "parts": [{"text": "Hi"}]}]}
     assert len(from_client(said, "gemini", model="m").messages) == 2
 
 
-def test_a_tool_of_the_server_that_its_table_has_no_row_for_is_left_out() -> None:
+def test_a_tool_that_a_plugin_names_and_does_not_ask_for_is_named() -> None:
     request = ChatRequest("Hi", model="m", hosted_tools=[HostedTool("code_execution")])
-    assert "tools" not in sent(request, "openai")
+    built = build_openai_chat_request(request, OpenAIChatStyle(hosted_tools={"code_execution": {}}))
+    assert "tools" not in built.body
+    assert [(one.option, one.refuses) for one in built.dropped] == [("hosted_tools", True)]
 
 
 def spoken(*about: dict[str, Any]) -> ChatResponse:
@@ -107,3 +110,13 @@ def test_a_sound_in_pieces_is_said_once() -> None:
     ]
     body = dump_json(sent(ChatRequest(turns, model="m"), "ollama")).decode()
     assert body.count("Hello.") == 1
+
+
+def test_a_sound_without_an_id_is_not_sent_by_its_id() -> None:
+    turns = [
+        ChatMessage.user("Hi"),
+        spoken({"transcript": "Hel"}, {"id": "audio_1"}),
+        ChatMessage.user("Go on"),
+    ]
+    built = build_openai_chat_request(ChatRequest(turns, model="m"))
+    assert built.body["messages"][1]["audio"] == {"id": "audio_1"}
