@@ -568,9 +568,9 @@ def _json(value: Any) -> Response:
 
 
 _REFERENCE: Final = b'"item_reference"'
-_IDS: Final = ("id", "previous_message_id")
+_IDS: Final = ("id", "previous_message_id", "container_id")
 """The fields with an id in what a request names."""
-_KEPT: Final = ("container", "conversation", "previous_response_id")
+_KEPT: Final = ("container", "continuation_token", "conversation", "previous_response_id")
 """The fields of an answer that name what its server keeps. A later request of the conversation names it again."""
 _UNKNOWN: Final = "this key has not received it from the server of this model, or that is long ago"
 
@@ -690,8 +690,11 @@ def _ids_of(response: ChatResponse) -> Iterator[str]:
     for name in _KEPT:
         yield from _ids_in(response.metadata.extensions.get(name))
     for segment in response.segments:
+        metadata = segment.metadata
         if segment.type is SegmentType.MEDIA:
-            yield from _ids_in(segment.metadata)
+            yield from _ids_in(metadata)
+        yield from _ids_in(metadata.get("container_id"))
+        yield from _ids_in(metadata.get("environment"))
 
 
 # --------------------------------------------------------------------------------- gateway

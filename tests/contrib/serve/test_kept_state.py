@@ -54,7 +54,28 @@ def talk(
     return asyncio.run(main())
 
 
+REFERENCE = {"type": "container_reference", "container_id": "kept"}
+CODE = {
+    "type": "code_interpreter_call",
+    "id": "ci_1",
+    "container_id": "kept",
+    "code": "1",
+    "status": "completed",
+    "outputs": [],
+}
+SHELL = {
+    "type": "shell_call",
+    "id": "sh_1",
+    "call_id": "c_1",
+    "status": "completed",
+    "environment": REFERENCE,
+    "action": {"commands": ["ls"]},
+}
+
 KEPT = [
+    ("openai_responses", "responses", RESPONSES, {**RESPONSE, "output": [CODE, TEXT]}, {"tools": [{"type": "code_interpreter", "container": "kept"}]}),
+    ("openai_responses", "responses", RESPONSES, {**RESPONSE, "output": [SHELL, TEXT]}, {"tools": [{"type": "shell", "environment": REFERENCE}]}),
+    ("openai_responses", "responses", RESPONSES, {**RESPONSE, "continuation_token": "kept"}, {"continuation_token": "kept"}),
     ("openai_responses", "responses", RESPONSES, {**RESPONSE, "conversation": {"id": "kept"}}, {"conversation": "kept"}),
     ("openai_responses", "responses", RESPONSES, {**RESPONSE, "conversation": {"id": "kept"}}, {"conversation": {"id": "kept"}}),
     ("anthropic", "messages", MESSAGES, {**MESSAGE, "container": {"id": "kept", "expires_at": "2999-01-01T00:00:00Z"}}, {"container": "kept"}),
@@ -76,10 +97,15 @@ def test_a_key_goes_on_with_what_its_server_keeps_for_it(
     )
     assert (one.status_code, other.status_code, mine.status_code) == (200, 400, 200), other.text
     (name,) = names
-    assert (
-        f"{'messages[1].audio' if name == 'messages' else name}: this key has not received it"
-        in other.json()["error"]["message"]
-    )
+    tool = names.get("tools", [{}])[0].get("type")
+    path = {
+        "messages": "messages[1].audio",
+        "tools": f"tools[0].{'environment' if tool == 'shell' else 'container'}",
+    }.get(name, name)
+    error = other.json()["error"]  # its text hides the word after "token:"
+    assert error.get("param", path) == path
+    assert f"{path}: " in error["message"]
+    assert "key has not received it" in error["message"]
     sent = [request.json() for request in upstream.requests]
     assert len(sent) == 2
     assert sent[1][name] == names[name]
@@ -92,6 +118,11 @@ def test_a_key_goes_on_with_what_its_server_keeps_for_it(
         ("responses", {**RESPONSES, "conversation": "c"}),
         ("responses", {**RESPONSES, "input": [HI, {"type": "item_reference", "id": "rs_1"}]}),
         ("responses", {**RESPONSES, "input": [{"id": "rs_1"}]}),
+        ("responses", {**RESPONSES, "input": [HI, {"type": None, "id": "rs_1"}]}),
+        ("responses", {**RESPONSES, "continuation_token": "c"}),
+        ("responses", {**RESPONSES, "tools": [{"type": "code_interpreter", "container": "c"}]}),
+        ("responses", {**RESPONSES, "tools": [{"type": "shell", "environment": REFERENCE}]}),
+        ("messages", {**MESSAGES, "continuation_token": "c"}),
         ("messages", {**MESSAGES, "container": "c"}),
         ("messages", {**MESSAGES, "thread": {"type": "create"}}),
     ],
