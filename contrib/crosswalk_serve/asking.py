@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable
+from operator import is_not
 from time import perf_counter
 from typing import Any, Final
 from uuid import uuid4
 
+import attrs
 import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
@@ -162,7 +164,13 @@ class GatewayExchange:
             self._caller.name, incoming.wants.previous_response_id
         )
         self._asked = (*earlier, *request.messages)
-        request = route.request(request, name, earlier)
+        continued, own = [
+            await gateway.kept_state.turns_for(self._caller.name, route.server, turns)
+            for turns in (earlier, request.messages)
+        ]
+        if any(map(is_not, own, request.messages)):
+            request = attrs.evolve(request, messages=own)
+        request = route.request(request, name, continued)
         most = route.most_cost(request, incoming.wants.n) if self._has_budget else 0.0
         self._reserved = await gateway.quotas.admit(self._caller, most)
         service = route.service()
@@ -388,10 +396,10 @@ class GatewayExchange:
                 _log.warning("request %s: its answer cannot be continued: %s", self.reply.id, error)
 
     async def _note_state(self, response: ChatResponse) -> None:
-        """Note what the server of *response* keeps of it, if the client can name that in a later request."""
-        keeper = None if self._route is None else self._route.keeper(self._form)
-        if keeper and self._incoming.wants.store is not False and response.error_info is None:
-            await self._gateway.kept_state.note(self._caller.name, keeper, self._incoming, response)
+        """Note what the server of *response* keeps of it, if a later request can name that."""
+        server = None if self._route is None else self._route.server
+        if server and self._incoming.wants.store is not False and response.error_info is None:
+            await self._gateway.kept_state.note(self._caller.name, server, self._incoming, response)
 
     @property
     def _is_kept(self) -> bool:

@@ -568,8 +568,10 @@ def _json(value: Any) -> Response:
 
 
 _REFERENCE: Final = b'"item_reference"'
-_IDS: Final = ("id", "previous_message_id")
+_IDS: Final = ("id", "previous_message_id", "container_id")
 """The fields with an id in what a request names."""
+_KEPT: Final = ("container", "continuation_token", "conversation", "previous_response_id")
+"""The fields of an answer that name what its server keeps. A later request of the conversation names it again."""
 _UNKNOWN: Final = "this key has not received it from the server of this model, or that is long ago"
 
 
@@ -602,9 +604,36 @@ class KeptState:
         """
         for path, value in incoming.state.items():
             for id in _ids_in(value):
-                name = name_of(owner, f"{server}:{id}")
-                if server is None or await self._get(name) is None:
+                if not await self._has_received(owner, server, id):
                     raise BadRequestError(_UNKNOWN, path)
+
+    async def turns_for(self, owner: str | None, server: str | None, turns: Turns) -> Turns:
+        """Return *turns* for *server*, without the names of what *owner* has not received from it.
+
+        So a server that does not keep the conversation gets all of it. *server* is ``None`` if it is unclear.
+
+        Raises:
+            Refusal: nobody can tell now.
+        """
+        return tuple([await self._turn_for(owner, server, turn) for turn in turns])
+
+    async def _turn_for(
+        self, owner: str | None, server: str | None, turn: ChatMessage | ChatResponse
+    ) -> ChatMessage | ChatResponse:
+        fields = turn.metadata.extensions if isinstance(turn, ChatResponse) else {}
+        foreign = [
+            name
+            for name in _KEPT
+            for id in _ids_in(fields.get(name))
+            if not await self._has_received(owner, server, id)
+        ]
+        if not (foreign and isinstance(turn, ChatResponse)):
+            return turn
+        own = {name: value for name, value in fields.items() if name not in foreign}
+        return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=own))
+
+    async def _has_received(self, owner: str | None, server: str | None, id: str) -> bool:
+        return server is not None and await self._get(name_of(owner, f"{server}:{id}")) is not None
 
     async def keep_items(self, owner: str | None, answer: Mapping[str, Any]) -> None:
         """Keep the items of *answer*, a response of the Responses API, for the references of later requests.
@@ -658,11 +687,14 @@ def _ids_in(value: Any) -> Iterator[str]:
 
 def _ids_of(response: ChatResponse) -> Iterator[str]:
     """Return the ids of what the server of *response* keeps with it."""
-    for name in ("container", "conversation"):
+    for name in _KEPT:
         yield from _ids_in(response.metadata.extensions.get(name))
     for segment in response.segments:
+        metadata = segment.metadata
         if segment.type is SegmentType.MEDIA:
-            yield from _ids_in(segment.metadata)
+            yield from _ids_in(metadata)
+        yield from _ids_in(metadata.get("container_id"))
+        yield from _ids_in(metadata.get("environment"))
 
 
 # --------------------------------------------------------------------------------- gateway

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from hashlib import sha256
 from time import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -368,8 +369,12 @@ class ModelRoute:
 
         It is empty if none of them speaks *form*: such servers get nothing that another one keeps.
         """
-        if all(target.provider != form.provider for target in self.model.endpoints):
-            return ""
+        speaks = any(target.provider == form.provider for target in self.model.endpoints)
+        return self.server if speaks else ""
+
+    @cached_property
+    def server(self) -> str | None:
+        """The name of the one server that gets all requests, or ``None`` if there are several."""
         servers = {
             f"{target.provider} {target.base_url} {'' if target.api_key is None else target.api_key.reveal()}"
             for target in self.model.endpoints

@@ -205,7 +205,7 @@ _MESSAGES: Final = (
     RequestRow("messages[].tool_calls", "call"),
     RequestRow("messages[].function_call", "call"),
     *link("messages[].tool_call_id", "messages[].role"),
-    *state("messages[].audio"),
+    *state("messages[].audio", "continuation_token"),
 )
 _TOOLS: Final = (
     *below(
@@ -333,7 +333,12 @@ COMPLETIONS: Final = RequestTable(
     "completions",
     "Completions",
     ("/v1/completions",),
-    (*(RequestRow(name, name) for name in _SHARED), *meaning("echo", "logprobs", "suffix"), *link("prompt")),
+    (
+        *(RequestRow(name, name) for name in _SHARED),
+        *meaning("echo", "logprobs", "suffix"),
+        *link("prompt"),
+        *state("continuation_token"),
+    ),
 )
 """All that a client of legacy Completions may say."""
 

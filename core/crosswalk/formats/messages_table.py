@@ -229,7 +229,7 @@ _OPTIONS: Final = (
         "diagnostics",
     ),
     *meaning("inference_geo", "fallbacks", "fallback", "system"),
-    *state("container", "thread", "fallback_credit_token"),
+    *state("container", "thread", "fallback_credit_token", "continuation_token"),
 )
 
 MESSAGES: Final = RequestTable(

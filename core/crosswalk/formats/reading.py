@@ -186,11 +186,11 @@ class ClientRequest(ChatRequest):
         return altered(self, messages=turns, cache_marks=marks)
 
     def _refuse_state(self, unread: Unread, target: RequestTable | None) -> None:
-        if _is_state(self.form.key, self.said, unread):
+        for one in _state_in(self.form.key, self.said, unread):
             label = target.label if target else "the API"
             why = f"it names what a server of {self.form.label} keeps, and {label} has no place for it"
             raise UnsupportedRequestError(
-                f"it cannot express {unread.path} ({why})", provider=self.provider, options=[unread.path]
+                f"it cannot express {one.path} ({why})", provider=self.provider, options=[one.path]
             )
 
     def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
@@ -396,19 +396,20 @@ def _at_client(dropped: Dropped, turns: Sequence[Turn]) -> Dropped:
     return attrs.evolve(dropped, option=turn.id) if isinstance(turn, ChatResponse) else dropped
 
 
-def _is_state(format: str, said: Any, unread: Unread) -> bool:
-    """Return whether *unread*, of the request *said* in *format*, names what a server keeps, itself or inside."""
-    table = TABLES[format]
-    rows = (table.row_at(table.path_in(said, place)) for place in _places(unread.place, unread.value))
-    return any(row is not None and row.kind is PlaceKind.STATE for row in rows)
+def _state_in(format: str, said: Any, unread: Unread) -> Iterator[Unread]:
+    """Return what names something that a server keeps, of *unread* in the request *said* in *format*: all or parts of it.
 
-
-def _places(place: Place, value: Any) -> Iterator[Place]:
-    """Return the *place* of *value*, and the places of everything inside it."""
-    yield place
-    if isinstance(value, dict | list):
-        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _places((*place, step), inner)
+    A file that a server keeps has a canonical place, so all of *unread* stands for it.
+    """
+    table, waiting = TABLES[format], [unread]
+    while waiting:
+        one = waiting.pop(0)
+        row = table.row_at(table.path_in(said, one.place))
+        if row is not None and row.kind is PlaceKind.STATE:
+            yield unread if row.place else one
+        elif isinstance(one.value, dict | list):
+            steps = one.value.items() if isinstance(one.value, dict) else enumerate(one.value)
+            waiting += [Unread((*one.place, step), value) for step, value in steps if value is not None]
 
 
 def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
@@ -468,11 +469,11 @@ class Incoming:
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """The unread fields that name what a server keeps, by JSON path. They never go to another server."""
+        """The unread values that name what a server keeps, by JSON path. They never go to another server."""
         return {
             one.path: one.value
-            for one in self.request.unread
-            if _is_state(self.form.key, self.request.said, one)
+            for unread in self.request.unread
+            for one in _state_in(self.form.key, self.request.said, unread)
         }
 
     def without(self, *paths: str) -> Incoming:

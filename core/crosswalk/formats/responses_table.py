@@ -86,6 +86,13 @@ _OUTPUT_PARTS: Final = (
 )
 
 
+_CONTAINERS: Final = (
+    *state("[code_interpreter].container", "[shell].environment[container_reference]"),
+    *meaning("[code_interpreter].container[auto]"),
+)
+"""The rows of where tools run: in a container that the server keeps, or in a new one."""
+
+
 def _item(kind: str, *rows: RequestRow) -> tuple[RequestRow, ...]:
     """Return the rows of an item of type *kind*, with those that all items have."""
     stated = {row.path for row in rows}
@@ -155,7 +162,7 @@ _ITEMS: Final = (
         )
         for row in _item(kind, *meaning(""))
     ),
-    *_item("additional_tools", *meaning("tools")),
+    *_item("additional_tools", *meaning("tools"), *below("tools[]", *_CONTAINERS)),
     *_item("configuration_update", *meaning("")),
     *hint(_OWN, "input[][compaction]", "input[][compaction_trigger]"),
     *state("input[][item_reference]"),
@@ -204,15 +211,21 @@ _TOOLS: Final = (
         RequestRow(
             "", "code_execution", beside={"type": ("code_interpreter",), "container": ({"type": "auto"},)}
         ),
-        *meaning("container", "allowed_callers"),
+        *meaning("allowed_callers"),
     ),
+    *below("tools[]", *_CONTAINERS),
     RequestRow("tools[][mcp]", "mcp_servers", write=_write_servers),
     *_SERVER,
     *below(
         "tools[][mcp]",
         *meaning("connector_id", "tunnel_id", "server_description", "defer_loading", "allowed_callers"),
     ),
-    *below("tools[][namespace]", RequestRow("description", "tool.description"), *link("name", "tools")),
+    *below(
+        "tools[][namespace]",
+        RequestRow("description", "tool.description"),
+        *link("name", "tools"),
+        *below("tools[]", *_CONTAINERS),
+    ),
     *(
         row
         for name in ("shell", "local_shell", "apply_patch")
@@ -272,7 +285,7 @@ _OPTIONS: Final = (
     RequestRow("stream_options.include_obfuscation", "include_obfuscation"),
     *meaning("access_programs", "image", "max_tool_calls"),
     *hint("it sets when a response in the background is made", "background_options"),
-    *state("conversation", "previous_response_id", "prompt"),
+    *state("conversation", "previous_response_id", "prompt", "continuation_token"),
 )
 
 RESPONSES: Final = RequestTable(

@@ -48,6 +48,7 @@ _ROWS: Final = (
         RequestRow("thinking", "reasoning"),
         RequestRow("tool_calls", "call"),
     ),
+    *state("continuation_token"),
     *link("messages[].role", "messages[].tool_name", "messages[].tool_call_id"),
     *below(
         "tools[][function].function",

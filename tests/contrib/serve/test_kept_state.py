@@ -54,7 +54,28 @@ def talk(
     return asyncio.run(main())
 
 
+REFERENCE = {"type": "container_reference", "container_id": "kept"}
+CODE = {
+    "type": "code_interpreter_call",
+    "id": "ci_1",
+    "container_id": "kept",
+    "code": "1",
+    "status": "completed",
+    "outputs": [],
+}
+SHELL = {
+    "type": "shell_call",
+    "id": "sh_1",
+    "call_id": "c_1",
+    "status": "completed",
+    "environment": REFERENCE,
+    "action": {"commands": ["ls"]},
+}
+
 KEPT = [
+    ("openai_responses", "responses", RESPONSES, {**RESPONSE, "output": [CODE, TEXT]}, {"tools": [{"type": "code_interpreter", "container": "kept"}]}),
+    ("openai_responses", "responses", RESPONSES, {**RESPONSE, "output": [SHELL, TEXT]}, {"tools": [{"type": "shell", "environment": REFERENCE}]}),
+    ("openai_responses", "responses", RESPONSES, {**RESPONSE, "continuation_token": "kept"}, {"continuation_token": "kept"}),
     ("openai_responses", "responses", RESPONSES, {**RESPONSE, "conversation": {"id": "kept"}}, {"conversation": "kept"}),
     ("openai_responses", "responses", RESPONSES, {**RESPONSE, "conversation": {"id": "kept"}}, {"conversation": {"id": "kept"}}),
     ("anthropic", "messages", MESSAGES, {**MESSAGE, "container": {"id": "kept", "expires_at": "2999-01-01T00:00:00Z"}}, {"container": "kept"}),
@@ -76,10 +97,15 @@ def test_a_key_goes_on_with_what_its_server_keeps_for_it(
     )
     assert (one.status_code, other.status_code, mine.status_code) == (200, 400, 200), other.text
     (name,) = names
-    assert (
-        f"{'messages[1].audio' if name == 'messages' else name}: this key has not received it"
-        in other.json()["error"]["message"]
-    )
+    tool = names.get("tools", [{}])[0].get("type")
+    path = {
+        "messages": "messages[1].audio",
+        "tools": f"tools[0].{'environment' if tool == 'shell' else 'container'}",
+    }.get(name, name)
+    error = other.json()["error"]  # its text hides the word after "token:"
+    assert error.get("param", path) == path
+    assert f"{path}: " in error["message"]
+    assert "key has not received it" in error["message"]
     sent = [request.json() for request in upstream.requests]
     assert len(sent) == 2
     assert sent[1][name] == names[name]
@@ -92,6 +118,11 @@ def test_a_key_goes_on_with_what_its_server_keeps_for_it(
         ("responses", {**RESPONSES, "conversation": "c"}),
         ("responses", {**RESPONSES, "input": [HI, {"type": "item_reference", "id": "rs_1"}]}),
         ("responses", {**RESPONSES, "input": [{"id": "rs_1"}]}),
+        ("responses", {**RESPONSES, "input": [HI, {"type": None, "id": "rs_1"}]}),
+        ("responses", {**RESPONSES, "continuation_token": "c"}),
+        ("responses", {**RESPONSES, "tools": [{"type": "code_interpreter", "container": "c"}]}),
+        ("responses", {**RESPONSES, "tools": [{"type": "shell", "environment": REFERENCE}]}),
+        ("messages", {**MESSAGES, "continuation_token": "c"}),
         ("messages", {**MESSAGES, "container": "c"}),
         ("messages", {**MESSAGES, "thread": {"type": "create"}}),
     ],
@@ -150,6 +181,83 @@ def test_servers_with_several_keys_keep_nothing_for_sure(upstream: ReplayServer)
 
     assert "container: this key has not received it" in asyncio.run(main()).json()["error"]["message"]
     assert not upstream.requests
+
+
+CONVERSATION = {**RESPONSE, "conversation": {"id": "kept"}}
+CONTAINER = {**MESSAGE, "container": {"id": "kept", "expires_at": "2999-01-01T00:00:00Z"}}
+GOES_ON = [
+    ("openai_responses", CONVERSATION, {"conversation": "kept"}),
+    ("openai_responses", {**RESPONSE, "previous_response_id": "kept"}, {"previous_response_id": "kept"}),
+    ("anthropic", CONTAINER, {"container": "kept"}),
+]
+
+
+def go_on(
+    upstream: ReplayServer, provider: str, answers: list[Answer], models: list[str], form: str = "responses"
+) -> list[dict[str, Any]]:
+    """The requests that servers got of a conversation that goes from model to model, which have several servers."""
+    for answer in answers:
+        upstream.add(answer)
+    server = f"{{provider: {provider}, base_url: '{upstream.url}', api_key: "
+    named = f"one: {server}a}}\n  other: {server}b}}\n  both: [{server}a}}, {server}b}}]"
+    app = create_app(config_of(upstream, "on_unsupported: drop", named))
+
+    async def main() -> None:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            previous, messages = None, [HI]
+            for model in models:
+                body = {
+                    "responses": {"model": model, "input": "Hi", "previous_response_id": previous},
+                    "chat": {"model": model, "messages": messages},
+                }[form]
+                answer = await client.post(PATHS[form], json=body)
+                assert answer.status_code == 200, answer.text
+                previous = answer.json()["id"]
+                if form == "chat":
+                    messages = [*messages, answer.json()["choices"][0]["message"], HI]
+
+    asyncio.run(main())
+    return [request.json() for request in upstream.requests]
+
+
+def texts_of(body: dict[str, Any]) -> list[str]:
+    """The texts of the conversation in a request."""
+    turns = body.get("input") or body["messages"]
+    return ["Hello" if turn["role"] == "assistant" else "Hi" for turn in turns if "role" in turn]
+
+
+@pytest.mark.parametrize(("provider", "answer", "names"), GOES_ON)
+def test_only_the_server_that_keeps_a_conversation_goes_on_with_it(
+    upstream: ReplayServer, provider: str, answer: Any, names: dict[str, str]
+) -> None:
+    answers = [Answer.of_json({**answer, "id": f"answer_{number}"}) for number in range(3)]
+    bodies = go_on(upstream, provider, answers, ["one", "one", "other"])
+    (name,) = names
+    assert [body.get(name) for body in bodies] == [None, "kept", None]
+    assert texts_of(bodies[2]) == ["Hi", "Hello", "Hi", "Hello", "Hi"]
+
+
+@pytest.mark.parametrize(("provider", "answer", "names"), GOES_ON)
+def test_a_server_that_stands_in_gets_the_whole_conversation(
+    upstream: ReplayServer, provider: str, answer: Any, names: dict[str, str]
+) -> None:
+    answers = [Answer.of_json(answer), Answer.failure(503), Answer.of_json({**answer, "id": "second"})]
+    bodies = go_on(upstream, provider, answers, ["both", "both"])
+    (name,) = names
+    assert len(bodies) == 3
+    assert [body.get(name) for body in bodies] == [None, None, None]
+    assert texts_of(bodies[2]) == ["Hi", "Hello", "Hi"]
+
+
+def test_a_conversation_that_the_client_brings_back_is_whole_for_another_server(
+    upstream: ReplayServer,
+) -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2VhbGVk"}
+    answer = {**CONVERSATION, "output": [thought, TEXT]}
+    answers = [Answer.of_json({**answer, "id": f"answer_{number}"}) for number in range(3)]
+    bodies = go_on(upstream, "openai_responses", answers, ["one", "one", "other"], "chat")
+    assert [body.get("conversation") for body in bodies] == [None, "kept", None]
+    assert texts_of(bodies[2]) == ["Hi", "Hello", "Hi", "Hello", "Hi"]
 
 
 def test_a_reference_is_the_item_that_the_gateway_stores(upstream: ReplayServer) -> None:
