@@ -343,6 +343,17 @@ def test_a_file_of_text_is_a_document_of_text(form: str, data: str, source: dict
     assert sent["content"] == [{"type": "document", "title": "a.csv", "source": source}]
 
 
+@pytest.mark.parametrize("kind", ["application/json", "application/xml", "application/json; charset=utf-8"])
+@pytest.mark.parametrize(
+    ("to", "told"),
+    [("anthropic", '{"sky": 9}'), ("ollama", '{"sky": 9}'), ("cohere", '{"sky": 9}'), ("bedrock", "txt")],
+)
+def test_a_file_of_data_in_words_is_told_as_text(kind: str, to: str, told: str) -> None:
+    file = {"type": "input_file", "filename": "a", "file_data": f"data:{kind};base64,eyJza3kiOiA5fQ=="}
+    body = {"model": "m", "input": [{"role": "user", "content": [file]}]}
+    assert told in said_in(built("openai-responses", body, to))
+
+
 def test_a_document_that_says_nothing_is_no_part() -> None:
     empty = document(source={**PLAIN, "data": ""})
     request = built(
