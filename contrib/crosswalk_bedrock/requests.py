@@ -45,6 +45,7 @@ from crosswalk.plugins import (
     segments_of,
     system_text,
     system_texts,
+    text_in,
     tool_names,
     unsupported_part,
     word_of,
@@ -225,10 +226,11 @@ def _block(part: ContentPart) -> dict[str, Any] | None:
         return {"image": {"format": word, "source": source}}
     if isinstance(part, AudioPart):
         return {"audio": {"format": {"wave": "wav"}.get(word, word), "source": source}}
-    if media_type not in _FORMATS:
+    format = _FORMATS.get(media_type) or ("txt" if text_in(part) is not None else None)
+    if format is None:
         raise unsupported_part(part, f"of type {media_type[:60]} cannot be sent to this API")
     name = _NO_NAME.sub(" ", part.name or "").strip() or "file"
-    return {"document": {"format": _FORMATS[media_type], "name": name[:200], "source": source}}
+    return {"document": {"format": format, "name": name[:200], "source": source}}
 
 
 _BLOCKS = frozenset(

@@ -174,6 +174,18 @@ KEYWORDS: Final = frozenset((*_NUMBERS, *_SIZES, "pattern", "format", "uniqueIte
 """The keywords that :func:`rule` knows."""
 
 
+_DOLLARS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+"""The escapes, classes and dollars of a regular expression."""
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return *pattern* with ``$`` as the very end, as in JSON Schema. Python's also stands before a last newline."""
+    compiled = re.compile(pattern)
+    if re.search(r"\(\?[a-z]*m", pattern):
+        return compiled  # the end of a line is meant
+    return re.compile(_DOLLARS.sub(lambda token: r"\Z" if token[0] == "$" else token[0], pattern))
+
+
 def rule(key: str, bound: Any, schema: dict[str, Any]) -> Check:
     """Return the check of keyword *key* of *schema*, one of :data:`KEYWORDS`, with the value *bound*.
 
@@ -198,7 +210,7 @@ def rule(key: str, bound: Any, schema: dict[str, Any]) -> Check:
         return _where(lambda value: type(value) is not kind or fits(len(value), bound), raw.format(bound))
     if key == "pattern":
         try:
-            pattern = re.compile(bound)
+            pattern = _compiled(bound)
         except re.error:
             raise SchemaDefinitionError("JSON Schema: a pattern is not a regular expression") from None
         return _where(

@@ -361,7 +361,8 @@ def arguments_text(call: ToolCall) -> str:
 
 def text_in(part: FilePart) -> str | None:
     """Return the text of *part*, or ``None`` if it is not a file of text with its data."""
-    if part.data is None or not (part.media_type or "").startswith("text/"):
+    media_type = (part.media_type or "").partition(";")[0]
+    if part.data is None or not (media_type.startswith("text/") or media_type.endswith(("/json", "/xml"))):
         return None
     try:
         return b64decode(part.data, validate=True).decode()

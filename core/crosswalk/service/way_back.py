@@ -576,14 +576,14 @@ class _Sorter:
         self._is_official = is_official
         self._takes_media = takes_media
         self._reasons: dict[tuple[int, str], None] = {}
+        self._refused: list[Dropped] = []
         self._pictures: dict[int, list[ImagePart]] = {}  # by the user's message that shows them
         self._halves = _Halves(request, facts.server_tools)
 
     def dropped(self) -> tuple[Dropped, ...]:
         """The parts that were left out: each reason once for each message."""
-        return tuple(
-            Dropped(f"messages[{number}]", reason, refuses=False) for number, reason in sorted(self._reasons)
-        )
+        named = (Dropped(f"messages[{at}]", reason, refuses=False) for at, reason in sorted(self._reasons))
+        return (*named, *self._refused)
 
     def sorted(self, number: int, turn: Turn) -> Turn:
         """Return the turn to send for *turn*, which is the message *number*."""
@@ -670,6 +670,7 @@ class _Sorter:
     def _foreign(self, number: int, turn: ChatResponse) -> ChatResponse:
         """Return *turn*, an answer of another provider, without the parts that only that provider understands."""
         owner = turn.metadata.provider_id
+        turn = self._with_summaries(number, turn)
         segments: list[Segment] = []
         calls = message_of(self._request.messages[number]).tool_calls or ()
         kinds = {call.kind for call in calls}  # "custom" is not state: the call is sent as a function
@@ -685,6 +686,41 @@ class _Sorter:
             self._name(number, f"state of another provider ({owner}): {', '.join(sorted(state))}")
         metadata = attrs.evolve(turn.metadata, extensions={})
         return self._with_words(attrs.evolve(turn, segments=segments, metadata=metadata), turn)
+
+    def _with_summaries(self, number: int, turn: ChatResponse) -> ChatResponse:
+        """Return *turn* with the summaries of the conversation that its server has made as texts before all others.
+
+        A summary that only its server can read stands for turns that the request may not have, so it is refused.
+        """
+        entries = answer_state(turn)
+        texts: list[str] = []
+        stored: list[Any] = []
+        for entry in entries if isinstance(entries, tuple) else ():
+            if _field(entry, "type") == "compaction":
+                if isinstance(text := entry.get("content"), str) and text:
+                    texts.append(f"Summary of the conversation so far:\n\n{text}")
+                    entry = {key: value for key, value in entry.items() if key not in ("type", "content")}
+                elif entry.get("encrypted_content"):
+                    owner = turn.metadata.provider_id
+                    reason = (
+                        f"compaction: only its own server ({owner}) can read what stands for the conversation"
+                    )
+                    self._refused.append(Dropped(f"messages[{number}]", reason))
+            stored.append(entry)
+        if not texts:
+            return turn
+        self._name(number, "a summary of the conversation: it is sent as text")
+        extensions = turn.metadata.extensions.thawed()
+        _at(extensions, _path_of(turn) or ())[:] = thaw(stored)
+        summaries = [Segment(SegmentType.TEXT, text) for text in texts]
+        return attrs.evolve(
+            turn,
+            message=attrs.evolve(
+                turn.message, content="\n\n".join(filter(None, (*texts, turn.message.text)))
+            ),
+            segments=[*summaries, *segments_of(turn)],
+            metadata=attrs.evolve(turn.metadata, extensions=extensions),
+        )
 
     def _told(self, number: int, turn: ChatResponse) -> tuple[ChatResponse, list[Segment]]:
         """Return *turn*, of which nothing can be sent, in words: what its server's tools did, or that it says nothing."""

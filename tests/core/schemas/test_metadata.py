@@ -74,6 +74,7 @@ LIMITS = [
     (Annotated[str, Field(min_length=2)], "ab", "a", {"minLength": 2}),
     (Annotated[str, Field(pattern="^a")], "ab", "ba", {"pattern": "^a"}),
     (Annotated[str, Field(pattern=re.compile("^a"))], "ab", "ba", {"pattern": "^a"}),
+    (Annotated[str, re.compile("^a$")], "a", "a\n", {"pattern": "^a$"}),
     (Annotated[str, re.compile("^a")], "ab", "ba", {"pattern": "^a"}),
     (Annotated[str, pydantic.StringConstraints(max_length=2, pattern="^a", strict=True)], "ab", "ba", {"maxLength": 2, "pattern": "^a"}),
     (Annotated[str, at.Len(1, 2)], "ab", "abc", {"minLength": 1, "maxLength": 2}),

@@ -350,6 +350,17 @@ def test_a_file_of_text_is_a_document_of_text(form: str, data: str, source: dict
     assert sent["content"] == [{"type": "document", "title": "a.csv", "source": source}]
 
 
+@pytest.mark.parametrize("kind", ["application/json", "application/xml", "application/json; charset=utf-8"])
+@pytest.mark.parametrize(
+    ("to", "told"),
+    [("anthropic", '{"sky": 9}'), ("ollama", '{"sky": 9}'), ("cohere", '{"sky": 9}'), ("bedrock", "txt")],
+)
+def test_a_file_of_data_in_words_is_told_as_text(kind: str, to: str, told: str) -> None:
+    file = {"type": "input_file", "filename": "a", "file_data": f"data:{kind};base64,eyJza3kiOiA5fQ=="}
+    body = {"model": "m", "input": [{"role": "user", "content": [file]}]}
+    assert told in said_in(built("openai-responses", body, to))
+
+
 def test_a_document_that_says_nothing_is_no_part() -> None:
     empty = document(source={**PLAIN, "data": ""})
     request = built(
@@ -474,3 +485,42 @@ def test_an_answer_that_only_its_server_can_read_is_no_empty_turn(item: dict[str
     text = said_in(built("openai-responses", responses(item, HI), to))
     assert "(no answer)" in text
     assert "zz" not in text
+
+
+SUMMARY = {"type": "compaction", "content": "They met in Oslo."}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "others"),
+    [
+        ([SUMMARY], []),
+        ([{**SUMMARY, "encrypted_content": "zz"}, {"type": "text", "text": "Nine."}], ["Nine."]),
+        ([{"type": "text", "text": "Nine."}, {"type": "compaction", "content": None}, SUMMARY], ["Nine."]),
+    ],
+)
+@pytest.mark.parametrize("to", [to for to in OTHERS if to != "anthropic"])
+def test_a_summary_of_the_conversation_is_told(blocks: list[Any], others: list[str], to: str) -> None:
+    turns = [HI, {"role": "assistant", "content": blocks}, HI]
+    request = built("anthropic", {"model": "m", "max_tokens": 9, "messages": turns}, to)
+    text = said_in(request)
+    assert text.count("They met in Oslo.") == 1
+    assert all(word in text for word in others)
+    assert "zz" not in text
+    assert "(no answer)" not in text
+    assert Dropped("messages[1]", "a summary of the conversation: it is sent as text", refuses=False) in [
+        attrs.evolve(dropped, option="messages[1]") for dropped in request.dropped
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "body"),
+    [
+        ("openai-responses", responses({"type": "compaction", "id": "r", "encrypted_content": "zz"}, HI)),
+        ("openai-responses", responses({"type": "compaction", "encrypted_content": "zz"}, {"role": "assistant", "content": "Nine."}, HI)),
+        ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "assistant", "content": [{"type": "compaction", "content": None, "encrypted_content": "zz"}]}, HI]}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("to", ["gemini", "openai"])
+def test_a_summary_that_only_its_server_can_read_is_refused(form: str, body: Any, to: str) -> None:
+    with pytest.raises(UnsupportedRequestError, match="compaction: only its own server"):
+        build_http_request(read_request(body, form).request, to)
