@@ -108,8 +108,8 @@ def _piece(
         case "tool.execution.started" | "tool.execution.delta" | "tool.execution.done":
             arguments = take_string(event, "arguments") or ""
             known = {key: value for key in ("id", "name") if (value := look_at(event, key, str))}
-            about = take_whole(event) if kind.endswith(".done") else known
-            about = {"type": "tool.execution", "is_piece": index, **about}
+            fields: dict[str, Any] = take_whole(event) if kind.endswith(".done") else known
+            about = {"type": "tool.execution", "is_piece": index, **fields}
             yield ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, arguments, about))
         case _:  # agent.handoff
             event["type"] = kind.rpartition(".")[0]

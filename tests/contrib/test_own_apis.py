@@ -80,7 +80,7 @@ def end(*output: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("result", ["success", "result"])
 @pytest.mark.parametrize("before", [(), (BEGUN,), (ARGUED,), (BEGUN, ARGUED)])
 def test_a_streamed_call_is_that_of_the_whole_answer(before: tuple[dict[str, Any], ...], result: str) -> None:
-    items = [{"type": "tool_call", **DONE}, {"type": "message", "content": "Hi"}]
+    items: list[dict[str, Any]] = [{"type": "tool_call", **DONE}, {"type": "message", "content": "Hi"}]
     whole = normalize(answer(*items), "lmstudio")
     events = (*before, event(f"tool_call.{result}", **DONE), event("message.delta", content="Hi"))
     streamed = read("lmstudio", START, *events, end(*items))
@@ -100,7 +100,7 @@ def test_a_call_that_is_cut_before_its_result_is_kept(events: tuple[dict[str, An
 def test_several_calls_stay_apart() -> None:
     second = {**CALL, "tool": "fetch", "arguments": {}, "output": "x"}
     results = (event("tool_call.success", **DONE), event("tool_call.success", **second))
-    items = [{"type": "tool_call", **DONE}, {"type": "tool_call", **second}]
+    items: list[dict[str, Any]] = [{"type": "tool_call", **DONE}, {"type": "tool_call", **second}]
     whole = normalize(answer(*items), "lmstudio")
     assert [(text, about["tool"]) for text, about in calls(whole)] == [(TEXT, "search"), ("{}", "fetch")]
     assert read("lmstudio", START, *results, end(*items)).segments == whole.segments
@@ -123,7 +123,7 @@ def test_arguments_that_change_are_both_kept() -> None:
 
 
 def test_what_only_the_end_of_a_stream_has_stays_where_it_is() -> None:
-    items = [{"type": "message", "content": "Other"}, {"type": "tool_call", **DONE}]
+    items: list[dict[str, Any]] = [{"type": "message", "content": "Other"}, {"type": "tool_call", **DONE}]
     response = read("lmstudio", START, event("message.delta", content="Hi"), end(*items))
     assert response.text == "Hi"
     assert response.metadata.extensions["output"] == tuple(items)

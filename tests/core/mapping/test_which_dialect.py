@@ -135,7 +135,8 @@ def test_an_asynchronous_stream_is_read_as_any_other(
 ) -> None:
     data = b"".join(sse(*events))
     pieces = [data[place : place + size] for place in range(0, len(data), size)]
-    expected, failure = normalize_stream(pieces), None
+    expected = normalize_stream(pieces)
+    failure: Exception | None = None
     deltas = []
     try:
         for delta in expected:
