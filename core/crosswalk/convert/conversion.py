@@ -760,7 +760,7 @@ def to_response(response: ChatResponse, *, registry: Registry | None = None) -> 
 def from_response(
     response: Response, *, unknown: Unknown = "raise", registry: Registry | None = None
 ) -> ChatResponse:
-    """Return *response* as a canonical answer.
+    """Return *response* as a canonical answer. One that is queued or in progress is an unfinished answer.
 
     Args:
         response: an answer of the Responses API.
@@ -768,7 +768,7 @@ def from_response(
         registry: as for :func:`to_response`.
 
     Raises:
-        MappingError: it is not a complete answer: it is queued or in progress.
+        MappingError: no mapping knows one of its items.
         PluginError: the provider ``openai_responses`` is not installed, or broken.
     """
     return normalize(to_json(response), _FORM.provider, unknown=unknown, registry=registry)
@@ -806,7 +806,7 @@ def to_chat_completion(response: Response, *, registry: Registry | None = None) 
     """Return *response* as the body of a chat completion, with a report of the fields that it cannot express.
 
     Raises:
-        MappingError: it is not a complete answer: it is queued or in progress.
+        MappingError: no mapping knows one of its items.
         PluginError: a provider that reads either form is not installed, or broken.
     """
     return convert(from_response(response, registry=registry), WireForm.OPENAI_CHAT, registry=registry)
