@@ -231,7 +231,7 @@ if TYPE_CHECKING:
         openai_tool as openai_tool,
         tool_fields as tool_fields,
     )
-    from crosswalk.service.model_classes import (
+    from crosswalk.service.model_facts import (
         signs_calls as signs_calls,
     )
     from crosswalk.service.turns import (
@@ -320,7 +320,7 @@ else:
                 "OpenAIChatStyle build_openai_chat_request openai_choice openai_format openai_tool "
                 "tool_fields"
             ),
-            "crosswalk.service.model_classes": "signs_calls",
+            "crosswalk.service.model_facts": "signs_calls",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
                 "data_url details_of hosted_fields is_of known_media_type mark_behind media_type_of "

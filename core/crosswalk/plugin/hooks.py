@@ -322,7 +322,7 @@ class ProviderInfo:
         spell: rewrites a body or chunk of Chat Completions from OpenAI's words into this server's, so that a conversion
             returns its answers as they were, or ``None`` if the words are OpenAI's.
         model_classes: the file with the facts about the provider's models, ``package:path``, or ``None`` without one. See
-            :mod:`crosswalk.service.model_classes`.
+            :mod:`crosswalk.service.model_facts`.
     """
 
     title: str

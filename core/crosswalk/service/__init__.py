@@ -104,7 +104,7 @@ if TYPE_CHECKING:
         JSONStream as JSONStream,
         SyncJSONStream as SyncJSONStream,
     )
-    from crosswalk.service.model_classes import (
+    from crosswalk.service.model_facts import (
         max_tokens_of as max_tokens_of,
     )
     from crosswalk.service.otel import (
@@ -192,7 +192,7 @@ else:
                 "DISCOVERED Endpoint Redaction Secret base_url_variables encoded_forms"
             ),
             "crosswalk.service.json_answer": "JSONAnswer JSONAnswerError JSONStream SyncJSONStream",
-            "crosswalk.service.model_classes": "max_tokens_of",
+            "crosswalk.service.model_facts": "max_tokens_of",
             "crosswalk.service.otel": "ClientTelemetry OpenTelemetry",
             "crosswalk.service.retries": (
                 "CANCELLED RetryPolicy Timeouts as_cancelled completed failure_of is_paid is_unstarted "

@@ -25,7 +25,7 @@ from crosswalk.request import (
     Turn,
     UnsupportedRequestError,
 )
-from crosswalk.service.model_facts import fit, folded, value_at
+from crosswalk.service.model_fit import fit, folded, value_at
 from crosswalk.service.turns import (
     Drops,
     arguments_text,

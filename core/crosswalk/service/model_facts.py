@@ -1,497 +1,535 @@
-"""Fits a request to its model: what the facts about the model's class change in it, each change named.
+"""Facts about models: the options that each class of models takes, from the files beside the plugins.
 
-:mod:`crosswalk.service.building` calls this for every request. The facts are in :mod:`crosswalk.service.model_classes`.
+A file is TOML. ``[[classes]]`` are rows: patterns of names, and rules with their source and date. ``[forms]`` are the parts
+of a body that ask for thinking, and ``[[include]]`` takes rows of another provider. The page "Models" describes all fields.
+
+The rows are data and this module knows no name of a model. Files are read once, when a request is first built.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from fnmatch import translate
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import attrs
 
-from crosswalk.errors import CrosswalkError
-from crosswalk.formats.reading import table_of
-from crosswalk.plugin.registry import Mapper
-from crosswalk.request import (
-    Adaptation,
-    ChatRequest,
-    Dropped,
-    HTTPRequest,
-    NamedTool,
-    ReasoningEffort,
-    ToolChoice,
-    UnsupportedRequestError,
+from crosswalk.errors import ConfigurationError, PluginError
+from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
+from crosswalk.request import ChatRequest, ReasoningEffort
+from crosswalk.wire.options import OPTIONS
+
+USER_FILE_VARIABLE: Final = "CROSSWALK_MODEL_CLASSES"
+"""The environment variable with the path of the user's own file."""
+
+_OPTIONS: Final = frozenset(
+    {
+        *OPTIONS,
+        *(field.name for field in attrs.fields(ChatRequest) if field.name not in ("messages", "model")),
+        "prefill",
+    }
 )
-from crosswalk.service.model_classes import Depth, Facts, Limit, ModelClass, ModelMatch, facts_of, match_of
-from crosswalk.service.turns import message_of
-from crosswalk.types.json import FrozenObject, copy_json, thaw
-from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, Role
-from crosswalk.types.values import altered
-from crosswalk.wire.options import OPTIONS, RequestTable
-
-UNKNOWN: Final = "unknown"
-"""The class of a model that no row describes."""
-
-_WORDS: Final = tuple(ReasoningEffort)
-_BUDGETS: Final = dict(zip(_WORDS[1:], (1024, 2048, 8192, 16384, 32768, 65536), strict=True))
-"""The budget in tokens that counts as each word, to find a word for a budget."""
-_DEMANDS: Final = ("tools", "tool_choice", "response_format")
-"""Options that come before thinking: a model that takes them only without it is asked not to think."""
-_FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
-_MEDIA: Final = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
+_LIMIT: Final = re.compile(r"(?:([a-z]+):)?([a-z_]+)(?:(!=|=|<|\+)(.+))?")
+_KINDS: Final = {"tool_choice": ("forced", "required"), "response_format": ("json_schema", "json_object")}
 
 
-def fit(request: ChatRequest, mapper: Mapper, model_class: str | None = None) -> Fit | None:
-    """Return *request*, which names its model and provider, fitted to the model. ``None`` if there are no facts to apply.
-
-    Nothing is applied if a client has written the request for this model in the server's own format.
-
-    Args:
-        request: the canonical request.
-        mapper: the provider's mapper.
-        model_class: the class or the model whose rules hold, whatever the model's name is, or ``None`` to look it up.
-
-    Raises:
-        ConfigurationError: there is no such class, or the user's file of classes is broken. PluginError: the plugin's is.
-        UnsupportedRequestError: the model does not take the kind of content in a message.
-    """
-    facts = facts_of(mapper)
-    model = request.model or ""
-    if model_class is None and not any(facts.layers):
-        return None
-    match = match_of(facts, model, model_class, mapper.provider)
-    table = _table_of(mapper)
-    if request.is_for(None if table is None else table.key, model):
-        return None
-    return Fit(request, match, facts, table)
+class FactsError(ValueError):
+    """A file of facts has an entry that means nothing. The message names the place."""
 
 
-_TABLES: Final[WeakKeyDictionary[Mapper, RequestTable | None]] = WeakKeyDictionary()
+@attrs.frozen
+class Limit:
+    """An option that a model does not take, or takes only with some values.
 
-
-def _table_of(mapper: Mapper) -> RequestTable | None:
-    """Return the table of the server that *mapper* asks, or ``None`` for a format of its own."""
-    if mapper not in _TABLES:
-        assert mapper.build_request is not None, "the caller has looked"
-        try:
-            built = mapper.build_request(ChatRequest("-", model="-", provider=mapper.provider))
-        except CrosswalkError:
-            return None
-        _TABLES[mapper] = table_of(built) if isinstance(built, HTTPRequest) else None
-    return _TABLES[mapper]
-
-
-class Fit:
-    """A request that fits its model.
+    It is written as ``temperature``, ``temperature!=1``, ``top_p<0.95``, ``tool_choice=forced``,
+    ``response_format=json_schema``, ``top_p+temperature`` (not beside the other one), and ``chat:tools`` (in one format).
 
     Attributes:
-        request: the request for the plugin.
+        option: the option.
+        format: the only format for which it holds, or ``None`` for all.
+        operator: how its value is compared: ``!=``, ``=``, ``<``, ``+``, or ``""`` for any value.
+        value: the number, the kind or the other option that it is compared with.
     """
 
-    def __init__(
-        self, request: ChatRequest, match: ModelMatch | None, facts: Facts, table: RequestTable | None
-    ) -> None:
-        self.request = request
-        self._match = match
-        self._facts = facts
-        self._table = table
-        self._format = None if table is None else table.key
-        self._theirs = thaw(request.provider_options.get(request.provider or "", FrozenObject()))
-        self._adapted: list[Adaptation] = []
-        self._dropped: list[Dropped] = []
-        self._effort = request.reasoning_effort
-        self._form: dict[str, Any] = {}
-        self._added: dict[str, Any] = {}
-        self._limits: tuple[Limit, ...] = ()
-        self._is_off = False
-        if match is not None:
-            self._fit(match.rules)
+    option: str
+    format: str | None = None
+    operator: str = ""
+    value: Any = None
 
-    def finished(self, built: HTTPRequest) -> HTTPRequest:
-        """Return *built* with what the class of the model needs in the body, and with all that was changed."""
-        body = built.body if self._match is None else self._fitted(built.body, self._match.rules)
-        return attrs.evolve(
-            built,
-            body=body,
-            dropped=(*built.dropped, *self._dropped),
-            adapted=(*built.adapted, *self._adapted),
-            added={**built.added, **self._added},
-            model_class=UNKNOWN if self._match is None else self._match.label,
-        )
+    @classmethod
+    def read(cls, text: str) -> Limit:
+        """Return the limit that *text* describes.
 
-    def _fitted(self, body: dict[str, Any], rules: ModelClass) -> dict[str, Any]:
-        """Return *body* with the form that asks for thinking.
-
-        A client's format may have brought options in the server's own words. Those that the model refuses are left out and
-        named. A budget stays if the model takes budgets.
+        Raises:
+            FactsError: it describes none.
         """
-        removed: list[list[str]] = []
-        for limit in self._limits:
-            path = self._path(limit.option)
-            if path and not limit.operator and (value := _value_at(body, path)) is not None:
-                removed.append(path)
-                self._refuse(limit, value)
-        path = self._path("thinking_budget")
-        budget = None if path in removed else _value_at(body, path)
-        if budget is not None and (self._form or self._is_off or not _takes_budgets(rules)):
-            # The form has one that the model takes. Without a form, what stands beside a budget says the same as it.
-            removed.append(path if self._form else path[:-1] or path)
-            if not (self._form or any(one.option == "thinking_budget" for one in self._adapted)):
-                why = "does not think here" if self._is_off else "takes no budget"
-                self._change("thinking_budget", budget, None, f"{self._model} {why}")
-        if removed or self._form:
-            body = copy_json(body)
-            for path in removed:
-                _remove(body, path)
-            _merge(body, self._form)
-        return body
+        match = _LIMIT.fullmatch(text)
+        if match is None or match[2] not in _OPTIONS:
+            raise FactsError(f"{text!r:.60} names no option")
+        format, option, operator, value = match[1], match[2], match[3] or "", match[4]
+        if operator in ("!=", "<"):
+            try:
+                return cls(option, format, operator, float(value))
+            except ValueError:
+                raise FactsError(f"{text!r:.60} compares with no number") from None
+        known = _OPTIONS if operator == "+" else _KINDS.get(option, ())
+        if operator and value not in known:
+            raise FactsError(f"{text!r:.60} compares with something unknown")
+        return cls(option, format, operator, value)
 
-    def _path(self, name: str) -> list[str]:
-        """Return the path in the body of the option *name* if it is no field of a request. Otherwise it is empty."""
-        row = None if name in _FIELDS or self._table is None else self._table.row(name)
-        return [] if row is None or "[" in row.path else row.path.split(".")
-
-    @property
-    def _model(self) -> str:
-        assert self._match is not None, "only a known model has rules"
-        if self._match.is_assumed:
-            return f"{self._match.model:.60} (taken for {self._match.rules.id})"
-        return f"{self._match.model:.60}"
-
-    def _change(self, option: str, asked: Any, sent: Any, reason: str, *, refuses: bool = False) -> None:
-        asked = getattr(asked, "value", asked)
-        self._adapted.append(Adaptation(option, asked, sent, reason, refuses=refuses))
-
-    def _alter(self, **changes: Any) -> None:
-        self.request = altered(self.request, **changes)
-
-    def _fit(self, rules: ModelClass) -> None:
-        self._fit_media(rules)
-        is_thinking = self._fit_effort(rules)
-        self._limits = rules.refuses + (rules.refuses_thinking if is_thinking else rules.refuses_otherwise)
-        for limit in self._limits:
-            if limit.option == "prefill":
-                self._refuse_prefill()
-            elif self._is_hit(limit):
-                self._refuse(limit, self._value(limit.option))
-        for limit in rules.ignores + (rules.ignores_thinking if is_thinking else ()):
-            if self._is_hit(limit):
-                value = _shown(self._value(limit.option))
-                self._change(limit.option, value, value, f"it has no effect on {self._model}")
-        if rules.needs_stream and is_thinking and not self.request.stream:
-            self._change("stream", False, True, f"{self._model} answers in a stream alone while it thinks")
-            self._alter(stream=True)
-
-    # Messages.
-
-    def _refuse_prefill(self) -> None:
-        """Leave out an answer that the request begins for the model, and name it."""
-        messages = self.request.messages
-        last = message_of(messages[-1])
-        if last.role is Role.ASSISTANT and not last.tool_calls and len(messages) > 1:
-            self._dropped.append(Dropped("messages", f"{self._model} does not continue an answer"))
-            self._alter(messages=messages[:-1])
-
-    def _fit_media(self, rules: ModelClass) -> None:
-        """Check that the model takes all kinds of content. If it does not, another endpoint may."""
-        for number, turn in enumerate(self.request.messages if rules.inputs else ()):
-            if not isinstance(turn, ChatMessage) or turn.content is None or isinstance(turn.content, str):
-                continue
-            kinds = {_MEDIA.get(type(part), "text") for part in turn.content}
-            if unknown := kinds.difference(rules.inputs):
-                raise UnsupportedRequestError(
-                    f"messages[{number}]: {self._model} takes no {min(unknown)}",
-                    provider=self.request.provider,
-                    options=["messages"],
-                )
-
-    # Thinking.
-
-    def _fit_effort(self, rules: ModelClass) -> bool:
-        """Write how the model is to think, and set ``max_tokens``. Return whether it will think."""
-        asked = self.request.reasoning_effort
-        budget = self.request.thinking_budget
-        wanted = asked
-        if type(budget) is not int or budget < 0:
-            budget = None  # Gemini has -1 for a budget that the model chooses
-        elif budget > 0 and asked is ReasoningEffort.NONE:
-            self._take_budget()
-            self._change("thinking_budget", budget, None, "reasoning_effort is none", refuses=True)
-            budget = None
-        elif budget > 0:
-            wanted = self._of_budget(rules, budget)
-        else:
-            self._take_budget()
-            wanted, budget = asked or ReasoningEffort.NONE, None
-        if asked is not None or wanted is not None:
-            self._alter(reasoning_effort=None)
-        takes_words = bool(rules.effort.keys() - {ReasoningEffort.NONE})
-        is_thinking = rules.thinks if wanted is None else wanted is not ReasoningEffort.NONE and takes_words
-        can_stop = rules.off is not None or ReasoningEffort.NONE in rules.effort
-        if is_thinking and can_stop and (limit := self._demand(rules)) is not None:
-            why = f"{self._model} takes {limit} only while it does not think"
-            is_refused = limit.option == "tools" and wanted is not None
-            if is_refused and self._facts.other_api is not None:
-                why += f"; {self._facts.other_api} takes both"
-            self._change("reasoning_effort", asked, ReasoningEffort.NONE.value, why, refuses=is_refused)
-            wanted = ReasoningEffort.NONE
-        if wanted is None:
-            self._set_ceiling(rules, 0)
-            return rules.thinks
-        if wanted is ReasoningEffort.NONE:
-            return self._stop(rules, can_stop=can_stop)
-        if not takes_words:
-            always = "thinks as it does" if rules.thinks else "does not think"
-            self._set_ceiling(rules, 0)
-            self._change("reasoning_effort", asked, None, f"{self._model} {always}, and takes no effort")
-            return rules.thinks
-        return self._think(rules, wanted, budget)
-
-    def _of_budget(self, rules: ModelClass, budget: int) -> ReasoningEffort | None:
-        """Return the word for thinking with *budget* tokens, which take the place of the option."""
-        asked = self.request.reasoning_effort
-        self._take_budget()
-        if _takes_budgets(rules):
-            return asked or _word_of(budget)
-        if asked is not None or not rules.effort:
-            why = "beside reasoning_effort" if rules.effort else f"{self._model} takes no budget"
-            self._change("thinking_budget", budget, None, why)
-            return asked
-        word = _word_of(budget).nearest(rules.effort)
-        why = f"{self._model} takes reasoning_effort in place of a budget"
-        self._change("thinking_budget", budget, word.value, why)
-        return word
-
-    def _take_budget(self) -> None:
-        """Leave the option out of the request for the plugin: a form has the budget, or nothing has it."""
-        options = {**self.request.extra_options}
-        options.pop("thinking_budget", None)
-        self._alter(extra_options=FrozenObject(options))
-
-    def _demand(self, rules: ModelClass) -> Limit | None:
-        """Return what the request demands and the model takes only while it does not think."""
-        limits = (limit for limit in rules.refuses_thinking if limit.option in _DEMANDS)
-        return next((limit for limit in limits if self._is_hit(limit)), None)
-
-    def _stop(self, rules: ModelClass, *, can_stop: bool) -> bool:
-        """Ask the model not to think. Return whether it thinks all the same."""
-        if not can_stop:
-            words = [word for word in rules.effort if word is not ReasoningEffort.NONE]
-            why = f"no way is known to switch off the thinking of {self._model}"
-            if words:
-                why += f"; the least is {words[0].value!r}"
-            self._change("reasoning_effort", "none", words[0].value if words else None, why, refuses=True)
-            return self._think(rules, words[0], None, is_named=True) if words else True
-        self._set_ceiling(rules, 0)
-        self._is_off = True
-        if ReasoningEffort.NONE in rules.effort:
-            self._write(rules, ReasoningEffort.NONE, rules.effort[ReasoningEffort.NONE])
-        elif rules.off is not None and rules.off != "omit":
-            self._add_form(rules.off, Depth())
-        return False
-
-    def _think(
-        self, rules: ModelClass, wanted: ReasoningEffort, budget: int | None, *, is_named: bool = False
-    ) -> bool:
-        """Ask the model to think as *wanted*, or as near as it can. Return whether it will.
+    def hits(self, value: Any, kind: str | None, *, is_beside: bool) -> bool:
+        """Return whether the *value* of the option is not taken.
 
         Args:
-            rules: the rules of its class.
-            wanted: the word for it.
-            budget: the caller's own budget, or ``None`` for that of the word.
-            is_named: whether the change is named already.
+            value: the value.
+            kind: for a tool choice ``named`` or its word, for a response format its kind.
+            is_beside: whether the request has the other option, too.
         """
-        word = wanted.nearest(rules.effort)
-        depth = rules.effort[word]
-        why = f"{self._model} takes no {wanted.value!r}"
-        if word is wanted:
-            kind = "a budget in tokens" if depth.word is None else f"{depth.word!r}"
-            why = f"{self._model} takes {kind} for it"
-        if depth.budget is None:
-            self._set_ceiling(rules, 0)
-        else:
-            asked = budget or depth.budget
-            least, most = rules.budget or (1, asked)
-            tokens = max(least, min(asked, most))
-            room = self._set_ceiling(rules, tokens)
-            if budget is not None:
-                why = f"{self._model} thinks with {least} to {most} tokens"
-            if room is not None and tokens > room:
-                tokens, why = room, "it must be below max_tokens"
-            if tokens < least:
-                option, said = (
-                    ("reasoning_effort", wanted.value) if budget is None else ("thinking_budget", budget)
-                )
-                why = f"{self._model} thinks with at least {least} tokens, and max_tokens leaves {tokens}"
-                self._change(option, said, None, why, refuses=True)
-                return rules.thinks
-            depth = attrs.evolve(depth, budget=tokens)
-            if budget not in (None, tokens):
-                self._change("thinking_budget", budget, tokens, why)
-        if not self._write(rules, word, depth):
-            return True
-        is_same = isinstance(depth.shown, str) and depth.shown.lower() == wanted.value
-        if not (is_named or is_same or budget is not None):
-            self._change("reasoning_effort", wanted.value, depth.shown, why)
+        match self.operator:
+            case "!=":
+                return bool(value != self.value)
+            case "<":
+                return bool(value < self.value)
+            case "+":
+                return is_beside
+            case "=" if self.value == "forced":
+                return kind in ("required", "named")
+            case "=":
+                return bool(kind == self.value)
         return True
 
-    def _write(self, rules: ModelClass, word: ReasoningEffort, depth: Depth) -> bool:
-        """Write *depth*, which stands for *word*. Return ``False`` if the provider options say how the model thinks."""
-        if rules.form is not None and word is not ReasoningEffort.NONE:
-            return self._add_form(rules.form, depth)
-        self._alter(reasoning_effort=word)
-        return True
-
-    def _add_form(self, name: str, depth: Depth) -> bool:
-        """Write the form *name*, but for the parts that the provider options write."""
-        form = self._facts.form(name, depth)
-        self._form, theirs = _without(form, self._theirs, _words_in(self._facts.forms))
-        if not self._form:
-            option = "thinking_budget" if self._effort is None else "reasoning_effort"
-            self._dropped.append(Dropped(option, f"provider_options sets {theirs}", refuses=False))
-        return bool(self._form)
-
-    def _set_ceiling(self, rules: ModelClass, budget: int) -> int | None:
-        """Set ``max_tokens`` if the API needs it, or if it is above the model's. Return the room for a *budget*, if limited.
-
-        Without ``max_tokens`` a class with a default gets it on top of the budget, or of that in the provider options.
-        """
-        theirs = _value_at(self._theirs, self._path("thinking_budget"))
-        budget = theirs if type(theirs) is int and theirs > 0 else budget
-        asked, most, default = self.request.max_tokens, rules.max_tokens, rules.default_max_tokens
-        sent, kept = asked, 1
-        if asked is not None and most is not None and asked > most:
-            sent = most
-            self._change("max_tokens", asked, most, f"{self._model} writes at most as many")
-        elif asked is None and most is not None and "max_tokens" in self._facts.needs:
-            if not any(folded(name) == "maxtokens" for name in self._theirs):
-                sent = self._added["max_tokens"] = most if default is None else min(most, default + budget)
-            kept = 1 if default is None else default
-        if sent != asked:
-            self._alter(max_tokens=sent)
-        return sent - kept if rules.budget_is_part_of_max_tokens and sent is not None else None
-
-    # Options.
-
-    def _value(self, option: str) -> Any:
-        value = getattr(self.request, option) if option in _FIELDS else self.request.extra_options.get(option)
-        return None if value in (None, ()) else value
-
-    def _is_hit(self, limit: Limit) -> bool:
-        if limit.format not in (None, self._format):
-            return False
-        value = self._value(limit.option)
-        if value is None:
-            return False
-        is_beside = limit.operator == "+" and self._value(limit.value) is not None
-        return limit.hits(value, _kind(value), is_beside=is_beside)
-
-    def _refuse(self, limit: Limit, value: Any) -> None:
-        """Leave out the option of *limit*, and name it unless its *value* changes nothing."""
-        option = OPTIONS.get(limit.option)
-        if option is None or not option.is_neutral(value):
-            why = f"{self._model} takes no {limit}"
-            if limit.format is not None and self._facts.other_api is not None:
-                why += f" here; {self._facts.other_api} does"
-            self._dropped.append(Dropped(limit.option, why))
-        if limit.option in _FIELDS:
-            empty: Any = () if isinstance(value, tuple) else None
-            self._alter(**{limit.option: empty})
-            if limit.option == "tools":
-                self._alter(tool_choice=None)
-            return
-        options = dict(self.request.extra_options)
-        options.pop(limit.option, None)
-        self._alter(extra_options=FrozenObject(options))
+    def __str__(self) -> str:
+        match self.operator:
+            case "!=":
+                return f"{self.option} other than {self.value:g}"
+            case "<":
+                return f"{self.option} below {self.value:g}"
+            case "+":
+                return f"{self.option} beside {self.value}"
+            case "=":
+                return f"{self.option} {self.value!r}"
+        return self.option
 
 
-def _takes_budgets(rules: ModelClass) -> bool:
-    return any(depth.budget is not None for depth in rules.effort.values())
+@attrs.frozen
+class Depth:
+    """What stands for a word of reasoning effort: the model's own word, a budget in tokens, or both."""
+
+    word: str | None = None
+    budget: int | None = None
+
+    @property
+    def shown(self) -> str | int | None:
+        """The word, else the budget."""
+        return self.word if self.word is not None else self.budget
 
 
-def _kind(value: Any) -> str | None:
-    """Return the kind of a tool choice or of a response format."""
-    if isinstance(value, NamedTool):
-        return "named"
-    if isinstance(value, ToolChoice):
-        return value.value
-    if hasattr(value, "schema"):
-        return "json_object" if value.schema is None else "json_schema"
+@attrs.frozen(kw_only=True, eq=False)
+class ModelClass:
+    """The rules of a class of models.
+
+    Attributes:
+        id: its name.
+        models: the patterns of the names of its models. ``*``, ``?`` and ``[…]`` are wildcards.
+        family: the patterns of names that are assumed to be of this class, if no other row matches.
+        effort: what stands for each word of effort that the model takes.
+        form: the name of the form that asks for thinking, or ``None`` if the plugin writes the word.
+        off: the name of the form that switches thinking off, ``omit`` if nothing needs to be said, or ``None`` if no way is
+            known. If ``none`` is among the words of effort, it does so, too.
+        thinks: whether the model thinks if the request does not say.
+        budget: the least and the most tokens of a budget, or ``None``.
+        budget_is_part_of_max_tokens: whether a budget must be below ``max_tokens``.
+        max_tokens: the most tokens of an answer, or ``None`` if unknown.
+        default_max_tokens: what to send if the API needs ``max_tokens``, or ``None`` for the most.
+        refuses: what the model refuses.
+        refuses_thinking, refuses_otherwise: what it refuses while it thinks, and while it does not.
+        ignores, ignores_thinking: what it takes without effect, always and while it thinks.
+        inputs: what its messages may hold (``text``, ``image``, ``audio``, ``file``), or empty if unknown.
+        needs_stream: whether it only answers in a stream while it thinks.
+        sources: who says so.
+        checked: the day on which this was read.
+        confidence: ``high``, ``medium`` or ``low``.
+        note: what is disputed or unknown.
+    """
+
+    id: str
+    models: tuple[str, ...] = ()
+    family: tuple[str, ...] = ()
+    effort: Mapping[ReasoningEffort, Depth] = attrs.field(factory=dict)
+    form: str | None = None
+    off: str | None = None
+    thinks: bool = False
+    budget: tuple[int, int] | None = None
+    budget_is_part_of_max_tokens: bool = False
+    max_tokens: int | None = None
+    default_max_tokens: int | None = None
+    refuses: tuple[Limit, ...] = ()
+    refuses_thinking: tuple[Limit, ...] = ()
+    refuses_otherwise: tuple[Limit, ...] = ()
+    ignores: tuple[Limit, ...] = ()
+    ignores_thinking: tuple[Limit, ...] = ()
+    inputs: tuple[str, ...] = ()
+    needs_stream: bool = False
+    sources: tuple[str, ...] = ()
+    checked: date | None = None
+    confidence: str = "medium"
+    note: str = ""
+
+
+@attrs.frozen
+class ModelMatch:
+    """The class of a model.
+
+    Attributes:
+        model: the model's name, as the request has it.
+        rules: its class.
+        is_assumed: whether the model is only taken for one of that class.
+    """
+
+    model: str
+    rules: ModelClass
+    is_assumed: bool = False
+
+    @property
+    def label(self) -> str:
+        """The name of the class, and whether it is assumed."""
+        return f"{self.rules.id} (assumed)" if self.is_assumed else self.rules.id
+
+
+@attrs.frozen(eq=False)
+class Facts:
+    """The facts about the models of one provider.
+
+    Attributes:
+        layers: the classes, the user's first.
+        forms: the parts of a body that ask for thinking, by name.
+        needs: the options that the API needs: ``max_tokens``.
+        other_api: the provider id of the API that takes what this one does not, or ``None``.
+    """
+
+    layers: tuple[tuple[ModelClass, ...], ...] = ()
+    forms: Mapping[str, Any] = attrs.field(factory=dict)
+    needs: tuple[str, ...] = ()
+    other_api: str | None = None
+
+    def match(self, model: str) -> ModelMatch | None:
+        """Return the class of *model*, or ``None`` if it is unknown. The longest pattern wins."""
+        return _match(self, model)
+
+    def named(self, name: str) -> ModelClass | None:
+        """Return the class with the id *name*, else that of the model *name*."""
+        for layer in self.layers:
+            for rules in layer:
+                if rules.id == name:
+                    return rules
+        match = self.match(name)
+        return None if match is None else match.rules
+
+    def form(self, name: str, depth: Depth) -> Any:
+        """Return the form *name* for *depth*."""
+        return _filled(self.forms[name], {"{word}": depth.word, "{budget}": depth.budget})
+
+
+def _filled(form: Any, values: Mapping[str, Any]) -> Any:
+    if isinstance(form, dict):
+        return {key: _filled(value, values) for key, value in form.items()}
+    return values.get(form, form) if isinstance(form, str) else form
+
+
+@lru_cache(maxsize=1024)  # names come from clients, too
+def _match(facts: Facts, model: str) -> ModelMatch | None:
+    name = _plain_name(model)
+    for is_assumed in (False, True):
+        for layer in facts.layers:
+            fits = [_longest_fit(rules.family if is_assumed else rules.models, name) for rules in layer]
+            if longest := max(fits, default=0):
+                return ModelMatch(model, layer[fits.index(longest)], is_assumed)
     return None
 
 
-def _shown(value: Any) -> Any:
-    return _kind(value) or (list(value) if isinstance(value, tuple) else value)
+_FOLDERS: Final = re.compile(r"(?:[a-z-]+\.)+(?=[a-z])")
+"""A region and a vendor before the name, as in ``us.anthropic.``."""
 
 
-def _word_of(budget: int) -> ReasoningEffort:
-    """Return the word whose own budget is nearest to *budget*, by their ratio."""
-    return min(_BUDGETS, key=lambda word: max(budget / _BUDGETS[word], _BUDGETS[word] / budget))
+def _plain_name(model: str) -> str:
+    """Return the name of *model* in lower case, without region, vendor, folder, ``@version`` and ``:tag``."""
+    name = model.strip().lower().removeprefix("ft:").rpartition("/")[2].partition("@")[0].partition(":")[0]
+    folders = _FOLDERS.match(name)
+    return name if folders is None else name[folders.end() :]
 
 
-def _merge(body: dict[str, Any], form: Mapping[str, Any]) -> None:
-    """Write *form* into *body*. Values that are there stay: the plugin or an option has written them."""
-    for name, value in form.items():
-        if isinstance(value, Mapping) and isinstance(body.get(name), dict):
-            _merge(body[name], value)
-        else:
-            body.setdefault(name, value)
+def _longest_fit(patterns: Iterable[str], name: str) -> int:
+    fits = (1 + _literal_length(pattern) for pattern in patterns if _pattern(pattern).match(name))
+    return max(fits, default=0)
 
 
-def folded(name: str) -> str:
-    """Return ``generationConfig`` as ``generationconfig``, which ``generation_config`` becomes, too."""
-    return name.replace("_", "").lower()
+@lru_cache(maxsize=2048)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(translate(text.lower()))
 
 
-def value_at(body: Any, path: str) -> Any:
-    """Return the value at *path* of *body* in either spelling of its keys, or ``None``."""
-    for step in path.split("."):
-        entries = body.items() if isinstance(body, Mapping) else ()
-        body = next((value for key, value in entries if folded(key) == folded(step)), None)
-    return body
+def _literal_length(pattern: str) -> int:
+    return len(re.sub(r"[*?]", "", re.sub(r"\[[^\]]*\]", "x", pattern)))
 
 
-def _words_in(forms: Any) -> frozenset[str]:
-    """Return the names in *forms*, folded, that say how much a model thinks: all whose value is no object and no switch."""
-    if not isinstance(forms, Mapping):
-        return frozenset()
-    own = {folded(name) for name, value in forms.items() if not isinstance(value, dict | bool)}
-    return frozenset(own).union(*map(_words_in, forms.values()))
+# Reading.
+
+_FIELDS: Final = attrs.fields_dict(ModelClass)
+_TEXTS: Final = ("models", "family", "inputs", "sources")
+_LIMITS: Final = ("refuses", "refuses_thinking", "refuses_otherwise", "ignores", "ignores_thinking")
+_TYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("id", "form", "off", "confidence", "note"), str),
+    **dict.fromkeys(("thinks", "budget_is_part_of_max_tokens", "needs_stream"), bool),
+    **dict.fromkeys(("max_tokens", "default_max_tokens"), int),
+    "checked": date,
+}
 
 
-def _without(
-    form: dict[str, Any], theirs: Mapping[str, Any], words: frozenset[str]
-) -> tuple[dict[str, Any], str]:
-    """Return *form* without what *theirs* says otherwise, and the path of that.
+def read_class(row: Mapping[str, Any], base: ModelClass | None = None) -> ModelClass:
+    """Return the class that *row* describes, with the rules of *base* where it does not say.
 
-    An object of *theirs* with one of *words* says how much the model thinks, so nothing of the form stands beside it.
+    Raises:
+        FactsError: an entry that means nothing.
     """
-    known = {folded(name): value for name, value in theirs.items()}
-    result: dict[str, Any] = {}
-    path = ""
-    for name, value in form.items():
-        if folded(name) not in known:
-            result[name] = value
+    fields: dict[str, Any] = {}
+    for name, value in row.items():
+        if name not in _FIELDS:
+            raise FactsError(f"there is no field {name!r:.40}")
+        fields[name] = _read_field(name, value)
+    if "id" not in fields:
+        fields["id"] = next(iter(fields.get("models", ())), "")
+    if base is None:
+        return ModelClass(**fields)
+    return attrs.evolve(base, **{"models": (), "family": (), **fields})
+
+
+def _read_field(name: str, value: Any) -> Any:
+    if name in _TEXTS or name in _LIMITS:
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise FactsError(f"{name} must be a list of texts")
+        return tuple(map(Limit.read, value)) if name in _LIMITS else tuple(value)
+    if name == "effort":
+        if isinstance(value, dict):
+            return {_word(word): _depth(depth) for word, depth in value.items()}
+        if not isinstance(value, list):
+            raise FactsError("effort must be a list of words, or a table by word")
+        return {_word(word): Depth(word=word) for word in value}
+    if name == "budget":
+        if not (isinstance(value, list) and len(value) == 2 and all(type(one) is int for one in value)):
+            raise FactsError("budget must be two whole numbers, the least and the most")
+        return tuple(value)
+    if type(value) is not _TYPES[name]:
+        raise FactsError(f"{name} must be {_TYPES[name].__name__}")
+    return value
+
+
+def _word(text: Any) -> ReasoningEffort:
+    try:
+        return ReasoningEffort(text)
+    except ValueError:
+        raise FactsError(f"effort has no word {text!r:.40}") from None
+
+
+def _depth(value: Any) -> Depth:
+    if type(value) is str:
+        return Depth(word=value)
+    if type(value) is int:
+        return Depth(budget=value)
+    if isinstance(value, dict) and value.keys() == {"word", "budget"}:
+        word, budget = value["word"], value["budget"]
+        if type(word) is str and type(budget) is int:
+            return Depth(word, budget)
+    raise FactsError("effort stands for a word, a number of tokens, or both as {word, budget}")
+
+
+_PARTS: Final = {"classes", "forms", "include", "needs", "other_api", "signed_calls", "unsigned_calls"}
+
+
+@lru_cache(maxsize=256)
+def read_file(place: str) -> Mapping[str, Any]:
+    """Return the content of the file *place*, ``package:path``."""
+    import tomllib
+
+    package, _, path = place.partition(":")
+    content: dict[str, Any] = tomllib.loads(files(package).joinpath(path).read_text("utf-8"))
+    if strange := content.keys() - _PARTS:
+        raise FactsError(f"there is no part {min(strange)!r:.40}")
+    return content
+
+
+def _tables(content: Mapping[str, Any], part: str) -> list[dict[str, Any]]:
+    """Return the tables of *part*, which is written as ``[[part]]``."""
+    tables = content.get(part, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise FactsError(f"{part} must be tables: [[{part}]]")
+    return tables
+
+
+def _forms(content: Mapping[str, Any]) -> dict[str, Any]:
+    forms = content.get("forms", {})
+    if not isinstance(forms, dict) or not all(isinstance(form, dict) for form in forms.values()):
+        raise FactsError("forms must be a table of tables")
+    return forms
+
+
+def _rows(content: Mapping[str, Any]) -> tuple[ModelClass, ...]:
+    results = []
+    for number, row in enumerate(_tables(content, "classes")):
+        try:
+            results.append(read_class(row))
+        except FactsError as error:
+            raise FactsError(f"classes[{number}]: {error}") from None
+    return tuple(results)
+
+
+def _included(mapper: Mapper, content: Mapping[str, Any]) -> Iterator[ModelClass]:
+    """Return the rows that *content* takes from other providers. Those that are not there have none."""
+    assert mapper.lookup is not None, "a registry has made it"
+    for part in _tables(content, "include"):
+        try:
+            place = mapper.lookup(str(part.get("provider"))).info.model_classes
+        except PluginError:  # blocked, missing or broken
             continue
-        inner = known[folded(name)]
-        path = name
-        if isinstance(value, dict) and isinstance(inner, dict) and words.isdisjoint(map(folded, inner)):
-            result[name], below = _without(value, inner, words)
-            path = f"{name}.{below}"
-            if not result[name]:
-                del result[name]
-    return result, path
+        for rules in _rows(read_file(place)) if place else ():
+            if rules.id in part.get("classes", (rules.id,)):
+                yield rules
 
 
-def _value_at(body: Any, path: list[str]) -> Any:
-    return value_at(body, ".".join(path)) if path else None
+_KNOWN: Final[WeakKeyDictionary[Mapper, dict[str, Facts]]] = WeakKeyDictionary()
 
 
-def _remove(body: dict[str, Any], path: list[str]) -> None:
-    *outer, last = path
-    for step in outer:
-        body = value_at(body, step)
-    for name in [name for name in body if folded(name) == folded(last)]:
-        del body[name]
+def facts_of(mapper: Mapper) -> Facts:
+    """Return the facts about the models of *mapper*'s provider: the user's, and those beside its plugin.
+
+    Raises:
+        ConfigurationError: the user's file cannot be read. PluginError: the plugin's.
+    """
+    own = os.environ.get(USER_FILE_VARIABLE, "")
+    known = _KNOWN.setdefault(mapper, {})
+    if own not in known:
+        known[own] = _with_own(_shipped(mapper), own, mapper.provider)
+    return known[own]
+
+
+def max_tokens_of(
+    model: str, provider: str, model_class: str | None = None, *, registry: Registry | None = None
+) -> int | None:
+    """Return the most tokens that *model* writes in an answer, or ``None`` if that is unknown.
+
+    Args:
+        model: the model's name.
+        provider: the provider's id.
+        model_class: the class or the model whose rules hold, or ``None`` to look it up by the model's name.
+        registry: the registry of providers, or ``None`` for the installed ones.
+
+    Raises:
+        ConfigurationError: there is no such class, or the user's file of classes is broken.
+        UnknownProviderError: there is no such provider. PluginError: it is broken.
+    """
+    mapper = (default_registry if registry is None else registry).mapper(provider)
+    match = match_of(facts_of(mapper), model, model_class, provider)
+    return None if match is None else match.rules.max_tokens
+
+
+def match_of(facts: Facts, model: str, model_class: str | None, provider: str) -> ModelMatch | None:
+    """Return the class of *model*: the one that *model_class* names, else the one that its name says, or ``None``.
+
+    Raises:
+        ConfigurationError: *model_class* names no class.
+    """
+    if model_class is None:
+        return facts.match(model)
+    rules = facts.named(model_class)
+    if rules is None:
+        raise ConfigurationError(
+            f"{provider}: there is no model class {model_class!r:.60}", key="model_class"
+        )
+    return ModelMatch(model, rules)
+
+
+def signs_calls(place: str, model: str) -> bool:
+    """Return whether *model* refuses a call without a signature, by the patterns in a file of facts. The longest wins.
+
+    Args:
+        place: the file, as in :attr:`~crosswalk.plugins.ProviderInfo.model_classes`. ``signed_calls`` are the patterns of
+            the models that refuse such a call, ``unsigned_calls`` those of the models that take it.
+        model: the model's name.
+    """
+    name, content = _plain_name(model), read_file(place)
+    signed, unsigned = (
+        _longest_fit(content.get(part, ()), name) for part in ("signed_calls", "unsigned_calls")
+    )
+    return signed > unsigned
+
+
+def _shipped(mapper: Mapper) -> Facts:
+    place = mapper.info.model_classes
+    if place is None:
+        return Facts()
+    try:
+        content = read_file(place)
+        rows = (*_rows(content), *_included(mapper, content))
+        facts = Facts((rows,), _forms(content), tuple(content.get("needs", ())), content.get("other_api"))
+        _check_forms(facts)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        raise PluginError(
+            f"provider {mapper.provider!r}: model_classes {place!r:.100}: {error}", plugin=mapper.provider
+        ) from None
+    return facts
+
+
+def _with_own(facts: Facts, path: str, provider: str) -> Facts:
+    """Return *facts* with the rows of the user's file *path* before them. ``""`` is none."""
+    if not path:
+        return facts
+    import tomllib
+
+    try:
+        content = tomllib.loads(Path(path).read_text("utf-8"))
+        if strange := content.keys() - {"classes", "forms"}:
+            raise FactsError(f"there is no part {min(strange)!r:.40}")
+        rows = tuple(_own_rows(_tables(content, "classes"), facts, provider))
+        forms = {**facts.forms, **_forms(content)}
+        result = attrs.evolve(facts, layers=(rows, *facts.layers), forms=forms)
+        _check_forms(result)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"{USER_FILE_VARIABLE}: {error}", key=USER_FILE_VARIABLE, source="environment"
+        ) from None
+    return result
+
+
+def _own_rows(rows: Iterable[Mapping[str, Any]], facts: Facts, provider: str) -> Iterator[ModelClass]:
+    """Return the classes that the user's *rows* describe for *provider*."""
+    for number, row in enumerate(rows):
+        fields = dict(row)
+        like, providers = fields.pop("like", None), fields.pop("providers", None)
+        try:
+            if not (isinstance(providers, list) and providers):
+                raise FactsError("providers must be a list of provider ids")
+            if provider not in providers:
+                continue
+            base = None if like is None else facts.named(str(like))
+            if like is not None and base is None:
+                raise FactsError(f"like: {provider} has no class {like!r:.60}")
+            yield read_class(fields, base)
+        except FactsError as error:
+            raise FactsError(f"classes[{number}]: {error}") from None
+
+
+def _check_forms(facts: Facts) -> None:
+    """Check that each form that a class names is there, and that a class without a form has words alone."""
+    for layer in facts.layers:
+        for rules in layer:
+            for name in (rules.form, rules.off):
+                if name not in (None, "omit") and name not in facts.forms:
+                    raise FactsError(f"{rules.id}: there is no form {name!r:.40}")
+            if rules.form is None and any(depth.word not in rules.effort for depth in rules.effort.values()):
+                raise FactsError(f"{rules.id}: without a form, effort stands for its own words")

@@ -1,0 +1,497 @@
+"""Fits a request to its model: what the facts about the model's class change in it, each change named.
+
+:mod:`crosswalk.service.building` calls this for every request. The facts are in :mod:`crosswalk.service.model_facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from crosswalk.errors import CrosswalkError
+from crosswalk.formats.reading import table_of
+from crosswalk.plugin.registry import Mapper
+from crosswalk.request import (
+    Adaptation,
+    ChatRequest,
+    Dropped,
+    HTTPRequest,
+    NamedTool,
+    ReasoningEffort,
+    ToolChoice,
+    UnsupportedRequestError,
+)
+from crosswalk.service.model_facts import Depth, Facts, Limit, ModelClass, ModelMatch, facts_of, match_of
+from crosswalk.service.turns import message_of
+from crosswalk.types.json import FrozenObject, copy_json, thaw
+from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, Role
+from crosswalk.types.values import altered
+from crosswalk.wire.options import OPTIONS, RequestTable
+
+UNKNOWN: Final = "unknown"
+"""The class of a model that no row describes."""
+
+_WORDS: Final = tuple(ReasoningEffort)
+_BUDGETS: Final = dict(zip(_WORDS[1:], (1024, 2048, 8192, 16384, 32768, 65536), strict=True))
+"""The budget in tokens that counts as each word, to find a word for a budget."""
+_DEMANDS: Final = ("tools", "tool_choice", "response_format")
+"""Options that come before thinking: a model that takes them only without it is asked not to think."""
+_FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
+_MEDIA: Final = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
+
+
+def fit(request: ChatRequest, mapper: Mapper, model_class: str | None = None) -> Fit | None:
+    """Return *request*, which names its model and provider, fitted to the model. ``None`` if there are no facts to apply.
+
+    Nothing is applied if a client has written the request for this model in the server's own format.
+
+    Args:
+        request: the canonical request.
+        mapper: the provider's mapper.
+        model_class: the class or the model whose rules hold, whatever the model's name is, or ``None`` to look it up.
+
+    Raises:
+        ConfigurationError: there is no such class, or the user's file of classes is broken. PluginError: the plugin's is.
+        UnsupportedRequestError: the model does not take the kind of content in a message.
+    """
+    facts = facts_of(mapper)
+    model = request.model or ""
+    if model_class is None and not any(facts.layers):
+        return None
+    match = match_of(facts, model, model_class, mapper.provider)
+    table = _table_of(mapper)
+    if request.is_for(None if table is None else table.key, model):
+        return None
+    return Fit(request, match, facts, table)
+
+
+_TABLES: Final[WeakKeyDictionary[Mapper, RequestTable | None]] = WeakKeyDictionary()
+
+
+def _table_of(mapper: Mapper) -> RequestTable | None:
+    """Return the table of the server that *mapper* asks, or ``None`` for a format of its own."""
+    if mapper not in _TABLES:
+        assert mapper.build_request is not None, "the caller has looked"
+        try:
+            built = mapper.build_request(ChatRequest("-", model="-", provider=mapper.provider))
+        except CrosswalkError:
+            return None
+        _TABLES[mapper] = table_of(built) if isinstance(built, HTTPRequest) else None
+    return _TABLES[mapper]
+
+
+class Fit:
+    """A request that fits its model.
+
+    Attributes:
+        request: the request for the plugin.
+    """
+
+    def __init__(
+        self, request: ChatRequest, match: ModelMatch | None, facts: Facts, table: RequestTable | None
+    ) -> None:
+        self.request = request
+        self._match = match
+        self._facts = facts
+        self._table = table
+        self._format = None if table is None else table.key
+        self._theirs = thaw(request.provider_options.get(request.provider or "", FrozenObject()))
+        self._adapted: list[Adaptation] = []
+        self._dropped: list[Dropped] = []
+        self._effort = request.reasoning_effort
+        self._form: dict[str, Any] = {}
+        self._added: dict[str, Any] = {}
+        self._limits: tuple[Limit, ...] = ()
+        self._is_off = False
+        if match is not None:
+            self._fit(match.rules)
+
+    def finished(self, built: HTTPRequest) -> HTTPRequest:
+        """Return *built* with what the class of the model needs in the body, and with all that was changed."""
+        body = built.body if self._match is None else self._fitted(built.body, self._match.rules)
+        return attrs.evolve(
+            built,
+            body=body,
+            dropped=(*built.dropped, *self._dropped),
+            adapted=(*built.adapted, *self._adapted),
+            added={**built.added, **self._added},
+            model_class=UNKNOWN if self._match is None else self._match.label,
+        )
+
+    def _fitted(self, body: dict[str, Any], rules: ModelClass) -> dict[str, Any]:
+        """Return *body* with the form that asks for thinking.
+
+        A client's format may have brought options in the server's own words. Those that the model refuses are left out and
+        named. A budget stays if the model takes budgets.
+        """
+        removed: list[list[str]] = []
+        for limit in self._limits:
+            path = self._path(limit.option)
+            if path and not limit.operator and (value := _value_at(body, path)) is not None:
+                removed.append(path)
+                self._refuse(limit, value)
+        path = self._path("thinking_budget")
+        budget = None if path in removed else _value_at(body, path)
+        if budget is not None and (self._form or self._is_off or not _takes_budgets(rules)):
+            # The form has one that the model takes. Without a form, what stands beside a budget says the same as it.
+            removed.append(path if self._form else path[:-1] or path)
+            if not (self._form or any(one.option == "thinking_budget" for one in self._adapted)):
+                why = "does not think here" if self._is_off else "takes no budget"
+                self._change("thinking_budget", budget, None, f"{self._model} {why}")
+        if removed or self._form:
+            body = copy_json(body)
+            for path in removed:
+                _remove(body, path)
+            _merge(body, self._form)
+        return body
+
+    def _path(self, name: str) -> list[str]:
+        """Return the path in the body of the option *name* if it is no field of a request. Otherwise it is empty."""
+        row = None if name in _FIELDS or self._table is None else self._table.row(name)
+        return [] if row is None or "[" in row.path else row.path.split(".")
+
+    @property
+    def _model(self) -> str:
+        assert self._match is not None, "only a known model has rules"
+        if self._match.is_assumed:
+            return f"{self._match.model:.60} (taken for {self._match.rules.id})"
+        return f"{self._match.model:.60}"
+
+    def _change(self, option: str, asked: Any, sent: Any, reason: str, *, refuses: bool = False) -> None:
+        asked = getattr(asked, "value", asked)
+        self._adapted.append(Adaptation(option, asked, sent, reason, refuses=refuses))
+
+    def _alter(self, **changes: Any) -> None:
+        self.request = altered(self.request, **changes)
+
+    def _fit(self, rules: ModelClass) -> None:
+        self._fit_media(rules)
+        is_thinking = self._fit_effort(rules)
+        self._limits = rules.refuses + (rules.refuses_thinking if is_thinking else rules.refuses_otherwise)
+        for limit in self._limits:
+            if limit.option == "prefill":
+                self._refuse_prefill()
+            elif self._is_hit(limit):
+                self._refuse(limit, self._value(limit.option))
+        for limit in rules.ignores + (rules.ignores_thinking if is_thinking else ()):
+            if self._is_hit(limit):
+                value = _shown(self._value(limit.option))
+                self._change(limit.option, value, value, f"it has no effect on {self._model}")
+        if rules.needs_stream and is_thinking and not self.request.stream:
+            self._change("stream", False, True, f"{self._model} answers in a stream alone while it thinks")
+            self._alter(stream=True)
+
+    # Messages.
+
+    def _refuse_prefill(self) -> None:
+        """Leave out an answer that the request begins for the model, and name it."""
+        messages = self.request.messages
+        last = message_of(messages[-1])
+        if last.role is Role.ASSISTANT and not last.tool_calls and len(messages) > 1:
+            self._dropped.append(Dropped("messages", f"{self._model} does not continue an answer"))
+            self._alter(messages=messages[:-1])
+
+    def _fit_media(self, rules: ModelClass) -> None:
+        """Check that the model takes all kinds of content. If it does not, another endpoint may."""
+        for number, turn in enumerate(self.request.messages if rules.inputs else ()):
+            if not isinstance(turn, ChatMessage) or turn.content is None or isinstance(turn.content, str):
+                continue
+            kinds = {_MEDIA.get(type(part), "text") for part in turn.content}
+            if unknown := kinds.difference(rules.inputs):
+                raise UnsupportedRequestError(
+                    f"messages[{number}]: {self._model} takes no {min(unknown)}",
+                    provider=self.request.provider,
+                    options=["messages"],
+                )
+
+    # Thinking.
+
+    def _fit_effort(self, rules: ModelClass) -> bool:
+        """Write how the model is to think, and set ``max_tokens``. Return whether it will think."""
+        asked = self.request.reasoning_effort
+        budget = self.request.thinking_budget
+        wanted = asked
+        if type(budget) is not int or budget < 0:
+            budget = None  # Gemini has -1 for a budget that the model chooses
+        elif budget > 0 and asked is ReasoningEffort.NONE:
+            self._take_budget()
+            self._change("thinking_budget", budget, None, "reasoning_effort is none", refuses=True)
+            budget = None
+        elif budget > 0:
+            wanted = self._of_budget(rules, budget)
+        else:
+            self._take_budget()
+            wanted, budget = asked or ReasoningEffort.NONE, None
+        if asked is not None or wanted is not None:
+            self._alter(reasoning_effort=None)
+        takes_words = bool(rules.effort.keys() - {ReasoningEffort.NONE})
+        is_thinking = rules.thinks if wanted is None else wanted is not ReasoningEffort.NONE and takes_words
+        can_stop = rules.off is not None or ReasoningEffort.NONE in rules.effort
+        if is_thinking and can_stop and (limit := self._demand(rules)) is not None:
+            why = f"{self._model} takes {limit} only while it does not think"
+            is_refused = limit.option == "tools" and wanted is not None
+            if is_refused and self._facts.other_api is not None:
+                why += f"; {self._facts.other_api} takes both"
+            self._change("reasoning_effort", asked, ReasoningEffort.NONE.value, why, refuses=is_refused)
+            wanted = ReasoningEffort.NONE
+        if wanted is None:
+            self._set_ceiling(rules, 0)
+            return rules.thinks
+        if wanted is ReasoningEffort.NONE:
+            return self._stop(rules, can_stop=can_stop)
+        if not takes_words:
+            always = "thinks as it does" if rules.thinks else "does not think"
+            self._set_ceiling(rules, 0)
+            self._change("reasoning_effort", asked, None, f"{self._model} {always}, and takes no effort")
+            return rules.thinks
+        return self._think(rules, wanted, budget)
+
+    def _of_budget(self, rules: ModelClass, budget: int) -> ReasoningEffort | None:
+        """Return the word for thinking with *budget* tokens, which take the place of the option."""
+        asked = self.request.reasoning_effort
+        self._take_budget()
+        if _takes_budgets(rules):
+            return asked or _word_of(budget)
+        if asked is not None or not rules.effort:
+            why = "beside reasoning_effort" if rules.effort else f"{self._model} takes no budget"
+            self._change("thinking_budget", budget, None, why)
+            return asked
+        word = _word_of(budget).nearest(rules.effort)
+        why = f"{self._model} takes reasoning_effort in place of a budget"
+        self._change("thinking_budget", budget, word.value, why)
+        return word
+
+    def _take_budget(self) -> None:
+        """Leave the option out of the request for the plugin: a form has the budget, or nothing has it."""
+        options = {**self.request.extra_options}
+        options.pop("thinking_budget", None)
+        self._alter(extra_options=FrozenObject(options))
+
+    def _demand(self, rules: ModelClass) -> Limit | None:
+        """Return what the request demands and the model takes only while it does not think."""
+        limits = (limit for limit in rules.refuses_thinking if limit.option in _DEMANDS)
+        return next((limit for limit in limits if self._is_hit(limit)), None)
+
+    def _stop(self, rules: ModelClass, *, can_stop: bool) -> bool:
+        """Ask the model not to think. Return whether it thinks all the same."""
+        if not can_stop:
+            words = [word for word in rules.effort if word is not ReasoningEffort.NONE]
+            why = f"no way is known to switch off the thinking of {self._model}"
+            if words:
+                why += f"; the least is {words[0].value!r}"
+            self._change("reasoning_effort", "none", words[0].value if words else None, why, refuses=True)
+            return self._think(rules, words[0], None, is_named=True) if words else True
+        self._set_ceiling(rules, 0)
+        self._is_off = True
+        if ReasoningEffort.NONE in rules.effort:
+            self._write(rules, ReasoningEffort.NONE, rules.effort[ReasoningEffort.NONE])
+        elif rules.off is not None and rules.off != "omit":
+            self._add_form(rules.off, Depth())
+        return False
+
+    def _think(
+        self, rules: ModelClass, wanted: ReasoningEffort, budget: int | None, *, is_named: bool = False
+    ) -> bool:
+        """Ask the model to think as *wanted*, or as near as it can. Return whether it will.
+
+        Args:
+            rules: the rules of its class.
+            wanted: the word for it.
+            budget: the caller's own budget, or ``None`` for that of the word.
+            is_named: whether the change is named already.
+        """
+        word = wanted.nearest(rules.effort)
+        depth = rules.effort[word]
+        why = f"{self._model} takes no {wanted.value!r}"
+        if word is wanted:
+            kind = "a budget in tokens" if depth.word is None else f"{depth.word!r}"
+            why = f"{self._model} takes {kind} for it"
+        if depth.budget is None:
+            self._set_ceiling(rules, 0)
+        else:
+            asked = budget or depth.budget
+            least, most = rules.budget or (1, asked)
+            tokens = max(least, min(asked, most))
+            room = self._set_ceiling(rules, tokens)
+            if budget is not None:
+                why = f"{self._model} thinks with {least} to {most} tokens"
+            if room is not None and tokens > room:
+                tokens, why = room, "it must be below max_tokens"
+            if tokens < least:
+                option, said = (
+                    ("reasoning_effort", wanted.value) if budget is None else ("thinking_budget", budget)
+                )
+                why = f"{self._model} thinks with at least {least} tokens, and max_tokens leaves {tokens}"
+                self._change(option, said, None, why, refuses=True)
+                return rules.thinks
+            depth = attrs.evolve(depth, budget=tokens)
+            if budget not in (None, tokens):
+                self._change("thinking_budget", budget, tokens, why)
+        if not self._write(rules, word, depth):
+            return True
+        is_same = isinstance(depth.shown, str) and depth.shown.lower() == wanted.value
+        if not (is_named or is_same or budget is not None):
+            self._change("reasoning_effort", wanted.value, depth.shown, why)
+        return True
+
+    def _write(self, rules: ModelClass, word: ReasoningEffort, depth: Depth) -> bool:
+        """Write *depth*, which stands for *word*. Return ``False`` if the provider options say how the model thinks."""
+        if rules.form is not None and word is not ReasoningEffort.NONE:
+            return self._add_form(rules.form, depth)
+        self._alter(reasoning_effort=word)
+        return True
+
+    def _add_form(self, name: str, depth: Depth) -> bool:
+        """Write the form *name*, but for the parts that the provider options write."""
+        form = self._facts.form(name, depth)
+        self._form, theirs = _without(form, self._theirs, _words_in(self._facts.forms))
+        if not self._form:
+            option = "thinking_budget" if self._effort is None else "reasoning_effort"
+            self._dropped.append(Dropped(option, f"provider_options sets {theirs}", refuses=False))
+        return bool(self._form)
+
+    def _set_ceiling(self, rules: ModelClass, budget: int) -> int | None:
+        """Set ``max_tokens`` if the API needs it, or if it is above the model's. Return the room for a *budget*, if limited.
+
+        Without ``max_tokens`` a class with a default gets it on top of the budget, or of that in the provider options.
+        """
+        theirs = _value_at(self._theirs, self._path("thinking_budget"))
+        budget = theirs if type(theirs) is int and theirs > 0 else budget
+        asked, most, default = self.request.max_tokens, rules.max_tokens, rules.default_max_tokens
+        sent, kept = asked, 1
+        if asked is not None and most is not None and asked > most:
+            sent = most
+            self._change("max_tokens", asked, most, f"{self._model} writes at most as many")
+        elif asked is None and most is not None and "max_tokens" in self._facts.needs:
+            if not any(folded(name) == "maxtokens" for name in self._theirs):
+                sent = self._added["max_tokens"] = most if default is None else min(most, default + budget)
+            kept = 1 if default is None else default
+        if sent != asked:
+            self._alter(max_tokens=sent)
+        return sent - kept if rules.budget_is_part_of_max_tokens and sent is not None else None
+
+    # Options.
+
+    def _value(self, option: str) -> Any:
+        value = getattr(self.request, option) if option in _FIELDS else self.request.extra_options.get(option)
+        return None if value in (None, ()) else value
+
+    def _is_hit(self, limit: Limit) -> bool:
+        if limit.format not in (None, self._format):
+            return False
+        value = self._value(limit.option)
+        if value is None:
+            return False
+        is_beside = limit.operator == "+" and self._value(limit.value) is not None
+        return limit.hits(value, _kind(value), is_beside=is_beside)
+
+    def _refuse(self, limit: Limit, value: Any) -> None:
+        """Leave out the option of *limit*, and name it unless its *value* changes nothing."""
+        option = OPTIONS.get(limit.option)
+        if option is None or not option.is_neutral(value):
+            why = f"{self._model} takes no {limit}"
+            if limit.format is not None and self._facts.other_api is not None:
+                why += f" here; {self._facts.other_api} does"
+            self._dropped.append(Dropped(limit.option, why))
+        if limit.option in _FIELDS:
+            empty: Any = () if isinstance(value, tuple) else None
+            self._alter(**{limit.option: empty})
+            if limit.option == "tools":
+                self._alter(tool_choice=None)
+            return
+        options = dict(self.request.extra_options)
+        options.pop(limit.option, None)
+        self._alter(extra_options=FrozenObject(options))
+
+
+def _takes_budgets(rules: ModelClass) -> bool:
+    return any(depth.budget is not None for depth in rules.effort.values())
+
+
+def _kind(value: Any) -> str | None:
+    """Return the kind of a tool choice or of a response format."""
+    if isinstance(value, NamedTool):
+        return "named"
+    if isinstance(value, ToolChoice):
+        return value.value
+    if hasattr(value, "schema"):
+        return "json_object" if value.schema is None else "json_schema"
+    return None
+
+
+def _shown(value: Any) -> Any:
+    return _kind(value) or (list(value) if isinstance(value, tuple) else value)
+
+
+def _word_of(budget: int) -> ReasoningEffort:
+    """Return the word whose own budget is nearest to *budget*, by their ratio."""
+    return min(_BUDGETS, key=lambda word: max(budget / _BUDGETS[word], _BUDGETS[word] / budget))
+
+
+def _merge(body: dict[str, Any], form: Mapping[str, Any]) -> None:
+    """Write *form* into *body*. Values that are there stay: the plugin or an option has written them."""
+    for name, value in form.items():
+        if isinstance(value, Mapping) and isinstance(body.get(name), dict):
+            _merge(body[name], value)
+        else:
+            body.setdefault(name, value)
+
+
+def folded(name: str) -> str:
+    """Return ``generationConfig`` as ``generationconfig``, which ``generation_config`` becomes, too."""
+    return name.replace("_", "").lower()
+
+
+def value_at(body: Any, path: str) -> Any:
+    """Return the value at *path* of *body* in either spelling of its keys, or ``None``."""
+    for step in path.split("."):
+        entries = body.items() if isinstance(body, Mapping) else ()
+        body = next((value for key, value in entries if folded(key) == folded(step)), None)
+    return body
+
+
+def _words_in(forms: Any) -> frozenset[str]:
+    """Return the names in *forms*, folded, that say how much a model thinks: all whose value is no object and no switch."""
+    if not isinstance(forms, Mapping):
+        return frozenset()
+    own = {folded(name) for name, value in forms.items() if not isinstance(value, dict | bool)}
+    return frozenset(own).union(*map(_words_in, forms.values()))
+
+
+def _without(
+    form: dict[str, Any], theirs: Mapping[str, Any], words: frozenset[str]
+) -> tuple[dict[str, Any], str]:
+    """Return *form* without what *theirs* says otherwise, and the path of that.
+
+    An object of *theirs* with one of *words* says how much the model thinks, so nothing of the form stands beside it.
+    """
+    known = {folded(name): value for name, value in theirs.items()}
+    result: dict[str, Any] = {}
+    path = ""
+    for name, value in form.items():
+        if folded(name) not in known:
+            result[name] = value
+            continue
+        inner = known[folded(name)]
+        path = name
+        if isinstance(value, dict) and isinstance(inner, dict) and words.isdisjoint(map(folded, inner)):
+            result[name], below = _without(value, inner, words)
+            path = f"{name}.{below}"
+            if not result[name]:
+                del result[name]
+    return result, path
+
+
+def _value_at(body: Any, path: list[str]) -> Any:
+    return value_at(body, ".".join(path)) if path else None
+
+
+def _remove(body: dict[str, Any], path: list[str]) -> None:
+    *outer, last = path
+    for step in outer:
+        body = value_at(body, step)
+    for name in [name for name in body if folded(name) == folded(last)]:
+        del body[name]
