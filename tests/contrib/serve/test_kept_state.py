@@ -220,6 +220,17 @@ def go_on(
     return [request.json() for request in upstream.requests]
 
 
+def answers_of(answer: dict[str, Any], number: int = 3) -> list[Answer]:
+    """So many answers like *answer*, each with ids of its own."""
+    outputs = [
+        [{**item, "id": f"{item['id']}_{n}"} for item in answer.get("output", ())] for n in range(number)
+    ]
+    return [
+        Answer.of_json({**answer, "id": f"answer_{n}", **({"output": output} if output else {})})
+        for n, output in enumerate(outputs)
+    ]
+
+
 def texts_of(body: dict[str, Any]) -> list[str]:
     """The texts of the conversation in a request."""
     turns = body.get("input") or body["messages"]
@@ -230,8 +241,7 @@ def texts_of(body: dict[str, Any]) -> list[str]:
 def test_only_the_server_that_keeps_a_conversation_goes_on_with_it(
     upstream: ReplayServer, provider: str, answer: Any, names: dict[str, str]
 ) -> None:
-    answers = [Answer.of_json({**answer, "id": f"answer_{number}"}) for number in range(3)]
-    bodies = go_on(upstream, provider, answers, ["one", "one", "other"])
+    bodies = go_on(upstream, provider, answers_of(answer), ["one", "one", "other"])
     (name,) = names
     assert [body.get(name) for body in bodies] == [None, "kept", None]
     assert texts_of(bodies[2]) == ["Hi", "Hello", "Hi", "Hello", "Hi"]
@@ -254,8 +264,7 @@ def test_a_conversation_that_the_client_brings_back_is_whole_for_another_server(
 ) -> None:
     thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2VhbGVk"}
     answer = {**CONVERSATION, "output": [thought, TEXT]}
-    answers = [Answer.of_json({**answer, "id": f"answer_{number}"}) for number in range(3)]
-    bodies = go_on(upstream, "openai_responses", answers, ["one", "one", "other"], "chat")
+    bodies = go_on(upstream, "openai_responses", answers_of(answer), ["one", "one", "other"], "chat")
     assert [body.get("conversation") for body in bodies] == [None, "kept", None]
     assert texts_of(bodies[2]) == ["Hi", "Hello", "Hi", "Hello", "Hi"]
 
