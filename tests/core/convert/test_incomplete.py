@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from crosswalk import normalize, normalize_stream
-from crosswalk.convert import convert, convert_stream
+from crosswalk.convert import DangerousLossError, Grade, WireForm, convert, convert_stream
 from incomplete_answers import TEXT, USE, chat, chunks, message
 
 WORDS = "I would rather not."
@@ -57,3 +57,84 @@ def test_an_announced_call_that_is_missing_is_not_completed(content: Any, status
     answer = normalize(message(*content, stop="tool_use"), "anthropic")
     assert orjson.loads(convert(answer, "openai-responses").value)["status"] == status
     assert orjson.loads(convert(answer, "openai-chat").value)["choices"][0]["finish_reason"] == "tool_calls"
+
+
+COUNTED = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+
+
+def counted(payload: bytes) -> bytes:
+    return orjson.dumps({**orjson.loads(payload), "usage": COUNTED})
+
+
+def called(arguments: str) -> bytes:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    return chat({"content": None, "tool_calls": [call]}, "tool_calls")
+
+
+UNFINISHED = {
+    "unread": counted(chat({"content": None, "output": "Hello"})),
+    "unknown part": chat({"content": [{"type": "markdown", "body": "Hello"}]}),
+    "unknown part beside a text": chat(
+        {"content": [{"type": "text", "text": "Hi"}, {"type": "chart", "data": 1}]}
+    ),
+    "unknown word": chat({"content": "Hi"}, "wurst"),
+    "cut arguments": called('{"q":'),
+    "arguments in a list": called("[1]"),
+}
+PROVIDERS = {
+    WireForm.OPENAI_CHAT: "vllm",
+    WireForm.OPENAI_RESPONSES: "openai_responses",
+    WireForm.ANTHROPIC: "anthropic",
+    WireForm.GEMINI: "gemini",
+    WireForm.OLLAMA: "ollama",
+    WireForm.OLLAMA_GENERATE: "ollama",
+    WireForm.OPENAI_COMPLETIONS: "openai",
+}
+
+
+@pytest.mark.parametrize("form", WireForm)
+@pytest.mark.parametrize("payload", UNFINISHED.values(), ids=UNFINISHED)
+def test_an_incomplete_answer_never_looks_complete_without_a_word(payload: bytes, form: WireForm) -> None:
+    """Either its reader finds it incomplete again, or the report calls the loss dangerous and it is refused."""
+    answer = normalize(payload, "vllm", unknown="keep")
+    assert answer.incomplete_reason is not None
+    made = convert(answer, form, losses="report")
+    again = normalize(made.value, PROVIDERS[form], unknown="keep")
+    if again.incomplete_reason is None:
+        assert "incomplete_reason" in {loss.path for loss in made.report.dangerous}
+        with pytest.raises(DangerousLossError):
+            convert(answer, form)
+        assert convert(answer, form, carry=True).report.is_carried
+
+
+@pytest.mark.parametrize("form", ["anthropic", "openai-responses", "gemini", "ollama"])
+@pytest.mark.parametrize("kind", ["unknown word", "unknown part beside a text"])
+def test_a_stream_of_an_incomplete_answer_has_no_end(kind: str, form: str) -> None:
+    if kind == "unknown word":
+        payload = chunks({"content": "Hi"}, finish="wurst")
+    else:
+        payload = chunks({"content": "Hi"}, {"content": [{"type": "chart", "data": 1}]})
+    events = convert_stream(normalize_stream([payload], "vllm", unknown="keep"), form)
+    with pytest.raises(DangerousLossError, match="would look complete @ incomplete_reason"):
+        b"".join(events)
+
+
+@pytest.mark.parametrize("form", ["anthropic", "gemini", "ollama"])
+@pytest.mark.parametrize("arguments", ['{"q":', "[1]", "no JSON"])
+def test_broken_arguments_are_dangerous_unless_the_answer_says_that_it_was_cut(
+    arguments: str, form: str
+) -> None:
+    path = "message.tool_calls[0].arguments"
+    whole = convert(normalize(called(arguments), "openai"), form, losses="report").report
+    assert {loss.path: loss.rule.grade for loss in whole.losses}[path] is Grade.DANGEROUS
+    cut = normalize(
+        called(arguments).replace(b'"finish_reason":"tool_calls"', b'"finish_reason":"length"'), "openai"
+    )
+    report = convert(cut, form).report
+    assert {loss.path: loss.rule.grade for loss in report.losses}[path] is Grade.CHANGED
+
+
+@pytest.mark.parametrize("form", ["ollama", "openai-completions", "anthropic", "gemini"])
+def test_a_refusal_is_converted_with_its_words(form: str) -> None:
+    """They say it themselves, also where they are the text of the answer."""
+    assert WORDS.encode() in convert(normalize(REFUSALS["whole"], "openai"), form).value
