@@ -96,20 +96,40 @@ def test_what_the_form_cannot_say_is_in_a_header(upstream: ReplayServer) -> None
     assert "content[1].brand" in answer.headers["x-crosswalk-dropped"].split(", ")
 
 
-@pytest.mark.parametrize("body", [HI, STREAMED])
-def test_a_finish_word_that_nobody_knows_is_named(upstream: ReplayServer, body: dict[str, Any]) -> None:
-    """Whether the client gets it in its own format or in another one."""
-    name = "finish_reason: 'bored' is unknown"
-    whole = Answer.of_json({**MESSAGE, "stop_reason": "bored"})
+def test_a_finish_word_that_nobody_knows_is_named(upstream: ReplayServer) -> None:
+    """The client gets it in its own format."""
     chat = orjson.loads(says("Hello").chunks[0])
     chat["choices"][0]["finish_reason"] = "bored"
-    for config, given in ((messages_at(upstream), whole), (config_of(upstream), Answer.of_json(chat))):
-        upstream.add(given)
-        answer = post(config, body)
-        named = (
-            answer.headers.get("x-crosswalk-dropped") or answer.text.rpartition("x-crosswalk-dropped: ")[2]
-        )
-        assert name in named.strip().split(", ")
+    upstream.add(Answer.of_json(chat))
+    answer = post(config_of(upstream), HI)
+    assert "finish_reason: 'bored' is unknown" in answer.headers["x-crosswalk-dropped"].split(", ")
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses", "/api/chat"])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("message", "finish"),
+    [
+        ({"content": None, "output": "Hello"}, "stop"),
+        ({"content": [{"type": "markdown", "body": "Hello"}]}, "stop"),
+        ({"content": "Hello"}, "bored"),
+    ],
+)
+def test_an_answer_that_would_look_complete_in_another_format_is_an_error(
+    upstream: ReplayServer, message: dict[str, Any], finish: str, path: str, *, stream: bool
+) -> None:
+    chat = orjson.loads(says("Hello").chunks[0])
+    chat["choices"][0] |= {"message": {"role": "assistant", **message}, "finish_reason": finish}
+    upstream.add(Answer.of_json(chat))
+    models = f"tiny: {{provider: vllm, model: real, base_url: '{upstream.url}'}}"
+    asked = {"model": "tiny", "input": "Hi"} if path == "/v1/responses" else {**HI, "max_tokens": 9}
+    if path == "/api/chat":
+        asked.pop("max_tokens")
+    answer = post(config_of(upstream, models=models), {**asked, "stream": stream}, path)
+    assert stream or answer.status_code == 502
+    assert "would look complete" in answer.text
+    for ending in ('"end_turn"', '"response.completed"', '"done_reason"'):
+        assert ending not in answer.text
 
 
 def test_an_answer_that_failed_at_its_end_is_not_paid_twice(upstream: ReplayServer) -> None:
