@@ -502,7 +502,9 @@ _INSTEAD_OF_EFFORT: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
     }
 )
 """The other ways to state the effort in each format, which no server takes beside the one that the plugin writes."""
-_SWITCHES: Mapping[str | None, tuple[str, ...]] = MappingProxyType({"chat": ("thinking.type", "enable_thinking")})
+_SWITCHES: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
+    {"chat": ("thinking.type", "enable_thinking")}
+)
 """The switches that servers take beside an effort, if both are on."""
 
 
