@@ -107,16 +107,44 @@ def test_an_incomplete_answer_never_looks_complete_without_a_word(payload: bytes
         assert convert(answer, form, carry=True).report.is_carried
 
 
-@pytest.mark.parametrize("form", ["anthropic", "openai-responses", "gemini", "ollama"])
+WORDS_FOR_A_PART = {
+    "anthropic": b'"stop_reason":"max_tokens"',
+    "openai-responses": b'"status":"incomplete","error":null,"incomplete_details":null',
+    "gemini": b'"finishReason":"MAX_TOKENS"',
+    "ollama": b'"done_reason":"length"',
+}
+
+
+@pytest.mark.parametrize("form", WORDS_FOR_A_PART)
 @pytest.mark.parametrize("kind", ["unknown word", "unknown part beside a text"])
-def test_a_stream_of_an_incomplete_answer_has_no_end(kind: str, form: str) -> None:
+def test_an_answer_whose_text_is_there_is_written_as_a_part(kind: str, form: str) -> None:
+    """Whole and streamed, with the word that the form has for that. Its own form keeps what came."""
     if kind == "unknown word":
         payload = chunks({"content": "Hi"}, finish="wurst")
     else:
         payload = chunks({"content": "Hi"}, {"content": [{"type": "chart", "data": 1}]})
     events = convert_stream(normalize_stream([payload], "vllm", unknown="keep"), form)
+    whole = convert(normalize(UNFINISHED[kind], "vllm", unknown="keep"), form)
+    for written in (b"".join(events), whole.value):
+        assert WORDS_FOR_A_PART[form] in written
+        assert b"Hi" in written
+    assert whole.report.names("finish_reason")
+    own = orjson.loads(convert(normalize(UNFINISHED[kind], "vllm", unknown="keep"), "openai-chat").value)
+    assert own["choices"][0]["finish_reason"] == ("wurst" if kind == "unknown word" else "stop")
+
+
+@pytest.mark.parametrize("form", WORDS_FOR_A_PART)
+def test_a_stream_of_an_incomplete_answer_without_text_has_no_end(form: str) -> None:
+    payload = chunks({"content": [{"type": "chart", "data": 1}]})
+    events = convert_stream(normalize_stream([payload], "vllm", unknown="keep"), form)
     with pytest.raises(DangerousLossError, match="would look complete @ incomplete_reason"):
         b"".join(events)
+
+
+def test_calls_beside_an_unknown_finish_word_are_not_asked_for() -> None:
+    payload = called('{"q": 1}').replace(b'"finish_reason":"tool_calls"', b'"finish_reason":"wurst"')
+    body = orjson.loads(convert(normalize(payload, "vllm", unknown="keep"), "anthropic").value)
+    assert (body["stop_reason"], body["content"][0]["name"]) == ("max_tokens", "f")
 
 
 @pytest.mark.parametrize("form", ["anthropic", "gemini", "ollama"])
