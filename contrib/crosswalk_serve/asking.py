@@ -410,7 +410,7 @@ class GatewayExchange:
     async def _note_state(self, response: ChatResponse) -> None:
         """Note what the server of *response* keeps of it, if a later request can name that."""
         server = None if self._route is None else self._route.server
-        if server and self._incoming.wants.store is not False and response.error_info is None:
+        if server and response.error_info is None:
             await self._gateway.kept_state.note(self._caller.name, server, self._incoming, response)
 
     @property
