@@ -231,19 +231,31 @@ def _block(part: ContentPart, marks: Mapping[int, dict[str, Any]]) -> dict[str, 
     return None if block is None else {**block, **marks.get(id(part), {})}
 
 
+_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_DOCUMENT = "application/pdf"
+"""The media that the API takes beside text: those of ``Base64ImageSource`` and ``Base64PDFSource`` in Anthropic's SDK."""
+
+
 def _plain_block(part: ContentPart) -> dict[str, Any] | None:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text} if part.text.strip() else None
     if isinstance(part, AudioPart):
         raise unsupported_part(part, "cannot be sent to this API")
+    is_image, media_type = isinstance(part, ImagePart), part.media_type
     source: dict[str, Any] = {"type": "url", "url": part.url}
     if part.url is None:
-        source = {"type": "base64", "media_type": media_type_of(part), "data": part.data}
+        media_type = media_type_of(part)
+        source = {"type": "base64", "media_type": media_type, "data": part.data}
     if isinstance(part, FilePart) and (text := text_in(part)) is not None:
         source = {"type": "text", "media_type": "text/plain", "data": text}
-    if isinstance(part, ImagePart):
+    elif media_type in _IMAGES:
+        is_image = True
+    elif media_type not in (None, _DOCUMENT) and not (is_image and part.url):
+        raise unsupported_part(part, f"of type {media_type:.60} cannot be sent to this API")
+    if is_image:
         return {"type": "image", "source": source}
-    return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}
+    title = part.name if isinstance(part, FilePart) else None
+    return {"type": "document", "source": source, **({"title": title} if title else {})}
 
 
 # An answer of the model as it goes back: the blocks that it was made of.

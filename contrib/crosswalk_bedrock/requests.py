@@ -19,6 +19,7 @@ from crosswalk.plugins import (
     ChatResponse,
     ContentPart,
     Drops,
+    FilePart,
     HTTPRequest,
     ImagePart,
     NamedTool,
@@ -55,6 +56,7 @@ from crosswalk.plugins import (
 from crosswalk_bedrock.events import DOCUMENTS
 
 _FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
+_IMAGES = ("gif", "jpeg", "png", "webp")
 _NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 
 
@@ -222,12 +224,14 @@ def _block(part: ContentPart) -> dict[str, Any] | None:
         raise unsupported_part(part, "must be given as data, or lie in S3")
     media_type = media_type_of(part)
     word = media_type.partition("/")[2].removeprefix("x-")
-    if isinstance(part, ImagePart):
+    if isinstance(part, ImagePart) and word in _IMAGES:
         return {"image": {"format": word, "source": source}}
     if isinstance(part, AudioPart):
         return {"audio": {"format": {"wave": "wav"}.get(word, word), "source": source}}
-    format = _FORMATS.get(media_type) or ("txt" if text_in(part) is not None else None)
-    if format is None:
+    format = _FORMATS.get(media_type)
+    if format is None and isinstance(part, FilePart) and text_in(part) is not None:
+        format = "txt"
+    if format is None or isinstance(part, ImagePart):
         raise unsupported_part(part, f"of type {media_type[:60]} cannot be sent to this API")
     name = _NO_NAME.sub(" ", part.name or "").strip() or "file"
     return {"document": {"format": format, "name": name[:200], "source": source}}

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk import ToolCallArgumentsError
-from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_body
+from crosswalk.convert import DangerousLossError, Loss, StreamConverter, WireForm, convert, error_body
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.formats.writing import form_of_body, source_form
 from crosswalk.service import EventStream, Incoming, Sent, message_of
@@ -27,7 +27,7 @@ from crosswalk.types import (
     dump_json,
     load_json,
 )
-from crosswalk_serve.http import for_client, media_type
+from crosswalk_serve.http import for_client, info_of, media_type
 
 # --------------------------------------------------------------------------------- answers
 # Whole answers in the client's form, with what the form could not say, and calls of custom tools.
@@ -477,8 +477,12 @@ class StreamWriter:
                 response = attrs.evolve(response, segments=(*response.segments, seal))
             frames += b"".join(map(self._fed, self._held))
             response = addressed(self._incoming, response, self._token, self._model)
-            frames += self._frames(self._converter.finish(response))
-            losses = self._converter.report.losses
+            try:
+                frames += self._frames(self._converter.finish(response))
+                losses = self._converter.report.losses
+            except DangerousLossError as error:
+                frames += self.fail(info_of(error))
+                losses = error.losses
             self.losses = losses if seal is None else unsealed(losses, len(response.segments) - 1)
             self._has_ended = True
         return frames

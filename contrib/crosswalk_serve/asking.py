@@ -235,15 +235,27 @@ class GatewayExchange:
         error = response.error_info
         if error is not None:
             self._may_repeat = _is_free(response)
-        if error is not None and not (_is_paid(response) and self._goes_as_it_came(response)):
+        if error is not None and not (_is_paid(response) and self._keeps_content(response, error)):
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
-        written = whole(self._incoming, response, self.reply.id, self._seal, is_mixed=self._is_mixed)
+        try:
+            written = whole(self._incoming, response, self.reply.id, self._seal, is_mixed=self._is_mixed)
+        except ConversionError as why:
+            self.reply.dropped += dropped_fields(getattr(why, "losses", ()), response)
+            await self._settle(response)  # it is paid
+            raise
         self.reply.dropped += dropped_fields(written.losses, response)
         await self._settle(response, written.body)
         await self.reply.whole(written.body, written.status)
 
-    def _goes_as_it_came(self, response: ChatResponse) -> bool:
+    def _keeps_content(self, response: ChatResponse, error: ErrorInfo) -> bool:
+        """Return whether the client gets the content of an answer that ended with *error*: as it came, or as ``failed``."""
+        if (
+            self._form is WireForm.OPENAI_RESPONSES
+            and response.segments
+            and for_client(error).message == error.message
+        ):
+            return True
         return not self._is_mixed and native_body(self._incoming, response) is not None
 
     # Streams.
@@ -398,7 +410,7 @@ class GatewayExchange:
     async def _note_state(self, response: ChatResponse) -> None:
         """Note what the server of *response* keeps of it, if a later request can name that."""
         server = None if self._route is None else self._route.server
-        if server and self._incoming.wants.store is not False and response.error_info is None:
+        if server and response.error_info is None:
             await self._gateway.kept_state.note(self._caller.name, server, self._incoming, response)
 
     @property

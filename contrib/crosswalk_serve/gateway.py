@@ -591,6 +591,12 @@ class KeptState:
         Raises:
             StoreError: it cannot be noted now.
         """
+        is_kept = incoming.wants.store is not False
+        for id, is_whole in _reasoning(response).items():
+            if is_kept or is_whole:
+                await self._documents.put(name_of(owner, f"reasoning:{id}"), server.encode())
+        if not is_kept:
+            return
         thread = {response.id} if "thread" in incoming.state else set()
         for id in {*thread, *_ids_of(response)}:
             await self._documents.put(name_of(owner, f"{server}:{id}"), b"1")
@@ -620,17 +626,33 @@ class KeptState:
     async def _turn_for(
         self, owner: str | None, server: str | None, turn: ChatMessage | ChatResponse
     ) -> ChatMessage | ChatResponse:
-        fields = turn.metadata.extensions if isinstance(turn, ChatResponse) else {}
+        if not isinstance(turn, ChatResponse):
+            return turn
+        if await self._is_elsewheres(owner, server, turn):
+            owned = f"{turn.metadata.provider_id} at another address"
+            return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, provider_id=owned))
+        fields = turn.metadata.extensions
         foreign = [
             name
             for name in _KEPT
             for id in _ids_in(fields.get(name))
             if not await self._has_received(owner, server, id)
         ]
-        if not (foreign and isinstance(turn, ChatResponse)):
+        if not foreign:
             return turn
         own = {name: value for name, value in fields.items() if name not in foreign}
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=own))
+
+    async def _is_elsewheres(self, owner: str | None, server: str | None, turn: ChatResponse) -> bool:
+        """Return whether *turn* has reasoning that only another server can find or decrypt.
+
+        Reasoning that is all in the turn is of any server as long as none is known. An id alone is of none.
+        """
+        for id, is_whole in _reasoning(turn).items():
+            giver = await self._get(name_of(owner, f"reasoning:{id}"))
+            if (giver is None and not is_whole) or (giver is not None and giver.decode() != server):
+                return True
+        return False
 
     async def _has_received(self, owner: str | None, server: str | None, id: str) -> bool:
         return server is not None and await self._get(name_of(owner, f"{server}:{id}")) is not None
@@ -683,6 +705,18 @@ def _ids_in(value: Any) -> Iterator[str]:
     for name in _IDS if isinstance(value, Mapping) else ():
         if isinstance(id := value.get(name), str):
             yield id
+
+
+def _reasoning(response: ChatResponse) -> dict[str, bool]:
+    """Return the ids of the items of reasoning in *response*, and whether it says more of them than the id."""
+    stored = response.metadata.extensions.get("output")
+    given = [item for item in stored if isinstance(item, Mapping)] if isinstance(stored, tuple) else []
+    items = {str(item.get("id")): True for item in given if item.get("type") == "reasoning"}
+    for segment in response.segments:
+        if segment.type is SegmentType.REASONING and "id" in segment.metadata:
+            id = str(segment.metadata["id"])
+            items[id] = bool(segment.content or segment.metadata.get("encrypted"))
+    return items
 
 
 def _ids_of(response: ChatResponse) -> Iterator[str]:

@@ -53,7 +53,7 @@ from crosswalk.types.json import EMPTY_OBJECT, copy_json, dump_json, same_json
 from crosswalk.types.response import Alternative, ChatResponse, new_id, now
 from crosswalk.types.stream import DeltaAccumulator
 from crosswalk.types.usage import Provenance
-from crosswalk.types.values import RawEvents, Segment, SegmentType, altered
+from crosswalk.types.values import FinishReason, IncompleteReason, RawEvents, Segment, SegmentType, altered
 from crosswalk.wire.framing import Limits
 
 if TYPE_CHECKING:
@@ -433,11 +433,18 @@ def written(
     return writer
 
 
+_PARTIAL: Final = (IncompleteReason.UNKNOWN_FINISH_REASON, IncompleteReason.UNKNOWN_EVENT)
+"""Why an answer is not whole though no finish word says so. Another form gets its word for an incomplete answer."""
+
+
 def ending(writer: Writer, response: ChatResponse) -> Iterator[Event]:
     """Yield the events with which *response* ends, after setting its token counts and duration."""
     if response.metadata.provenance.get("usage") not in (Provenance.ABSENT, Provenance.CUT):
         writer.usage = response.usage
     writer.duration = response.metadata.request_duration
+    is_partial = response.incomplete_reason in _PARTIAL and (response.text or response.has_tool_calls)
+    if is_partial and not writer.is_own:  # in its own form it keeps its word
+        writer.end(FinishReason.LENGTH, "incomplete", 0)
     error = response.error_info
     if error is not None:
         yield from writer.fail(error)

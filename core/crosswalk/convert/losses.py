@@ -17,7 +17,7 @@ from crosswalk.types.json import same_json, step
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance
-from crosswalk.types.values import FinishReason, Segment, SegmentType, TokenLogprob
+from crosswalk.types.values import FinishReason, IncompleteReason, Segment, SegmentType, TokenLogprob
 
 # ----------------------------------------------------------------------------------- rules
 # The rules of losses: why a conversion does not carry a field unchanged, and how much that matters.
@@ -129,6 +129,11 @@ def _is_cut(path: str, before: ChatResponse, after: ChatResponse) -> bool:
 _WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
 
+def _is_broken_as_whole(path: str, before: ChatResponse, after: ChatResponse) -> bool:
+    is_broken = not _call(path, _answer(path, before)).has_valid_arguments
+    return is_broken and _counterpart(path, before, after).finish_reason in _WHOLE
+
+
 def _is_error(_: str, before: ChatResponse, after: ChatResponse) -> bool:
     return before.finish_reason is FinishReason.ERROR is after.finish_reason
 
@@ -193,11 +198,17 @@ RULES: Final = (
         (LossReason.REORDERED,)),
     LossRule("call", _D, "the format has no tool calls, or not these", _OF + r"message\.tool_calls(\[\d+\](\.name)?)?"),
     LossRule("cut-as-whole", _D, "an answer that is not whole would look whole", _OF + "finish_reason", holds=_is_cut),
+    LossRule("incomplete-as-whole", _D,
+        "the answer is incomplete (`incomplete_reason`), and would look complete",
+        "incomplete_reason"),
     LossRule("refusal-as-text", _C, "the format has no refusals; the text holds the words", _TEXT,
         holds=_is_with_refusal),
     LossRule("white-space", _C, "the provider's final text has other white space at its ends than the streamed one",
         _TEXT, holds=_is_spaced),
     LossRule("text", _D, "the text of the answer is not all there", _TEXT),
+    LossRule("broken-call-as-whole", _D,
+        "arguments that are not a JSON object are an object under `INVALID_JSON`, as if the call were whole",
+        _CALL + r"\.arguments", holds=_is_broken_as_whole),
     LossRule("call-text", _C,
         "arguments that are not a JSON object are text under `INVALID_JSON`, or a number or a repeated key is lost",
         _CALL + r"\.arguments"),
@@ -408,6 +419,9 @@ def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
             yield from _between(name, getattr(before, name), None if lost else getattr(after, name))
     yield from _fields("", before, after, "model")
     yield from _answer_losses("", before, after)
+    why = before.incomplete_reason
+    if why not in (None, IncompleteReason.REFUSAL) and after.incomplete_reason is None:
+        yield Loss("incomplete_reason", LossReason.DROPPED)  # the words of a refusal say it themselves
     counts, parts = before.usage, before.usage.details
     yield from _fields("usage.", counts, after.usage, *(name for name in _names(counts) if name != "details"))
     yield from _fields("usage.details.", parts, after.usage.details, *_names(parts))

@@ -16,6 +16,7 @@ from crosswalk.formats.reading import (
     option,
     read_words,
     take_neutral,
+    told_result,
     word,
 )
 from crosswalk.formats.writing import (
@@ -147,6 +148,9 @@ def _with_calls_of_today(messages: list[Fields]) -> Iterator[Fields]:
 
 def _turn(message: Fields) -> Turn:
     role = read_role(message)
+    if role is Role.TOOL and message.look("tool_call_id") in (None, ""):
+        message.take("tool_call_id")
+        return told_result(message, message.text("name"), message.need("content", read_content(message)))
     if role is Role.ASSISTANT and any(message.look(name) for name in _OF_ANSWERS):
         return _answer(message)
     return read_message(message, role)

@@ -19,6 +19,7 @@ from crosswalk.formats.reading import (
     read_words,
     take_neutral,
     told_part,
+    told_result,
     word,
 )
 from crosswalk.formats.writing import (
@@ -164,14 +165,14 @@ class _Conversation:
     def _result(self, given: Fields) -> ChatMessage:
         name, id = given.need("name", given.text("name")), given.text("id")
         call = next((call for call in self._open if id == call[0] or (not id and name == call[1])), None)
-        if call is None:
-            given.refuse("does not belong to any tool call before it")
-        self._open.remove(call)
         response = given.plain("response") or {}
         text, is_error = _given(response)
         media = [part for part in map(_part, given.objects("parts")) if part is not None]
         with placed(given):
             content: Any = [TextPart(text), *media] if media else text
+            if call is None:
+                return told_result(given, name, content)
+            self._open.remove(call)
             return ChatMessage.tool_result(call[0], content, is_error=is_error or None)
 
     def _answer(self, content: Fields) -> None:

@@ -23,6 +23,7 @@ from crosswalk.formats.reading import (
     read_words,
     take_neutral,
     told_part,
+    told_result,
     word,
 )
 from crosswalk.formats.writing import (
@@ -361,10 +362,12 @@ def _told(block: Fields, kind: str) -> Iterator[ContentPart]:
 
 def _result(block: Fields) -> ChatMessage:
     is_error = block.flag("is_error")
-    id = block.need("tool_use_id", block.text("tool_use_id"))
+    id = block.text("tool_use_id")
     content: Any = block.look("content")
     content = block.text("content") or "" if isinstance(content, str | None) else [*_parts(block)]
     with placed(block):
+        if not id:
+            return told_result(block, None, content)
         return ChatMessage.tool_result(id, content, is_error=is_error)
 
 

@@ -15,6 +15,7 @@ from crosswalk.formats.reading import (
     options,
     read_words,
     take_neutral,
+    told_result,
     word,
 )
 from crosswalk.formats.tables import OLLAMA
@@ -191,7 +192,7 @@ class _Conversation:
             (call for call in self._open if id == call.id or (not id and name in (None, call.name))), None
         )
         if call is None and not id:
-            message.refuse("does not belong to any tool call before it")
+            return told_result(message, name, _content(text, message))
         if call is not None:
             self._open.remove(call)
             name = None if name == call.name else name  # the call says it

@@ -26,7 +26,7 @@ from crosswalk.request import (
     UnsupportedRequestError,
 )
 from crosswalk.types.json import copy_json, dump_json
-from crosswalk.types.message import ChatMessage, Role, TextPart
+from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
 from crosswalk.wire.fields import Fields, Place, Unread, path_of, placed as placed
@@ -629,6 +629,15 @@ def marks_of(parts: Iterable[Fields], after: Any) -> Iterator[CacheMark]:
     known = [part for part in parts if not part.is_left]
     for number, part in enumerate(known):
         yield from cache_marks(part, after, number if number < len(known) - 1 else None)
+
+
+def told_result(result: Fields, name: str | None, content: str | Sequence[ContentPart]) -> ChatMessage:
+    """Return the *content* of *result*, which names no call, as the user's words about the tool *name*."""
+    result.tell(*result)
+    about = f"The output of {name or 'a tool'}:"
+    if isinstance(content, str):
+        return ChatMessage.user(f"{about}\n{content}")
+    return ChatMessage.user([TextPart(about), *content])
 
 
 def told_part(block: Fields, table: RequestTable, path: str) -> TextPart | None:

@@ -23,7 +23,7 @@ from crosswalk.formats.chat import (
     mcp_server,
 )
 from crosswalk.formats.chat_table import CLIENT_TOOLS
-from crosswalk.formats.reading import Incoming, Wants, answer, incoming, marks_of, take_neutral
+from crosswalk.formats.reading import Incoming, Wants, answer, incoming, marks_of, take_neutral, told_result
 from crosswalk.formats.response_items import (
     HeldCall,
     KeptItems,
@@ -52,7 +52,7 @@ from crosswalk.formats.writing import (
 from crosswalk.request import CacheMark, HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
 from crosswalk.types.json import copy_json
-from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart, ToolCall
+from crosswalk.types.message import ChatMessage, ContentPart, Role, ToolCall
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire.chat import ROLES
 from crosswalk.wire.fields import Fields, path_of, placed
@@ -117,7 +117,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     text, reasoning = body.object("text"), body.object("reasoning")
     if text is not None:
         take_neutral(text, "responses", {"verbosity": "medium"})
-    read = incoming(
+    return incoming(
         WireForm.OPENAI_RESPONSES,
         body,
         said,
@@ -133,8 +133,6 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
-    told = (*read.request.told, *said_in.told)
-    return attrs.evolve(read, request=attrs.evolve(read.request, told=told)) if told else read
 
 
 def _wants(body: Fields) -> Wants:
@@ -166,17 +164,14 @@ class _Items:
 
     Args:
         namespaces: the namespace of each tool that has one, and its name there, by the tool's name.
-
-    Attributes:
-        told: the paths of the results that are told as text, because they name no call.
     """
 
     def __init__(self, namespaces: Mapping[str, tuple[str, str]]) -> None:
-        self.told: list[str] = []
         self._marked: list[tuple[Turn, Fields, str]] = []  # turns with the lists of their parts
         self._namespaces = namespaces
         self._ids: dict[str, str] = {}  # the id of each call, by that of its item
         self._of_server: list[str] = []  # the ids of calls that the server itself runs
+        self._made: list[str] = []  # the ids that calls without one have got, until they are answered
 
     def turns(self, body: Fields) -> Iterator[Turn]:
         """Return the turns of the conversation in *body*."""
@@ -213,6 +208,10 @@ class _Items:
             item.take("namespace")
             item.give("name", name)
         id, call_id = item.look("id"), item.look("call_id")
+        if call_id == "" and _kind(item) in _CALLS:  # the first result that names no call answers it
+            call_id = f"call_{path_of(item.place)}"
+            item.give("call_id", call_id)
+            self._made.append(call_id)
         if isinstance(id, str) and isinstance(call_id, str):
             self._ids[id] = call_id
         environment = item.look("environment")
@@ -248,22 +247,20 @@ class _Items:
     def _result(self, item: Fields, kind: str) -> ChatMessage:
         """Return the result of a call of any kind. If it names no call, it is told as the user's."""
         names = _CALL_IDS.get(kind, ("call_id",))
-        ids = [id for name in names if (id := item.text(name)) is not None]
+        given = [id for name in names if (id := item.text(name))]
+        id = next(iter(given or self._made), None)
+        self._made = self._made if given else self._made[1:]
         item.take("type")
         is_plain = kind in ("function_call_output", "custom_tool_call_output")
         content = item.need("output", _content(item, "output")) if is_plain else read_output(item, kind)
         with placed(item):
-            if ids:
+            if id is not None:
                 is_error = item.look("status") == "failed" or None
-                result = ChatMessage.tool_result(self._ids.get(ids[0], ids[0]), content, is_error=is_error)
+                result = ChatMessage.tool_result(self._ids.get(id, id), content, is_error=is_error)
                 self._marked.append((result, item, "output"))
                 return result
-            self.told.append(path_of(item.place))
             name = ".".join(filter(None, (item.text("namespace"), item.text("name")))) or kind
-            text = f"The output of {name}:"
-            if isinstance(content, str):
-                return ChatMessage.user(f"{text}\n{content}")
-            return ChatMessage.user([TextPart(text), *content])
+            return told_result(item, name, content)
 
 
 def _kind(item: Fields) -> str:

@@ -20,12 +20,13 @@ from crosswalk.request import (
     Dropped,
     HTTPRequest,
     NamedTool,
+    ReasoningEffort,
     ResponseFormat,
     ToolDefinition,
     Turn,
     UnsupportedRequestError,
 )
-from crosswalk.service.model_fit import fit, folded, value_at
+from crosswalk.service.model_fit import fit, folded, is_off, value_at
 from crosswalk.service.turns import (
     Drops,
     arguments_text,
@@ -411,7 +412,8 @@ def build(
     if (to_model := fit(request, mapper, model_class)) is not None:
         request = to_model.request
     built = request.built_by(fitted)
-    if request.reasoning_effort is not None and (path := _other_effort(built, more)) is not None:
+    effort = request.reasoning_effort
+    if effort is not None and (path := _other_effort(built, more, effort)) is not None:
         request = altered(request, reasoning_effort=None)
         built = request.built_by(fitted)
         note = Dropped("reasoning_effort", f"provider_options sets {path}", refuses=False)
@@ -500,16 +502,23 @@ _INSTEAD_OF_EFFORT: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
     }
 )
 """The other ways to state the effort in each format, which no server takes beside the one that the plugin writes."""
+_SWITCHES: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
+    {"chat": ("thinking.type", "enable_thinking")}
+)
+"""The switches that servers take beside an effort, if both are on."""
 
 
-def _other_effort(built: HTTPRequest, more: Mapping[str, Any]) -> str | None:
-    """Return the path at which *more* states another effort than *built*, in another way, or ``None``."""
+def _other_effort(built: HTTPRequest, more: Mapping[str, Any], effort: ReasoningEffort) -> str | None:
+    """Return the path at which *more* states another effort than *built* with *effort*, in another way, or ``None``."""
     table = table_of(built)
-    for path in _INSTEAD_OF_EFFORT.get(None if table is None else table.key, ()):
+    key = None if table is None else table.key
+    for path in _INSTEAD_OF_EFFORT.get(key, ()):
         value = value_at(more, path)
         if value is not None and value != value_at(built.body, path):
             return path
-    return None
+    is_none = effort is ReasoningEffort.NONE
+    values = ((path, value_at(more, path)) for path in _SWITCHES.get(key, ()))
+    return next((path for path, value in values if value is not None and (is_none or is_off(value))), None)
 
 
 def _bare(request: ChatRequest) -> ChatRequest:

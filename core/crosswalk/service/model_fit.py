@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -40,6 +40,11 @@ _BUDGETS: Final = dict(zip(_WORDS[1:], (1024, 2048, 8192, 16384, 32768, 65536), 
 _DEMANDS: Final = ("tools", "tool_choice", "response_format")
 """Options that come before thinking: a model that takes them only without it is asked not to think."""
 _FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
+_KINDS: Final = {"any": "required", "function": "named", "tool": "named", "custom": "named"}
+"""The kinds of tool choices that servers spell otherwise."""
+_OFF: Final = ("none", "disabled", False, 0)
+_WITHOUT_THINKING: Final = {"outputconfig.effort"}
+"""What a model takes without thinking, too, though it stands for an effort: Anthropic's, also at Bedrock."""
 _MEDIA: Final = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
 
 
@@ -214,6 +219,19 @@ class Fit:
         asked = self.request.reasoning_effort
         budget = self.request.thinking_budget
         wanted = asked
+        stated = self._statements()
+        off = [path for path, value in stated.items() if self._switches_off(rules, path, value)]
+        is_on = not off and any(value is not None for value in stated.values())
+        is_unwanted = asked is ReasoningEffort.NONE or (asked is None and budget == 0)
+        if stated and (is_unwanted or not is_on):
+            path = next(iter(off or stated))
+            for option, value in (("reasoning_effort", asked), ("thinking_budget", budget)):
+                if value is not None:
+                    self._dropped.append(Dropped(option, f"provider_options sets {path}", refuses=False))
+            self._take_budget()
+            self._alter(reasoning_effort=None)
+            self._set_ceiling(rules, 0)
+            return is_on or (rules.thinks and not off)
         if type(budget) is not int or budget < 0:
             budget = None  # Gemini has -1 for a budget that the model chooses
         elif budget > 0 and asked is ReasoningEffort.NONE:
@@ -230,7 +248,7 @@ class Fit:
         takes_words = bool(rules.effort.keys() - {ReasoningEffort.NONE})
         is_thinking = rules.thinks if wanted is None else wanted is not ReasoningEffort.NONE and takes_words
         can_stop = rules.off is not None or ReasoningEffort.NONE in rules.effort
-        if is_thinking and can_stop and (limit := self._demand(rules)) is not None:
+        if is_thinking and can_stop and not is_on and (limit := self._demand(rules)) is not None:
             why = f"{self._model} takes {limit} only while it does not think"
             is_refused = limit.option == "tools" and wanted is not None
             if is_refused and self._facts.other_api is not None:
@@ -239,7 +257,7 @@ class Fit:
             wanted = ReasoningEffort.NONE
         if wanted is None:
             self._set_ceiling(rules, 0)
-            return rules.thinks
+            return rules.thinks or is_on
         if wanted is ReasoningEffort.NONE:
             return self._stop(rules, can_stop=can_stop)
         if not takes_words:
@@ -248,6 +266,22 @@ class Fit:
             self._change("reasoning_effort", asked, None, f"{self._model} {always}, and takes no effort")
             return rules.thinks
         return self._think(rules, wanted, budget)
+
+    def _statements(self) -> dict[str, Any]:
+        """Return what the provider options say of whether the model thinks, by its path. It comes before the request."""
+        if not self._theirs:
+            return {}
+        forms = [leaf for form in self._facts.forms.values() for leaf in _leaves(form)]
+        paths = {path for path, value in forms if value is not True}  # True alone is about what is shown
+        rows = () if self._table is None else self._table.rows
+        paths |= {row.path for row in rows if row.place in ("reasoning_effort", "thinking_budget")}
+        known = {folded(path) for path in paths} - _WITHOUT_THINKING
+        return {path: value for path, value in _leaves(self._theirs) if folded(path) in known}
+
+    def _switches_off(self, rules: ModelClass, path: str, value: Any) -> bool:
+        """Return whether *value*, which the provider options have at *path*, switches the model's thinking off."""
+        off = value_at(self._facts.forms.get(rules.off or "", {}), path)
+        return is_off(value) or (value is not None and value == off)
 
     def _of_budget(self, rules: ModelClass, budget: int) -> ReasoningEffort | None:
         """Return the word for thinking with *budget* tokens, which take the place of the option."""
@@ -271,9 +305,13 @@ class Fit:
         self._alter(extra_options=FrozenObject(options))
 
     def _demand(self, rules: ModelClass) -> Limit | None:
-        """Return what the request demands and the model takes only while it does not think."""
-        limits = (limit for limit in rules.refuses_thinking if limit.option in _DEMANDS)
-        return next((limit for limit in limits if self._is_hit(limit)), None)
+        """Return what the request or its provider options demand and the model takes only while it does not think."""
+        limits = [limit for limit in rules.refuses_thinking if limit.option in _DEMANDS]
+        theirs = {name: self._theirs.get(name) or None for name in _DEMANDS}
+        return next(
+            (one for one in limits if self._is_hit(one) or self._hits(one, theirs[one.option])),
+            None,
+        )
 
     def _stop(self, rules: ModelClass, *, can_stop: bool) -> bool:
         """Ask the model not to think. Return whether it thinks all the same."""
@@ -380,10 +418,10 @@ class Fit:
         return None if value in (None, ()) else value
 
     def _is_hit(self, limit: Limit) -> bool:
-        if limit.format not in (None, self._format):
-            return False
-        value = self._value(limit.option)
-        if value is None:
+        return self._hits(limit, self._value(limit.option))
+
+    def _hits(self, limit: Limit, value: Any) -> bool:
+        if limit.format not in (None, self._format) or value is None:
             return False
         is_beside = limit.operator == "+" and self._value(limit.value) is not None
         return limit.hits(value, _kind(value), is_beside=is_beside)
@@ -412,14 +450,15 @@ def _takes_budgets(rules: ModelClass) -> bool:
 
 
 def _kind(value: Any) -> str | None:
-    """Return the kind of a tool choice or of a response format."""
+    """Return the kind of a tool choice or of a response format, also of one in a server's own words."""
     if isinstance(value, NamedTool):
         return "named"
     if isinstance(value, ToolChoice):
         return value.value
     if hasattr(value, "schema"):
         return "json_object" if value.schema is None else "json_schema"
-    return None
+    word = value.get("type", value) if isinstance(value, dict) else value
+    return _KINDS.get(word, word) if isinstance(word, str) else None
 
 
 def _shown(value: Any) -> Any:
@@ -443,6 +482,21 @@ def _merge(body: dict[str, Any], form: Mapping[str, Any]) -> None:
 def folded(name: str) -> str:
     """Return ``generationConfig`` as ``generationconfig``, which ``generation_config`` becomes, too."""
     return name.replace("_", "").lower()
+
+
+def is_off(value: Any) -> bool:
+    """Return whether *value* switches thinking off, wherever a server has a switch, a word or a number for it."""
+    return value in _OFF
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Return the path and the value of everything in *value* but objects."""
+    for name, inner in value.items():
+        below = f"{path}.{name}" if path else name
+        if isinstance(inner, Mapping):
+            yield from _leaves(inner, below)
+        else:
+            yield below, inner
 
 
 def value_at(body: Any, path: str) -> Any:

@@ -359,10 +359,29 @@ def arguments_text(call: ToolCall) -> str:
     return dump_json(parsed).decode() if call.is_custom else call.arguments
 
 
+_TEXT_ENDINGS = ("/json", "/xml", "+json", "+xml", "/yaml", "/x-yaml", "/toml", "/x-ndjson", "/jsonl")
+_TEXTS = frozenset(
+    f"application/{name}"
+    for name in (
+        "javascript",
+        "x-javascript",
+        "typescript",
+        "ecmascript",
+        "sql",
+        "x-sh",
+        "x-python",
+        "graphql",
+        "x-tex",
+    )
+)
+"""The types of files of text, beside those whose name says so."""
+
+
 def text_in(part: FilePart) -> str | None:
     """Return the text of *part*, or ``None`` if it is not a file of text with its data."""
-    media_type = (part.media_type or "").partition(";")[0]
-    if part.data is None or not (media_type.startswith("text/") or media_type.endswith(("/json", "/xml"))):
+    media_type = (part.media_type or "").partition(";")[0].strip().lower()
+    is_text = media_type in _TEXTS or media_type.startswith("text/") or media_type.endswith(_TEXT_ENDINGS)
+    if part.data is None or not is_text:
         return None
     try:
         return b64decode(part.data, validate=True).decode()
@@ -399,7 +418,7 @@ def media_type_of(part: ImagePart | AudioPart | FilePart) -> str:
     if isinstance(part, FilePart) and part.id is not None:
         raise unsupported_part(part, "that was uploaded to OpenAI cannot be sent to this API")
     if part.media_type:
-        return part.media_type
+        return "image/jpeg" if part.media_type == "image/jpg" else part.media_type
     if media_type := known_media_type(part.data or ""):
         return media_type
     raise UnsupportedRequestError(f"{noun_of(part)} needs its media_type", options=["messages"])

@@ -297,6 +297,16 @@ def _media_type(content: bytes) -> str | None:
     return next((kind for begin, kind in _BEGINNINGS if content.startswith(begin)), None)
 
 
+_URL_SAFE = str.maketrans("-_", "+/")
+
+
+def _as_base64(data: str | None) -> str | None:
+    """Return *data* in the alphabet that servers and ``data:`` URLs take. Google's SDK sends the one for addresses."""
+    if not isinstance(data, str) or not ("-" in data or "_" in data):
+        return data
+    return data.translate(_URL_SAFE) + "=" * (-len(data) % 4)
+
+
 @brief
 @attrs.frozen(init=False)
 class _MediaPart:
@@ -307,12 +317,12 @@ class _MediaPart:
 
     Attributes:
         url: its address, or ``None`` if *data* holds it.
-        data: the bytes in base64, or ``None`` if *url* names them.
+        data: the bytes in base64, or ``None`` if *url* names them. The alphabet for addresses becomes the standard one.
         media_type: its MIME type, or ``None`` if unknown.
     """
 
     url: str | None = None
-    data: str | None = None
+    data: str | None = attrs.field(default=None, converter=_as_base64)
     media_type: str | None = None
 
     @checks_keywords()

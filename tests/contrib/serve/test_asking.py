@@ -96,20 +96,109 @@ def test_what_the_form_cannot_say_is_in_a_header(upstream: ReplayServer) -> None
     assert "content[1].brand" in answer.headers["x-crosswalk-dropped"].split(", ")
 
 
-@pytest.mark.parametrize("body", [HI, STREAMED])
-def test_a_finish_word_that_nobody_knows_is_named(upstream: ReplayServer, body: dict[str, Any]) -> None:
-    """Whether the client gets it in its own format or in another one."""
-    name = "finish_reason: 'bored' is unknown"
-    whole = Answer.of_json({**MESSAGE, "stop_reason": "bored"})
+def test_a_finish_word_that_nobody_knows_is_named(upstream: ReplayServer) -> None:
+    """The client gets it in its own format."""
     chat = orjson.loads(says("Hello").chunks[0])
     chat["choices"][0]["finish_reason"] = "bored"
-    for config, given in ((messages_at(upstream), whole), (config_of(upstream), Answer.of_json(chat))):
-        upstream.add(given)
-        answer = post(config, body)
-        named = (
-            answer.headers.get("x-crosswalk-dropped") or answer.text.rpartition("x-crosswalk-dropped: ")[2]
-        )
-        assert name in named.strip().split(", ")
+    upstream.add(Answer.of_json(chat))
+    answer = post(config_of(upstream), HI)
+    assert "finish_reason: 'bored' is unknown" in answer.headers["x-crosswalk-dropped"].split(", ")
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses", "/api/chat"])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("message", "finish"),
+    [
+        ({"content": None, "output": "Hello"}, "stop"),
+        ({"content": [{"type": "markdown", "body": "Hello"}]}, "stop"),
+        ({"content": None, "note": "Hello"}, "bored"),
+    ],
+)
+def test_an_answer_that_would_look_complete_in_another_format_is_an_error(
+    upstream: ReplayServer, tmp_path: Path, message: dict[str, Any], finish: str, path: str, *, stream: bool
+) -> None:
+    """It is paid: no client repeats it, and it is counted and logged."""
+    chat = orjson.loads(says("Hello").chunks[0])
+    chat["choices"][0] |= {"message": {"role": "assistant", **message}, "finish_reason": finish}
+    upstream.add(Answer.of_json(chat))
+    models = f"tiny: {{provider: vllm, model: real, base_url: '{upstream.url}'}}"
+    asked = {"model": "tiny", "input": "Hi"} if path == "/v1/responses" else {**HI, "max_tokens": 9}
+    if path == "/api/chat":
+        asked.pop("max_tokens")
+    log = f"log: {{exchanges: {tmp_path}/log.jsonl}}\nmetrics: true"
+    app = create_app(config_of(upstream, log, models=models))
+
+    async def posted() -> tuple[httpx2.Response, str]:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            answer = await client.post(path, json={**asked, "stream": stream})
+            return answer, (await client.get("/metrics")).text
+
+    answer, metrics = asyncio.run(posted())
+    assert stream or (answer.status_code, answer.headers["x-should-retry"]) == (502, "false")
+    assert "would look complete" in answer.text
+    for ending in ('"end_turn"', '"response.completed"', '"done_reason"'):
+        assert ending not in answer.text
+    counted = [line for line in metrics.splitlines() if line.startswith("crosswalk_serve_tokens_total{")]
+    assert sum(float(line.rpartition(" ")[2]) for line in counted) == 13
+    record = orjson.loads((tmp_path / "log.jsonl").read_bytes())
+    assert "incomplete_reason" in record["dropped"]
+    assert orjson.loads(read_record((tmp_path / "log.jsonl").read_bytes()).body) == chat
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [("/v1/messages", '"max_tokens"'), ("/v1/responses", '"incomplete"'), ("/api/chat", '"length"')],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_with_text_and_a_word_that_nobody_knows_is_a_part(
+    upstream: ReplayServer, path: str, word: str, *, stream: bool
+) -> None:
+    chat = orjson.loads(says("Hello").chunks[0])
+    chat["choices"][0]["finish_reason"] = "bored"
+    upstream.add(Answer.of_json(chat))
+    models = f"tiny: {{provider: vllm, model: real, base_url: '{upstream.url}'}}"
+    asked = {"model": "tiny", "input": "Hi"} if path == "/v1/responses" else HI
+    more = {"max_tokens": 9} if path == "/v1/messages" else {}
+    answer = post(config_of(upstream, models=models), {**asked, **more, "stream": stream}, path)
+    assert answer.status_code == 200
+    assert "Hello" in answer.text
+    assert word in answer.text.replace('": "', '":"')
+    if not stream:
+        assert "finish_reason: 'bored' is unknown" in answer.headers["x-crosswalk-dropped"].split(", ")
+
+
+def test_a_stream_that_cannot_be_ended_keeps_what_came_before(upstream: ReplayServer) -> None:
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "[1]"}}
+    deltas = [{"content": "Hel"}, {"content": "lo"}, {"tool_calls": [call]}]
+    chunk = {**ABOUT, "object": "chat.completion.chunk"}
+    chunks = [{**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    last = {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    upstream.add(Answer.of_events([*chunks, last]))
+    models = f"tiny: {{provider: vllm, model: real, base_url: '{upstream.url}'}}"
+    answer = post(config_of(upstream, models=models), {**HI, "max_tokens": 9, "stream": True}, "/v1/messages")
+    said = [event["delta"].get("text") for event in events(answer) if event["type"] == "content_block_delta"]
+    assert "".join(filter(None, said)) == "Hello"
+    assert events(answer)[-1]["type"] == "error"
+    assert '"stop_reason":"tool_use"' not in answer.text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_of_responses_gets_what_came_of_an_answer_that_failed(
+    upstream: ReplayServer, *, stream: bool
+) -> None:
+    candidate = {"content": {"role": "model", "parts": [{"text": "No picture."}]}, "finishReason": "NO_IMAGE"}
+    counts = {"promptTokenCount": 1, "candidatesTokenCount": 2, "totalTokenCount": 3}
+    given = {"candidates": [candidate], "usageMetadata": counts, "modelVersion": "g"}
+    upstream.add(Answer.of_events([given]) if stream else Answer.of_json(given))
+    model = f"tiny: {{provider: gemini, model: g, base_url: '{upstream.url}', api_key: sk-secret-1}}"
+    answer = post(
+        config_of(upstream, models=model), {"model": "tiny", "input": "Hi", "stream": stream}, "/v1/responses"
+    )
+    response = events(answer)[-1]["response"] if stream else answer.json()
+    assert (answer.status_code, response["status"]) == (200, "failed")
+    assert response["output"][0]["content"][0]["text"] == "No picture."
+    assert response["usage"]["total_tokens"] == 3
 
 
 def test_an_answer_that_failed_at_its_end_is_not_paid_twice(upstream: ReplayServer) -> None:

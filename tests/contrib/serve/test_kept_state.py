@@ -7,6 +7,7 @@ from typing import Any
 
 import anthropic
 import httpx2
+import orjson
 import pytest
 
 from contrib_serve import Live, asking, config_of, says
@@ -332,3 +333,81 @@ def test_the_tool_runner_goes_on_without_a_thread(gateway: Live, upstream: Repla
     messages = upstream.requests[-1].json()["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
     assert messages[-1]["content"] == "Bern is mild."
+
+
+def _reasoned(id: str, **more: Any) -> dict[str, Any]:
+    reasoning = {"type": "reasoning", "id": id, "summary": [], **more}
+    return {**RESPONSE, "id": f"resp_{id}", "output": [reasoning, TEXT]}
+
+
+SUMMARY = {"summary": [{"type": "summary_text", "text": "Hm."}]}
+SEALED = {"encrypted_content": "gAAAA"}
+
+
+@pytest.mark.parametrize(("more", "store"), [({}, True), (SEALED, True), (SEALED, False), (SUMMARY, True)])
+def test_reasoning_goes_only_to_the_server_that_gave_it(
+    upstream: ReplayServer, more: dict[str, Any], *, store: bool
+) -> None:
+    """Another address, or another key for the same, is another server. The text goes on, and the loss is named."""
+    upstream.add(Answer.of_json(_reasoned("rs_1", **more)), times=None)
+    own = f"provider: openai_responses, base_url: '{upstream.url}', model: m"
+    models = (
+        f"tiny: {{{own}, api_key: k}}\n  key: {{{own}, api_key: other}}\n"
+        f"  path: {{{own.replace(upstream.url, upstream.url + '/v1')}, api_key: k}}\n"
+        f"  pool: [{{{own}, api_key: k}}, {{{own}, api_key: other}}]"
+    )
+    app = create_app(config_of(upstream, "on_unsupported: drop", models))
+
+    async def main() -> dict[str, httpx2.Response]:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            first = await client.post(PATHS["responses"], json={**RESPONSES, "store": store})
+            history = [
+                {"role": "user", "content": "Hi"},
+                *first.json()["output"],
+                {"role": "user", "content": "On"},
+            ]
+            body = {"input": history, "store": store}
+            names = ("tiny", "key", "path", "pool")
+            return {
+                name: await client.post(PATHS["responses"], json={**body, "model": name}) for name in names
+            }
+
+    answers = asyncio.run(main())
+    assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(answers, 200)
+    sent = dict(zip(answers, (request.json()["input"] for request in upstream.requests[1:]), strict=True))
+    assert {"type": "reasoning", "id": "rs_1", "summary": [], **more} in sent["tiny"]
+    for name in ("key", "path", "pool"):
+        assert "rs_1" not in str(sent[name])
+        assert "gAAAA" not in str(sent[name])
+        assert "Hello" in str(sent[name])
+        assert "at another address" in answers[name].headers["x-crosswalk-dropped"]
+
+
+def test_reasoning_that_no_server_stores_is_not_named_by_its_id(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_json(_reasoned("rs_1")), times=None)
+    first = {**RESPONSES, "store": False}
+    second = {**first, "input": [HI, *_reasoned("rs_1")["output"], HI]}
+    talk(upstream, "openai_responses", ("alice", "responses", first), ("alice", "responses", second))
+    assert "rs_1" not in str(upstream.requests[1].json())
+
+
+@pytest.mark.parametrize(("more", "is_sent"), [({}, False), (SEALED, True)])
+def test_reasoning_that_a_key_has_not_received_goes_on_if_it_is_whole(
+    upstream: ReplayServer, more: dict[str, Any], *, is_sent: bool
+) -> None:
+    """An id alone would show the key what a server keeps for another one."""
+    answer = _reasoned("rs_1", **more)
+    upstream.add(Answer.of_json(answer), times=None)
+    second = {**RESPONSES, "input": [HI, *answer["output"], HI]}
+    answers = talk(
+        upstream, "openai_responses", ("alice", "responses", RESPONSES), ("bob", "responses", second)
+    )
+    assert [one.status_code for one in answers] == [200, 200]
+    assert ("rs_1" in str(upstream.requests[1].json())) is is_sent
+
+
+@pytest.mark.parametrize("output", ["text", [7, {"type": "reasoning"}]])
+def test_a_field_of_a_chat_that_is_called_output_is_no_item(upstream: ReplayServer, output: Any) -> None:
+    upstream.add(Answer.of_json({**orjson.loads(says("Hello").chunks[0]), "output": output}))
+    (answer,) = talk(upstream, "vllm", ("alice", "messages", MESSAGES))
+    assert answer.status_code == 200

@@ -17,6 +17,7 @@ from crosswalk.service import (
     ReasoningEffort,
     UnsupportedRequestError,
     build_http_request,
+    message_of,
 )
 from crosswalk.types import ChatMessage, ImagePart, TextPart, ToolCall
 from crosswalk_serve.http import BadRequestError
@@ -70,7 +71,6 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (CHAT, {"messages": ["Hi"]}, "messages[0]", "must be an object, not string"),
     (CHAT, {"messages": [{"role": "narrator", "content": "x"}]}, "messages[0].role", "must be one of system, "),
     (CHAT, {"messages": [{"role": "user"}]}, "messages[0].content", "is missing"),
-    (CHAT, {"messages": [{"role": "tool", "content": "x"}]}, "messages[0]", "needs the id of the call"),
     (CHAT, {"messages": [{**HI, "content": [{"type": 7}]}]}, "messages[0].content[0].type", "must be a string, not number"),
     (CHAT, {"messages": [{**HI, "content": [{"type": "image_url", "image_url": {}}]}]}, "messages[0].content[0].image_url.url", "is missing"),
     (CHAT, {"model": None}, "model", "is missing"),
@@ -110,10 +110,8 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (MESSAGES, {"system": [{"type": "image"}]}, "system[0].type", "must be text"),
     (MESSAGES, {"thinking": {"type": "enabled"}}, "thinking.budget_tokens", "is missing"),
     (MESSAGES, {"messages": [{**HI, "content": [{"type": "tool_result", "tool_use_id": "t", "is_error": 1}]}]}, "messages[0].content[0].is_error", "must be a boolean"),
-    (MESSAGES, {"messages": [{**HI, "content": [{"type": "tool_result", "tool_use_id": ""}]}]}, "messages[0].content[0]", "needs the id"),
     (MESSAGES, {"messages": [HI, {"role": "assistant", "content": [{"type": "tool_use", "id": "", "name": "f", "input": {}}]}]}, "messages[1].content[0]", "cannot be empty"),
     (OLLAMA, {"messages": [{"role": "developer", "content": "x"}]}, "messages[0].role", "must be one of system, user"),
-    (OLLAMA, {"messages": [{"role": "tool", "content": "x"}]}, "messages[0]", "does not belong to any tool call"),
     (OLLAMA, {"messages": [{**HI, "images": [7]}]}, "messages[0].images[0]", "must be a string"),
     (OLLAMA, {"options": {"temperature": "hot"}}, "options.temperature", "must be a number"),
     (OLLAMA, {"options": {"top_p": 2}}, "options.top_p", "from 0 to 1"),
@@ -122,11 +120,65 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (GEMINI, {"contents": [{"role": "system", "parts": []}]}, "contents[0].role", "must be one of user, model"),
     (GEMINI, {"contents": [{"role": "model", "parts": []}]}, "contents[0].parts", "at least one part"),
     (GEMINI, {"contents": [{"role": "model", "parts": [{"text": 7}]}]}, "contents[0]", "is not an answer of gemini"),
-    (GEMINI, {"contents": [{"parts": [{"functionResponse": {"name": "f"}}]}]}, "contents[0].parts[0].functionResponse", "does not belong to any tool call"),
     (GEMINI, {"contents": [{"parts": [{"inlineData": {}}]}]}, "contents[0].parts[0].inlineData.data", "is missing"),
     (GEMINI, {"systemInstruction": {"parts": [{}]}}, "systemInstruction.parts[0].text", "is missing"),
     (GEMINI, {"generationConfig": {"temperature": "hot"}}, "generationConfig.temperature", "must be a number"),
 ]  # fmt: skip
+
+
+NAMELESS: list[tuple[WireForm, dict[str, Any], str, str]] = [
+    (CHAT, {"messages": [HI, {"role": "tool", "name": "look", "content": "42"}]}, "messages[1]", "look"),
+    (CHAT, {"messages": [HI, {"role": "tool", "tool_call_id": "", "content": "42"}]}, "messages[1]", "a tool"),
+    (CHAT, {"messages": [HI, {"role": "tool", "tool_call_id": None, "content": "42"}]}, "messages[1]", "a tool"),
+    (RESPONSES, {"input": [{"type": "function_call_output", "name": "look", "output": "42"}]}, "input[0]", "look"),
+    (RESPONSES, {"input": [{"type": "function_call_output", "call_id": "", "output": "42"}]}, "input[0]", "function_call_output"),
+    (RESPONSES, {"input": [{"type": "custom_tool_call_output", "call_id": "", "output": "42"}]}, "input[0]", "custom_tool_call_output"),
+    (RESPONSES, {"input": [{"type": "local_shell_call_output", "id": "", "output": "42"}]}, "input[0]", "local_shell_call_output"),
+    (MESSAGES, {"messages": [{**HI, "content": [{"type": "tool_result", "tool_use_id": "", "content": "42"}]}]}, "messages[0].content[0]", "a tool"),
+    (MESSAGES, {"messages": [{**HI, "content": [{"type": "tool_result", "content": "42"}]}]}, "messages[0].content[0]", "a tool"),
+    (OLLAMA, {"messages": [HI, {"role": "tool", "tool_name": "look", "content": "42"}]}, "messages[1]", "look"),
+    (OLLAMA, {"messages": [HI, {"role": "tool", "tool_call_id": "", "content": "42"}]}, "messages[1]", "a tool"),
+    (GEMINI, {"contents": [{"parts": [{"functionResponse": {"name": "look", "id": "", "response": {"result": "42"}}}]}]}, "contents[0].parts[0].functionResponse", "look"),
+    (GEMINI, {"contents": [{"parts": [{"functionResponse": {"name": "look", "id": "c9", "response": {"result": "42"}}}]}]}, "contents[0].parts[0].functionResponse", "look"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "more", "path", "name"), NAMELESS)
+def test_a_result_that_names_no_call_is_told_as_text(
+    form: WireForm, more: dict[str, Any], path: str, name: str
+) -> None:
+    incoming = read(form, **more)
+    assert incoming.request.asked.messages[-1] == ChatMessage.user(f"The output of {name}:\n42")
+    assert incoming.request.told == (path,)
+    assert incoming.unread == {}
+
+
+def test_a_told_result_keeps_its_pictures() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    message = {"role": "tool", "tool_call_id": "", "content": [{"type": "text", "text": "seen"}, picture]}
+    (told,) = read(CHAT, messages=[message]).request.asked.messages
+    assert isinstance(told, ChatMessage)
+    assert told.content == (
+        TextPart("The output of a tool:"),
+        TextPart("seen"),
+        ImagePart(data="AAAA", media_type="image/png"),
+    )
+
+
+@pytest.mark.parametrize("more", [{}, {"id": "fc_1"}])
+@pytest.mark.parametrize("result", [{"call_id": ""}, {}])
+def test_results_answer_calls_without_an_id_in_their_order(
+    more: dict[str, Any], result: dict[str, Any]
+) -> None:
+    calls = [
+        {"type": "function_call", "call_id": "", "name": name, "arguments": "{}", **more} for name in "fg"
+    ]
+    outputs = [{"type": "function_call_output", "output": text, **result} for text in ("1", "2", "3")]
+    answer, *results = read(RESPONSES, input=[HI, *calls, *outputs]).request.asked.messages[1:]
+    ids = [call.id for call in message_of(answer).tool_calls or ()]
+    assert len({*ids}) == 2
+    assert [message_of(one).tool_call_id for one in results] == [*ids, None]
+    assert message_of(results[-1]).text == "The output of function_call_output:\n3"
 
 
 @pytest.mark.parametrize(("form", "more", "path", "problem"), WRONG)

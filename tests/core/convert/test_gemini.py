@@ -201,11 +201,11 @@ def test_probabilities_may_stand_alone_and_another_answers_call_is_a_text() -> N
     calling = ChatMessage.assistant(None, tool_calls=[ToolCall("c1", "f", "[1]")])
     other = Alternative(1, calling, "tool_calls", segments=(call("[1]"),))
     response = answer(Segment(T.TEXT, "a"), logprobs=(TokenLogprob("a", -0.5),), alternatives=[other])
-    converted = convert(response, GEMINI)
+    converted = convert(response, GEMINI, losses="report")
     first, _ = load_json(converted.value)["candidates"]
     assert first["logprobsResult"] == {"chosenCandidates": [{"token": "a", "logProbability": -0.5}]}
     rules = {loss.path: loss.rule.name for loss in converted.report.losses}
-    assert rules["alternatives[0].message.tool_calls[0].arguments"] == "call-text"
+    assert rules["alternatives[0].message.tool_calls[0].arguments"] == "broken-call-as-whole"
 
 
 def test_an_own_answer_has_only_what_gemini_sent() -> None:

@@ -178,7 +178,7 @@ def test_a_turn_becomes_a_chat_of_ollama() -> None:
         "tool_calls": ASKED,
     }
     assert body_of(TURN, CHAT) == {**TOP, "message": message, **END}
-    report = convert(TURN, CHAT).report
+    report = convert(TURN, CHAT, losses="report").report
     assert report.names("message.tool_calls[1].arguments")
     assert not report.names("metadata.request_duration")
 

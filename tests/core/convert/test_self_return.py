@@ -482,7 +482,7 @@ def test_an_action_that_is_none_becomes_a_call_of_a_function(arguments: str) -> 
         message=attrs.evolve(answer.message, tool_calls=[attrs.evolve(call, arguments=arguments)]),
         segments=(),
     )
-    (item, *_) = load_json(convert(changed, RESPONSES).value)["output"]
+    (item, *_) = load_json(convert(changed, RESPONSES, losses="report").value)["output"]
     assert (item["type"], item["name"], item["call_id"]) == ("function_call", "local_shell_call", "call_1")
     assert item["arguments"] == (arguments or "{}")
     assert to_response(changed).value.output

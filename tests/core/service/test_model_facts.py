@@ -480,6 +480,97 @@ def test_provider_options_win_in_either_spelling_and_leave_the_rest(
     assert {name: request.body.get(name) for name in expected} == expected
 
 
+@pytest.mark.parametrize("effort", [None, "none", "low", "high"])
+@pytest.mark.parametrize(
+    ("provider", "model", "theirs"),
+    [
+        ("deepseek", "deepseek-v4-pro", {"thinking": {"type": "disabled"}}),
+        ("zai", "glm-4.6", {"thinking": {"type": "disabled"}}),
+        ("dashscope", "qwen-plus", {"enable_thinking": False}),
+        ("ollama", "gpt-oss:20b", {"think": False}),
+        ("gemini", "gemini-2.5-flash", {"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}}),
+        ("anthropic", "claude-haiku-4-5", {"thinking": {"type": "disabled"}}),
+        ("openai_responses", "gpt-5.4", {"reasoning": {"effort": "none"}}),
+        ("openai", "gpt-5.4", {"reasoning_effort": "none"}),
+        ("openai", "gpt-5.4", {"reasoning_effort": None}),
+        ("deepseek", "one-of-tomorrow", {"thinking": {"type": "disabled"}}),
+    ],
+)
+def test_provider_options_that_switch_thinking_off_stand_alone(
+    provider: str, model: str, theirs: dict[str, Any], effort: Any
+) -> None:
+    """No server gets a word of the request beside them, and the rules of a model that does not think hold."""
+    request = built(
+        provider, model, reasoning_effort=effort, temperature=0.5, provider_options={provider: theirs}
+    )
+    assert about_thinking(request.body) == theirs.get("generationConfig", theirs)
+    assert not request.adapted
+    assert {(one.option, one.refuses) for one in request.dropped} <= {("reasoning_effort", False)}
+    if effort == "high":
+        assert request.dropped
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "theirs"),
+    [
+        ("deepseek", "deepseek-v4-pro", {"thinking": {"type": "enabled"}}),
+        ("deepseek", "deepseek-v4-pro", {"reasoning_effort": "low"}),
+        ("anthropic", "claude-haiku-4-5", {"thinking": {"type": "enabled", "budget_tokens": 2000}}),
+        ("openai", "gpt-5.4", {"reasoning_effort": "low"}),
+        ("zai", "one-of-tomorrow", {"thinking": {"type": "enabled"}}),
+    ],
+)
+def test_provider_options_that_switch_thinking_on_stand_against_none(
+    provider: str, model: str, theirs: dict[str, Any]
+) -> None:
+    for options in ({"reasoning_effort": "none"}, {"extra_options": {"thinking_budget": 0}}):
+        request = built(provider, model, provider_options={provider: theirs}, **options)
+        assert about_thinking(request.body) == theirs
+        assert all(not one.refuses for one in request.dropped)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "theirs", "asked"),
+    [
+        ("openai", "gpt-5.4", {"reasoning_effort": "low"}, {"tools": [TOOL]}),
+        ("openai", "gpt-5.4", {"reasoning_effort": "low"}, {"temperature": 0.5}),
+        ("openai", "gpt-5.5", {"reasoning_effort": None}, {"tools": [TOOL], "reasoning_effort": "none"}),
+        ("openai_responses", "gpt-5.4", {"reasoning": {"effort": "high"}}, {"top_p": 0.5}),
+        ("deepseek", "deepseek-v4-pro", {"thinking": {"type": "enabled"}}, {"tool_choice": "required"}),
+        ("anthropic", "claude-haiku-4-5", {"thinking": {"type": "enabled", "budget_tokens": 2000}}, {"tool_choice": "required"}),
+    ],
+)  # fmt: skip
+def test_what_the_model_takes_is_judged_with_the_effort_of_the_provider_options(
+    provider: str, model: str, theirs: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    more = {"tools": [TOOL]} if "tool_choice" in asked else {}
+    with pytest.raises(UnsupportedRequestError) as caught:
+        built(provider, model, provider_options={provider: theirs}, **asked, **more)
+    assert caught.value.options == (next(iter(asked)),)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "theirs", "is_refused"),
+    [
+        ("openai", "gpt-5.4", {"tools": [{"type": "function", "function": {"name": "look"}}]}, True),
+        ("deepseek", "deepseek-v4-pro", {"tool_choice": "required"}, False),
+        ("deepseek", "deepseek-v4-pro", {"tool_choice": {"type": "function", "function": {"name": "look"}}}, False),
+        ("anthropic", "claude-haiku-4-5", {"tool_choice": {"type": "any"}}, False),
+    ],
+)  # fmt: skip
+def test_an_effort_is_judged_with_the_demands_of_the_provider_options(
+    provider: str, model: str, theirs: dict[str, Any], *, is_refused: bool
+) -> None:
+    options: dict[str, Any] = {"reasoning_effort": "high", "provider_options": {provider: theirs}}
+    if is_refused:
+        with pytest.raises(UnsupportedRequestError, match="reasoning_effort"):
+            built(provider, model, **options)
+    request = built(provider, model, drop=True, **options)
+    assert changes(request) == [("reasoning_effort", "high", "none")]
+    free = built("deepseek", "deepseek-v4-pro", provider_options={"deepseek": {"tool_choice": "auto"}})
+    assert not free.adapted
+
+
 def test_provider_options_win_over_an_option_for_a_budget() -> None:
     theirs = {"thinking": {"type": "disabled"}}
     options = {"thinking_budget": 3000}

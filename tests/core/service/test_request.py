@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +34,9 @@ from crosswalk.service import (
     ToolDefinition,
     UnsupportedRequestError,
     build_http_request,
+    read_request,
 )
+from crosswalk.types import AudioPart, ContentPart, FilePart, ImagePart
 from wires import Echo, registry_of
 
 TOOL = ToolDefinition("f")
@@ -669,3 +673,94 @@ def test_a_choice_among_some_tools_has_a_mode_and_names() -> None:
         {"mode": "auto", "tools": [{"type": "mcp", "name": "f"}]},
     ):
         assert [one.option for one in built(wrong).dropped] == ["allowed_tools"]
+
+
+# ----------------------------------------------------------------------------------------- media
+
+
+def _block_for(provider: str, part: ContentPart) -> Any:
+    request = ChatRequest([ChatMessage.user(["Look:", part])], model="m")
+    body = build_http_request(request, provider).body
+    return body["messages"][0]["content"][1]
+
+
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+
+@pytest.mark.parametrize(
+    ("provider", "part"),
+    [
+        ("anthropic", FilePart(data="UEsDBA==", media_type=WORD, name="a.docx")),
+        ("anthropic", FilePart(data="AAAA", media_type="video/mp4")),
+        ("anthropic", FilePart(data="//79", media_type="text/plain")),  # no UTF-8
+        ("anthropic", FilePart(url="https://a.test/a.docx", media_type=WORD)),
+        ("anthropic", ImagePart(data="AAAA", media_type="image/tiff")),
+        ("anthropic", ImagePart(data="PHN2Zz4=", media_type="image/svg+xml")),
+        ("bedrock", ImagePart(data="AAAA", media_type="image/tiff")),
+        ("bedrock", FilePart(data="AAAA", media_type="video/mp4")),
+    ],
+)
+def test_media_that_a_server_does_not_take_are_refused_by_their_type(provider: str, part: Any) -> None:
+    with pytest.raises(UnsupportedRequestError, match=f"of type {re.escape(part.media_type[:60])} cannot"):
+        _block_for(provider, part)
+
+
+@pytest.mark.parametrize(
+    ("part", "source"),
+    [
+        (FilePart(data="JVBERi0=", name="a.pdf"), {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}),
+        (FilePart(url="https://a.test/a"), {"type": "url", "url": "https://a.test/a"}),
+        (FilePart(data=b"a: 1", media_type="application/yaml"), {"type": "text", "media_type": "text/plain", "data": "a: 1"}),
+        (FilePart(data=b"<svg>", media_type="image/svg+xml"), {"type": "text", "media_type": "text/plain", "data": "<svg>"}),
+        (FilePart(data=b"let a", media_type="application/javascript"), {"type": "text", "media_type": "text/plain", "data": "let a"}),
+        (FilePart(data=b"a", media_type="Text/Plain; charset=utf-8"), {"type": "text", "media_type": "text/plain", "data": "a"}),
+    ],
+)  # fmt: skip
+def test_a_file_is_a_document_for_anthropic_if_it_is_a_pdf_or_a_text(
+    part: FilePart, source: dict[str, Any]
+) -> None:
+    title = {} if part.name is None else {"title": part.name}
+    assert _block_for("anthropic", part) == {"type": "document", "source": source, **title}
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        (FilePart(data="AAAA", media_type="image/png"), "image/png"),
+        (ImagePart(data="AAAA", media_type="image/jpg"), "image/jpeg"),
+        (ImagePart(data="AAAA", media_type="image/webp"), "image/webp"),
+    ],
+)
+def test_a_picture_is_an_image_for_anthropic_however_it_is_given(part: ContentPart, kind: str) -> None:
+    source = {"type": "base64", "media_type": kind, "data": "AAAA"}
+    assert _block_for("anthropic", part) == {"type": "image", "source": source}
+    if isinstance(part, ImagePart):
+        image = _block_for("bedrock", part)["image"]
+        assert image == {"format": kind.removeprefix("image/"), "source": {"bytes": "AAAA"}}
+    located = ImagePart(url="https://a.test/a.tiff", media_type="image/tiff")
+    assert _block_for("anthropic", located)["source"] == {"type": "url", "url": "https://a.test/a.tiff"}
+
+
+@pytest.mark.parametrize(
+    ("given", "standard"),
+    [("-_8=", "+/8="), ("-_8", "+/8="), ("-A", "+A=="), ("+/8=", "+/8="), ("AAAA", "AAAA")],
+)
+def test_base64_is_written_in_the_alphabet_that_servers_take(given: str, standard: str) -> None:
+    """Google's SDK sends that of addresses."""
+    pictures = [
+        read_request(body, form, model="m").request.messages[0]
+        for form, body in (
+            ("gemini", {"contents": [{"parts": [{"inlineData": {"mimeType": "image/png", "data": given}}]}]}),
+            ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{given}"}}]}]}),
+            ("anthropic", {"max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": given}}]}]}),
+        )
+    ]  # fmt: skip
+    for turn in pictures:
+        for provider in ("openai", "openai_responses", "anthropic", "ollama", "bedrock", "gemini"):
+            body = build_http_request(ChatRequest([turn], model="m"), provider).body
+            assert standard in json.dumps(body)
+            assert given == standard or given not in json.dumps(body).replace(standard, "")
+    sound = AudioPart(data=given, media_type="audio/wav")
+    body = build_http_request(ChatRequest([ChatMessage.user([sound])], model="m"), "openai").body
+    assert body["messages"][0]["content"][0]["input_audio"]["data"] == standard
+    assert FilePart(data=given, media_type="application/pdf").data == standard
