@@ -455,8 +455,9 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
     """
     form = source_form(response)
     results: list[str] = []
-    if response.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON:
-        results.append(f"finish_reason: {str(response.raw_finish_reason)[:60]!r} is unknown")
+    for answer in (response, *response.alternatives):
+        if answer.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON:
+            results.append(f"finish_reason: {str(answer.raw_finish_reason)[:60]!r} is unknown")
     for loss in losses:
         results += _names(loss.path, response, form)
     return results
