@@ -380,7 +380,7 @@ class _Search(Generic[T]):
     def _counts(self, region: Region, found: _Found[T]) -> bool:
         """Whether *found* may be the answer: it has a key of the schema, or its place in the text shows it.
 
-        Brackets are common in prose and programs. An empty pair says so little that it must stand alone, and integers
+        Brackets are common in prose and programs. Empty pairs say so little that they must stand alone, and integers
         where others numbers are wanted must begin their line: prose cites ``Sources: [1, 2]``.
         """
         if _has_key(found.data, self._names):
@@ -389,7 +389,9 @@ class _Search(Generic[T]):
         if place is not RegionPlace.LINE:
             return place is RegionPlace.ALONE
         line = self._text.rfind("\n", 0, region.start) + 1
-        return bool(found.data) and not (_is_citation(found) and self._scan.prose(line, region.start))
+        return not _is_empty(found.data) and not (
+            _is_citation(found) and self._scan.prose(line, region.start)
+        )
 
     def _is_begun(self, cut: Region) -> bool:
         """Whether *cut* may be an object, and no list of prose nor the end of ``:-{``."""
@@ -599,6 +601,11 @@ def _has_key(data: Any, names: frozenset[str]) -> bool:
             or any(_has_key(each, names) for each in data.values())
         )
     return type(data) is list and bool(names) and any(_has_key(each, names) for each in data)
+
+
+def _is_empty(data: Any) -> bool:
+    """Whether *data* is an empty object, or a list of nothing else, at any depth."""
+    return all(map(_is_empty, data)) if type(data) is list else data == {}
 
 
 def _is_citation(found: _Found[Any]) -> bool:
