@@ -479,9 +479,7 @@ class _Search(Generic[T]):
         result = self._found(region.text, Stage.REPAIR, reading.value)
         result.has_comments, result.is_closed_early = reading.has_comments, reading.is_closed_early
         defaulted = result.candidate.defaulted
-        if result.payload and (
-            any(defaulted.get(each, True) for each in reading.gaps) or reading.weak_gaps - defaulted.keys()
-        ):
+        if result.payload and any(defaulted.get(each, True) for each in reading.gaps):
             violation = Violation("something is left out", code=ReasonCode.TRUNCATED)
             result.candidate, result.payload = Candidate(None, (violation,)), b""
         if reading.is_closed_early:

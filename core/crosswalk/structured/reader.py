@@ -190,8 +190,6 @@ _TOKEN: Final = re.compile(
 )
 _COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=\uff1a]")
 _LEFT_OUT: Final = re.compile(r"\.\.|\u2026")
-_CORRECTS: Final = re.compile(r"[\d\"\u201c?\u2260]|!=|\b(?:not|no|never)\b|n['\u2019]t\b", re.IGNORECASE)
-"""A digit or a negation in a comment right behind a value: it may correct the value."""
 _LINE_END: Final = re.compile(r"[^\S\n]*+(?:\n|\Z)")
 _END_NEXT: Final = re.compile(rf"{SPACE}*+[\]}}]")
 _LONGEST_INDENT: Final = 200
@@ -247,7 +245,6 @@ class Reading:
         open_key: the key of the outermost object with a value that may continue, or ``None`` for none.
         open: the ``id`` of each object or array that the text did not close.
         gaps: the ``id`` of each object with a comment in the place of a member.
-        weak_gaps: the ``id`` of each object with a comment behind a value, which is a gap if it may have any keys.
     """
 
     value: Any
@@ -260,7 +257,6 @@ class Reading:
     open_key: str | None = None
     open: frozenset[int] = frozenset()
     gaps: frozenset[int] = frozenset()
-    weak_gaps: frozenset[int] = frozenset()
 
 
 @attrs.define
@@ -319,14 +315,13 @@ class _Reader:
         self._space = ""  # before the token
         self._has_comments = False
         self._gaps: set[int] = set()
-        self._weak_gaps: set[int] = set()
 
     def read(self) -> Reading:
         """The reading; once."""
         reading = self._read()
         reading.has_comments = self._has_comments
         reading.open = frozenset(id(box.value) for box in self._boxes)
-        reading.gaps, reading.weak_gaps = frozenset(self._gaps), frozenset(self._weak_gaps)
+        reading.gaps = frozenset(self._gaps)
         if len(self._boxes) > 1 or (self._boxes and self._expected != _KEY):  # a comma makes a value final
             reading.open_key = self._boxes[0].key
         return reading
@@ -370,28 +365,29 @@ class _Reader:
                 self._refuse("a string without an end")
             self._last, self._last_token = kind, lexeme
 
-    def _comment(self, said: str, start: int, end: int) -> None:
-        """Ignore a comment, unless it is in the position of an item or member, or may correct a value."""
+    def _comment(self, comment: str, start: int, end: int) -> None:
+        """Ignore a comment, unless it is in the position of an item or member, or on a line behind a key or value.
+
+        The words of the comment do not matter: one behind a value may always correct it.
+        """
         self._has_comments = True
         is_alone = not self._text[max(0, start - _LONGEST_INDENT) : start].rpartition("\n")[2].strip()
         is_last = _END_NEXT.match(self._text, end) is not None
-        if _LEFT_OUT.search(said):
-            self._left_out()
         is_in_place = is_alone or is_last or not _LINE_END.match(self._text, end)
         is_behind_value = self._expected == _NEXT
-        if self._is_in_array:
-            if is_behind_value or is_in_place:
-                self._left_out()
-        elif self._last_token in ("]", ")") or (
-            is_last and self._last_token != "{" and (is_alone or not is_behind_value)
-        ):
+        if _LEFT_OUT.search(comment) or (self._is_in_array and (is_behind_value or is_in_place)):
             self._left_out()
-        elif is_in_place and self._boxes and (self._expected == _KEY or (is_behind_value and is_alone)):
-            self._gaps.add(id(self._boxes[-1].value))
-        elif is_behind_value:
-            self._weak_gaps.add(id(self._boxes[-1].value))
-        if not is_alone and self._last_token not in ("{", "[", "(") and _CORRECTS.search(said[1:]):
-            self._refuse("a comment that may correct the value")
+        if not self._is_in_array:
+            if self._last_token in ("]", ")") or (
+                is_last and self._last_token != "{" and (is_alone or not is_behind_value)
+            ):
+                self._left_out()
+            if is_in_place and self._boxes and (self._expected == _KEY or (is_behind_value and is_alone)):
+                if not is_alone and self._last_token != "{":
+                    self._left_out()
+                self._gaps.add(id(self._boxes[-1].value))
+        if not is_alone and self._last_token not in ("{", "[", "("):
+            self._refuse("a comment behind a value may correct it")
 
     # -------------------------------------------------------------------------------------- tokens
 

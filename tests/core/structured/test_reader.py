@@ -104,10 +104,22 @@ def test_what_is_not_certain_is_refused_with_its_place(text: str, code: ReasonCo
     assert (caught.value.violation.code, caught.value.violation.path) == (code, path)
 
 
-def test_a_comment_about_a_value_leaves_nothing_out() -> None:
-    text = '{"a": 1, // same as before\n "b": [2, // unchanged\n 3], "c": {} /* as above */}'
+def test_a_comment_on_a_line_of_its_own_leaves_nothing_out() -> None:
+    text = '{ // the values\n"a": 1,\n // same as before\n "b": [ // unchanged\n2, 3]}'
     reading = read_json(text)
-    assert (reading.value, reading.has_comments) == ({"a": 1, "b": [2, 3], "c": {}}, True)
+    assert (reading.value, reading.has_comments) == ({"a": 1, "b": [2, 3]}, True)
+
+
+@pytest.mark.parametrize(
+    "comment", ["// as before\n", "# unchanged\n", "/* the count */", "//\n", "/* not 1 */"]
+)
+@pytest.mark.parametrize(
+    "before", ['{"a": 1', '{"a": 1,', '{"a": "b"', '{"a": {}', '{"a":', '{"a"', '{"a": [1,']
+)
+def test_a_comment_behind_a_value_is_refused_whatever_its_words_are(before: str, comment: str) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        read_json(f'{before} {comment} "z": 2}}')
+    assert caught.value.violation.code in (ReasonCode.REPAIR_FAILED, TRUNCATED)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +156,6 @@ def test_a_bracket_may_be_missing_after_a_whole_value(text: str, value: Any) -> 
         ('{"a": [1, [', {"a": [1, []]}, None),
         ('{"a": "b', {"a": "b"}, "$.a"),
         ('{"a": "b"', {"a": "b"}, None),
-        ('{"a": "b" // c', {"a": "b"}, None),
         ('{"a": ["b", \'c', {"a": ["b", "c"]}, "$.a[1]"),
         ('{"a" "b', {"a": "b"}, "$.a"),
         ('{"a": "b", "c', {"a": "b"}, None),
