@@ -192,6 +192,7 @@ _COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=\uff1a]")
 _LEFT_OUT: Final = re.compile(r"\.\.|\u2026")
 _LINE_END: Final = re.compile(r"[^\S\n]*+(?:\n|\Z)")
 _END_NEXT: Final = re.compile(rf"{SPACE}*+[\]}}]")
+_WHITE_SPACE: Final = frozenset(" \t\r\n")
 _LONGEST_INDENT: Final = 200
 _BARE_KEY: Final = re.compile(r"[^\W\d][\w$-]*+|\$[\w$-]*+")
 _WORDS: Final = {
@@ -526,7 +527,7 @@ class _Reader:
             and (
                 self._last == "string"
                 or self._last_token in _WORDS
-                or (self._last == "word" and "\n" in self._space)
+                or (self._last == "word" and self._is_after_white_space)
                 or self._last_token in (",", "}", "]", ")", "\uff5d", "\uff3d")
             )
             and all(box.closer == "}" for box in self._boxes)
@@ -548,7 +549,7 @@ class _Reader:
             self._expected == _NEXT
             and self._last == "word"
             and self._last_token not in _WORDS
-            and "\n" not in self._space
+            and not self._is_after_white_space
         ):
             del box.value[box.key if box.closer == "}" else len(box.value) - 1]
         return Reading(self._root, True, is_between=is_between)
@@ -559,6 +560,14 @@ class _Reader:
     def _takes_value(self) -> bool:
         """Return whether a value may come here, or after a key in quotes also if its colon is missing, not inside of it."""
         return self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key)
+
+    @property
+    def _is_after_white_space(self) -> bool:
+        """Whether JSON's white space stands before this token: a number or word before it cannot go on.
+
+        Other spaces do not count: some languages write them inside numbers.
+        """
+        return not _WHITE_SPACE.isdisjoint(self._space)
 
     @property
     def _is_in_array(self) -> bool:
