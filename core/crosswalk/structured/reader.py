@@ -69,8 +69,8 @@ def decode_string(content: str, quote: str = '"') -> str | None:
     """Return the content of a string with its escapes decoded, or ``None`` if they are ambiguous.
 
     JSON strings are decoded as JSON. In other strings, an escape counts if JSON5 and Python read it in the same way. A
-    backslash before a letter without an escape sequence is a literal backslash, unless another escape in the string stands
-    for a character.
+    backslash before a letter without an escape sequence is a literal backslash, unless another escape in the string
+    encodes a character.
 
     Args:
         content: the string without its quotes. Line breaks and control characters are literal.
@@ -126,7 +126,7 @@ def whole_escapes(cut_string: str) -> str:
 
 
 class UnreadJSON(Enum):
-    """The result of :func:`loads` where there is no decoded JSON. No schema admits it, whatever its type."""
+    """The result of :func:`loads` where there is no decoded JSON. No schema accepts it."""
 
     NO_JSON = "not JSON"
     TOO_DEEP = "nested too deeply"
@@ -212,7 +212,7 @@ _INNER_QUOTES: Final = re.compile(
     r'(?:(?<=[\s(])(?<![,:{\[]\s)"(?=[^\s"])(?!{SPACE}*+[,:}}\]])[^"\\\n]*+(?:\\.[^"\\\n]*+)*(?<=\S)"(?=[\s.;!?)-])'
     rf'(?!{SPACE}*+[,:}}\]])[^"\\\n]*+(?:\\.[^"\\\n]*+)*)+"(?={SPACE}*+[,:}}\]])'
 )
-"""A string that contains quoted words without escapes. Each pair of quotes stands as in prose."""
+"""A string that contains quoted words without escapes, with the quotes set as in prose."""
 
 _KEY, _COLON, _VALUE, _NEXT, _NOTHING = range(5)
 
@@ -245,7 +245,7 @@ class Reading:
             is open, which may have had more items.
         is_open: whether the end of the text closed the outermost object or array.
         has_comments: whether the text contains comments.
-        open_key: the key in the outermost object whose value may continue, or ``None`` if there is none.
+        open_key: the key of the last, possibly incomplete value of the outermost object, or ``None``.
         open: the ``id`` of each object or array without its closing bracket.
         gaps: the ``id`` of each object with a comment in the position of a member.
     """
@@ -564,12 +564,12 @@ class _Reader:
 
     @property
     def _takes_value(self) -> bool:
-        """Return whether a value may stand here. Behind a quoted key the colon may be missing."""
+        """Return whether a value may follow. Behind a quoted key the colon may be missing."""
         return self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key)
 
     @property
     def _is_after_white_space(self) -> bool:
-        """Whether JSON's white space stands before this token: a number or word before it cannot go on.
+        """Whether white space of JSON precedes this token, so that the number or word before it is whole.
 
         Other spaces do not count: some languages write them inside numbers.
         """
