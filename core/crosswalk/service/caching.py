@@ -12,7 +12,7 @@ from crosswalk.service.retries import AttemptFailure
 from crosswalk.service.setup import Middleware, Setup, prepared_for
 from crosswalk.structured.metrics import AnswerCache, answer_key
 from crosswalk.types.json import dump_json
-from crosswalk.types.response import ChatResponse
+from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import altered
 
@@ -51,5 +51,5 @@ def _key(setup: Setup, request: ChatRequest) -> str | None:
 
 def _is_whole(response: ChatResponse) -> bool:
     is_known = Provenance.UNMAPPED not in response.metadata.provenance.values()
-    answers = (response, *response.alternatives)
+    answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
     return is_known and all(answer.incomplete_reason is None for answer in answers)

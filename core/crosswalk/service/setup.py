@@ -262,7 +262,9 @@ class _LogObservation:
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
         """Log an error, or a finish word that no mapping knows, at INFO, anything else at DEBUG."""
         failed = error is not None or (response is not None and response.finish_reason is FinishReason.ERROR)
-        answers = () if response is None else (response, *response.alternatives)
+        answers: tuple[ChatResponse | Alternative, ...] = (
+            () if response is None else (response, *response.alternatives)
+        )
         unknown = [
             str(answer.raw_finish_reason)[:60]
             for answer in answers

@@ -91,7 +91,7 @@ class Inherits(AttrsBox[int]):
 
 @attrs.frozen
 class Strict(Generic[T]):
-    v: Annotated[T, Ge(1)] = attrs.field(validator=attrs.validators.lt(10))
+    v: Annotated[T, Ge(1)] = attrs.field(validator=attrs.validators.lt(10))  # type: ignore[assignment]
 
 
 INVARIANT, TYPE = ReasonCode.INVARIANT_VIOLATION, ReasonCode.SCHEMA_TYPE_ERROR
