@@ -320,14 +320,14 @@ def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingStat
         yield ResponseDelta(logprobs=logprobs, choice=choice)
     answer.note_sides(candidate, state)
     word = _take_word(candidate, "finishReason")
-    if word and answer.word is None:
+    if word and (answer.word is None or answer.word in _VAGUE):  # those before the last chunk say nothing yet
         answer.word = word
     elif word and word != answer.word:
         candidate.setdefault("finishReason", word)
     if answer.word is not None:
         for segment in answer.segments_beside():
             yield ResponseDelta(segment=segment, choice=choice)
-    if word:
+    if word and (word not in _VAGUE or answer.word in _VAGUE):
         yield from _end_deltas(candidate, word, answer, state)
 
 
@@ -345,6 +345,7 @@ def _end_deltas(
         del candidate["finishMessage"]
         yield ResponseDelta(refusal_delta=message, choice=choice)
     if word in _VAGUE and answer.produced:
+        state.vague_words.add(word)
         yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
     elif word in _FAILED:
         cause = message or f"the answer ended with {word}"

@@ -1,4 +1,6 @@
-"""LM Studio's own API (``/api/v1/chat``), whole and streamed: items instead of choices, and tools that it runs itself.
+"""Reads answers and streams of LM Studio's own API, ``/api/v1/chat``.
+
+An answer has output items instead of choices, and LM Studio runs the tools itself.
 
 Facts: https://lmstudio.ai/docs/developer/rest/chat and https://lmstudio.ai/docs/developer/rest/streaming-events.
 """
@@ -33,7 +35,7 @@ _TEXTS: Final = {"message": SegmentType.TEXT, "reasoning": SegmentType.REASONING
 
 
 def is_of_lmstudio(event: Any) -> bool:
-    """Whether *event* is an answer of this API, or an event of its stream that is no error."""
+    """Return whether *event* is an answer of this API, or an event of its stream other than an error."""
     if type(event) is not dict:
         return False
     kind = event.get("type")
@@ -43,30 +45,30 @@ def is_of_lmstudio(event: Any) -> bool:
 
 
 class OwnEvent:
-    """Whether the present event is one of this API."""
+    """A note whether the current event belongs to this API."""
 
     is_so = False
 
 
 class _Streamed:
-    """Whether a piece of the answer has been streamed."""
+    """A note whether the stream has already sent a part of the answer."""
 
     is_so = False
 
 
 class _Call:
-    """The call of a tool that is streamed now: its number, and its arguments so far."""
+    """The number and the arguments so far of the tool call that the stream is sending."""
 
     number = 0
     arguments: dict[str, Any] | None = None
 
     def next(self) -> None:
-        """Begin the next call."""
+        """Start the next call."""
         self.number, self.arguments = self.number + 1, None
 
 
 def lmstudio_deltas(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-    """The deltas of a whole answer, or of an event of a stream, whose last one repeats the answer."""
+    """Return the deltas of a whole answer or of one event of a stream. The last event repeats the whole answer."""
     kind = take_string(event, "type")
     family, _, word = (kind or "").partition(".")
     match family, word:
@@ -89,22 +91,22 @@ def lmstudio_deltas(event: dict[str, Any], state: MappingState) -> Iterator[Resp
         case ("model_load", "end"):
             event.pop("model_instance_id", None)
         case (_, "start" | "end" | "progress"):
-            event.clear()  # the events after it repeat what it says
+            event.clear()  # later events repeat its fields
         case _:
             raise unknown_event({"type": kind})
 
 
 def _answer(answer: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     state.take_identity(answer, id="response_id", model="model_instance_id")
-    items, said = take_objects(answer, "output"), state.own(_Streamed).is_so
-    if said:  # and the end repeats it
+    items, is_streamed = take_objects(answer, "output"), state.own(_Streamed).is_so
+    if is_streamed:  # the last event repeats items that the stream has sent
         for kind, segment in _TEXTS.items():
             texts = [str(one.get("content")) for one in items if one.get("type") == kind]
             if "".join(texts) == state.choice(0).joined(segment):
                 items[:] = [one for one in items if one.get("type") != kind]
         if state.own(_Call).number:
             items[:] = [one for one in items if one.get("type") not in _CALLS]
-    for item in () if said else items:
+    for item in () if is_streamed else items:
         word = item.get("type")
         if type(word) is str and word in _TEXTS:
             del item["type"]
@@ -124,16 +126,16 @@ def _text(kind: str, text: str) -> ResponseDelta:
 
 
 def _call(item: dict[str, Any], kind: str) -> ResponseDelta:
-    """The call of a tool that LM Studio has run, with its result, or one that it could not run."""
+    """Return a tool call that LM Studio has run, with its result, or one that it could not run."""
     arguments = take_object(item, "arguments")
     item.pop("arguments", None)
-    about = {"type": kind, **take_whole(item)}
+    metadata = {"type": kind, **take_whole(item)}
     text = "" if arguments is None else dump_json(arguments).decode()
-    return ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, text, about))
+    return ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, text, metadata))
 
 
 def _piece(event: dict[str, Any], word: str, call: _Call) -> ResponseDelta:
-    """What an event says of the *call* that is streamed: its tool, then its arguments, then all again with its result."""
+    """Return the part of *call* in one event. The events bring the tool, then the arguments, then both with the result."""
     if word == "start":
         call.next()
     text = ""
@@ -141,14 +143,14 @@ def _piece(event: dict[str, Any], word: str, call: _Call) -> ResponseDelta:
         event.pop("arguments", None)
         call.arguments, text = arguments, dump_json(arguments).decode()
     take_same(event, "arguments", call.arguments)
-    about = {"type": "tool_call", "is_piece": call.number, **take_whole(event)}
+    metadata = {"type": "tool_call", "is_piece": call.number, **take_whole(event)}
     if word in _RESULTS:
         call.next()
-    return ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, text, about))
+    return ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, text, metadata))
 
 
 def lmstudio_usage(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
-    """The counts among the statistics of a whole answer."""
+    """Return the token counts in the statistics of a whole answer, or ``None`` if it has no statistics."""
     result = event.get("result")
     stats = accept_object(result if type(result) is dict else event, "stats")
     if not stats:
@@ -161,7 +163,7 @@ def lmstudio_usage(event: dict[str, Any], state: MappingState) -> UsageInfo | No
 
 
 def lifted(event: dict[str, Any]) -> dict[str, Any]:
-    """What is left of *event*, that of a stream's last one at the paths of a whole answer."""
+    """Return the remaining fields of *event*. Those of a stream's last event move to the paths of a whole answer."""
     result = event.pop("result", None)
     if type(result) is dict:
         event.update(result)

@@ -21,7 +21,7 @@ from crosswalk.convert.losses import ENVELOPE
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.formats.writing import source_form
 from crosswalk.service import UnsupportedRequestError
-from crosswalk.types import ChatResponse, IncompleteReason, SegmentType, dump_json, load_json
+from crosswalk.types import Alternative, ChatResponse, IncompleteReason, SegmentType, dump_json, load_json
 from crosswalk.types.json import step
 from crosswalk.wire import chat, messages, ollama, responses
 from crosswalk.wire.fields import FieldError
@@ -455,8 +455,10 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
     """
     form = source_form(response)
     results: list[str] = []
-    if response.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON:
-        results.append(f"finish_reason: {str(response.raw_finish_reason)[:60]!r} is unknown")
+    answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
+    for answer in answers:
+        if answer.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON:
+            results.append(f"finish_reason: {str(answer.raw_finish_reason)[:60]!r} is unknown")
     for loss in losses:
         results += _names(loss.path, response, form)
     return results

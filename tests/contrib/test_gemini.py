@@ -28,8 +28,10 @@ from crosswalk import (
     UnknownEventError,
     UsageInfo,
     WireTypeError,
+    from_json,
     normalize,
     normalize_stream,
+    to_json,
 )
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import registry
@@ -48,6 +50,9 @@ class TestGemini(ProviderConformance):
     snapshots = "../../snapshots"
 
 
+VAGUE = "FINISH_REASON_UNSPECIFIED"
+
+
 def read(*chunks: Any, status: int = 200, **options: Any) -> ChatResponse:
     """The result of one chunk as a body, of several as a stream."""
     if len(chunks) == 1:
@@ -56,7 +61,7 @@ def read(*chunks: Any, status: int = 200, **options: Any) -> ChatResponse:
     return normalize(sent, "gemini", status=status, **options)
 
 
-def chunk(*parts: Any, usage: Any = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+def chunk(*parts: Any, usage: Any = None, finish: Any = None, **more: Any) -> dict[str, Any]:
     candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}, **more}
     if finish is not None:
         candidate["finishReason"] = finish
@@ -313,7 +318,7 @@ def test_finish_words(word: str, reason: str) -> None:
     assert response.finish_reason == reason
     assert response.raw_finish_reason == word
     assert response.text == "Hi"
-    assert response.is_complete is (reason == "stop")
+    assert response.is_complete is (word == "STOP")
 
 
 @pytest.mark.parametrize(
@@ -353,9 +358,49 @@ def test_a_failed_answer_keeps_its_parts_and_counts_and_goes_back(word: str) -> 
     assert bodies[0] == bodies[1]
 
 
-def test_a_vague_end_after_an_image_is_none() -> None:
-    body = whole({"inlineData": {"data": "AA"}}, finish="FINISH_REASON_UNSPECIFIED")
-    assert read(body).finish_reason is FinishReason.STOP
+@pytest.mark.parametrize("word", ["FINISH_REASON_UNSPECIFIED", "0", 0])
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        ({"text": "Hi"}, "stop"),
+        ({"inlineData": {"data": "AA"}}, "stop"),
+        ({"functionCall": {"name": "go", "args": {}}}, "tool_calls"),
+    ],
+)
+def test_a_vague_end_is_not_a_complete_one(word: Any, part: dict[str, Any], reason: str) -> None:
+    """It says nothing of the end, so the answer is readable, and nobody knows that it is whole."""
+    body = whole(part, finish=word)
+    for response in (read(body), read(chunk({"text": "Hm", "thought": True}), body)):
+        assert (response.finish_reason, response.raw_finish_reason) == (reason, str(word))
+        assert (response.is_complete, response.incomplete_reason) == (False, "unknown_finish_reason")
+        assert response.metadata.provenance["finish_reason"] == "absent"
+        assert from_json(to_json(response), ChatResponse).incomplete_reason == "unknown_finish_reason"
+
+
+def test_a_vague_end_of_the_second_candidate_is_its_own() -> None:
+    first, second = (whole({"text": "Hi"}, finish=word)["candidates"][0] for word in ("STOP", VAGUE))
+    response = read({"candidates": [first, {**second, "index": 1}]})
+    assert response.is_complete
+    assert response.alternatives[0].incomplete_reason == "unknown_finish_reason"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ((VAGUE, "STOP"), None),
+        ((0, 0, 1), None),
+        (("STOP", VAGUE), None),
+        ((VAGUE, "MAX_TOKENS"), "length"),
+        ((VAGUE, VAGUE), "unknown_finish_reason"),
+    ],
+)
+def test_a_vague_word_gives_way_to_one_that_says_something(
+    words: tuple[Any, ...], reason: str | None
+) -> None:
+    """Some clients write the enum's default into each chunk."""
+    response = read(*(chunk({"text": "Hi"}, finish=word) for word in words))
+    assert (response.incomplete_reason, response.is_complete) == (reason, reason is None)
+    assert response.text == "Hi" * len(words)
 
 
 @pytest.mark.parametrize(

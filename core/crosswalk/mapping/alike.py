@@ -1,12 +1,12 @@
-"""The one short cut: an event with the same bytes around its text as an earlier one means the same, with the new text.
+"""A short cut for streams: an event that equals an earlier one except for its text is not parsed again.
 
-If the hooks made one piece of text of an event, and nothing else, its bytes are cut around that text. The next event with
-the same bytes around a JSON string is the same event with another text, and the hooks need not take it apart. A plugin
-declares where its events carry text (``ProviderInfo.text_paths``), and which few values may change alongside: a string such
-as a time, a running number, token counts, log probabilities. The bytes are cut around them as well. That the cuts are right
-is proved once: the earlier event is parsed with marks in the place of what was cut out.
+If the hooks made exactly one piece of text out of an event, this module splits the event's bytes around that text. The next
+event with the same bytes around a JSON string is the same event with a new text, so it does not go to the hooks. A plugin
+declares where its events carry text (``ProviderInfo.text_paths``). A few other values may also change: a string such as a
+time, a running number, token counts, log probabilities. The bytes are split around them as well. The splits are verified
+once: the earlier event is parsed with placeholders in place of the values.
 
-At most one event of each choice is remembered: the last one. An event that does anything but add text clears them all.
+Only the last event of each choice is remembered. An event that does more than add text clears them all.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _NUMBER: Final = "number"
 _COUNTS: Final = "counts"
 _LOGPROBS: Final = "logprobs"
 _MARK: Final = f"\0{os.urandom(8).hex()}"
-"""Stands in the place of a value. No server can know it."""
+"""The placeholder for a value. It is random, so no server can send it."""
 _WRITTEN_MARK: Final = orjson.dumps(_MARK)
 _PATIENCE: Final = 8
 _PAUSE: Final = 32
-"""After so many events of a choice were remembered in vain, one in so many is remembered, until one is like it."""
+"""After ``_PATIENCE`` remembered events without a match, only one event in ``_PAUSE`` is remembered, until one matches."""
 _MOST_CHOICES: Final = 16
-"""The number of choices with a remembered event: each is tried, one after the other."""
+"""The most choices with a remembered event. An event is compared with each of them in turn."""
 
 _loads: Final = orjson.loads
 _dumps: Final = orjson.dumps
@@ -51,7 +51,7 @@ _scan: Final = json.JSONDecoder().raw_decode
 
 
 class _Cut(NamedTuple):
-    """A value that was cut out of an event: the bytes from *start* to *end*, and what it is."""
+    """A value in an event that may change: its bytes from *start* to *end*, and its kind."""
 
     start: int
     end: int
@@ -59,25 +59,26 @@ class _Cut(NamedTuple):
 
 
 class _Remembered:
-    """An event that was one piece of text, and nothing else.
+    """A remembered event, from which the hooks made one piece of text and nothing else.
 
     Attributes:
         data: its bytes.
         name: its SSE name.
         text: its text.
         choice: the number of its choice.
-        parts: that choice.
-        kind: the kind of text, or ``None`` for arguments.
-        call: the position of the arguments' call, or -1 for text.
+        parts: the draft of that choice.
+        kind: the segment type of the text, or ``None`` for arguments of a tool call.
+        call: the position of the tool call, or -1 for text.
         pieces: the arguments of that call so far.
-        kinds: what is cut out of the bytes, in order: the text, in one or two places, and what may change alongside.
-        residue: what the hooks left of it.
-        is_proved: whether its cuts are proved. Then these are known:
-        strings: its strings beside the text. An event whose text is one of them is mapped: the hooks may compare the two.
-        logprob_path: where it has log probabilities, or ``None`` if it has none.
-        left: what the plugin leaves of them, as JSON.
-        texts: the texts of its choice that the hooks have not seen.
-        before, behind: the bytes before the first cut and behind the last one.
+        kinds: the kinds of the values that may change, in the order of the bytes. The text may occur twice.
+        residue: the fields that the hooks left over.
+        is_proved: whether the splits are verified. Only then the following attributes are set.
+        strings: the other strings of the event. An event whose text equals one of them goes to the hooks, which may compare
+            the two.
+        logprob_path: the path of the log probabilities, or ``None`` if the event has none.
+        left: the part of the log probabilities that the plugin leaves over, as JSON.
+        texts: the texts of the choice that the hooks have not seen.
+        before, behind: the bytes before the first value that may change, and behind the last one.
     """
 
     __slots__ = (
@@ -119,7 +120,7 @@ class _Remembered:
         self._closing = self.behind.replace(b" ", b"") if is_padded else None
 
     def values_in(self, data: bytes) -> dict[str, Any] | None:
-        """By kind, the values in *data* where values are cut out of the event, or ``None`` if it is not alike."""
+        """Return the values that may change in *data*, by kind, or ``None`` if other bytes differ."""
         if not data.startswith(self.before):
             return None
         values: dict[str, Any] = {}
@@ -131,7 +132,7 @@ class _Remembered:
                     return None
                 value = _loads(data[start:end])
                 if values.setdefault(kind, value) != value:
-                    return None  # another text in the second place
+                    return None  # the two places have different texts
                 start = end + len(between)
             end = len(data) - len(self.behind)
             if not data.endswith(self.behind):
@@ -144,10 +145,10 @@ class _Remembered:
         return values if values.setdefault(self.kinds[-1], value) == value else None
 
     def marked(self) -> Any:
-        """The event with marks in the place of what is cut out.
+        """Return the decoded event with placeholders for the values that may change.
 
         Raises:
-            ValueError: it is no JSON then.
+            ValueError: the result is not JSON.
         """
         pieces = [self.before]
         for between in (*(between for _, between in self._between), self.behind):
@@ -156,13 +157,13 @@ class _Remembered:
 
 
 class AlikeEvents:
-    """Recognizes the events of one answer that are like an earlier one.
+    """Recognizes the events of one answer that differ from an earlier one only in the values that may change.
 
     Args:
         events: maps the other events.
         delivery: delivers deltas.
         state: the state of the answer.
-        depth: how deeply an event may be nested.
+        depth: the greatest nesting depth of an event.
     """
 
     def __init__(self, events: EventMapper, delivery: Delivery, state: MappingState, depth: int) -> None:
@@ -177,13 +178,13 @@ class AlikeEvents:
         self._logprob_paths = info.logprob_paths
         self._number: int | None = None  # of the last event
         self._last: _Remembered | None = None
-        self._plain: _Remembered | None = None  # the last one, if nothing beside its text may change
+        self._plain: _Remembered | None = None  # the last event, if only its text may change
         self._by_choice: dict[int, _Remembered] = {}
-        self._vain = 0  # how many were remembered in vain since one was like an earlier one
-        self._pause = 0  # how many of the next ones are not remembered
+        self._vain = 0  # the number of remembered events since the last match
+        self._pause = 0  # the number of next events not to remember
 
     def read(self, data: bytes, name: str | None) -> list[ResponseDelta] | None:
-        """Return the deltas of the event *data* if it is like an earlier one, or ``None`` if the hooks must map it."""
+        """Return the deltas of the event *data* if it matches a remembered one, or ``None`` if the hooks must map it."""
         plain = self._plain
         if plain is not None and data.startswith(plain.before) and data.endswith(plain.behind):
             try:
@@ -232,13 +233,13 @@ class AlikeEvents:
         usage: UsageInfo | None,
         changes: dict[str, Any],
     ) -> None:
-        """Remember the event that the hooks mapped last if it only added text. Otherwise forget all.
+        """Remember the event that the hooks mapped last if it only added text. Otherwise forget all events.
 
         Args:
-            source: the event: bytes, or an object, which is not remembered.
+            source: the event as bytes. An event that came as an object is not remembered.
             name: its SSE name.
             deltas: its deltas, before they are delivered.
-            usage: its token counts, or ``None`` without any.
+            usage: its token counts, or ``None`` if it has none.
             changes: its changes to the extensions.
         """
         for texts in self._state.repeated_texts.values():
@@ -259,7 +260,7 @@ class AlikeEvents:
             self.forget()
             return
         if changes and not changes.keys() <= {self._keys.get(cut.kind) for cut in cuts}:
-            self.forget()  # the others were mapped before these fields came
+            self.forget()  # these fields are new, and the other events were mapped before them
         one = _Remembered(source, name, text, delta, cuts, residue, self._state)
         self._last = self._by_choice[one.choice] = one
         self._plain = None
@@ -272,15 +273,15 @@ class AlikeEvents:
             del self._by_choice[next(iter(self._by_choice))]
 
     def forget(self) -> None:
-        """Forget all events, because the next ones may have another meaning."""
+        """Forget all events, because the next events may have another meaning."""
         self._last = self._plain = None
         if self._by_choice:
             self._by_choice.clear()
 
-    # What an event may be to be remembered.
+    # The events that may be remembered.
 
     def _only_text(self, delta: ResponseDelta) -> str | None:
-        """The text, reasoning or arguments of *delta* if it has nothing else but log probabilities, otherwise ``None``."""
+        """Return the text, reasoning or arguments of *delta*, or ``None`` if it has more than that and log probabilities."""
         call, text, reasoning = delta.tool_call_delta, delta.content_delta, delta.reasoning_delta
         if (
             delta.choice in self._state.ends
@@ -299,8 +300,8 @@ class AlikeEvents:
             return text if reasoning is None else reasoning
         opened = self._state.choice(delta.choice).calls.get(call.index)
         if opened is None or delta.logprobs is not None:
-            return None  # without a call, the plugin made the delta without the state
-        # The next piece of a new call may open another one, and whose a piece with another id is depends on the arguments.
+            return None  # the plugin made the delta itself, without the state
+        # The next piece of a new call may start another call. A piece with another id belongs to a call by its arguments.
         is_new = not opened.arguments and opened.id is opened.name is None
         is_its_own = call.id is call.name is opened.other_id is None
         return call.arguments_delta if is_its_own and not is_new else None
@@ -313,7 +314,7 @@ class AlikeEvents:
         delta: ResponseDelta,
         residue: dict[str, Any],
     ) -> list[_Cut]:
-        """What to cut out of the event *data*, in order, or nothing if not all of it can be found."""
+        """Return the values in the event *data* that may change, in order, or nothing if one of them is not found."""
         if usage is not None and _COUNTS not in self._keys:
             return []
         beside: list[_Cut] = []
@@ -335,13 +336,16 @@ class AlikeEvents:
         return sorted(beside + texts) if 1 <= len(texts) <= 2 else []
 
     def _prove(self, one: _Remembered) -> bool:
-        """Find out whether what was cut out of an event is where the plugin declares it, and nothing else is its text."""
+        """Return whether the values are where the plugin declares them, and the event has no other text."""
         try:
             one.is_proved = self._is_right(one)
-        except (ValueError, RecursionError):  # the cuts are wrong, or only the standard library reads it
+        except (
+            ValueError,
+            RecursionError,
+        ):  # a split is wrong, or only the standard library can parse the event
             one.is_proved = False
         if not one.is_proved:
-            self._pause = _PAUSE  # the next ones will hardly be proved either
+            self._pause = _PAUSE  # verifying the next events would probably fail, too
             self.forget()
         return one.is_proved
 
@@ -362,18 +366,18 @@ class AlikeEvents:
             elif kind is _LOGPROBS:
                 try:
                     one.logprob_path, one.left = path, self._read_logprobs(path, value, one.text)[1]
-                except Exception:  # the hooks read them elsewhere, or otherwise, than the plugin declares
+                except Exception:  # the hooks read them from another place, or in another way, than declared
                     return False
                 finally:
                     NOTED.values.clear()
             elif path != (self._keys[kind],) or (kind is _TIME and value != one.residue.get(path[0])):
-                return False  # or the plugin did not keep the time as it came
+                return False  # or the plugin changed the time
         return is_declared
 
-    # An event that is like a remembered one.
+    # An event that matches a remembered one.
 
     def _may_change(self, values: dict[str, Any], data: bytes) -> bool:
-        """Whether what changes beside a text is what may change, in the event *data*."""
+        """Return whether the other values of the event *data* changed as they may."""
         number = values.get(_NUMBER)
         has_number = _NUMBER in values or self._number is not None
         if has_number and (type(number) is not int or number - 1 != self._number):
@@ -389,7 +393,7 @@ class AlikeEvents:
         )
 
     def _deliver(self, one: _Remembered, text: str, extensions: FrozenObject) -> ResponseDelta:
-        """Deliver a piece of text, reasoning or arguments: the last event of its choice was such a piece, too."""
+        """Deliver a piece of text, reasoning or arguments. The last event of its choice was such a piece, too."""
         state = self._state
         index = state.delta_count
         state.delta_count = index + 1
@@ -403,7 +407,7 @@ class AlikeEvents:
         return text_delta(index, None, text, None, one.choice, extensions)
 
     def _with_time(self, time: str) -> FrozenObject:
-        """Keep *time* in the extensions, and return the part that the delta shows."""
+        """Store *time* in the extensions, and return the part of them for the delta."""
         key, extensions = self._keys[_TIME], self._state.extensions
         if extensions.get(key) == time:
             return EMPTY_OBJECT
@@ -416,7 +420,7 @@ class AlikeEvents:
     ) -> list[ResponseDelta] | None:
         """Deliver a piece with counts or log probabilities, or return ``None`` if the hooks must map the whole event.
 
-        A hook that fails raises its error then.
+        If it returns ``None`` because a hook failed, mapping the event raises the error of the hook.
         """
         mapper = self._events.mapper
         residue: Any = {self._keys[kind]: value for kind, value in values.items() if kind in (_TIME, _COUNTS)}
@@ -453,7 +457,7 @@ class AlikeEvents:
         return self._delivery.deliver([delta], usage, changes)
 
     def _read_logprobs(self, path: Path, value: Any, text: str) -> tuple[Any, bytes]:
-        """Let the plugin take the log probabilities *value* at *path*. Return them, and what is left, as JSON."""
+        """Let the plugin read the log probabilities *value* at *path*. Return them and the rest as JSON."""
         holder: dict[Any, Any] = {path[-1]: value}
         sent_empty = empty_containers(holder)
         logprobs = self._logprob_paths[path](holder, text)
@@ -467,37 +471,37 @@ _VALUES: Final = {
     _COUNTS: rb"\{",
     _LOGPROBS: rb"[\[{]",
 }
-"""What each kind of value looks like, or begins with."""
+"""The pattern of each kind of value, or of its beginning."""
 
 
 @lru_cache(maxsize=64)
 def _pattern(key: str, kind: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """How *key* is written, and how it is written before a value of that kind."""
+    """Return the pattern of *key*, and the pattern of *key* with a value of that kind."""
     written = re.escape(_dumps(key)) + rb"\s*:\s*"
     return re.compile(written), re.compile(written + b"(" + _VALUES[kind] + b")", re.DOTALL)
 
 
 def _find(data: bytes, key: str, kind: str) -> _Cut | None:
-    """The value of that kind under *key* in *data*, or ``None`` if there is none, or if the key is in it more than once."""
+    """Return the value of that kind under *key* in *data*, or ``None`` if the key is missing or repeated."""
     any_value, of_kind = _pattern(key, kind)
     found = of_kind.search(data)
     if found is None or len(any_value.findall(data)) != 1:
         return None
     start, end = found.span(1)
     if kind is _COUNTS or kind is _LOGPROBS:
-        try:  # each byte stands for a character: only brackets and quotation marks matter
+        try:  # Latin-1: only brackets and quotation marks matter
             end = start + _scan(data[start:].decode("latin-1"))[1]
-        except (ValueError, RecursionError):  # more digits, or levels, than Python takes
+        except (ValueError, RecursionError):  # more digits or levels than Python supports
             return None
     return _Cut(start, end, kind)
 
 
 def _find_text(data: bytes, text: str, beside: list[_Cut]) -> list[_Cut]:
-    """The places of *text* in *data* that are not in one of the cuts *beside*."""
+    """Return the positions of *text* in *data* outside of the values *beside*."""
     found = _places(data, _dumps(text), beside)
     if found or text.isascii():
         return found
-    return _places(data, json.dumps(text).encode(), beside)  # some servers escape what is not ASCII
+    return _places(data, json.dumps(text).encode(), beside)  # some servers escape characters outside of ASCII
 
 
 def _places(data: bytes, written: bytes, beside: list[_Cut]) -> list[_Cut]:
@@ -514,7 +518,7 @@ def _places(data: bytes, written: bytes, beside: list[_Cut]) -> list[_Cut]:
 def _compare(
     one: Any, other: Any, path: Path, differences: list[tuple[Path, Any, Any]], strings: set[str]
 ) -> None:
-    """Add where *one* is not *other* to *differences*, with what each has there, and the strings of both to *strings*."""
+    """Add the paths at which *one* and *other* differ to *differences*, with both values, and all strings to *strings*."""
     if type(one) is type(other) is dict and one.keys() == other.keys():
         for key, item in one.items():
             _compare(item, other[key], (*path, key), differences, strings)

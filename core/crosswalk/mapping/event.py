@@ -390,11 +390,20 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
         is_without_call = reason is _TOOL_CALLS and not has_calls
         if has_calls:
             reason = _TOOL_CALLS
-        if end is not None and end.reason is reason and end.raw and not end.unmapped and not is_without_call:
+        is_vague = end is not None and end.raw in state.vague_words
+        if (
+            end is not None
+            and end.reason is reason
+            and end.raw
+            and not end.unmapped
+            and not (is_without_call or is_vague)
+        ):
             return end
     word = None if end is None else end.raw
     if end is not None and end.unmapped:
         state.note(path, Provenance.UNMAPPED)
+    elif word in state.vague_words:
+        state.note(path, Provenance.ABSENT)
     elif end is None or reason is not end.reason or is_without_call or word == "":
         state.note(path, Provenance.DERIVED)
     return End(reason, word)

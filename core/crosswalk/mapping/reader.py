@@ -289,14 +289,17 @@ _BESIDE: Final = (SegmentType.SAFETY, SegmentType.CITATION)
 """Parts about the content of an answer, which a server may also send without it."""
 
 
-def is_unread(state: MappingState, paths: tuple[str, ...] | None) -> bool:
-    """Whether the first choice has no content, although tokens beyond its reasoning were counted and its message holds text.
+def is_unread(state: MappingState, choice: int, paths: tuple[str, ...] | None) -> bool:
+    """Whether *choice* has no content, although tokens beyond the reasoning were counted and text is left in the messages.
+
+    The counts are those of all choices, and so is the text that is left.
 
     Args:
         state: the state at the end of the answer.
+        choice: its number.
         paths: see ``ProviderInfo.message_paths``.
     """
-    usage, kinds = state.usage, set(_kinds(state.choice(0)))
+    usage, kinds = state.usage, set(_kinds(state.choice(choice)))
     if usage is None or not kinds <= {SegmentType.REASONING}:
         return False
     reasoning = usage.reasoning_tokens or 0
@@ -684,8 +687,12 @@ class Reader:
         self._measure()
         if not state.has_json_extensions:
             raise self._mapper.broken("it left in the extensions what is not JSON")
-        if is_unread(state, self._mapper.info.message_paths):
+        paths = self._mapper.info.message_paths
+        if is_unread(state, 0, paths):
             state.note("message", Provenance.UNMAPPED)
+        for place, choice in enumerate(state.others if len(state.choices) > 1 else ()):
+            if is_unread(state, choice, paths):
+                state.note(f"alternatives[{place}].message", Provenance.UNMAPPED)
         try:
             last = list(final_deltas(state, self._delivery))
             if self._options.redact is not None:

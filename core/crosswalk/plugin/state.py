@@ -577,6 +577,8 @@ class MappingState(AnswerDraft):
         continues: whether the current event belongs to the same answer by its id, so that content after a finish word
             is part of the answer and the word was provisional. The plugin sets it, event by event.
         ends: the ends of the choices, by number, as far as they are known.
+        vague_words: the finish words with which the provider does not say why the answer ended. An answer that ends with
+            one is not complete: the plugin adds the word, and gives ``stop`` as its meaning.
         error: the delta of the provider's error, or ``None`` as long as there is none.
         unknown_finish: the first unknown finish word, to be raised when everything has been received, or ``None``.
         has_other_ids: whether the provider has sent another id than the first.
@@ -602,6 +604,7 @@ class MappingState(AnswerDraft):
         self.data: dict[str, Any] = {}
         self.repeated_texts: defaultdict[int, list[str]] = defaultdict(list)
         self.ends: dict[int, End] = {}
+        self.vague_words: set[str] = set()
         self._own: dict[type[Any], Any] = {}
         self._calls: dict[int, ToolCalls] = {}
 

@@ -577,7 +577,10 @@ class _Writer:
         for name, definition in definitions.items():
             self.has_decimal = self.has_decimal or _has_decimal(definition)
             if self.definitions.setdefault(name, definition) != definition:
-                raise SchemaDefinitionError(f"two classes of one answer are called {name}")
+                raise SchemaDefinitionError(
+                    f"two classes of one answer are called {name}; rename one of them, or make {name} a pydantic model "
+                    "if it holds itself inside of a validated type"
+                )
         self.has_decimal = self.has_decimal or _has_decimal(schema)
         for each in (schema, *self.definitions.values()):
             for field in each.get("properties", {}).values():

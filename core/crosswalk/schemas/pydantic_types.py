@@ -94,6 +94,10 @@ def _generator() -> Any:
 
 
 def _with_keys(schema: dict[str, Any], cls: Any) -> dict[str, Any]:
+    if not hasattr(
+        cls, "__pydantic_decorators__"
+    ):  # a dataclass of the standard library, inside of a validated type
+        return {**schema, KEYS: None}
     validators = cls.__pydantic_decorators__.model_validators.values()
     if any(each.info.mode != "after" for each in validators):
         return {**schema, KEYS: None}

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import ipaddress
 import operator
+import typing
 from collections.abc import Callable
 from datetime import datetime, time
 from decimal import Decimal
@@ -84,6 +85,7 @@ def new_answer_converter() -> CanonicalConverter:
         lambda kind: attrs.has(kind) and _has_aliases(kind),
         functools.partial(_aliased, make_dict_structure_fn),
     )
+    made.register_structure_hook_factory(_is_generic_attrs, _class)  # cattrs leaves the T of an Annotated
     made.register_structure_hook_func(is_pydantic, _by_pydantic)
     made.register_unstructure_hook_func(is_pydantic, write_with_pydantic)
     made.register_unstructure_hook_factory(
@@ -120,6 +122,10 @@ def _is_text(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, _TEXTS)
 
 
+def _is_generic_attrs(kind: Any) -> bool:
+    return bool(typing.get_args(kind)) and has_fields(kind) and attrs.has(origin_of(kind))
+
+
 def _flag(value: Any, kind: Any) -> Any:
     if value & ~functools.reduce(operator.or_, kind).value:
         raise DocumentProblem(f"expected flags of {kind.__name__}, got another number")
@@ -133,7 +139,7 @@ def _aliased_value(kind: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
 
 
 def _class(cls: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
-    """A hook for a dataclass, typed dict, named tuple or struct."""
+    """A hook for a dataclass, typed dict, named tuple, struct, or a generic class of attrs with its arguments."""
     fields, origin, extra = fields_of(cls), origin_of(cls), extra_items(origin_of(cls))
     keys = {field.key for field in fields}
     hooks: dict[str, Callable[[Any, Any], Any]] = {}  # found when they are needed: a class may hold itself

@@ -14,9 +14,7 @@ from crosswalk.structured.metrics import AnswerCache, answer_key
 from crosswalk.types.json import dump_json
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance
-from crosswalk.types.values import FinishReason, altered
-
-_WHOLE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
+from crosswalk.types.values import altered
 
 
 def cached(cache: AnswerCache, setup: Setup) -> Middleware:
@@ -53,9 +51,5 @@ def _key(setup: Setup, request: ChatRequest) -> str | None:
 
 def _is_whole(response: ChatResponse) -> bool:
     is_known = Provenance.UNMAPPED not in response.metadata.provenance.values()
-    return response.incomplete_reason is None and is_known and all(map(_is_whole_too, response.alternatives))
-
-
-def _is_whole_too(answer: Alternative) -> bool:
-    calls = answer.message.tool_calls or ()
-    return answer.finish_reason in _WHOLE and all(call.has_valid_arguments for call in calls)
+    answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
+    return is_known and all(answer.incomplete_reason is None for answer in answers)

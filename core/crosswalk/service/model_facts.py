@@ -1,9 +1,10 @@
-"""Facts about models: the options that each class of models takes, from the files beside the plugins.
+"""Facts about models: the options that each class of models accepts, read from TOML files in the plugins' folders.
 
-A file is TOML. ``[[classes]]`` are rows: patterns of names, and rules with their source and date. ``[forms]`` are the parts
-of a body that ask for thinking, and ``[[include]]`` takes rows of another provider. The page "Models" describes all fields.
+Each ``[[classes]]`` row has patterns of model names, and rules with their source and date. ``[forms]`` are the parts of a
+request body that turn on thinking, and ``[[include]]`` takes rows of another provider. The page "Models" describes all
+fields.
 
-The rows are data and this module knows no name of a model. Files are read once, when a request is first built.
+This module contains no model names. It reads each file once, when the first request is built.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from crosswalk.request import ChatRequest, ReasoningEffort
 from crosswalk.wire.options import OPTIONS
 
 USER_FILE_VARIABLE: Final = "CROSSWALK_MODEL_CLASSES"
-"""The environment variable with the path of the user's own file."""
+"""The environment variable with the path of the user's own file of facts."""
 
 _OPTIONS: Final = frozenset(
     {
@@ -41,21 +42,22 @@ _KINDS: Final = {"tool_choice": ("forced", "required"), "response_format": ("jso
 
 
 class FactsError(ValueError):
-    """A file of facts has an entry that means nothing. The message names the place."""
+    """A file of facts has an invalid entry. The message names it."""
 
 
 @attrs.frozen
 class Limit:
-    """An option that a model does not take, or takes only with some values.
+    """An option that a model refuses, always or with some values.
 
     It is written as ``temperature``, ``temperature!=1``, ``top_p<0.95``, ``tool_choice=forced``,
-    ``response_format=json_schema``, ``top_p+temperature`` (not beside the other one), and ``chat:tools`` (in one format).
+    ``response_format=json_schema``, ``top_p+temperature`` (not together), and ``chat:tools`` (only in that format).
 
     Attributes:
-        option: the option.
-        format: the only format for which it holds, or ``None`` for all.
-        operator: how its value is compared: ``!=``, ``=``, ``<``, ``+``, or ``""`` for any value.
-        value: the number, the kind or the other option that it is compared with.
+        option: the name of the option.
+        format: the format to which the limit applies, or ``None`` for all.
+        operator: the comparison that the model refuses: ``!=``, ``=``, ``<``, ``+`` (set together with another option), or
+            ``""`` for any value.
+        value: the number, the kind or the other option for the comparison.
     """
 
     option: str
@@ -68,7 +70,7 @@ class Limit:
         """Return the limit that *text* describes.
 
         Raises:
-            FactsError: it describes none.
+            FactsError: it is not a limit.
         """
         match = _LIMIT.fullmatch(text)
         if match is None or match[2] not in _OPTIONS:
@@ -85,12 +87,12 @@ class Limit:
         return cls(option, format, operator, value)
 
     def hits(self, value: Any, kind: str | None, *, is_beside: bool) -> bool:
-        """Return whether the *value* of the option is not taken.
+        """Return whether the model refuses the *value* of the option.
 
         Args:
             value: the value.
-            kind: for a tool choice ``named`` or its word, for a response format its kind.
-            is_beside: whether the request has the other option, too.
+            kind: the kind of the value: for a tool choice ``named`` or its word, for a response format its type.
+            is_beside: whether the request also sets the other option.
         """
         match self.operator:
             case "!=":
@@ -120,14 +122,14 @@ class Limit:
 
 @attrs.frozen
 class Depth:
-    """What stands for a word of reasoning effort: the model's own word, a budget in tokens, or both."""
+    """The model's counterpart of a word of reasoning effort: its own word, a budget in tokens, or both."""
 
     word: str | None = None
     budget: int | None = None
 
     @property
     def shown(self) -> str | int | None:
-        """The word, else the budget."""
+        """The word, or the budget if there is no word."""
         return self.word if self.word is not None else self.budget
 
 
@@ -136,27 +138,27 @@ class ModelClass:
     """The rules of a class of models.
 
     Attributes:
-        id: its name.
-        models: the patterns of the names of its models. ``*``, ``?`` and ``[…]`` are wildcards.
-        family: the patterns of names that are assumed to be of this class, if no other row matches.
-        effort: what stands for each word of effort that the model takes.
-        form: the name of the form that asks for thinking, or ``None`` if the plugin writes the word.
-        off: the name of the form that switches thinking off, ``omit`` if nothing needs to be said, or ``None`` if no way is
-            known. If ``none`` is among the words of effort, it does so, too.
-        thinks: whether the model thinks if the request does not say.
-        budget: the least and the most tokens of a budget, or ``None``.
+        id: the name of the class.
+        models: patterns of the models' names, with the wildcards ``*``, ``?`` and ``[…]``.
+        family: patterns of names that are assumed to belong to this class if no other row matches.
+        effort: the counterpart of each word of effort that the model accepts.
+        form: the name of the form that turns thinking on, or ``None`` if the plugin writes the word of effort itself.
+        off: the name of the form that turns thinking off, ``omit`` if it is off by default, or ``None`` if no way is known.
+            A word of effort ``none`` turns it off, too.
+        thinks: whether the model thinks by default.
+        budget: the smallest and the largest budget in tokens, or ``None``.
         budget_is_part_of_max_tokens: whether a budget must be below ``max_tokens``.
-        max_tokens: the most tokens of an answer, or ``None`` if unknown.
-        default_max_tokens: what to send if the API needs ``max_tokens``, or ``None`` for the most.
-        refuses: what the model refuses.
-        refuses_thinking, refuses_otherwise: what it refuses while it thinks, and while it does not.
-        ignores, ignores_thinking: what it takes without effect, always and while it thinks.
-        inputs: what its messages may hold (``text``, ``image``, ``audio``, ``file``), or empty if unknown.
-        needs_stream: whether it only answers in a stream while it thinks.
-        sources: who says so.
-        checked: the day on which this was read.
+        max_tokens: the longest answer in tokens, or ``None`` if unknown.
+        default_max_tokens: the value to send if the API requires ``max_tokens``, or ``None`` for the longest answer.
+        refuses: the options that the model refuses.
+        refuses_thinking, refuses_otherwise: those that it refuses while it thinks, and while it does not.
+        ignores, ignores_thinking: those that it accepts without effect, always and while it thinks.
+        inputs: the content that its messages may have (``text``, ``image``, ``audio``, ``file``), or empty if unknown.
+        needs_stream: whether it requires streaming while it thinks.
+        sources: the URLs of the sources.
+        checked: the date on which the sources were read.
         confidence: ``high``, ``medium`` or ``low``.
-        note: what is disputed or unknown.
+        note: disputed or unknown points.
     """
 
     id: str
@@ -188,9 +190,9 @@ class ModelMatch:
     """The class of a model.
 
     Attributes:
-        model: the model's name, as the request has it.
-        rules: its class.
-        is_assumed: whether the model is only taken for one of that class.
+        model: the model's name in the request.
+        rules: the rules of its class.
+        is_assumed: whether the model is only assumed to belong to that class.
     """
 
     model: str
@@ -199,7 +201,7 @@ class ModelMatch:
 
     @property
     def label(self) -> str:
-        """The name of the class, and whether it is assumed."""
+        """The name of the class, with a note if it is assumed."""
         return f"{self.rules.id} (assumed)" if self.is_assumed else self.rules.id
 
 
@@ -208,10 +210,10 @@ class Facts:
     """The facts about the models of one provider.
 
     Attributes:
-        layers: the classes, the user's first.
-        forms: the parts of a body that ask for thinking, by name.
-        needs: the options that the API needs: ``max_tokens``.
-        other_api: the provider id of the API that takes what this one does not, or ``None``.
+        layers: groups of classes, the user's first.
+        forms: the parts of a request body that turn on thinking, by name.
+        needs: the options that the API requires, such as ``max_tokens``.
+        other_api: the provider id of the API that accepts options that this one refuses, or ``None``.
     """
 
     layers: tuple[tuple[ModelClass, ...], ...] = ()
@@ -224,7 +226,7 @@ class Facts:
         return _match(self, model)
 
     def named(self, name: str) -> ModelClass | None:
-        """Return the class with the id *name*, else that of the model *name*."""
+        """Return the class with the id *name*, or else the class of the model *name*."""
         for layer in self.layers:
             for rules in layer:
                 if rules.id == name:
@@ -243,7 +245,7 @@ def _filled(form: Any, values: Mapping[str, Any]) -> Any:
     return values.get(form, form) if isinstance(form, str) else form
 
 
-@lru_cache(maxsize=1024)  # names come from clients, too
+@lru_cache(maxsize=1024)  # bounded, because clients choose the names
 def _match(facts: Facts, model: str) -> ModelMatch | None:
     name = _plain_name(model)
     for is_assumed in (False, True):
@@ -293,10 +295,10 @@ _TYPES: Final[Mapping[str, type]] = {
 
 
 def read_class(row: Mapping[str, Any], base: ModelClass | None = None) -> ModelClass:
-    """Return the class that *row* describes, with the rules of *base* where it does not say.
+    """Return the class in *row*. Rules that the row omits come from *base*.
 
     Raises:
-        FactsError: an entry that means nothing.
+        FactsError: an entry is invalid.
     """
     fields: dict[str, Any] = {}
     for name, value in row.items():
@@ -354,7 +356,7 @@ _PARTS: Final = {"classes", "forms", "include", "needs", "other_api", "signed_ca
 
 @lru_cache(maxsize=256)
 def read_file(place: str) -> Mapping[str, Any]:
-    """Return the content of the file *place*, ``package:path``."""
+    """Return the content of the file *place*, written as ``package:path``."""
     import tomllib
 
     package, _, path = place.partition(":")
@@ -365,7 +367,7 @@ def read_file(place: str) -> Mapping[str, Any]:
 
 
 def _tables(content: Mapping[str, Any], part: str) -> list[dict[str, Any]]:
-    """Return the tables of *part*, which is written as ``[[part]]``."""
+    """Return the tables ``[[part]]``."""
     tables = content.get(part, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise FactsError(f"{part} must be tables: [[{part}]]")
@@ -390,7 +392,7 @@ def _rows(content: Mapping[str, Any]) -> tuple[ModelClass, ...]:
 
 
 def _included(mapper: Mapper, content: Mapping[str, Any]) -> Iterator[ModelClass]:
-    """Return the rows that *content* takes from other providers. Those that are not there have none."""
+    """Return the rows that *content* includes from other providers. A missing provider has none."""
     assert mapper.lookup is not None, "a registry has made it"
     for part in _tables(content, "include"):
         try:
@@ -406,10 +408,11 @@ _KNOWN: Final[WeakKeyDictionary[Mapper, dict[str, Facts]]] = WeakKeyDictionary()
 
 
 def facts_of(mapper: Mapper) -> Facts:
-    """Return the facts about the models of *mapper*'s provider: the user's, and those beside its plugin.
+    """Return the facts about the models of *mapper*'s provider, from the user's file and from the plugin.
 
     Raises:
-        ConfigurationError: the user's file cannot be read. PluginError: the plugin's.
+        ConfigurationError: the user's file cannot be read.
+        PluginError: the plugin's file cannot be read.
     """
     own = os.environ.get(USER_FILE_VARIABLE, "")
     known = _KNOWN.setdefault(mapper, {})
@@ -421,7 +424,7 @@ def facts_of(mapper: Mapper) -> Facts:
 def max_tokens_of(
     model: str, provider: str, model_class: str | None = None, *, registry: Registry | None = None
 ) -> int | None:
-    """Return the most tokens that *model* writes in an answer, or ``None`` if that is unknown.
+    """Return the longest answer of *model* in tokens, or ``None`` if unknown.
 
     Args:
         model: the model's name.
@@ -439,7 +442,7 @@ def max_tokens_of(
 
 
 def match_of(facts: Facts, model: str, model_class: str | None, provider: str) -> ModelMatch | None:
-    """Return the class of *model*: the one that *model_class* names, else the one that its name says, or ``None``.
+    """Return the class of *model* by *model_class*, or else by its name, or ``None`` if it is unknown.
 
     Raises:
         ConfigurationError: *model_class* names no class.
@@ -455,7 +458,7 @@ def match_of(facts: Facts, model: str, model_class: str | None, provider: str) -
 
 
 def signs_calls(place: str, model: str) -> bool:
-    """Return whether *model* refuses a call without a signature, by the patterns in a file of facts. The longest wins.
+    """Return whether *model* refuses a call without a signature. The longest matching pattern in a file of facts decides.
 
     Args:
         place: the file, as in :attr:`~crosswalk.plugins.ProviderInfo.model_classes`. ``signed_calls`` are the patterns of
@@ -486,7 +489,7 @@ def _shipped(mapper: Mapper) -> Facts:
 
 
 def _with_own(facts: Facts, path: str, provider: str) -> Facts:
-    """Return *facts* with the rows of the user's file *path* before them. ``""`` is none."""
+    """Return *facts* with the rows of the user's file *path* in front. ``""`` means no file."""
     if not path:
         return facts
     import tomllib
@@ -507,7 +510,7 @@ def _with_own(facts: Facts, path: str, provider: str) -> Facts:
 
 
 def _own_rows(rows: Iterable[Mapping[str, Any]], facts: Facts, provider: str) -> Iterator[ModelClass]:
-    """Return the classes that the user's *rows* describe for *provider*."""
+    """Return the classes in the user's *rows* for *provider*."""
     for number, row in enumerate(rows):
         fields = dict(row)
         like, providers = fields.pop("like", None), fields.pop("providers", None)
@@ -525,7 +528,7 @@ def _own_rows(rows: Iterable[Mapping[str, Any]], facts: Facts, provider: str) ->
 
 
 def _check_forms(facts: Facts) -> None:
-    """Check that each form that a class names is there, and that a class without a form has words alone."""
+    """Check that the form of each class exists, and that a class without a form has only words of effort."""
     for layer in facts.layers:
         for rules in layer:
             for name in (rules.form, rules.off):

@@ -262,10 +262,15 @@ class _LogObservation:
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
         """Log an error, or a finish word that no mapping knows, at INFO, anything else at DEBUG."""
         failed = error is not None or (response is not None and response.finish_reason is FinishReason.ERROR)
-        is_unknown = (
-            response is not None and response.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON
+        answers: tuple[ChatResponse | Alternative, ...] = (
+            () if response is None else (response, *response.alternatives)
         )
-        level = logging.INFO if failed or is_unknown else logging.DEBUG
+        unknown = [
+            str(answer.raw_finish_reason)[:60]
+            for answer in answers
+            if answer.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON
+        ]
+        level = logging.INFO if failed or unknown else logging.DEBUG
         if not _log.isEnabledFor(level):
             return
         extra: dict[str, Any] = {
@@ -282,9 +287,9 @@ class _LogObservation:
         if error is not None:
             extra["error.type"] = type(error).__name__
         ending = "nothing" if response is None else response.finish_reason.value
-        if is_unknown and response is not None:
-            word = extra["crosswalk.unknown_finish_reason"] = str(response.raw_finish_reason)[:60]
-            ending += f" (unknown finish reason {word!r})"
+        if unknown:
+            extra["crosswalk.unknown_finish_reason"] = unknown[0]
+            ending += f" (unknown finish reason {unknown[0]!r})"
         _log.log(level, "call ended: %s", ending, extra=extra)
 
 

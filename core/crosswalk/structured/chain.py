@@ -380,7 +380,7 @@ class _Search(Generic[T]):
     def _counts(self, region: Region, found: _Found[T]) -> bool:
         """Whether *found* may be the answer: it has a key of the schema, or its place in the text shows it.
 
-        Brackets are common in prose and programs. An empty pair says so little that it must stand alone, and integers
+        Brackets are common in prose and programs. Empty pairs say so little that they must stand alone, and integers
         where others numbers are wanted must begin their line: prose cites ``Sources: [1, 2]``.
         """
         if _has_key(found.data, self._names):
@@ -389,7 +389,9 @@ class _Search(Generic[T]):
         if place is not RegionPlace.LINE:
             return place is RegionPlace.ALONE
         line = self._text.rfind("\n", 0, region.start) + 1
-        return bool(found.data) and not (_is_citation(found) and self._scan.prose(line, region.start))
+        return not _is_empty(found.data) and not (
+            _is_citation(found) and self._scan.prose(line, region.start)
+        )
 
     def _is_begun(self, cut: Region) -> bool:
         """Whether *cut* may be an object, and no list of prose nor the end of ``:-{``."""
@@ -477,9 +479,7 @@ class _Search(Generic[T]):
         result = self._found(region.text, Stage.REPAIR, reading.value)
         result.has_comments, result.is_closed_early = reading.has_comments, reading.is_closed_early
         defaulted = result.candidate.defaulted
-        if result.payload and (
-            any(defaulted.get(each, True) for each in reading.gaps) or reading.weak_gaps - defaulted.keys()
-        ):
+        if result.payload and any(defaulted.get(each, True) for each in reading.gaps):
             violation = Violation("something is left out", code=ReasonCode.TRUNCATED)
             result.candidate, result.payload = Candidate(None, (violation,)), b""
         if reading.is_closed_early:
@@ -599,6 +599,11 @@ def _has_key(data: Any, names: frozenset[str]) -> bool:
             or any(_has_key(each, names) for each in data.values())
         )
     return type(data) is list and bool(names) and any(_has_key(each, names) for each in data)
+
+
+def _is_empty(data: Any) -> bool:
+    """Whether *data* is an empty object, or a list of nothing else, at any depth."""
+    return all(map(_is_empty, data)) if type(data) is list else data == {}
 
 
 def _is_citation(found: _Found[Any]) -> bool:

@@ -29,7 +29,7 @@ from crosswalk.structured.schema import Invariant, Schema, SchemaVersions
 from crosswalk.types.delta import Correction, ResponseDelta
 from crosswalk.types.json import JSONObject, load_json
 from crosswalk.types.message import ToolCall
-from crosswalk.types.response import ChatResponse
+from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.values import FinishReason, IncompleteReason, SegmentType
 
 # -------------------------------------------------------------------------- partial parser
@@ -124,7 +124,7 @@ def reason_for_ending(finish_reason: FinishReason | None) -> ReasonCode | None:
     return None if finish_reason is None else _BY_FINISH.get(finish_reason)
 
 
-def reason_for_response(response: ChatResponse) -> ReasonCode | None:
+def reason_for_response(response: Alternative | ChatResponse) -> ReasonCode | None:
     """Return why *response* is not a whole answer, or ``None`` if it is.
 
     A response that pauses, or has a part that cannot be read, is taken for one that was cut.
@@ -198,14 +198,15 @@ class StructuredParser(Generic[T]):
         self._key = object()  # results are this parser's own
 
     def parse(
-        self, answer: str | ChatResponse | ToolCall, *, partial: Partial = Partial.REFUSE
+        self, answer: str | ChatResponse | Alternative | ToolCall, *, partial: Partial = Partial.REFUSE
     ) -> ParseResult[T]:
         """Read one answer.
 
         Args:
-            answer: a text, a response, or a tool call, whose arguments are read. A text itself shows whether it is
-                whole. For a response the finish reason decides: one that was truncated, cancelled, stopped by
-                moderation or is an error is never taken for a whole one, whatever its text looks like.
+            answer: a text, a response, one of its alternatives, or a tool call, whose arguments are read. A text itself
+                shows whether it is whole. For a response or an alternative the finish reason decides: one that was
+                truncated, cancelled, stopped by moderation or is an error is never taken for a whole one, whatever its
+                text looks like.
             partial: how to treat an answer that ends in the middle.
 
         Raises:
@@ -280,13 +281,13 @@ class StructuredParser(Generic[T]):
         """Return a reader of an answer for a caller that receives the pieces. It gives partial values alone."""
         return PartialParser(self._read, self._prefill, self.schema)
 
-    def _text_and_ending(self, answer: str | ChatResponse) -> tuple[str, ReasonCode | None]:
+    def _text_and_ending(self, answer: str | ChatResponse | Alternative) -> tuple[str, ReasonCode | None]:
         if isinstance(answer, str):
             return self._prefill + answer, None
-        if isinstance(answer, ChatResponse):
-            return self._prefill + answer.text, reason_for_response(answer)
+        if isinstance(answer, ChatResponse | Alternative):
+            return self._prefill + answer.message.text, reason_for_response(answer)
         raise AnswerTypeError(
-            f"an answer is a str, a ChatResponse or a ToolCall, not {type(answer).__name__}"
+            f"an answer is a str, a ChatResponse, an Alternative or a ToolCall, not {type(answer).__name__}"
         )
 
     def _parse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
@@ -315,7 +316,7 @@ class StructuredParser(Generic[T]):
 
 
 def parse(
-    answer: str | ChatResponse | ToolCall,
+    answer: str | ChatResponse | Alternative | ToolCall,
     kind: type[T] | Schema[T] | JSONObject,
     *,
     partial: Partial = Partial.REFUSE,
@@ -324,7 +325,7 @@ def parse(
     """Read one answer as *kind*, with a :class:`StructuredParser` that is kept for the next answer.
 
     Args:
-        answer: a text, a response, or a tool call.
+        answer: a text, a response, one of its alternatives, or a tool call.
         kind: a type, a JSON Schema as a dict, or a :class:`Schema`.
         partial: how to treat an answer that ends in the middle.
         options: the further options of :class:`StructuredParser`, such as ``prose`` or ``unwrap``.

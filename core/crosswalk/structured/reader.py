@@ -1,4 +1,4 @@
-"""Reads JSON from models, literal by literal: its structure may be damaged, its values never."""
+"""Reads the JSON of models. It repairs damaged structure, and never changes a value."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from crosswalk.structured.result import ReasonCode, Violation
 from crosswalk.types.json import load_json, step
 
 # --------------------------------------------------------------------------------- strings
-# The strings of models: quotes of every kind, blanks, and escapes.
+# Strings as models write them: quotes of every kind, white space, and escapes.
 
 
 BLANKS: Final = r"\s\u00ad\u200b-\u200f\u2060\ufeff"
 SPACE: Final = f"[{BLANKS}]"
-"""The characters between two tokens, including invisible ones."""
+"""A pattern for one character between two tokens. Invisible characters are included."""
 
 CLOSING_QUOTES: Final = {
     '"': '"',
@@ -35,25 +35,25 @@ CLOSING_QUOTES: Final = {
     "\u201a": "\u2018\u2019",
     "\u00ab": "\u00bb",
 }
-"""The quotes that a string may begin with, and for each those that it ends with: straight, curly, German, angular."""
+"""The closing quotes for each opening quote: straight, curly, German and angular ones."""
 
 STRINGS: Final = {
     opening: rf"{opening}[^{closing}\\]*+(?:\\.[^{closing}\\]*+)*+[{closing}]"
     for opening, closing in CLOSING_QUOTES.items()
-} | {"`": r"`(?!`)[^`\\]*+(?:\\.[^`\\]*+)*+`(?!`)"}  # two in a row are the mark of a fence
-"""The pattern of a string by the quote that it begins with; a dot in it matches a line break too."""
+} | {"`": r"`(?!`)[^`\\]*+(?:\\.[^`\\]*+)*+`(?!`)"}  # two backticks in a row are part of a fence
+"""The pattern of a string for each opening quote. Compile it with ``re.DOTALL``."""
 
 QUOTES: Final = "".join(CLOSING_QUOTES)
-"""Every character that a string may begin with."""
+"""All opening quotes."""
 
 FULL_WIDTH: Final = str.maketrans("\uff0c\uff1a\uff1b\uff5b\uff5d\uff3b\uff3d", ",:;{}[]")
-"""The full-width forms of the marks of JSON, for :meth:`str.translate`."""
+"""The full-width forms of JSON's punctuation, for :meth:`str.translate`."""
 
 _PLAIN: Final = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*+')
 _ESCAPE: Final = re.compile(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|0[0-9]|\r\n|.)|["\x00-\x1f]', re.DOTALL)
 _SAME_EVERYWHERE: Final = {r"\'": "'", r"\v": r"\u000b", r"\0": r"\u0000", "\\\n": "", "\\\r\n": ""}
 _KEEPING: Final = frozenset("cdeghijklmopqswyzABCDEFGHIJKLMOPQRSTVWXYZ")
-"""Letters that no escape begins with: who wrote ``\\d`` did not know that a backslash has to be escaped."""
+"""Letters without an escape sequence. A model that wrote ``\\d`` forgot to escape the backslash."""
 _HARMLESS: Final = frozenset(("\\\\", '\\"', "\\'"))
 _WHOLE_ESCAPES: Final = {
     opening: re.compile(
@@ -68,8 +68,9 @@ _HALF_A_PAIR: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 def decode_string(content: str, quote: str = '"') -> str | None:
     """Return the content of a string with its escapes decoded, or ``None`` if they are ambiguous.
 
-    JSON strings are decoded as JSON. Of other strings, escapes count that JSON5 and Python read in the same way. A backslash
-    before a letter that begins no escape is a backslash, unless another escape in the string makes a character.
+    JSON strings are decoded as JSON. In other strings, an escape counts if JSON5 and Python read it in the same way. A
+    backslash before a letter without an escape sequence is a literal backslash, unless another escape in the string
+    encodes a character.
 
     Args:
         content: the string without its quotes. Line breaks and control characters are literal.
@@ -110,22 +111,22 @@ def _is_known(escape: str) -> bool:
 
 
 def whole_escapes(cut_string: str) -> str:
-    """Return the whole part of a string that breaks off, without its quote."""
+    """Return the content of a truncated string, without its quote and without an incomplete escape at its end."""
     result = _WHOLE_ESCAPES[cut_string[0]].match(cut_string, 1)
     content, end = (result[0], result.end()) if result else ("", 1)
     if not _HALF_AN_ESCAPE.match(cut_string, end):
-        return cut_string[1:]  # an escape that is none: decoding refuses it
+        return cut_string[1:]  # not a valid escape: decoding refuses it
     before = content[:-6]
     is_escaped = (len(before) - len(before.rstrip("\\"))) % 2
     return before if _HALF_A_PAIR.fullmatch(content[-6:]) and not is_escaped else content
 
 
 # ---------------------------------------------------------------------------------- decode
-# Decode JSON from a text, no deeper than every later use of it allows.
+# Decode JSON, up to the depth that all later steps support.
 
 
 class UnreadJSON(Enum):
-    """The result of :func:`loads` where there is no decoded JSON. No schema admits it, whatever its type."""
+    """The result of :func:`loads` where there is no decoded JSON. No schema accepts it."""
 
     NO_JSON = "not JSON"
     TOO_DEEP = "nested too deeply"
@@ -138,7 +139,7 @@ TOO_DEEP: Final = UnreadJSON.TOO_DEEP
 """The result for JSON that is nested deeper than :data:`MAX_DEPTH`."""
 
 MAX_DEPTH: Final = 100
-"""The greatest depth of nested arrays and objects. Deeper JSON could be neither shown nor written again."""
+"""The greatest depth of nested arrays and objects. Deeper JSON could be neither printed nor written."""
 
 
 def loads(text: str, *, is_exact: bool = False) -> Any:
@@ -158,7 +159,7 @@ def loads(text: str, *, is_exact: bool = False) -> Any:
 
 
 def is_too_deep(data: Any) -> bool:
-    """Whether *data* is nested deeper than :data:`MAX_DEPTH`."""
+    """Return whether *data* is nested deeper than :data:`MAX_DEPTH`."""
     level = [data]
     for _ in range(MAX_DEPTH):
         level = [
@@ -174,10 +175,10 @@ def is_too_deep(data: Any) -> bool:
 
 
 # ---------------------------------------------------------------------------------- reader
-# Read JSON from models, literal by literal: its structure may be damaged, its values never.
+# Read the JSON of models: repair damaged structure, and never change a value.
 #
-# Every scalar that comes out is one whole literal of the text, as JSON, JSON5 and Python agree to read it. Anything
-# else is refused with its position. Each character is looked at a fixed number of times.
+# Every scalar in the result is one whole literal of the text with the same meaning in JSON, JSON5 and Python. Anything
+# else is refused with its position. The time is linear in the length of the text.
 
 
 _STRINGS: Final = "|".join(STRINGS.values())
@@ -190,10 +191,9 @@ _TOKEN: Final = re.compile(
 )
 _COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=\uff1a]")
 _LEFT_OUT: Final = re.compile(r"\.\.|\u2026")
-_CORRECTS: Final = re.compile(r"[\d\"\u201c?\u2260]|!=|\b(?:not|no|never)\b|n['\u2019]t\b", re.IGNORECASE)
-"""A digit or a negation in a comment right behind a value: it may correct the value."""
 _LINE_END: Final = re.compile(r"[^\S\n]*+(?:\n|\Z)")
 _END_NEXT: Final = re.compile(rf"{SPACE}*+[\]}}]")
+_WHITE_SPACE: Final = frozenset(" \t\r\n")
 _LONGEST_INDENT: Final = 200
 _BARE_KEY: Final = re.compile(r"[^\W\d][\w$-]*+|\$[\w$-]*+")
 _WORDS: Final = {
@@ -201,8 +201,8 @@ _WORDS: Final = {
     for word, value in (("true", True), ("false", False), ("null", None))
     for spelling in (word, word.title(), word.upper())
 } | {"None": None}
-# A group that may begin and then not fit is not possessive (``(?:…)*+``), here as elsewhere: before 3.11.5 Python goes on
-# behind what it has begun with. Where the rest cannot fit there either, as at the end of a text, it may be.
+# A group that may match in part is not possessive (``(?:…)*+``), here as elsewhere: before Python 3.11.5 the match continued
+# behind that part. A possessive group is safe where the rest of the pattern cannot match there, as at the end of a text.
 _WHOLE: Final = r"(?:0|[1-9][0-9]*+(?:_[0-9]++)*)"
 _INTEGER: Final = re.compile(rf"[-+]?(?:{_WHOLE}|0[xX][0-9a-fA-F]++|0[oO][0-7]++|0[bB][01]++)")
 _NUMBER: Final = re.compile(rf"[-+]?(?:{_WHOLE}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
@@ -212,17 +212,17 @@ _INNER_QUOTES: Final = re.compile(
     r'(?:(?<=[\s(])(?<![,:{\[]\s)"(?=[^\s"])(?!{SPACE}*+[,:}}\]])[^"\\\n]*+(?:\\.[^"\\\n]*+)*(?<=\S)"(?=[\s.;!?)-])'
     rf'(?!{SPACE}*+[,:}}\]])[^"\\\n]*+(?:\\.[^"\\\n]*+)*)+"(?={SPACE}*+[,:}}\]])'
 )
-"""A string with words in unescaped quotes, each pair as prose sets it."""
+"""A string that contains quoted words without escapes, with the quotes set as in prose."""
 
 _KEY, _COLON, _VALUE, _NEXT, _NOTHING = range(5)
 
 
 class UnreadableError(Exception):
-    """The text cannot be read. Never leaves this package.
+    """The text cannot be read. This package catches the error.
 
     Attributes:
-        violation: what is wrong, and where.
-        position: where in the text.
+        violation: the problem and its path.
+        position: the index in the text.
     """
 
     def __init__(self, violation: Violation, position: int = 0) -> None:
@@ -233,21 +233,21 @@ class UnreadableError(Exception):
 
 @attrs.define
 class Reading:
-    """The content of a text.
+    """The result of :func:`read_json`.
 
     Attributes:
         value: the object or array.
-        is_closed_early: whether a bracket was left open that one further out closed, or the end of the text.
-        cut: the path of the text at the very end, which may continue, or ``None`` if none does.
-        cut_in: the container of that text, and its key or index there.
-        is_between: whether nothing but closing brackets is missing: the text ends behind a value or a comma, no text,
-            number or word can have been cut, and no array is open that may have had more items.
-        is_open: whether the end of the text closed it.
-        has_comments: whether it contains comments.
-        open_key: the key of the outermost object with a value that may continue, or ``None`` for none.
-        open: the ``id`` of each object or array that the text did not close.
-        gaps: the ``id`` of each object with a comment in the place of a member.
-        weak_gaps: the ``id`` of each object with a comment behind a value, which is a gap if it may have any keys.
+        is_closed_early: whether a closing bracket was missing, so that an outer bracket or the end of the text closed an
+            object or array.
+        cut: the path of the string in which the text ends, or ``None`` if it does not end in a string.
+        cut_in: the container of that string, and its key or index there.
+        is_between: whether only closing brackets are missing: the text ends behind a whole value or a comma, and no array
+            is open, which may have had more items.
+        is_open: whether the end of the text closed the outermost object or array.
+        has_comments: whether the text contains comments.
+        open_key: the key of the last, possibly incomplete value of the outermost object, or ``None``.
+        open: the ``id`` of each object or array without its closing bracket.
+        gaps: the ``id`` of each object with a comment in the position of a member.
     """
 
     value: Any
@@ -260,18 +260,17 @@ class Reading:
     open_key: str | None = None
     open: frozenset[int] = frozenset()
     gaps: frozenset[int] = frozenset()
-    weak_gaps: frozenset[int] = frozenset()
 
 
 @attrs.define
 class _Box:
-    """An object or array that is open.
+    """An object or array without its closing bracket so far.
 
     Attributes:
-        value: what it holds so far.
+        value: its content so far.
         closer: the bracket that closes it.
-        key: the key at hand, of an object.
-        has_comma: whether a comma stood in it.
+        key: the current key of an object.
+        has_comma: whether it contains a comma.
     """
 
     value: Any
@@ -283,22 +282,22 @@ class _Box:
 def read_json(
     text: str, *, is_cut: bool = False, inner_quotes: bool = False, is_exact: bool = False
 ) -> Reading:
-    """Read the object or array that *text* is.
+    """Read *text*, one object or array, and repair its structure.
 
-    What is mended: commas too many in an object, trailing ones and missing ones, missing colons, quotes of other kinds
-    and none around keys, other signs between key and value, comments, Python's words, tuples, a closing bracket that
-    is missing before one further out or at the end.
+    It accepts extra, trailing and missing commas, missing colons, other kinds of quotes, keys without quotes, other signs
+    between key and value, comments, Python's words and tuples. It also accepts a missing closing bracket before an outer
+    one or at the end.
 
     Args:
-        text: begins with a bracket, and ends with the last one of it.
-        is_cut: the text breaks off: what is known until there counts. A number, word or key at its end may go on and
-            is left out; so is one after which nothing says that it is the whole value.
-        inner_quotes: take pairs of quotes inside of a string for a part of it.
-        is_exact: a number with a fraction keeps its digits.
+        text: the text from the first bracket to the last one.
+        is_cut: whether the text is truncated. Then the result holds the values so far. A number, word or key at the very
+            end is left out, because it may continue.
+        inner_quotes: whether pairs of quotes inside of a string belong to the string.
+        is_exact: whether a number with a fraction keeps its digits.
 
     Raises:
-        UnreadableError: something is no literal (``repair_failed``), or left out (``truncated``), a key is repeated
-            (``duplicate_key``), or it is nested too deeply (``limit_exceeded``).
+        UnreadableError: a value is not a literal (``repair_failed``), a part is left out (``truncated``), a key is repeated
+            (``duplicate_key``), or the text is nested too deeply (``limit_exceeded``).
     """
     return _Reader(text, is_cut, inner_quotes, is_exact).read()
 
@@ -319,14 +318,13 @@ class _Reader:
         self._space = ""  # before the token
         self._has_comments = False
         self._gaps: set[int] = set()
-        self._weak_gaps: set[int] = set()
 
     def read(self) -> Reading:
-        """The reading; once."""
+        """Return the result. Call it once."""
         reading = self._read()
         reading.has_comments = self._has_comments
         reading.open = frozenset(id(box.value) for box in self._boxes)
-        reading.gaps, reading.weak_gaps = frozenset(self._gaps), frozenset(self._weak_gaps)
+        reading.gaps = frozenset(self._gaps)
         if len(self._boxes) > 1 or (self._boxes and self._expected != _KEY):  # a comma makes a value final
             reading.open_key = self._boxes[0].key
         return reading
@@ -370,28 +368,29 @@ class _Reader:
                 self._refuse("a string without an end")
             self._last, self._last_token = kind, lexeme
 
-    def _comment(self, said: str, start: int, end: int) -> None:
-        """Ignore a comment, unless it is in the position of an item or member, or may correct a value."""
+    def _comment(self, comment: str, start: int, end: int) -> None:
+        """Ignore a comment, unless it is in the position of an item or member, or on a line behind a key or value.
+
+        The words of the comment do not matter: one behind a value may always correct it.
+        """
         self._has_comments = True
         is_alone = not self._text[max(0, start - _LONGEST_INDENT) : start].rpartition("\n")[2].strip()
         is_last = _END_NEXT.match(self._text, end) is not None
-        if _LEFT_OUT.search(said):
-            self._left_out()
         is_in_place = is_alone or is_last or not _LINE_END.match(self._text, end)
         is_behind_value = self._expected == _NEXT
-        if self._is_in_array:
-            if is_behind_value or is_in_place:
-                self._left_out()
-        elif self._last_token in ("]", ")") or (
-            is_last and self._last_token != "{" and (is_alone or not is_behind_value)
-        ):
+        if _LEFT_OUT.search(comment) or (self._is_in_array and (is_behind_value or is_in_place)):
             self._left_out()
-        elif is_in_place and self._boxes and (self._expected == _KEY or (is_behind_value and is_alone)):
-            self._gaps.add(id(self._boxes[-1].value))
-        elif is_behind_value:
-            self._weak_gaps.add(id(self._boxes[-1].value))
-        if not is_alone and self._last_token not in ("{", "[", "(") and _CORRECTS.search(said[1:]):
-            self._refuse("a comment that may correct the value")
+        if not self._is_in_array:
+            if self._last_token in ("]", ")") or (
+                is_last and self._last_token != "{" and (is_alone or not is_behind_value)
+            ):
+                self._left_out()
+            if is_in_place and self._boxes and (self._expected == _KEY or (is_behind_value and is_alone)):
+                if not is_alone and self._last_token != "{":
+                    self._left_out()
+                self._gaps.add(id(self._boxes[-1].value))
+        if not is_alone and self._last_token not in ("{", "[", "("):
+            self._refuse("a comment behind a value may correct it")
 
     # -------------------------------------------------------------------------------------- tokens
 
@@ -456,7 +455,7 @@ class _Reader:
             is_new_line = "\n" in self._space
             if self._is_in_array:
                 is_certain = self._last == "string" and is_new_line
-            else:  # on the line of an object that closes, the key may belong into that object
+            else:  # behind a closed object on the same line, the key may belong to that object
                 is_key = _COLON_NEXT.match(self._text, end) is not None
                 is_certain = is_key and (is_new_line or self._last_token != "}")
             if is_certain:
@@ -479,7 +478,7 @@ class _Reader:
         elif _INTEGER.fullmatch(word):
             try:
                 integer = int(word, 0)
-                str(integer)  # as its digits it has to be written again, be it read from others
+                str(integer)  # Python limits the digits of an integer that it writes, too
             except ValueError:
                 self._refuse("an integer of too many digits", ReasonCode.LIMIT_EXCEEDED)
             self._scalar(integer)
@@ -520,7 +519,11 @@ class _Reader:
     # ----------------------------------------------------------------------------------------- end
 
     def _ended(self, cut_string: str | None) -> Reading:
-        """The text has ended: *cut_string* is the string that it ends in, from its quote on, or ``None`` for none."""
+        """Return the result at the end of the text.
+
+        Args:
+            cut_string: an incomplete string at the end, from its quote on, or ``None``.
+        """
         if not self._boxes:
             if self._expected != _NOTHING:
                 self._refuse("a value is missing here")
@@ -530,7 +533,7 @@ class _Reader:
             and (
                 self._last == "string"
                 or self._last_token in _WORDS
-                or (self._last == "word" and "\n" in self._space)
+                or (self._last == "word" and self._is_after_white_space)
                 or self._last_token in (",", "}", "]", ")", "\uff5d", "\uff3d")
             )
             and all(box.closer == "}" for box in self._boxes)
@@ -552,7 +555,7 @@ class _Reader:
             self._expected == _NEXT
             and self._last == "word"
             and self._last_token not in _WORDS
-            and "\n" not in self._space
+            and not self._is_after_white_space
         ):
             del box.value[box.key if box.closer == "}" else len(box.value) - 1]
         return Reading(self._root, True, is_between=is_between)
@@ -561,8 +564,16 @@ class _Reader:
 
     @property
     def _takes_value(self) -> bool:
-        """Return whether a value may come here, or after a key in quotes also if its colon is missing, not inside of it."""
+        """Return whether a value may follow. Behind a quoted key the colon may be missing."""
         return self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key)
+
+    @property
+    def _is_after_white_space(self) -> bool:
+        """Whether white space of JSON precedes this token, so that the number or word before it is whole.
+
+        Other spaces do not count: some languages write them inside numbers.
+        """
+        return not _WHITE_SPACE.isdisjoint(self._space)
 
     @property
     def _is_in_array(self) -> bool:

@@ -27,7 +27,15 @@ from crosswalk.types.json import (
     placed,
 )
 from crosswalk.types.message import CallKind, ChatMessage, Role, ToolCall, ToolCallDelta
-from crosswalk.types.response import Alternative, ChatResponse, as_utc, counted_tokens, new_id, now
+from crosswalk.types.response import (
+    Alternative,
+    ChatResponse,
+    as_utc,
+    counted_tokens,
+    new_id,
+    now,
+    with_unknown_parts,
+)
 from crosswalk.types.usage import Provenance, ResponseMetadata, UsageDetails, UsageInfo, later_usage
 from crosswalk.types.values import (
     NO_CAUSE,
@@ -574,7 +582,7 @@ class AnswerDraft:
             raw_finish_reason=primary.raw_finish,
             segments=segments,
             logprobs=built.logprobs,
-            alternatives=alternatives,
+            alternatives=with_unknown_parts(alternatives, provenance) if alternatives else (),
             raw_events=RawEvents(self.raw_events) if self.raw_events else NO_RAW_EVENTS,
         )
 

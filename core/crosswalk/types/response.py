@@ -32,6 +32,7 @@ from crosswalk.types.values import (
     Segment,
     SegmentType,
     TokenLogprob,
+    altered,
     as_optional_tuple,
     as_raw_events,
     as_tuple,
@@ -109,6 +110,41 @@ def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> in
     return usage.completion_tokens
 
 
+def _unknown_part(
+    provenance: Mapping[str, Provenance], path: str, message: ChatMessage
+) -> IncompleteReason | None:
+    """Return why the answer at *path*, with this *message*, is incomplete as far as only *provenance* shows it."""
+    if provenance.get(f"{path}finish_reason") in (Provenance.UNMAPPED, Provenance.ABSENT):
+        return IncompleteReason.UNKNOWN_FINISH_REASON
+    # Marks of all answers: an event or a part of an unknown type may belong to any of them.
+    has_unknown_event = provenance.get("metadata.extensions") is Provenance.UNMAPPED
+    has_unknown_part = provenance.get("message.content") is Provenance.UNMAPPED
+    if has_unknown_event or (has_unknown_part and not message.tool_calls):
+        return IncompleteReason.UNKNOWN_EVENT
+    return IncompleteReason.UNREAD if provenance.get(f"{path}message") is Provenance.UNMAPPED else None
+
+
+def _incomplete_reason(
+    answer: Alternative | ChatResponse, unknown: IncompleteReason | None
+) -> IncompleteReason | None:
+    """Return why *answer* is incomplete, given the *unknown* part of it."""
+    cut = _CUT.get(answer.finish_reason)
+    if cut is not None:
+        return cut
+    if unknown is not None and unknown is not IncompleteReason.UNREAD:
+        return unknown
+    if answer.refusal is not None:
+        return IncompleteReason.REFUSAL
+    calls = answer.message.tool_calls or ()
+    if answer.finish_reason is FinishReason.TOOL_CALLS and not calls:
+        return IncompleteReason.MISSING_CALL
+    if not all(call.has_valid_arguments for call in calls):
+        return IncompleteReason.INVALID_ARGUMENTS
+    if unknown is not None:
+        return unknown
+    return IncompleteReason.PAUSED if answer.raw_finish_reason in PAUSES else None
+
+
 @brief
 @attrs.frozen
 class Alternative:
@@ -122,6 +158,8 @@ class Alternative:
         refusal: why the model declined, or ``None`` if it did not.
         segments: the typed parts, in order.
         logprobs: its tokens, or ``None`` if not requested.
+        unknown: an unknown finish word, an unknown event or unread text, as the ``provenance`` of the response shows it,
+            or ``None`` for none of them. The response fills it in.
 
     Raises:
         ResponseValidationError: an invalid finish reason (``ACODE-RSP-003``), or a field of another type.
@@ -134,6 +172,7 @@ class Alternative:
     refusal: str | None = None
     segments: tuple[Segment, ...] = attrs.field(default=(), converter=as_tuple)
     logprobs: tuple[TokenLogprob, ...] | None = attrs.field(default=None, converter=as_optional_tuple)
+    unknown: IncompleteReason | None = attrs.field(default=None, eq=False, metadata={"json_key": None})
 
     def __attrs_post_init__(self) -> None:
         check_count(self, "index")
@@ -145,6 +184,18 @@ class Alternative:
         check_optional_text(self, "raw_finish_reason", "refusal")
         check_items(self, "segments", Segment)
         check_items(self, "logprobs", TokenLogprob)
+        if self.unknown is not None:
+            check_is(self, "unknown", IncompleteReason)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model finished this answer by itself (``stop``), and it is whole."""
+        return self.finish_reason is FinishReason.STOP and self.incomplete_reason is None
+
+    @property
+    def incomplete_reason(self) -> IncompleteReason | None:
+        """Why this answer is not whole, or ``None`` if it is, by the rules of :attr:`ChatResponse.incomplete_reason`."""
+        return _incomplete_reason(self, self.unknown)
 
     def __repr__(self) -> str:
         return summary(
@@ -155,6 +206,16 @@ class Alternative:
                 ("text", self.message.text),
             ],
         )
+
+
+def with_unknown_parts(
+    alternatives: Iterable[Alternative], provenance: Mapping[str, Provenance]
+) -> tuple[Alternative, ...]:
+    """Return *alternatives*, each with what the *provenance* of their response shows of it."""
+    return tuple(
+        altered(answer, unknown=_unknown_part(provenance, f"alternatives[{place}].", answer.message))
+        for place, answer in enumerate(alternatives)
+    )
 
 
 @brief
@@ -240,6 +301,8 @@ class ChatResponse:
             check_items(self, "logprobs", TokenLogprob)
         if self.alternatives:
             check_items(self, "alternatives", Alternative)
+            marked = with_unknown_parts(self.alternatives, self.metadata.provenance)
+            object.__setattr__(self, "alternatives", marked)
         if self.attempts:
             check_items(self, "attempts", ProviderAttempt)
         counted = counted_tokens(self.usage, self.metadata.provenance)
@@ -270,34 +333,18 @@ class ChatResponse:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model finished by itself (``stop``), and the answer is whole."""
+        """Whether the model finished the first answer by itself (``stop``), and it is whole."""
         return self.finish_reason is FinishReason.STOP and self.incomplete_reason is None
 
     @property
     def incomplete_reason(self) -> IncompleteReason | None:
-        """Why the answer is not whole, or ``None`` if it is, with or without tool calls.
+        """Why the first answer is not whole, or ``None`` if it is, with or without tool calls.
 
-        Fields in the extensions never count, except for an answer without any content (``unread``).
+        It is about the answer in ``message``. Each of ``alternatives`` has a reason of its own. Fields in the extensions
+        never count, except for an answer without any content (``unread``).
         """
-        cut = _CUT.get(self.finish_reason)
-        if cut is not None:
-            return cut
         provenance = self.metadata.provenance
-        if provenance.get("finish_reason") in (Provenance.UNMAPPED, Provenance.ABSENT):
-            return IncompleteReason.UNKNOWN_FINISH_REASON
-        has_unknown_event = provenance.get("metadata.extensions") is Provenance.UNMAPPED
-        has_unknown_part = provenance.get("message.content") is Provenance.UNMAPPED
-        if has_unknown_event or (has_unknown_part and not self.has_tool_calls):
-            return IncompleteReason.UNKNOWN_EVENT
-        if self.refusal is not None:
-            return IncompleteReason.REFUSAL
-        if self.finish_reason is FinishReason.TOOL_CALLS and not self.has_tool_calls:
-            return IncompleteReason.MISSING_CALL
-        if not all(call.has_valid_arguments for call in self.tool_calls):
-            return IncompleteReason.INVALID_ARGUMENTS
-        if provenance.get("message") is Provenance.UNMAPPED:
-            return IncompleteReason.UNREAD
-        return IncompleteReason.PAUSED if self.raw_finish_reason in PAUSES else None
+        return _incomplete_reason(self, _unknown_part(provenance, "", self.message))
 
     @property
     def is_truncated(self) -> bool:

@@ -73,7 +73,7 @@ _FILTERED: Final = (
     "ESCALATION",
 )
 VAGUE: Final = ("FINISH_REASON_UNSPECIFIED",)
-"""They do not decide whether the answer is complete. It is an error if nothing was produced."""
+"""They do not say why the answer ended, so it is not complete. It is an error if nothing was produced."""
 FAILED: Final[Mapping[str, ErrorKind]] = MappingProxyType(
     {
         "MALFORMED_FUNCTION_CALL": ErrorKind.TOOL_CALL_VALIDATION,

@@ -1,4 +1,4 @@
-"""What requests say: the canonical places of options and details, and the rows of a format's request table."""
+"""Options and details of requests: their canonical names, and the request table of each format that maps them."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from crosswalk.wire.fields import Fields, Place as Path
 
 
 class PlaceKind(StrEnum):
-    """What becomes of a part of a request if a server has no place for it."""
+    """How Crosswalk treats a part of a request that the server cannot take."""
 
     MEANING = "meaning"
-    """The answer would be another one. Content is told in words, and anything else refuses the request."""
+    """The answer would differ without it. Content is sent as text. Any other part makes Crosswalk refuse the request."""
     HINT = "hint"
-    """The answer is as good. The part is left out and named."""
+    """The answer is as good without it. The part is left out and reported."""
     STATE = "state"
-    """It names what a server keeps. The request is refused, because without it the request is another one."""
+    """It refers to state on a server. Crosswalk refuses the request, because its meaning depends on that state."""
     LINK = "link"
-    """It connects items, and is written anew."""
+    """It connects items. Crosswalk writes a new one."""
 
 
 @attrs.frozen
 class RequestPlace:
-    """A canonical place: an option of a request, or a detail of a message or a tool.
+    """An option of a request, or a detail of a message or a tool, under its canonical name.
 
     Attributes:
-        name: its name. That of an option is its field of ``ChatRequest``, or its key in ``extra_options``. That of a detail
-            begins with the object that has it: ``tool.strict``.
-        kind: the kind of what stands there.
-        neutral: the value that changes nothing, so nothing is lost without it.
-        why: for a hint other than cache marks, tiers, labels and storage, the reason why it is one.
-        also: other names under which a program may give the option.
-        type: the type of a detail as JSON, for its reader.
+        name: the canonical name. An option has the name of its field in ``ChatRequest``, or of its key in ``extra_options``.
+            The name of a detail starts with its object: ``tool.strict``.
+        kind: how it is treated if the server cannot take it.
+        neutral: the value that has no effect, and may be left out.
+        why: for a hint other than cache marks, tiers, labels and storage, the reason why leaving it out is harmless.
+        also: other names that a program may use for the option.
+        type: the JSON type of a detail, for its reader.
     """
 
     name: str
@@ -120,8 +120,10 @@ OPTIONS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
         )
     }
 )  # fmt: skip
-"""The options of a request, by name. If two have one spelling in a format, the first is read, and the first that is set is
-written."""
+"""The options of a request, by name.
+
+If two share a spelling in a format, the first one is read. The first one with a value is written.
+"""
 
 DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
     {
@@ -175,10 +177,10 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
         )
     }
 )  # fmt: skip
-"""The details of messages, tools and formats that more than one format has, by name."""
+"""The details of messages, tools and output formats that several formats share, by name."""
 
 PLACES: Final[Mapping[str, RequestPlace]] = MappingProxyType({**OPTIONS, **DETAILS})
-"""All canonical places."""
+"""All options and details."""
 
 
 def option_named(name: str) -> RequestPlace | None:
@@ -187,7 +189,8 @@ def option_named(name: str) -> RequestPlace | None:
 
 
 # ----------------------------------------------------------------------------------- rows
-# What a client may say, where, and how it is spelled. The tables are in :mod:`crosswalk.formats.tables`.
+# The fields that a client may set in a format, with their path and spelling.
+# The tables are in :mod:`crosswalk.formats.tables`.
 
 
 Spelling: TypeAlias = Callable[[Any], Any]
@@ -199,20 +202,20 @@ _VERSION: Final = re.compile(r"_20\d{6}$")
 
 @attrs.frozen
 class RequestRow:
-    """A word of a format.
+    """A field of a format.
 
     Attributes:
-        path: where it stands. ``[]`` is an item of a list, and ``[word]`` behind an item or an object is its type:
-            ``messages[].content[][text].text``. A row stands for everything below its path that no other row names.
+        path: the path of the field. ``[]`` is an item of a list. ``[word]`` behind an item or an object is its type, as in
+            ``messages[].content[][text].text``. A row covers everything below its path without a row of its own.
             ``include[]=word`` is an item of a list of words.
-        place: its canonical place, a key of :data:`crosswalk.wire.options.PLACES`, or ``""`` if only this format has it.
-        kind: what becomes of it before a server without such a place. A canonical place has a kind.
-        why: for a hint of this format alone, the reason why it is one.
-        words: the format's words by the canonical ones, or ``None`` if they are the same.
-        read, write: functions for values that differ by more than their words.
-        replaces: the path that is removed if this row is written.
-        needs: the path that must be true beside this one.
-        beside: fields that must stand beside this one: the value of each, then others that it may have.
+        place: the canonical name, a key of :data:`crosswalk.wire.options.PLACES`, or ``""`` if only this format has it.
+        kind: how the field is treated if the server cannot take it. A canonical name has its own kind.
+        why: for a hint that only this format has, the reason why leaving it out is harmless.
+        words: the format's word for each canonical word, or ``None`` if they are the same.
+        read, write: functions for values that need more than other words.
+        replaces: the path to remove when this field is written.
+        needs: the path that must be true when this field is written.
+        beside: the fields that must accompany this one: the value to write for each, then other valid values.
     """
 
     path: str
@@ -231,7 +234,7 @@ class RequestRow:
             object.__setattr__(self, "kind", PLACES[self.place].kind)
 
     def written(self, value: Any) -> Any:
-        """Return the canonical *value* as the format spells it, or ``None`` if it has no word for it."""
+        """Return the format's spelling of the canonical *value*, or ``None`` if it has none."""
         if self.write is not None:
             try:
                 return self.write(value)
@@ -240,7 +243,7 @@ class RequestRow:
         return value if self.words is None else self.words.get(value) if isinstance(value, str) else None
 
     def value_of(self, written: Any) -> Any:
-        """Return the canonical value of *written*, or ``None`` if there is none."""
+        """Return the canonical value for *written*, a value in the format, or ``None`` if there is none."""
         if self.read is not None:
             try:
                 return self.read(written)
@@ -256,27 +259,27 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def meaning(*paths: str, **more: Any) -> tuple[RequestRow, ...]:
-    """Return rows of one format alone, which mean something."""
+    """Return rows that only this format has and that change the answer."""
     return tuple(RequestRow(path, **more) for path in paths)
 
 
 def hint(why: str, *paths: str) -> tuple[RequestRow, ...]:
-    """Return rows of one format alone that may be left out, because of *why*."""
+    """Return rows that only this format has and that may be left out. *why* is the reason."""
     return tuple(RequestRow(path, kind=PlaceKind.HINT, why=why) for path in paths)
 
 
 def state(*paths: str) -> tuple[RequestRow, ...]:
-    """Return rows of one format alone that name what its servers keep."""
+    """Return rows that only this format has and that refer to state on its servers."""
     return tuple(RequestRow(path, kind=PlaceKind.STATE) for path in paths)
 
 
 def link(*paths: str) -> tuple[RequestRow, ...]:
-    """Return rows of one format alone that connect items."""
+    """Return rows that only this format has and that connect items."""
     return tuple(RequestRow(path, kind=PlaceKind.LINK) for path in paths)
 
 
 def below(at: str, *rows: RequestRow) -> tuple[RequestRow, ...]:
-    """Return *rows* with their paths below the path *at*."""
+    """Return *rows* with the path *at* in front of their paths."""
     return tuple(
         altered(row, path=f"{at}{row.path}" if row.path[:1] in ("", "[") else f"{at}.{row.path}")
         for row in rows
@@ -285,16 +288,16 @@ def below(at: str, *rows: RequestRow) -> tuple[RequestRow, ...]:
 
 @attrs.frozen(eq=False)
 class RequestTable:
-    """All that a client may say in one format, or to one server.
+    """All fields that a client may set in one format, or for one server.
 
     Attributes:
-        key: its name: ``chat``.
-        label: the name for people.
-        paths: the endings of the paths of its endpoints.
-        rows: its rows. If several have one place, the first is written.
-        types: the type of an item that states none, as a function of the item, by the path of the list.
-        spelled: returns the spelling of a field in the table, for formats that take several.
-        is_strict: whether a server refuses fields that it does not know.
+        key: the name of the table, such as ``chat``.
+        label: the name in messages.
+        paths: the endings of the URL paths of its endpoints.
+        rows: the rows. If several have one canonical name, the first one is written.
+        types: functions that return the type of an item without a type field, by the path of the list.
+        spelled: a function that returns the table's spelling of a field, for formats that accept several spellings.
+        is_strict: whether the server refuses unknown fields.
     """
 
     key: str
@@ -308,7 +311,7 @@ class RequestTable:
     def with_rows(
         self, *rows: RequestRow, without: tuple[str, ...] = (), is_strict: bool = False
     ) -> RequestTable:
-        """Return the table of a server that has *rows* as well, and none of the places or paths in *without*."""
+        """Return the table of a server with additional *rows*, and without the canonical names or paths in *without*."""
         own = tuple(row for row in self.rows if row.place not in without and row.path not in without)
         return attrs.evolve(self, rows=(*rows, *own), is_strict=self.is_strict or is_strict)
 
@@ -318,7 +321,7 @@ class RequestTable:
 
     @cached_property
     def options(self) -> tuple[RequestRow, ...]:
-        """The rows of options. If several have one path, the first that can read a value counts."""
+        """The rows of options. If several have one path, the first one that can read the value counts."""
         return tuple(row for row in self.rows if row.place in OPTIONS)
 
     @cached_property
@@ -326,34 +329,38 @@ class RequestTable:
         return {row.path: row for row in reversed(self.rows)}
 
     def row(self, place: str) -> RequestRow | None:
-        """Return the row that is written for the canonical *place*, or ``None`` if the format has none."""
+        """Return the row to write for the canonical name *place*, or ``None`` if the format has none."""
         return self._of_place.get(place)
 
     def words(self, place: str) -> Mapping[Any, Any]:
-        """Return the format's words for those of *place*, or nothing if it has none."""
+        """Return the format's word for each canonical word of *place*, or nothing if it has none."""
         row = self.row(place)
         return {} if row is None or row.words is None else row.words
 
     def row_at(self, path: str) -> RequestRow | None:
-        """Return the row for *path*, in the notation of :attr:`RequestRow.path`, or ``None`` if it is not in the table yet.
+        """Return the row for *path*, in the notation of :attr:`RequestRow.path`, or ``None`` if the table has none.
 
-        It is the row of that path, or else of the nearest one around it. An object of which only parts have rows is the
-        first of them that means something.
+        It is the row with that path, or else the one with the longest path around it. For an object with rows for its parts
+        only, it is the first of these rows that changes the answer.
         """
         for shorter in (path, _OF_OBJECT.sub("", path)):
             while shorter:
                 if shorter in self._of_path:
                     return self._of_path[shorter]
-                if _TYPED_ITEM.search(shorter):  # an item of an unknown type is in no row of its list
+                if _TYPED_ITEM.search(shorter):  # the rows of a list do not cover items of an unknown type
                     break
                 shorter = shorter[: max(shorter.rfind("."), shorter.rfind("["), 0)]
         inside = [row for row in self.rows if row.path.startswith((f"{path}.", f"{path}["))]
         return min(inside, key=lambda row: row.kind is not PlaceKind.MEANING, default=None)
 
     def details(self, at: str, of: str) -> tuple[tuple[str, str, RequestRow], ...]:
-        """Return the details of an *of* (``tool``, ``hosted``) that an object at the path *at* has.
+        """Return the details that an object at the path *at* may have.
 
-        Each is the path inside the object, the name of the detail, and its row.
+        Each item is the path inside the object, the name of the detail, and its row.
+
+        Args:
+            at: the path of the object.
+            of: the kind of object, such as ``tool`` or ``hosted``.
         """
         return self._details[at, of]
 
@@ -369,7 +376,7 @@ class RequestTable:
         return found
 
     def path_in(self, body: Any, place: Path) -> str:
-        """Return the path of the value at *place* in *body*, in the notation of :attr:`RequestRow.path`."""
+        """Return the path, in the notation of :attr:`RequestRow.path`, of the value at the location *place* in *body*."""
         path, value = "", body
         for step in place:
             holder, path = (
@@ -378,7 +385,7 @@ class RequestTable:
             )
             inner = (
                 value[step] if isinstance(value, list) and isinstance(step, int) else None
-            )  # a field may have another spelling there
+            )  # the body may spell a field in another way
             value = value.get(step) if isinstance(value, dict) else inner
             kind = value.get("type") if isinstance(value, dict) else None
             if kind is None and isinstance(value, dict) and isinstance(step, int) and holder in self.types:
@@ -394,9 +401,9 @@ class _Nothing(dict[Any, Any]):
 
 
 def read_details(table: RequestTable, at: str, of: str, fields: Fields) -> dict[str, Any]:
-    """Take the details of an *of* from *fields*, an object that *table* has at the path *at*. Return them by name.
+    """Take the details of a tool or another object from *fields*, and return them by name.
 
-    A value that has no canonical spelling stays.
+    A value without a canonical counterpart stays in *fields*. *at* is the path of the object in *table*, and *of* its kind.
     """
     results: dict[str, Any] = {}
     for path, name, row in table.details(at, of):
@@ -418,9 +425,9 @@ def read_details(table: RequestTable, at: str, of: str, fields: Fields) -> dict[
 def written_details(
     table: RequestTable, at: str, of: str, values: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return *values*, the details of an *of* by name, as *table* has them in an object at the path *at*.
+    """Return the details *values* in the spelling of *table*, and the names of those that the format cannot express.
 
-    The second result are the names of those that it has no place or no word for.
+    *at* is the path of the object in *table*, and *of* its kind.
     """
     result: dict[str, Any] = {}
     lost: list[str] = []
@@ -436,7 +443,7 @@ def written_details(
 
 
 def put_row(body: dict[str, Any], row: RequestRow, written: Any) -> bool:
-    """Write *written* where *row* says, with what it needs. Return whether nothing else was in these places."""
+    """Write *written* at the path of *row*, with the fields that it needs. Return whether no other value was there."""
     beside = (put(body, path, values[0]) or get(body, path) in values for path, values in row.beside.items())
     if not all(beside) or not put(body, row.path, written):
         return False
@@ -456,10 +463,10 @@ def get(body: Any, path: str) -> Any:
 
 
 def put(body: dict[str, Any], path: str, value: Any) -> bool:
-    """Write *value* at *path* into *body*, and return whether nothing else was there.
+    """Write *value* at *path* into *body*, and return whether no other value was there.
 
-    For ``a[]=word`` the list gets the word, for ``a[].b`` an object with the value under ``b``, and for ``a[][type]`` all
-    items of the value.
+    The path ``a[]=word`` adds the word to the list. ``a[].b`` adds an object with the value under ``b``. ``a[][type]`` adds
+    all items of the value.
     """
     path, is_item, inner = path.partition("[]")
     *outer, last = path.split(".")

@@ -1,4 +1,4 @@
-"""The Responses API on the wire: its events, items and parts, what each is for, and the parts of its requests."""
+"""Tables of the Responses API: its events, items and text parts. Functions for the parts of its requests."""
 
 from __future__ import annotations
 
@@ -37,20 +37,19 @@ __all__ = [
 
 
 # ------------------------------------------------------------------------------- responses
-# The Responses API on the wire: its events, items and parts, what each is for, and where in it the text stands.
+# Tables of the events, items and parts of the Responses API, with the role of each and the place of its text.
 #
-# Plain data, known once: the typed events of :mod:`crosswalk.responses`, what adds them up, and the provider plugin
-# read it.
-# Facts: provider document "OpenAI Responses", sections 2 to 4; what other servers add says whose it is.
+# The typed events of :mod:`crosswalk.responses`, their accumulator and the provider plugin all read these tables.
+# Source: provider document "OpenAI Responses", sections 2 to 4. Additions of other servers name the server.
 
 
 class EventRole(StrEnum):
-    """What an event does."""
+    """The purpose of an event."""
 
     RESPONSE = "response"
     """It carries the response."""
     ERROR = "error"
-    """It is nothing but an error."""
+    """It is an error."""
     ITEM = "item"
     """It carries an item."""
     PART = "part"
@@ -60,15 +59,15 @@ class EventRole(StrEnum):
     ANNOTATION = "annotation"
     """It adds an annotation to a text."""
     FIELD = "field"
-    """It writes what an item asks for: arguments, code, a command; or gives: output."""
+    """It adds to a field of an item: arguments, code or a command of a call, or the output of a tool."""
     STATUS = "status"
-    """It says how far an item has come."""
+    """It reports the status of an item."""
     PREVIEW = "preview"
-    """It shows an image that is not done."""
+    """It carries a partial image."""
     AUDIO = "audio"
-    """It carries sound, of the response, not of an item."""
+    """It carries audio of the response, outside of any item."""
     TRANSCRIPT = "transcript"
-    """It carries what the sound says."""
+    """It carries the transcript of that audio."""
     NOTICE = "notice"
     """It changes nothing in the response."""
 
@@ -77,12 +76,13 @@ class WireEvent(NamedTuple):
     """A type of event.
 
     Attributes:
-        role: what it does.
-        family: its type without ``response.`` in front and the last word.
-        word: the last word of its type: ``added``, ``delta``, ``done``; of a ``STATUS`` the status of the item.
-        of: the part (``TEXT``), the item (``FIELD``, ``STATUS``, ``PREVIEW``), or the list of parts (``PART``) that it is
-            about; of a ``RESPONSE`` the status that goes without saying; else ``""``.
-        leaf: the key of what it brings; ``""`` where it brings nothing.
+        role: its purpose.
+        family: its type without the prefix ``response.`` and the last word.
+        word: the last word of its type, such as ``added``, ``delta`` or ``done``. For a ``STATUS`` it is the status of the
+            item.
+        of: the part (``TEXT``), the item (``FIELD``, ``STATUS``, ``PREVIEW``) or the list of parts (``PART``) that the event
+            changes. For a ``RESPONSE`` it is the default status. Otherwise it is ``""``.
+        leaf: the key of its payload, or ``""`` if it has none.
     """
 
     role: EventRole
@@ -93,13 +93,13 @@ class WireEvent(NamedTuple):
 
 
 class WirePart(NamedTuple):
-    """A type of part that is text.
+    """A type of text part.
 
     Attributes:
-        item: the item that has it.
-        list: the list of the item that it stands in, a key of :data:`LISTS`.
-        leaf: the key of its text.
-        segment: what it is.
+        item: the type of the item that has the part.
+        list: the list of that item with the part, a key of :data:`LISTS`.
+        leaf: the key of the text.
+        segment: the type of the canonical segment.
     """
 
     item: str
@@ -109,7 +109,7 @@ class WirePart(NamedTuple):
 
 
 LISTS: Final[Mapping[str, str]] = MappingProxyType({"content": "content_index", "summary": "summary_index"})
-"""The lists of parts, each with the key under which an event says the place in it."""
+"""The lists of parts. The value is the key with which an event gives the index in the list."""
 
 PARTS: Final[Mapping[str, WirePart]] = MappingProxyType(
     {
@@ -123,31 +123,31 @@ PARTS: Final[Mapping[str, WirePart]] = MappingProxyType(
 
 
 class ItemRole(StrEnum):
-    """What an item of the output is."""
+    """The purpose of an output item."""
 
     TEXT = "text"
     """It has parts."""
     CALL = "call"
-    """A call of a tool by name, for the client; of a custom tool that nobody declared, for the server."""
+    """A call of a named tool, for the client to run. The server runs a custom tool that the request did not declare."""
     ACTION = "action"
-    """A call of a tool that has no name but its type, for the client; some say that the server runs it."""
+    """A call of a tool that only its type names, for the client to run. Some items say that the server runs it."""
     SERVER = "server"
-    """What the server's own tools were asked, and what any tool answered."""
+    """A call of the server's own tool, or the result of any tool."""
     MEDIA = "media"
-    """What was made: an image."""
+    """A generated image."""
     STATE = "state"
-    """It is kept, or sent back, as it is."""
+    """An item that is stored and sent back unchanged."""
 
 
 class WireItem(NamedTuple):
     """A type of item.
 
     Attributes:
-        role: what it is.
-        fields: the keys that say what was asked or made, the first above all; empty where none does.
-        kind: the type of the JSON value under the first of them.
-        needs: the keys that clients count on, of what a server's own tools did.
-        id: of a call, the key of the id by which it is answered.
+        role: its purpose.
+        fields: the keys of its arguments or its result, the most important one first. Empty if it has none.
+        kind: the JSON type of the value of the first key.
+        needs: for a call of a server's own tool, the keys that clients require.
+        id: for a call, the key of the id that its result repeats.
     """
 
     role: ItemRole
@@ -198,12 +198,12 @@ ITEMS: Final[Mapping[str, WireItem]] = MappingProxyType(
         "compaction": WireItem(ItemRole.STATE),
     }
 )
-"""The items of an output, by type."""
+"""The output items, by type."""
 
 BESIDE: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {"message": ("phase", "phase"), "reasoning": ("encrypted_content", "encrypted")}
 )
-"""What an item has beside its texts that goes back with it: its key, and what the metadata call it."""
+"""The fields of an item besides its texts that are sent back with it, and the name of each in the segment's metadata."""
 
 REPEATED: Final = FrozenObject(
     {
@@ -230,8 +230,10 @@ REPEATED: Final = FrozenObject(
         "truncation": "disabled",
     }
 )
-"""The options of the request that a response repeats, all of them required, each with its default (OpenAPI document of Open
-Responses). Who stores responses says so under ``store``."""
+"""The options of the request that a response must repeat, each with its default (OpenAPI document of Open Responses).
+
+A server that stores responses sets ``store``.
+"""
 
 REQUIRED: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
@@ -240,10 +242,10 @@ REQUIRED: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "reasoning": {"effort": None, "summary": None},
     }
 )
-"""What a response says of a tool, an output format or the reasoning that the request may leave out, with its defaults."""
+"""The fields of a tool, an output format or the reasoning that the request may omit and a response states, with defaults."""
 
 PENDING: Final = ("queued", "in_progress")
-"""The statuses of a response that is still being made."""
+"""The statuses of a response in progress."""
 
 FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
     {
@@ -255,11 +257,11 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
         "cancelled": FinishReason.CANCELLED,
         "incomplete:steered": FinishReason.CANCELLED,
         "failed": FinishReason.ERROR,
-        **dict.fromkeys(PENDING, FinishReason.LENGTH),  # of a body: not made to its end yet
+        **dict.fromkeys(PENDING, FinishReason.LENGTH),  # a body whose response is still in progress
     }
 )
-"""What a status at the end means, with the reason of an incomplete response behind the colon; of several for one meaning the
-first is written where the provider said none of them."""
+"""The meaning of a final status. The reason of an incomplete response follows a colon. If several have one meaning and the
+provider sent none of them, the first is written."""
 
 COUNTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -271,7 +273,7 @@ COUNTS: Final[Mapping[str, str]] = MappingProxyType(
         "reasoning_tokens": "output_tokens_details.reasoning_tokens",
     }
 )
-"""Where a usage has each count."""
+"""The path of each count in a usage."""
 
 DETAILS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -284,7 +286,7 @@ DETAILS: Final[Mapping[str, str]] = MappingProxyType(
         for modality in ("text", "audio", "image", "video")
     }
 )
-"""Where a usage has each of its details."""
+"""The path of each detail in a usage."""
 
 
 _PLACE: Final = {"start_index": int, "end_index": int}
@@ -296,7 +298,7 @@ ANNOTATIONS: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
         "file_path": {"file_id": str, "index": int},
     }
 )
-"""The annotations of a text, by type, each with what clients count on."""
+"""The annotations of a text, by type, each with the fields that clients require."""
 
 ERRORS: Final = frozenset(
     {
@@ -307,7 +309,7 @@ ERRORS: Final = frozenset(
         "empty_image_file", "failed_to_download_image", "image_file_not_found",
     }
 )  # fmt: skip
-"""The codes of a failed response: a closed list."""
+"""The codes of a failed response. The API allows no others."""
 
 _RESPONSES: Final = {
     "created": "in_progress",
@@ -351,7 +353,7 @@ _STATUSES: Final = {
     "compaction": ("compacting",),
 }
 _NOTICES: Final = (
-    "keepalive",  # undocumented; while a model takes its time
+    "keepalive",  # undocumented; sent while the model is slow
     "response.audio.done",
     "response.audio.transcript.done",
     "response.steer.accepted",
@@ -361,7 +363,7 @@ _NOTICES: Final = (
 
 
 def _events() -> Iterator[tuple[str, EventRole, str, str]]:
-    """Each type of event with its role, what it is about, and its leaf."""
+    """Yield each type of event with its role, the part or item that it changes, and the key of its payload."""
     for word, status in _RESPONSES.items():
         yield f"response.{word}", EventRole.RESPONSE, status, "response"
     yield "error", EventRole.ERROR, "", ""
@@ -396,12 +398,12 @@ def _event(type: str, role: EventRole, of: str, leaf: str) -> WireEvent:
 EVENTS: Final[Mapping[str, WireEvent]] = MappingProxyType(
     {type: _event(type, role, of, leaf) for type, role, of, leaf in _events()}
 )
-"""The events of a stream, by type; an event without a type that has an ``error`` is one of that type."""
+"""The events of a stream, by type. An event without a type and with an ``error`` counts as ``error``."""
 
 FAMILIES: Final[Mapping[tuple[EventRole, str], str]] = MappingProxyType(
     {(event.role, event.of): event.family for event in reversed(list(EVENTS.values()))}
 )
-"""The family of the events of a role about a part, an item or a list; of several, OpenAI's."""
+"""The family of events for each role and part, item or list. If there are several, it is OpenAI's."""
 
 
 # ----------------------------------------------------------------------- responses request
@@ -409,7 +411,7 @@ FAMILIES: Final[Mapping[tuple[EventRole, str], str]] = MappingProxyType(
 
 
 def read_part(part: Fields) -> ContentPart | None:
-    """Return *part* as a canonical one, or ``None`` if there is no such part. Then it stays unread."""
+    """Return the canonical form of *part*, or ``None`` if it has none. Then the part stays unread."""
     kind = part.need("type", part.text("type"))
     if kind == "input_text":
         with placed(part, "text"):
@@ -427,7 +429,7 @@ def read_part(part: Fields) -> ContentPart | None:
 def input_part(
     part: TextPart | ImagePart | FilePart, url: Callable[[ImagePart | FilePart], str]
 ) -> dict[str, Any]:
-    """Return *part* as the API takes it. *url* returns the address of an image or a file, or its data in one."""
+    """Return *part* in the form of the API. *url* returns the URL of an image or a file, or a data URL."""
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
     if isinstance(part, ImagePart):
@@ -449,11 +451,11 @@ def call_item(call: ToolCall, arguments: str) -> dict[str, Any]:
 
 
 _OF_ITEMS: Final = {"type", "id", "status"}
-"""The fields of an item with a result that are not the result."""
+"""The fields of a result item that are not part of the result."""
 
 
 def read_output(item: Fields, kind: str) -> str | list[ContentPart]:
-    """Return the result in *item*, of a tool without a name: its picture, its text, or all its fields as JSON."""
+    """Return the result of a tool without a name in *item*: its image, its text, or all of its fields as JSON."""
     fields = {name: item.look(name) for name in item if name not in _OF_ITEMS}
     if kind == "apply_patch_call_output":
         fields["status"] = item.look("status")

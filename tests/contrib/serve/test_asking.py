@@ -201,6 +201,14 @@ def test_a_client_of_responses_gets_what_came_of_an_answer_that_failed(
     assert response["usage"]["total_tokens"] == 3
 
 
+def test_a_finish_word_of_the_second_answer_is_named(upstream: ReplayServer) -> None:
+    chat = orjson.loads(says("Hello").chunks[0])
+    chat["choices"].append({**chat["choices"][0], "index": 1, "finish_reason": "bored"})
+    upstream.add(Answer.of_json(chat))
+    answer = post(config_of(upstream), {**HI, "n": 2})
+    assert "finish_reason: 'bored' is unknown" in answer.headers["x-crosswalk-dropped"].split(", ")
+
+
 def test_an_answer_that_failed_at_its_end_is_not_paid_twice(upstream: ReplayServer) -> None:
     """Official clients repeat a request after a 5xx. A client of the server's own format gets the answer as it came."""
     chat = orjson.loads(says("Hello").chunks[0])

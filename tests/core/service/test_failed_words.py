@@ -108,3 +108,16 @@ def test_the_log_line_names_a_word_that_nobody_knows(
     assert unknown.getMessage() == "call ended: stop (unknown finish reason 'bored')"
     assert (unknown.levelno, vars(unknown)["crosswalk.unknown_finish_reason"]) == (logging.INFO, "bored")
     assert (known.getMessage(), known.levelno) == ("call ended: stop", logging.DEBUG)
+
+
+def test_the_log_line_names_a_word_of_the_second_answer(
+    server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = body({"content": "Hi"})
+    answer["choices"].append({**answer["choices"][0], "index": 1, "finish_reason": "bored"})
+    server.add(Answer.of_json(answer))
+    with caplog.at_level(logging.DEBUG, "crosswalk.service"):
+        asyncio.run(complete(service_of(server)))
+    (ended,) = [one for one in caplog.records if one.getMessage().startswith("call ended")]
+    assert ended.getMessage() == "call ended: stop (unknown finish reason 'bored')"
+    assert (ended.levelno, vars(ended)["crosswalk.unknown_finish_reason"]) == (logging.INFO, "bored")

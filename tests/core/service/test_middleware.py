@@ -385,6 +385,19 @@ def test_another_endpoint_has_answers_of_its_own(server: ReplayServer, service_o
                 ]
             }
         ),
+        Answer.of_json(
+            body({"content": "Hello"})
+            | {
+                "choices": [
+                    {
+                        "index": number,
+                        "message": {"role": "assistant", "content": None, said: "No."},
+                        "finish_reason": "stop",
+                    }
+                    for number, said in enumerate(["content", "refusal"])
+                ]
+            }
+        ),
         Answer.of_json(body({"content": None, "tool_calls": [called('{"x":')]}, "tool_calls")),
         Answer.of_json(
             body({"content": "Hello"})
@@ -410,6 +423,7 @@ def test_another_endpoint_has_answers_of_its_own(server: ReplayServer, service_o
         "unknown end",
         "aborted",
         "one of two cut",
+        "one of two declined",
         "broken call",
         "one of two broken",
         "unread",

@@ -62,7 +62,9 @@ def test_what_is_no_choice_is_refused(partial: Any) -> None:
 
 @pytest.mark.parametrize("answer", [None, b'{"x": 1}', 5, ["{}"]])
 def test_what_is_no_answer_is_refused(answer: Any) -> None:
-    with pytest.raises(AnswerTypeError, match="an answer is a str, a ChatResponse or a ToolCall, not"):
+    with pytest.raises(
+        AnswerTypeError, match="an answer is a str, a ChatResponse, an Alternative or a ToolCall, not"
+    ):
         PARSER.parse(answer)
     with pytest.raises(AnswerTypeError, match="a piece is a str or a ResponseDelta, not"):
         list(PARSER.parse_stream([answer]))

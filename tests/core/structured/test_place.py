@@ -63,6 +63,49 @@ def test_brackets_of_prose_are_no_answer(kind: Any, text: str) -> None:
     assert parse(kind, text, prose="refuse").reason == ReasonCode.PROSE
 
 
+EMPTIES: list[tuple[Any, str, Any]] = [
+    (list[Config], "[{}]", [Config()]),
+    (list[Config], "[{ }, {,}]", [Config(), Config()]),
+    (tuple[Config, ...], "[{\n}]", (Config(),)),
+    (tuple[Config], "[{\u200b}]", (Config(),)),
+    (Optional[list[Config]], "[{,}]", [Config()]),  # noqa: UP045
+    (list[list[str]], "[[], []]", [[], []]),
+    (list[list[Config]], "[[{}], []]", [[Config()], []]),
+    (list[dict[str, int]], "[{}]", [{}]),
+    (dict[str, int], "{,}", {}),
+    (Config, "{ }", Config()),
+    (Config, "\uff5b\uff5d", Config()),
+    (list[str], "[\n]", []),
+    ({"type": "array"}, "[[[{}]]]", [[[{}]]]),
+]
+
+
+@pytest.mark.parametrize(("kind", "empty", "value"), EMPTIES, ids=str)
+def test_a_nest_of_empties_counts_only_alone(kind: Any, empty: str, value: Any) -> None:
+    for text in (f"I would say:\n{empty}", f"They are: {empty}", f"x = {empty}", f"{empty}\nis all I have"):
+        result = parse(kind, text)
+        assert (result.value, result.reason) == (None, ReasonCode.EXTRACTION_FAILED)
+        *_, last = StructuredParser[Any](kind).parse_stream(list(text))
+        assert last.value is None
+    for text in (empty, f"Sure:\n```json\n{empty}\n```\nBye.", f"So: <answer>{empty}</answer>", f"`{empty}`"):
+        assert parse(kind, text).value == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (list[Config], 'They are: [{}, {"theme": "dark"}]', [Config(), Config("dark")]),
+        (list[list[int]], "They are: [[], [0]]", [[], [0]]),
+        (list[int | None], "They are: [null]", [None]),
+        (list[str], 'They are: [""]', [""]),
+        (dict[str, list[int]], 'They are: {"a": []}', {"a": []}),
+    ],
+    ids=str,
+)
+def test_a_list_with_anything_in_it_counts_behind_a_colon(kind: Any, text: str, value: Any) -> None:
+    assert parse(kind, text).value == value
+
+
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [

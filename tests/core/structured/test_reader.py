@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crosswalk.structured import ReasonCode, repair_json
+from crosswalk.structured import Partial, ReasonCode, StructuredParser, StructuredResponse, repair_json
 from crosswalk.structured.reader import UnreadableError, decode_string, read_json
 from crosswalk.structured.scan import scan
 
@@ -104,10 +104,22 @@ def test_what_is_not_certain_is_refused_with_its_place(text: str, code: ReasonCo
     assert (caught.value.violation.code, caught.value.violation.path) == (code, path)
 
 
-def test_a_comment_about_a_value_leaves_nothing_out() -> None:
-    text = '{"a": 1, // same as before\n "b": [2, // unchanged\n 3], "c": {} /* as above */}'
+def test_a_comment_on_a_line_of_its_own_leaves_nothing_out() -> None:
+    text = '{ // the values\n"a": 1,\n // same as before\n "b": [ // unchanged\n2, 3]}'
     reading = read_json(text)
-    assert (reading.value, reading.has_comments) == ({"a": 1, "b": [2, 3], "c": {}}, True)
+    assert (reading.value, reading.has_comments) == ({"a": 1, "b": [2, 3]}, True)
+
+
+@pytest.mark.parametrize(
+    "comment", ["// as before\n", "# unchanged\n", "/* the count */", "//\n", "/* not 1 */"]
+)
+@pytest.mark.parametrize(
+    "before", ['{"a": 1', '{"a": 1,', '{"a": "b"', '{"a": {}', '{"a":', '{"a"', '{"a": [1,']
+)
+def test_a_comment_behind_a_value_is_refused_whatever_its_words_are(before: str, comment: str) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        read_json(f'{before} {comment} "z": 2}}')
+    assert caught.value.violation.code in (ReasonCode.REPAIR_FAILED, TRUNCATED)
 
 
 @pytest.mark.parametrize(
@@ -131,20 +143,61 @@ def test_a_bracket_may_be_missing_after_a_whole_value(text: str, value: Any) -> 
         assert (reading.value, reading.is_closed_early) == (value, True)
 
 
+@pytest.mark.parametrize("end", ["\n", " ", "\t", "\r\n", " \n  ", "\u00a0 "])
+@pytest.mark.parametrize(
+    ("word", "value"), [("12", 12), ("-1.5", -1.5), ("1_000", 1000), ("true", True), ("None", None)]
+)
+def test_white_space_closes_a_number_and_a_word(word: str, value: Any, end: str) -> None:
+    """The value stands there in whole, so nothing but the closing bracket is missing."""
+    for text in (f'{{"a": {word}{end}', f'{{\n  "b": {{"a": {word}{end}', f'{{"l": [1], "a": {word}{end}'):
+        for is_cut in (True, False):
+            reading = read_json(text, is_cut=is_cut)
+            assert reading.is_between
+            assert reading.value.get("b", reading.value)["a"] == value
+        assert StructuredParser(dict[str, Any]).parse(text, partial=Partial.CLOSE).value == reading.value
+    assert repair_json(f'{{"a": {word}{end}') is not None
+
+
+@pytest.mark.parametrize("end", ["", "\u00a0", "\u2009", "\u200b"])
+def test_no_other_space_closes_a_number(end: str) -> None:
+    """Some languages write a space inside numbers."""
+    reading = read_json(f'{{"a": "x", "b": 12{end}', is_cut=True)
+    assert (reading.value, reading.is_between) == ({"a": "x"}, False)
+    assert repair_json(f'{{"b": 12{end}') is None
+
+
+def test_the_contract_without_its_last_brace_is_read() -> None:
+    """Document 002, as a model prints it in lines, whole and in pieces."""
+    lines = [
+        '"schema_version": "1.0"', '"answer": "Your response text here"', '"items_shown": 5', '"count_qualifier": "exact"',
+        '"sources": [{"title": "ADR.21", "type": "ADR"}]', '"items_total": 18',
+    ]  # fmt: skip
+    for at in range(len(lines)):
+        members = [*lines[:at], *lines[at + 1 :], lines[at]]  # each of them comes last once
+        text = "{\n    " + ",\n    ".join(members) + "\n"
+        parser = StructuredParser(StructuredResponse)
+        result = parser.parse(text, partial=Partial.CLOSE)
+        assert result.value is not None
+        assert (result.value.items_shown, result.value.items_total) == (5, 18)
+        *_, last = parser.parse_stream(list(text), partial=Partial.CLOSE)
+        assert last.value == result.value
+        assert parser.parse(text[:-1] + "}").value == result.value
+        assert parser.parse(f"```json\n{text}```").value == result.value
+
+
 @pytest.mark.parametrize(
     ("text", "value", "cut"),
     [
         ('{"a": 1', {}, None),
-        ('{"a": 1 ', {}, None),
+        ('{"a": 1 ', {"a": 1}, None),
         ('{"a": 1,', {"a": 1}, None),
         ('{"a": tru', {}, None),
         ('{"a": [1, 2', {"a": [1]}, None),
-        ('{"a": [1, 2 ', {"a": [1]}, None),
+        ('{"a": [1, 2 ', {"a": [1, 2]}, None),
         ('{"a": [1, 2]', {"a": [1, 2]}, None),
         ('{"a": [1, [', {"a": [1, []]}, None),
         ('{"a": "b', {"a": "b"}, "$.a"),
         ('{"a": "b"', {"a": "b"}, None),
-        ('{"a": "b" // c', {"a": "b"}, None),
         ('{"a": ["b", \'c', {"a": ["b", "c"]}, "$.a[1]"),
         ('{"a" "b', {"a": "b"}, "$.a"),
         ('{"a": "b", "c', {"a": "b"}, None),
