@@ -9,7 +9,15 @@ from typing import Any, Final
 import attrs
 
 from crosswalk import ToolCallArgumentsError
-from crosswalk.convert import DangerousLossError, Loss, StreamConverter, WireForm, convert, error_body
+from crosswalk.convert import (
+    DangerousLossError,
+    Loss,
+    LossPolicy,
+    StreamConverter,
+    WireForm,
+    convert,
+    error_body,
+)
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.formats.writing import form_of_body, source_form
 from crosswalk.service import EventStream, Incoming, Sent, message_of
@@ -73,6 +81,7 @@ def whole(
     seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
     *,
     is_mixed: bool = False,
+    losses: LossPolicy = "refuse",
 ) -> Written:
     """Return *response* as a body for the client of *incoming*. A body in the client's format goes out as it came.
 
@@ -82,9 +91,10 @@ def whole(
         token: as for :func:`addressed`.
         seal: returns the seal of the answer.
         is_mixed: whether other providers may get the answer back, so that one with a seal is written anew with it.
+        losses: what to do about dangerous losses. ``"report"`` is for an answer that the client has got unchanged.
 
     Raises:
-        ConversionError: the answer holds text that is not valid JSON.
+        ConversionError: the answer holds text that is not valid JSON, or a dangerous loss would be raised.
     """
     shown, wants = with_custom_calls(response, incoming.custom_tools), incoming.wants
     model = response.attempts[-1].model if response.attempts else None
@@ -97,7 +107,7 @@ def whole(
         )
     else:
         shown = addressed(incoming, shown, token, model)
-        written, is_renamed = _converted(incoming, shown, seal(response)), False
+        written, is_renamed = _converted(incoming, shown, seal(response), losses), False
     if written.status != 200 or not (is_renamed or wants.echo or wants.namespaces):
         return written
     body = native or load_json(written.body)
@@ -114,14 +124,16 @@ def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | 
     return body if form_of_body(body) is incoming.form else None
 
 
-def _converted(incoming: Incoming, response: ChatResponse, seal: Segment | None) -> Written:
+def _converted(
+    incoming: Incoming, response: ChatResponse, seal: Segment | None, policy: LossPolicy
+) -> Written:
     """Return *response* in the client's format with its *seal*."""
     options = options_of(incoming)
-    made = convert(response, incoming.form, request=options)
+    made = convert(response, incoming.form, request=options, losses=policy)
     if seal is None:
         return Written(made.value, made.status, made.report.losses)
     losses = unsealed(made.report.losses, len(response.segments))
-    body = convert(sealed(response, seal), incoming.form, request=options).value
+    body = convert(sealed(response, seal), incoming.form, request=options, losses=policy).value
     return Written(body, made.status, losses)
 
 

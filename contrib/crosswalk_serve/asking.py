@@ -14,7 +14,7 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
-from crosswalk.convert import ConversionError, DangerousLossError, WireForm
+from crosswalk.convert import ConversionError, DangerousLossError, LossPolicy, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.service.retries import is_unstarted
@@ -318,15 +318,20 @@ class GatewayExchange:
 
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
         self.reply.dropped += [*dropped(response), *dropped_fields(writer.losses, response)]
-        await self._settle(response, self._to_store(response))
+        body = self._to_store(response, is_relayed=isinstance(writer, Relay))
+        await self._settle(response, body)
         await self.reply.end(frames)
 
-    def _to_store(self, response: ChatResponse) -> bytes | None:
-        """Return the body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body."""
+    def _to_store(self, response: ChatResponse, *, is_relayed: bool) -> bytes | None:
+        """Return the body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body.
+
+        A stream that *is_relayed* has told the client what the server said, which the body says again.
+        """
         if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
             return None
         try:
-            return whole(self._incoming, response, self.reply.id).body
+            losses: LossPolicy = "report" if is_relayed else "refuse"
+            return whole(self._incoming, response, self.reply.id, losses=losses).body
         except ConversionError as error:
             _log.warning("request %s: its answer cannot be stored: %s", self.reply.id, error)
             return None

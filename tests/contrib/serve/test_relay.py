@@ -304,7 +304,7 @@ def test_an_answer_with_an_event_that_nobody_knows_is_stored(upstream: ReplaySer
 def test_an_answer_that_cannot_be_stored_is_still_an_answer(
     upstream: ReplayServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise ConversionError("no")
 
     monkeypatch.setattr("crosswalk_serve.asking.whole", refuse)
