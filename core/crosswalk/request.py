@@ -91,7 +91,8 @@ class HTTPRequest:
             caller wishes.
         spellings: other names of fields of the body, and their names in the body. An entry of ``provider_options`` under
             such a name is the same option. ``someName`` is ``some_name`` without an entry here.
-        added: the options that the API needs and the request does not set, with the values that are sent.
+        added: the options that the API needs and the request does not set, with the values that are sent. It also has the
+            sentences that Crosswalk puts into the conversation, by their places in the body.
         adapted: the options that are sent in another form, because of the model.
         model_class: the class whose rules were applied, with ``(assumed)`` behind it for a new model of a known family;
             ``"unknown"`` for a model that no row describes; or ``None`` if no facts were asked.

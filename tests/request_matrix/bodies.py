@@ -18,6 +18,7 @@ __all__ = [
     "marker_in",
     "said_text",
     "speaker_of",
+    "text_in_base64",
     "value_at",
     "written",
 ]
@@ -56,8 +57,8 @@ def written(place: Place) -> str:
     return "".join(steps).removeprefix(".")
 
 
-def _decoded(text: str) -> str:
-    """What *text* holds in base64, or nothing."""
+def text_in_base64(text: str) -> str:
+    """Return what *text* holds in base64, or nothing."""
     found = _BASE64.search(text)
     if found is None:
         return ""
@@ -70,14 +71,14 @@ def _decoded(text: str) -> str:
 def said_text(body: Any) -> str:
     """Return all that *body* says as one text, with what it holds in base64."""
     found = [json.dumps(body, ensure_ascii=False)]
-    found += [_decoded(value) for _, value in leaves(body) if isinstance(value, str)]
+    found += [text_in_base64(value) for _, value in leaves(body) if isinstance(value, str)]
     return "\n".join(found)
 
 
 @functools.lru_cache(maxsize=100_000)
 def marker_in(text: str) -> str | None:
     """Return the marker in *text*, plain or in base64."""
-    found = MARKER.search(text) or MARKER.search(_decoded(text))
+    found = MARKER.search(text) or MARKER.search(text_in_base64(text))
     return None if found is None else found[0]
 
 

@@ -30,6 +30,7 @@ from .bodies import (
     marker_in,
     said_text,
     speaker_of,
+    text_in_base64,
     value_at,
     written,
 )
@@ -471,7 +472,9 @@ class _Cell:
     def _invented(self) -> str | None:
         """Words in the conversation that neither the client said nor a request without the row has."""
         before = "" if self._before is None else said_text(self._before.body)
-        texts = sorted((one for _, one in leaves(self._row.body) if isinstance(one, str) and one), key=len)
+        said_texts = [one for _, one in leaves(self._row.body) if isinstance(one, str) and one]
+        decoded = [*map(text_in_base64, said_texts)]
+        texts = sorted((*said_texts, *filter(None, decoded), *map(str, self._added)), key=len)
         for place, said in leaves(self._body):
             is_talk = place and place[0] in (
                 "messages",

@@ -12,7 +12,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
-from crosswalk.formats.reading import table_of
+from crosswalk.formats.reading import ClientRequest, table_of
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
     Adaptation,
@@ -42,6 +42,7 @@ from crosswalk.service.turns import (
     put_options,
     reasoning_of,
     refusal_of,
+    sentences_added,
     spellings_of,
     text_of,
     unsaid,
@@ -432,10 +433,20 @@ def build(
         )
         built = attrs.evolve(built, body=body)
     try:
-        return built, dump_json(built.body)
+        content = dump_json(built.body)
     except TypeError as error:
         # Its message is orjson's own and quotes nothing: a lone surrogate in a text, thousands of digits.
         raise UnsupportedRequestError(f"the request is not JSON: {error}", provider=provider) from None
+    if sentences := sentences_added(built.body, content, partial(_said, request)):
+        built = attrs.evolve(built, added={**built.added, **sentences})
+    return built, content
+
+
+def _said(request: ChatRequest) -> Any:
+    """Return all that the caller of *request* says."""
+    if isinstance(request, ClientRequest):
+        return request.said
+    return [message_of(turn).text for turn in request.messages]
 
 
 def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_media: bool) -> HTTPRequest:
