@@ -35,6 +35,7 @@ from crosswalk.service.turns import (
     details_of,
     hosted_fields,
     limits_of,
+    lost_marks,
     mark_behind,
     media_type_of,
     message_of,
@@ -148,7 +149,7 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
     own = (*style.rows, *server_rows(style.options))
     without = (*(row.place for row in own if row.place), *style.lacks)
     table = style.table.with_rows(*own, without=without, is_strict=style.is_strict)
-    messages = [*_messages(requested, style, table)]
+    messages = [*_messages(requested, style, table, drops)]
     if not style.takes_empty:
         messages = [*without_silence(messages, _is_empty)]
     if not messages:
@@ -226,7 +227,9 @@ def tool_fields(tool: ToolDefinition, parameters: str = "parameters") -> dict[st
     return fields
 
 
-def _messages(request: ChatRequest, style: OpenAIChatStyle, table: RequestTable) -> Iterator[dict[str, Any]]:
+def _messages(
+    request: ChatRequest, style: OpenAIChatStyle, table: RequestTable, drops: Drops
+) -> Iterator[dict[str, Any]]:
     marks = part_marks(request, table)
     for turn, sent in with_results_shown(request.messages):
         raw = _message(sent, style, marks)
@@ -235,6 +238,8 @@ def _messages(request: ChatRequest, style: OpenAIChatStyle, table: RequestTable)
             content = raw["content"]
             raw["content"] = [{"type": "text", "text": content}] if isinstance(content, str) else content
             raw["content"][-1] |= written
+        elif mark is not None and turn is not None and table.row("cache.mark") is not None:
+            lost_marks(request, turn, drops)  # behind calls alone
         if style.more is not None and turn is not None:
             style.more(turn, request, raw)
         yield raw
@@ -473,7 +478,7 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
         for option in ("hosted_tools", *limits_of(tool))
     ]
     unsent = not_sent(sorted_request, built.body, built.dropped)
-    details = unsaid(sorted_request, table_of(built))
+    details = unsaid(sorted_request, table_of(built), built.dropped)
     return attrs.evolve(built, dropped=(*built.dropped, *missing, *dropped, *unsent, *details))
 
 

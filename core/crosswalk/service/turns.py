@@ -367,6 +367,13 @@ def system_texts(request: ChatRequest, table: RequestTable | str) -> list[tuple[
     return [*results, (text, {})] if text else results
 
 
+def lost_marks(request: ChatRequest, turn: Turn, drops: Drops) -> None:
+    """Note in *drops* the cache marks of *request* in or behind *turn*, for which the API has no place there."""
+    for number, mark in enumerate(request.cache_marks):
+        if isinstance(mark.after, int) and request.messages[mark.after] is turn:
+            drops.add(f"cache_marks[{number}]", "the API takes no mark there", refuses=False)
+
+
 def cache_mark(request: ChatRequest, place: Turn | Literal["tools", "system"]) -> CacheMark | None:
     """Return the mark of *request* after *place*: one of its turns, or a part before the conversation.
 
@@ -634,11 +641,23 @@ def hosted_fields(tool: HostedTool, table: RequestTable | str, drops: Drops) -> 
     return {**{name: values[0] for name, values in row.beside.items()}, **fields}
 
 
-def unsaid(request: ChatRequest, table: RequestTable | None) -> Iterator[Dropped]:
-    """Return the details of messages and tools in *request* for which *table* has no row."""
+def unsaid(request: ChatRequest, table: RequestTable | None, named: Iterable[Dropped]) -> Iterator[Dropped]:
+    """Return the details of messages and tools in *request* for which *table* has no place, and that are not yet *named*."""
+    if table is None:
+        return
+    done = {one.option for one in named}
     for location, name, value in _details(request):
-        if table is not None and table.row(name) is None and value is not None:
-            yield from (attrs.evolve(one, option=location) for one in _lost(PLACES[name], value, table, None))
+        whole, row = _WHOLES.get(name), table.row(name)
+        is_named = value is None or location.removesuffix(".ttl") in done
+        is_named |= whole is not None and table.row(whole) is None
+        if not is_named and (row is None or (name in _OF_SERVERS and row.written(thaw(value)) is None)):
+            lost = _lost(PLACES[name], value, table, row)
+            yield from (attrs.evolve(one, option=location) for one in lost)
+
+
+_OF_SERVERS: Final = tuple(name for name in DETAILS if name.startswith("mcp."))
+_WHOLES: Final = {"cache.ttl": "cache.mark", **dict.fromkeys(_OF_SERVERS, "mcp_servers")}
+"""Details of what is named as a whole where an API has no place for it."""
 
 
 def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:

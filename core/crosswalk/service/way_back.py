@@ -797,7 +797,7 @@ class _Sorter:
             return self._sound(number, segment, turn, takes)
         picture = _picture_of(segment) if kind == "image" else None
         user = self._next_user(number) if picture is not None and self._facts.shows_pictures else None
-        if picture is not None and user is not None:
+        if picture is not None and picture.media_type in _PICTURES and user is not None:
             self._name(number, f"moved to messages[{user}]: a picture that the user shows")
             self._pictures.setdefault(user, []).append(picture)
             note = "the next message of the user shows it"
@@ -865,6 +865,8 @@ _PLAIN_KEYS: Final[Mapping[SegmentType, set[str]]] = {
     SegmentType.TOOL_CALL: {*_BLOCK_KEYS},
 }
 """Metadata of a part that are not state. Parts of other types are named for themselves."""
+_PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""The types of pictures that every API takes from a user."""
 _ARTICLES: Final = {"image": "a picture", "audio": "a sound", "video": "a video"}
 _NOUNS: Final = {"image": "an image", "audio": "a sound", "video": "a video", "file": "a file"}
 
