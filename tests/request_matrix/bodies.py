@@ -85,6 +85,8 @@ def marker_in(text: str) -> str | None:
 _SYSTEM: Final = ("system", "instructions", "systemInstruction", "system_instruction")
 _DECLARING: Final = ("tools", "functions", "toolConfig", "tool_config")
 _RESULTS: Final = ("functionResponse", "toolResult", "function_response")
+_OF_MODEL: Final = ("reasoning", "program", "program_output", "compaction")
+"""Items that a model or its server makes. OpenAI's server runs a program itself: "the result produced by the program item"."""
 _ROLES: Final = {
     "system": "system",
     "developer": "system",
@@ -109,11 +111,15 @@ def speaker_of(body: Any, place: Place) -> str:
                 speaker = _ROLES.get(str(role), speaker)
             elif speaker == "option":
                 speaker = "user"
-            if kind.endswith("_output") or kind == "tool_result" or step in _RESULTS:
-                speaker = "tool"
-            elif speaker == "option" and (
-                kind.endswith("_call") or kind in ("reasoning", "program", "compaction")
+            if kind in _OF_MODEL and speaker == "option":
+                speaker = "assistant"
+            elif kind == "function_call_output" and "call_id" not in value:
+                speaker = "user"  # the output of no call: the client tells it
+            elif (kind.endswith("_output") and kind not in _OF_MODEL) or (
+                kind == "tool_result" or step in _RESULTS
             ):
+                speaker = "tool"
+            elif speaker == "option" and kind.endswith("_call"):
                 speaker = "assistant"
         try:
             value = value[step]
