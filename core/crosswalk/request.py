@@ -779,6 +779,14 @@ class ChatRequest:
         """The option for the tokens that the model may think, or ``None`` without one."""
         return self.extra_options.get("thinking_budget")
 
+    def details_of_part(self, part: object) -> Mapping[str, Any] | None:
+        """Return what a client has said of *part* of a message that only some APIs have a place for, or ``None``.
+
+        Its keys are ``title``, ``source``, ``context`` and ``citations`` (true), as far as they are known. A part that is
+        told as text has its plain text, without the title, under ``document`` or ``search_result``.
+        """
+        return None
+
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the result of *build*, a plugin's function, for this request. A subclass may add to it."""
         return build(self)
