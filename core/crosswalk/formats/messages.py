@@ -98,7 +98,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         cache_marks=conversation.marks,
         extra_options={"mcp_servers": servers} if (servers := [*_servers(body)]) else None,
     )
-    more = {"unsigned": unsigned, "details": conversation.details}
+    more: dict[str, Any] = {"unsigned": unsigned, "details": conversation.details}
     return attrs.evolve(read, request=attrs.evolve(read.request, **more)) if any(more.values()) else read
 
 

@@ -77,6 +77,7 @@ ARRIVES: list[tuple[str, dict[str, Any], str, str, Any]] = [
     ("gemini", {"tools": [{"functionDeclarations": [{"name": "f", "response_json_schema": SCHEMA}]}]}, "openai_responses", "tools.0.output_schema", SCHEMA),
     ("openai-responses", {"tools": [{"type": "namespace", "name": "n", "description": "About the sea.", "tools": [{"type": "function", "name": "f", "parameters": SCHEMA}]}]}, "openai", "tools.0.function.description", "n: About the sea."),
     ("openai-responses", {"tools": [{"type": "namespace", "name": "n", "description": "About the sea.", "tools": [{"type": "custom", "name": "f", "description": "Looks."}]}]}, "anthropic", "tools.0.description", "n: About the sea.\n\nLooks."),
+    ("openai-responses", {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "shell"}, {"type": "custom", "name": "f"}]}]}, "anthropic", "tools.1.description", "n"),
     ("openai-responses", {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "f", "parameters": SCHEMA}]}]}, "gemini", "tools.0.functionDeclarations.0.description", "n"),
     ("anthropic", {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "openai", "tools.0.function.name", "bash"),
     ("anthropic", {"tools": [{"type": "text_editor_20250728", "name": "edit"}]}, "gemini", "tools.0.functionDeclarations.0.name", "edit"),
