@@ -305,7 +305,17 @@ def responses_request(body: Body, name: str) -> Body:
                 body["tools"] = tools
     if name.startswith("tool_choice") or "parallel" in name:
         body["tools"] = _responses_choices(body.get("tool_choice"))
+    if "context_management" in body:  # a text by its type, of which the API knows one
+        body["context_management"] = [{**one, "type": "compaction"} for one in body["context_management"]]
+    if "tools" in body:
+        body["tools"] = [{**_least_of(tool), **tool} for tool in body["tools"]]
     return {**without_none(body), "input": asked}
+
+
+def _least_of(tool: Body) -> Body:
+    """What the API demands of *tool* and its type does not: one way to an MCP server."""
+    is_server = tool.get("type") == "mcp" and not tool.keys() & {"server_url", "connector_id", "tunnel_id"}
+    return {"server_url": "https://m.example"} if is_server else {}
 
 
 def _items(item: Body, *, is_alone: bool) -> list[Body]:

@@ -314,6 +314,21 @@ def test_what_is_right_without_it_is_found_right(case: tuple[str, str, str]) -> 
     assert finding(row(format, name), target).verdict is RIGHT[case]
 
 
+def test_a_sentence_that_is_named_is_not_invented() -> None:
+    turn = {"role": "user", "content": "Please do go on."}
+
+    def adding(*named: str) -> Send:
+        def change(sent: Sent) -> Sent:
+            return Sent({**sent.body, "messages": [*sent.body["messages"], turn]}, sent.losses, named)
+
+        return planted(change, has_marker)
+
+    verdicts = [
+        finding(row("chat", TURN), "mistral", adding(*named)).verdict for named in ([], ["Please do go on."])
+    ]
+    assert verdicts == [Verdict.INVENTED, Verdict.ARRIVES]
+
+
 def test_what_is_told_in_words_is_not_in_its_place() -> None:
     """A search result has a place in Converse, and none in Chat Completions, where words are its place."""
     result = row("messages", "messages[][user].content[list][][search_result]")

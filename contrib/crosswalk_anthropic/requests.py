@@ -59,6 +59,8 @@ from crosswalk.plugins import (
 DEFAULT_MAX_TOKENS = 16384
 """The ``max_tokens`` for requests without it to a model of an unknown name. The API has no default."""
 
+_BETAS = {"mcp_servers": "mcp-client-2025-04-04", "compaction": "compact-2026-01-12"}
+"""The beta that must be named in a header with an option, in the version in which the option is written."""
 _LEAST = {"temperature": 1, "top_p": 0.95, "top_k": math.inf}
 """The least value of each sampling option that the API takes while the model thinks."""
 _LEAST_BUDGET = 1024
@@ -122,6 +124,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if request.stream:
         body["stream"] = True
     headers = {"anthropic-version": "2023-06-01"}
+    if betas := [beta for name, beta in _BETAS.items() if name in request.extra_options]:
+        headers["anthropic-beta"] = ",".join(betas)
     added = {} if request.max_tokens else {"max_tokens": default}
     return HTTPRequest("/v1/messages", body, headers=headers, dropped=drops.found(), added=added)
 

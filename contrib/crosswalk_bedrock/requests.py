@@ -25,6 +25,7 @@ from crosswalk.plugins import (
     NamedTool,
     RequestRow,
     RequestTable,
+    Role,
     Segment,
     SegmentType,
     TextPart,
@@ -40,6 +41,7 @@ from crosswalk.plugins import (
     details_of,
     dump_json,
     media_type_of,
+    message_of,
     own_items,
     part_marks,
     put_options,
@@ -102,6 +104,12 @@ CONVERSE = RequestTable(
         ),
         RequestRow("messages[].content[].cachePoint.ttl", "cache.ttl"),
         RequestRow("toolConfig.tools[].cachePoint", "cache.tools"),
+        *below(
+            "messages[].content[]",
+            RequestRow("document.context", "part.context"),
+            RequestRow("document.citations", "part.citations"),
+            RequestRow("searchResult", "part.search_result"),
+        ),
     ),
 )
 """What the API takes, and where."""
@@ -122,8 +130,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             for is_answer, blocks in alternating(
                 turns,
                 answer=_answer,
-                result=_result,
-                part=lambda part: _with_mark(_block(part), marks.get(id(part))),
+                result=lambda message: _result(message, request),
+                part=lambda part: _with_mark(_block(part, request), marks.get(id(part))),
                 mark=lambda turn, blocks: blocks.extend(_marks(cache_mark(request, turn))),
             )
         ]
@@ -207,13 +215,49 @@ def _output(request: ChatRequest, drops: Drops) -> dict[str, Any]:
     return config
 
 
-def _result(message: ChatMessage) -> dict[str, Any]:
-    content = [*filter(None, map(_block, content_parts(message)))]
+def _result(message: ChatMessage, request: ChatRequest) -> dict[str, Any]:
+    content = [*filter(None, (_block(part, request) for part in content_parts(message)))]
     status = {} if message.is_error is None else {"status": "error" if message.is_error else "success"}
     return {"toolResult": {"toolUseId": message.tool_call_id, "content": content, **status}}
 
 
-def _block(part: ContentPart) -> dict[str, Any] | None:
+def _block(part: ContentPart, request: ChatRequest) -> dict[str, Any] | None:
+    """The block of *part*, with what a client has said of it, or ``None`` if it would be refused."""
+    about = request.details_of_part(part) or {}
+    cited = {"citations": {"enabled": True}} if "citations" in about else {}
+    more = {**({"context": about["context"]} if "context" in about else {}), **cited}
+    # Only Claude is known to take these blocks. As text, other models take them, too.
+    if cited or "claude" in (request.model or ""):
+        if about.keys() >= {"search_result", "title", "source"}:
+            names = {key: about[key] for key in ("source", "title")}
+            return {"searchResult": {**names, "content": [{"text": about["search_result"]}], **cited}}
+        if "document" in about and not _is_alone(part, request):
+            source = {"text": about["document"]}
+            return {
+                "document": {"format": "txt", "name": _name(about.get("title")), "source": source, **more}
+            }
+    block = _plain_block(part)
+    if block is not None and "document" in block:
+        block["document"] |= more
+    return block
+
+
+def _is_alone(document: ContentPart, request: ChatRequest) -> bool:
+    """Whether *document* is in a message of the user without a text, which is refused."""
+    for turn in request.messages:
+        parts = content_parts(message_of(turn))
+        if any(part is document for part in parts) and message_of(turn).role is Role.USER:
+            texts = [part for part in parts if isinstance(part, TextPart)]
+            return not any(request.details_of_part(part) is None for part in texts)
+    return False
+
+
+def _name(name: str | None) -> str:
+    """Return *name* in the characters that a document's name may have."""
+    return (_NO_NAME.sub(" ", name or "").strip() or "file")[:200]
+
+
+def _plain_block(part: ContentPart) -> dict[str, Any] | None:
     if isinstance(part, TextPart):
         return {"text": part.text} if part.text.strip() else None
     if part.data is not None:
@@ -233,8 +277,7 @@ def _block(part: ContentPart) -> dict[str, Any] | None:
         format = "txt"
     if format is None or isinstance(part, ImagePart):
         raise unsupported_part(part, f"of type {media_type[:60]} cannot be sent to this API")
-    name = _NO_NAME.sub(" ", part.name or "").strip() or "file"
-    return {"document": {"format": format, "name": name[:200], "source": source}}
+    return {"document": {"format": format, "name": _name(part.name), "source": source}}
 
 
 _BLOCKS = frozenset(

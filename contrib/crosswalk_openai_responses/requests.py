@@ -32,6 +32,7 @@ from crosswalk.plugins import (
     hosted_fields,
     input_part,
     is_of,
+    lost_marks,
     mark_behind,
     message_of,
     openai_choice,
@@ -66,7 +67,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     start = _start(request, {**kept_state, **options})
     for number in range(start):
         drops.leave(number, "the server has it already")
-    all_items = _items(request, request.messages[start:], is_stored=is_stored)
+    all_items = _items(request, request.messages[start:], drops, is_stored=is_stored)
     items = [*without_silence(all_items, lambda item: item is _EMPTY)]
     if items and items[-1].get("role") == "assistant":
         drops.leave(len(request.messages) - 1, "the API does not continue an answer, it gives another one")
@@ -140,7 +141,9 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
 # The conversation as items.
 
 
-def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) -> Iterator[dict[str, Any]]:
+def _items(
+    request: ChatRequest, turns: tuple[Turn, ...], drops: Drops, *, is_stored: bool
+) -> Iterator[dict[str, Any]]:
     """Return the items of *turns*, the last ones of *request*."""
     own = {
         id(turn): [*filter(_is_whole, response_items(turn))]  # an answer may be there twice
@@ -165,6 +168,7 @@ def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) ->
                 content = [_part(part, marks) for part in content_parts(message)]
             yield _message(message.role, _marked(content, mark) if mark and content else content)
         else:
+            lost_marks(request, turn, drops)
             is_turn_stored = is_stored and id(turn) in own and _is_stored(turn)
             items = (
                 _own_items(own[id(turn)], is_stored=is_turn_stored) if id(turn) in own else _plain_items(turn)

@@ -247,6 +247,7 @@ if TYPE_CHECKING:
         hosted_fields as hosted_fields,
         is_of as is_of,
         known_media_type as known_media_type,
+        lost_marks as lost_marks,
         mark_behind as mark_behind,
         media_type_of as media_type_of,
         message_of as message_of,
@@ -323,7 +324,7 @@ else:
             "crosswalk.service.model_facts": "signs_calls",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
-                "data_url details_of hosted_fields is_of known_media_type mark_behind media_type_of "
+                "data_url details_of hosted_fields is_of known_media_type lost_marks mark_behind media_type_of "
                 "message_of noun_of part_marks put_options reasoning_of refusal_of schema_of segments_of "
                 "system_text system_texts text_in text_of tool_names unsupported_part with_files_told "
                 "with_results_shown without_silence word_of words_of written_mark"

@@ -91,7 +91,8 @@ class HTTPRequest:
             caller wishes.
         spellings: other names of fields of the body, and their names in the body. An entry of ``provider_options`` under
             such a name is the same option. ``someName`` is ``some_name`` without an entry here.
-        added: the options that the API needs and the request does not set, with the values that are sent.
+        added: the options that the API needs and the request does not set, with the values that are sent. It also has the
+            sentences that Crosswalk puts into the conversation, by their places in the body.
         adapted: the options that are sent in another form, because of the model.
         model_class: the class whose rules were applied, with ``(assumed)`` behind it for a new model of a known family;
             ``"unknown"`` for a model that no row describes; or ``None`` if no facts were asked.
@@ -777,6 +778,14 @@ class ChatRequest:
     def thinking_budget(self) -> Any:
         """The option for the tokens that the model may think, or ``None`` without one."""
         return self.extra_options.get("thinking_budget")
+
+    def details_of_part(self, part: object) -> Mapping[str, Any] | None:
+        """Return what a client has said of *part* of a message that only some APIs have a place for, or ``None``.
+
+        Its keys are ``title``, ``source``, ``context`` and ``citations`` (true), as far as they are known. A part that is
+        told as text has its plain text, without the title, under ``document`` or ``search_result``.
+        """
+        return None
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the result of *build*, a plugin's function, for this request. A subclass may add to it."""

@@ -22,6 +22,7 @@ from crosswalk import (
     normalize,
 )
 from crosswalk.plugins import Recognition
+from crosswalk.service import build_http_request, read_request
 from crosswalk.testing import ProviderConformance
 from crosswalk_bedrock import plugin
 
@@ -839,3 +840,96 @@ def test_whose_call_it_is_decides(kind: Any) -> None:
     assert caught.value.partial is not None
     assert caught.value.partial.text == "Hi"
     assert not caught.value.partial.tool_calls
+
+
+PDF = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
+FOUND = {"type": "search_result", "title": "Tides", "source": "https://sea.example", "content": [{"type": "text", "text": "It rises."}]}  # fmt: skip
+CITED = {"citations": {"enabled": True}}
+HELLO = {"type": "text", "text": "Hello"}
+
+
+def of_claude(
+    *blocks: dict[str, Any], model: str = "anthropic.claude-sonnet-4-5", result: bool = False
+) -> Any:
+    """What Converse gets of *blocks* of Messages."""
+    turns: list[dict[str, Any]] = [{"role": "user", "content": [*blocks]}]
+    if result:
+        call = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+        output = {"type": "tool_result", "tool_use_id": "c", "content": [*blocks]}
+        turns = [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [output]},
+        ]
+    body = {"model": model, "max_tokens": 9, "messages": turns}
+    return build_http_request(read_request(body, "anthropic").request, "bedrock", on_unsupported="drop")
+
+
+def text_document(**more: Any) -> dict[str, Any]:
+    return {
+        "type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": "The tide."},
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("block", "wanted"),
+    [
+        (
+            {"type": "document", "source": PDF, "title": "Tides.pdf", "context": "Of 1923.", **CITED},
+            {"document": {"format": "pdf", "name": "Tides pdf", "source": {"bytes": "JVBERi0="}, "context": "Of 1923.", **CITED}},
+        ),
+        (
+            text_document(title="Tides", context="Of 1923."),
+            {"document": {"format": "txt", "name": "Tides", "source": {"text": "The tide."}, "context": "Of 1923."}},
+        ),
+        (text_document(**CITED), {"document": {"format": "txt", "name": "file", "source": {"text": "The tide."}, **CITED}}),
+        (FOUND, {"searchResult": {"source": "https://sea.example", "title": "Tides", "content": [{"text": "It rises."}]}}),
+        ({**FOUND, **CITED}, {"searchResult": {"source": "https://sea.example", "title": "Tides", "content": [{"text": "It rises."}], **CITED}}),
+    ],
+)  # fmt: skip
+def test_documents_and_search_results_go_to_claude_as_they_are(block: Any, wanted: Any) -> None:
+    built = of_claude(block, HELLO)
+    assert built.body["messages"][0]["content"] == [wanted, {"text": "Hello"}]
+    assert built.dropped == ()
+    result = of_claude(block, result=True)
+    assert result.body["messages"][2]["content"][0]["toolResult"]["content"] == [wanted]
+    assert result.dropped == ()
+
+
+@pytest.mark.parametrize(
+    ("blocks", "model", "text", "dropped"),
+    [
+        # other models are not known to take them, and a document needs a text beside it
+        ([text_document(title="Tides"), HELLO], "amazon.nova-pro-v1:0", "Tides\n\nThe tide.", []),
+        ([FOUND, HELLO], "amazon.nova-pro-v1:0", "Tides\nhttps://sea.example\n\nIt rises.", []),
+        ([text_document(title="Tides")], "anthropic.claude-x", "Tides\n\nThe tide.", []),
+        ([text_document(title="Tides"), FOUND], "anthropic.claude-x", "Tides\n\nThe tide.", []),
+        ([text_document(**CITED)], "anthropic.claude-x", "The tide.", ["messages[0].content[0].citations"]),
+        (
+            [text_document(**CITED), {"type": "document", "source": PDF, **CITED}],
+            "anthropic.claude-x",
+            "The tide.",
+            ["messages[0].content[0].citations", "messages[0].content[1].citations"],
+        ),
+        # several parts have no single text
+        ([{**FOUND, "content": [*FOUND["content"], HELLO]}, HELLO], "anthropic.claude-x", "Tides\nhttps://sea.example\n\nIt rises.", []),
+    ],
+)  # fmt: skip
+def test_they_are_told_as_text_where_they_would_be_refused(
+    blocks: Any, model: str, text: str, dropped: list[str]
+) -> None:
+    built = of_claude(*blocks, model=model)
+    assert built.body["messages"][0]["content"][0] == {"text": text}
+    assert [one.option for one in built.dropped] == dropped
+
+
+def test_other_servers_have_no_place_for_what_is_said_of_a_document() -> None:
+    block = {"type": "document", "source": PDF, "context": "Of 1923.", **CITED}
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [block, HELLO]}]}
+    built = build_http_request(read_request(body, "anthropic").request, "openai", on_unsupported="drop")
+    assert {one.option for one in built.dropped} == {
+        "messages[0].content[0].context",
+        "messages[0].content[0].citations",
+    }

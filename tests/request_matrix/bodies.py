@@ -18,6 +18,7 @@ __all__ = [
     "marker_in",
     "said_text",
     "speaker_of",
+    "text_in_base64",
     "value_at",
     "written",
 ]
@@ -56,8 +57,8 @@ def written(place: Place) -> str:
     return "".join(steps).removeprefix(".")
 
 
-def _decoded(text: str) -> str:
-    """What *text* holds in base64, or nothing."""
+def text_in_base64(text: str) -> str:
+    """Return what *text* holds in base64, or nothing."""
     found = _BASE64.search(text)
     if found is None:
         return ""
@@ -70,20 +71,22 @@ def _decoded(text: str) -> str:
 def said_text(body: Any) -> str:
     """Return all that *body* says as one text, with what it holds in base64."""
     found = [json.dumps(body, ensure_ascii=False)]
-    found += [_decoded(value) for _, value in leaves(body) if isinstance(value, str)]
+    found += [text_in_base64(value) for _, value in leaves(body) if isinstance(value, str)]
     return "\n".join(found)
 
 
 @functools.lru_cache(maxsize=100_000)
 def marker_in(text: str) -> str | None:
     """Return the marker in *text*, plain or in base64."""
-    found = MARKER.search(text) or MARKER.search(_decoded(text))
+    found = MARKER.search(text) or MARKER.search(text_in_base64(text))
     return None if found is None else found[0]
 
 
 _SYSTEM: Final = ("system", "instructions", "systemInstruction", "system_instruction")
 _DECLARING: Final = ("tools", "functions", "toolConfig", "tool_config")
 _RESULTS: Final = ("functionResponse", "toolResult", "function_response")
+_OF_MODEL: Final = ("reasoning", "program", "program_output", "compaction")
+"""Items that a model or its server makes. OpenAI's server runs a program itself: "the result produced by the program item"."""
 _ROLES: Final = {
     "system": "system",
     "developer": "system",
@@ -108,11 +111,15 @@ def speaker_of(body: Any, place: Place) -> str:
                 speaker = _ROLES.get(str(role), speaker)
             elif speaker == "option":
                 speaker = "user"
-            if kind.endswith("_output") or kind == "tool_result" or step in _RESULTS:
-                speaker = "tool"
-            elif speaker == "option" and (
-                kind.endswith("_call") or kind in ("reasoning", "program", "compaction")
+            if kind in _OF_MODEL and speaker == "option":
+                speaker = "assistant"
+            elif kind == "function_call_output" and "call_id" not in value:
+                speaker = "user"  # the output of no call: the client tells it
+            elif (kind.endswith("_output") and kind not in _OF_MODEL) or (
+                kind == "tool_result" or step in _RESULTS
             ):
+                speaker = "tool"
+            elif speaker == "option" and kind.endswith("_call"):
                 speaker = "assistant"
         try:
             value = value[step]

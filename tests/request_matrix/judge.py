@@ -30,6 +30,7 @@ from .bodies import (
     marker_in,
     said_text,
     speaker_of,
+    text_in_base64,
     value_at,
     written,
 )
@@ -130,16 +131,21 @@ _HINT: Final = re.compile(
 _OF_GATEWAY: Final = re.compile(r"^(stream_options|previous_response_id|store)\b")
 """What the gateway does itself before any server: it counts, and it keeps answers."""
 _COVERS: Final = {
-    "hosted_tools": "tools[",
-    "tool_choice": "tool_choice",
-    "response_format": "response_format",
+    "hosted_tools": re.compile(r"tools\["),
+    "tool_choice": re.compile("tool_choice"),
+    "response_format": re.compile("response_format"),
+    "cache_marks": re.compile(r".*\.(cache_control|prompt_cache_breakpoint)\b"),
+    "mcp_servers": re.compile(r"tools\["),
+    "mcp_servers.allowed_tools": re.compile(r"tools\[\d+\]\.allowed_tools\b"),
+    "mcp_servers.approval": re.compile(r"tools\[\d+\]\.require_approval\b"),
 }
-"""Names of losses that stand for places of other names."""
+"""Names of losses that stand for places of other names. A cache mark is named with its lifetime, and a server with its details."""
+_ITEM: Final = re.compile(r"input\[\d+\]")
 _HONEST: Final = re.compile(
-    r"^\(an? [a-z]+: [a-z/+-]+, the next message of the user shows it\)"
+    r"^\(an? [a-z]+: [a-z/+-]+(, the next message of the user shows it)?\)"
     r"|^The result is shown in the next message of the user\.$|^What .{1,40} gave:$"
 )
-"""Words in the place of a picture or a file that is in the next message: they say what is so."""
+"""Words in the place of a picture or a file that no server takes there, or in the next message: they say what is so."""
 _LINKS: Final = frozenset(
     [
         "id",
@@ -462,16 +468,25 @@ class _Cell:
     def _is_of_row(self, loss: Loss) -> bool:
         """Whether *loss* is about the row, and not said without it as well."""
         if self._before is None or not any(loss[:2] == one[:2] for one in self._before.losses):
-            return True
+            return not self._is_of_call(loss)
         below = re.compile(re.escape(loss.option) + r"(?!\w)")
-        covered = _COVERS.get(loss.option, "-")
+        covered = _COVERS.get(re.sub(r"\[\d+\]", "", loss.option))
         places = [written(place) for place, _ in self._row.added]
-        return any(below.match(place) or place.startswith(covered) for place in places)
+        return any(below.match(place) or (covered and covered.match(place)) for place in places)
+
+    def _is_of_call(self, loss: Loss) -> bool:
+        """Whether *loss* is about the call before a result, and the row about the result."""
+        kind = re.search(r"\[(\w+_output)\]( and a turn)?$", self._row.name)
+        results = [place[:2] for place, one in self._row.added if kind is not None and one == kind[1]]
+        is_result = any(speaker_of(self._row.body, (*place, "type")) == "tool" for place in results)
+        return is_result and loss.option not in map(written, results) and bool(_ITEM.fullmatch(loss.option))
 
     def _invented(self) -> str | None:
         """Words in the conversation that neither the client said nor a request without the row has."""
         before = "" if self._before is None else said_text(self._before.body)
-        texts = sorted((one for _, one in leaves(self._row.body) if isinstance(one, str) and one), key=len)
+        said_texts = [one for _, one in leaves(self._row.body) if isinstance(one, str) and one]
+        decoded = [*map(text_in_base64, said_texts)]
+        texts = sorted((*said_texts, *filter(None, decoded), *map(str, self._added)), key=len)
         for place, said in leaves(self._body):
             is_talk = place and place[0] in (
                 "messages",

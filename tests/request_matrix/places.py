@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["MEANINGS", "NOT_OF_VLLM", "TEXT", "meaning_of", "place_of"]
+__all__ = ["MEANINGS", "NOT_HERE", "NOT_OF_VLLM", "TEXT", "meaning_of", "place_of"]
 
 TEXT: Final = "text"
 """The place of content that can be said in words."""
@@ -132,7 +132,7 @@ MEANINGS: Final[dict[str, dict[str, str]]] = {
     },
     "cache options": {
         "chat": "^prompt_cache_options",
-        "responses": r"^prompt_cache_options(?!\.comparison)",
+        "responses": r"^prompt_cache_options(?!\.(comparison|prewarm)|\.ttl=12h)",
     },
     "cache point of content": {
         "chat": "messages.*prompt_cache_breakpoint$",
@@ -444,11 +444,26 @@ NOT_OF_VLLM: Final = frozenset(
 """What OpenAI's Chat Completions have and those of vLLM have not."""
 
 
+NOT_HERE: Final[dict[tuple[str, str], str]] = {
+    # Converse takes a picture as data or from S3, and the rows have its URL (``ImageSource``).
+    ("cache point of content", "bedrock"): r"\[(image_url|input_image)\]\.prompt_cache",
+    # Neither has a part for sound (``ResponseInputContentParam``, ``BetaContentBlockParam``).
+    ("cache point of content", "messages"): r"\[input_audio\]",
+    # Parts of an answer take no mark (``ResponseOutputTextParam``, ``ResponseOutputRefusalParam``).
+    ("cache point of content", "responses"): r"\[(input_audio|assistant)\]",
+    # A citation of the web has what only Anthropic's server makes (``encrypted_index`` is required).
+    ("citations of an answer", "messages"): "",
+}
+"""Rows that have no place in a format that has one for their meaning, by a pattern, with the types that say so."""
+
+
 def meaning_of(format: str, row: str, target: str, provider: str = "") -> str | None:
     """Return what *row* means that *target* has a place for, or ``None``."""
     for meaning, places in MEANINGS.items():
         own = places.get(format, TEXT)
         is_known = target in places and not (provider == "vllm" and meaning in NOT_OF_VLLM)
+        without = NOT_HERE.get((meaning, target))
+        is_known &= without is None or not re.search(without, row)
         if is_known and own is not TEXT and re.search(own, row):
             return meaning
     return None

@@ -46,8 +46,9 @@ def placed(values: Mapping[str, Any], of: str, rows: tuple[RequestRow, ...], at:
     result: dict[str, Any] = {}
     for row in rows:
         value = values.get(row.place.removeprefix(f"{of}.")) if row.place else None
-        if value is not None:
-            put(result, row.path.removeprefix(f"{at}."), row.written(value))
+        written = None if value is None else row.written(value)
+        if written is not None:
+            put(result, row.path.removeprefix(f"{at}."), written)
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -98,7 +98,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         cache_marks=conversation.marks,
         extra_options={"mcp_servers": servers} if (servers := [*_servers(body)]) else None,
     )
-    return attrs.evolve(read, request=attrs.evolve(read.request, unsigned=unsigned)) if unsigned else read
+    more: dict[str, Any] = {"unsigned": unsigned, "details": conversation.details}
+    return attrs.evolve(read, request=attrs.evolve(read.request, **more)) if any(more.values()) else read
 
 
 def _without_unsigned(said: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -174,11 +175,13 @@ class _Conversation:
     Attributes:
         turns: the system's messages, then the messages of user and model and the results of tools.
         marks: the marks in places where a mark is possible.
+        details: what is said of documents and search results, by the ``id()`` of their parts.
     """
 
     def __init__(self, body: Fields) -> None:
         self.turns: list[Turn] = []
         self.marks: list[CacheMark] = []
+        self.details: dict[int, dict[str, Any]] = {}
         self._system(body)
         messages = list(body.objects("messages"))
         if not messages:
@@ -195,7 +198,7 @@ class _Conversation:
             elif role == "assistant":
                 self._answer(message)
             else:
-                self._say(ChatMessage.system([*_parts(message)]))
+                self._say(ChatMessage.system([*_parts(message, self.details)]))
                 self.marks += marks_of(message.opened("content"), len(self.turns) - 1)
 
     def _say(self, turn: Turn, *blocks: tuple[Fields, int]) -> None:
@@ -230,10 +233,10 @@ class _Conversation:
                 if parts:
                     self._say(ChatMessage.user(parts), *of)
                 parts, of = [], []
-                result = _result(block)
+                result = _result(block, self.details)
                 inner = [part for part in block.opened("content") if not part.is_left]
                 self._say(result, *((part, number) for number, part in enumerate(inner[:-1])), (block, 0))
-            elif read := [*_part(block, kind)]:
+            elif read := [*_part(block, kind, self.details)]:
                 parts += read
                 of.append((block, len(parts) - 1))
         if parts or len(self.turns) == count:
@@ -311,13 +314,16 @@ _ABOUT: Final = {
 """The fields with words about a block that is told as text, by its type. Its own text follows them."""
 
 
-def _parts(fields: Fields, name: str = "content") -> Iterator[ContentPart]:
+_Details: TypeAlias = dict[int, dict[str, Any]]
+
+
+def _parts(fields: Fields, details: _Details, name: str = "content") -> Iterator[ContentPart]:
     for block in fields.objects(name):
-        yield from _part(block, block.need("type", block.text("type")))
+        yield from _part(block, block.need("type", block.text("type")), details)
 
 
-def _part(block: Fields, kind: str) -> Iterator[ContentPart]:
-    """Return *block* as parts, or none if there is no such part. Then it stays unread."""
+def _part(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
+    """Return *block* as parts, or none if there is no such part. Then it stays unread. Add to *details* what they lack."""
     if kind == "text":
         with placed(block, "text"):
             yield TextPart(block.need("text", block.text("text")))
@@ -326,9 +332,12 @@ def _part(block: Fields, kind: str) -> Iterator[ContentPart]:
     if kind in ("image", "document") and isinstance(source, dict):
         how = source.get("type")
     if how in ("base64", "url"):
-        yield _medium(block, kind)
+        medium = _medium(block, kind)
+        if about := _about(block, "context"):
+            details[id(medium)] = about
+        yield medium
     elif (kind == "document" and how in ("text", "content")) or kind in ("search_result", "tool_reference"):
-        yield from _told(block, kind)
+        yield from _told(block, kind, details)
     elif (part := told_part(block, MESSAGES, f"messages[].content[][{kind}]")) is not None:
         yield part
 
@@ -343,8 +352,17 @@ def _medium(block: Fields, kind: str) -> ContentPart:
         return FilePart(**where, name=block.text("title"))
 
 
-def _told(block: Fields, kind: str) -> Iterator[ContentPart]:
+def _about(block: Fields, *names: str) -> dict[str, Any]:
+    """Return the texts *names* of *block*, and whether it may be cited, without those that are not said."""
+    citations = block.look("citations")
+    is_cited = isinstance(citations, dict) and citations.get("enabled") is True
+    texts = {name: text for name in names if isinstance(text := block.look(name), str) and text}
+    return {**texts, **({"citations": True} if is_cited else {})}
+
+
+def _told(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
     """Return *block*, which is text that only this format has a block for: the words about it, and then its parts."""
+    more = _about(block, *_ABOUT[kind])
     about = "\n".join(filter(None, (block.text(name) for name in _ABOUT[kind])))
     holder, name = block, "content"
     if kind == "document":
@@ -352,19 +370,25 @@ def _told(block: Fields, kind: str) -> Iterator[ContentPart]:
         name = "data" if holder.text("type") == "text" else name
         holder.take("media_type")
     is_text = isinstance(holder.look(name), str)
-    parts: list[ContentPart] = [TextPart(holder.text(name) or "")] if is_text else [*_parts(holder, name)]
+    parts: list[ContentPart] = (
+        [TextPart(holder.text(name) or "")] if is_text else [*_parts(holder, details, name)]
+    )
     first = parts[0] if parts else None
     said = first.text if isinstance(first, TextPart) else ""
+    others = parts[isinstance(first, TextPart) :]
     if text := "\n\n".join(filter(None, (about, said))):
-        yield TextPart(text)
-    yield from parts[isinstance(first, TextPart) :]
+        told = TextPart(text)
+        if kind != "tool_reference" and said and not others:
+            details[id(told)] = {**more, kind: said}
+        yield told
+    yield from others
 
 
-def _result(block: Fields) -> ChatMessage:
+def _result(block: Fields, details: _Details) -> ChatMessage:
     is_error = block.flag("is_error")
     id = block.text("tool_use_id")
     content: Any = block.look("content")
-    content = block.text("content") or "" if isinstance(content, str | None) else [*_parts(block)]
+    content = block.text("content") or "" if isinstance(content, str | None) else [*_parts(block, details)]
     with placed(block):
         if not id:
             return told_result(block, None, content)

@@ -5,6 +5,7 @@ Facts: Anthropic's reference of "Create a Message" and the types of its SDK; pro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from crosswalk.formats.chat_table import placed, read_location, write_location
@@ -65,7 +66,8 @@ _MESSAGES: Final = (
         RequestRow("content", "result"),
         RequestRow("is_error", "result.is_error"),
         _MARK,
-        *link("tool_use_id", "toolset_name"),
+        *link("tool_use_id"),
+        *hint("it says of which group of tools it is", "toolset_name"),
     ),
     *below(
         f"{_SAYS}[tool_use]",
@@ -87,12 +89,16 @@ _MESSAGES: Final = (
 )
 
 
+def _names(tools: Any) -> list[str] | None:
+    return None if isinstance(tools, Mapping) else [*tools]  # a filter has no place here
+
+
 _SERVERS: Final = below(
     "mcp_servers[]",
     RequestRow("name", "mcp.name"),
     RequestRow("url", "mcp.url"),
     RequestRow("authorization_token", "mcp.authorization"),
-    RequestRow("tool_configuration.allowed_tools", "mcp.allowed_tools"),
+    RequestRow("tool_configuration.allowed_tools", "mcp.allowed_tools", write=_names),
     *link("type"),
 )
 

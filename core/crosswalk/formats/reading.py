@@ -92,6 +92,7 @@ class ClientRequest(ChatRequest):
         known: the ids of the answers with a provider from a seal.
         unsigned: the places of the thinking that is not in *said*, because its signature is empty.
         told: the places of content that only the client's form has a place for, so that others get it as text.
+        details: what :meth:`details_of_part` returns, by the ``id()`` of the part.
     """
 
     form: WireForm
@@ -103,6 +104,11 @@ class ClientRequest(ChatRequest):
     known: frozenset[str] = frozenset()
     unsigned: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
+    details: Mapping[int, Mapping[str, Any]] = attrs.field(factory=dict)
+
+    def details_of_part(self, part: object) -> Mapping[str, Any] | None:
+        """See :meth:`ChatRequest.details_of_part`."""
+        return self.details.get(id(part))
 
     def is_for(self, format: str | None, model: str) -> bool:
         """See :meth:`ChatRequest.is_for`. An alias or another server's model is not the model that the client named."""
@@ -210,7 +216,7 @@ class ClientRequest(ChatRequest):
             known = next(((place, value) for place, value in values if value is not None), None)
             if known is not None:
                 options[known[0]], paths[known[0]] = known[1], unread.path
-            else:
+            elif not self._is_by_part(unread, built, target):
                 dropped += self._dropped(unread, target)
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
             options["logprobs"] = True
@@ -229,6 +235,16 @@ class ClientRequest(ChatRequest):
             return False
         known = (target.row(row.place) for row in _rows(source, unread))
         return any(row is not None and row.path == unread.option for row in known)
+
+    def _is_by_part(self, unread: Unread, built: HTTPRequest, target: RequestTable | None) -> bool:
+        """Return whether the part that *unread* is about has brought it to the server with the table *target*."""
+        own = TABLES[self.form.key]
+        row = own.row_at(own.path_in(self.said, unread.place))
+        if target is None or row is None or row.place not in _OF_PARTS or target.row(row.place) is None:
+            return False
+        same = [one for one in self.unread if (one.place[-1], one.value) == (unread.place[-1], unread.value)]
+        written = dump_json({str(unread.place[-1]): unread.value})[1:-1]
+        return dump_json(built.body).count(written) >= len(same)
 
     def _own(self, turn: Any) -> Any:
         if not isinstance(turn, ChatResponse) or self.provider is None or turn.id in self.known:
@@ -329,6 +345,8 @@ _NEAREST: Final = {
 }
 """The format closest to a form, and the format with the same spelling of options, for forms that no server is asked in."""
 _FIELD_NAMES: Final = frozenset(attrs.fields_dict(ChatRequest))
+_OF_PARTS: Final = ("part.context", "part.citations")
+"""The places of what :meth:`ClientRequest.details_of_part` has and nobody else reads."""
 
 
 def _rows(format: str, unread: Unread) -> list[RequestRow]:
@@ -676,5 +694,6 @@ def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, *
             asked=request,
             headers={},
             told=tuple(body.told()),
+            details={},
         )
     return Incoming(form=form, request=whole, wants=wants)

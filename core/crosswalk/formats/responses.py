@@ -363,11 +363,12 @@ def _tools(
         tool, namespace = waiting.pop(0)
         if tool.look("type") == "namespace" and isinstance(tool.look("tools"), list):
             tool.take("type")
-            about = tool.text("description")
             name = tool.need("name", tool.text("name"))
+            about = ": ".join(filter(None, (name, tool.text("description"))))  # it says when to use them
             inside = [*tool.objects("tools")]
-            for inner in inside if about else ():  # it says when to use them
-                inner.give("description", "\n\n".join(filter(None, (about, inner.text("description")))))
+            for inner in inside:
+                if inner.look("type") in ("function", "custom"):
+                    inner.give("description", "\n\n".join(filter(None, (about, inner.text("description")))))
             waiting[:0] = [(inner, name) for inner in inside]
         else:
             results.append((tool, namespace))

@@ -19,13 +19,18 @@ def _write_allowed(value: Any) -> dict[str, Any]:
     return {"type": "allowed_tools", **allowed_tools(value)}
 
 
+def _read_names(tools: Any) -> Any:
+    """Return the names of *tools* if it is a filter by names alone."""
+    return tools["tool_names"] if isinstance(tools, dict) and tools.keys() == {"tool_names"} else tools
+
+
 _SERVER: Final = below(
     "tools[][mcp]",
     RequestRow("server_label", "mcp.name"),
     RequestRow("server_url", "mcp.url"),
     RequestRow("authorization", "mcp.authorization"),
     RequestRow("headers", "mcp.headers"),
-    RequestRow("allowed_tools", "mcp.allowed_tools"),
+    RequestRow("allowed_tools", "mcp.allowed_tools", read=_read_names),
     RequestRow("require_approval", "mcp.approval"),
 )
 
@@ -222,8 +227,9 @@ _TOOLS: Final = (
     ),
     *below(
         "tools[][namespace]",
+        RequestRow("name", "tool.description"),
         RequestRow("description", "tool.description"),
-        *link("name", "tools"),
+        *link("tools"),
         *below("tools[]", *_CONTAINERS),
     ),
     *(

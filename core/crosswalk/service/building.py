@@ -12,7 +12,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
-from crosswalk.formats.reading import table_of
+from crosswalk.formats.reading import ClientRequest, table_of
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
     Adaptation,
@@ -35,6 +35,7 @@ from crosswalk.service.turns import (
     details_of,
     hosted_fields,
     limits_of,
+    lost_marks,
     mark_behind,
     media_type_of,
     message_of,
@@ -42,6 +43,7 @@ from crosswalk.service.turns import (
     put_options,
     reasoning_of,
     refusal_of,
+    sentences_added,
     spellings_of,
     text_of,
     unsaid,
@@ -147,7 +149,7 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
     own = (*style.rows, *server_rows(style.options))
     without = (*(row.place for row in own if row.place), *style.lacks)
     table = style.table.with_rows(*own, without=without, is_strict=style.is_strict)
-    messages = [*_messages(requested, style, table)]
+    messages = [*_messages(requested, style, table, drops)]
     if not style.takes_empty:
         messages = [*without_silence(messages, _is_empty)]
     if not messages:
@@ -225,7 +227,9 @@ def tool_fields(tool: ToolDefinition, parameters: str = "parameters") -> dict[st
     return fields
 
 
-def _messages(request: ChatRequest, style: OpenAIChatStyle, table: RequestTable) -> Iterator[dict[str, Any]]:
+def _messages(
+    request: ChatRequest, style: OpenAIChatStyle, table: RequestTable, drops: Drops
+) -> Iterator[dict[str, Any]]:
     marks = part_marks(request, table)
     for turn, sent in with_results_shown(request.messages):
         raw = _message(sent, style, marks)
@@ -234,6 +238,8 @@ def _messages(request: ChatRequest, style: OpenAIChatStyle, table: RequestTable)
             content = raw["content"]
             raw["content"] = [{"type": "text", "text": content}] if isinstance(content, str) else content
             raw["content"][-1] |= written
+        elif mark is not None and turn is not None and table.row("cache.mark") is not None:
+            lost_marks(request, turn, drops)  # behind calls alone
         if style.more is not None and turn is not None:
             style.more(turn, request, raw)
         yield raw
@@ -432,10 +438,20 @@ def build(
         )
         built = attrs.evolve(built, body=body)
     try:
-        return built, dump_json(built.body)
+        content = dump_json(built.body)
     except TypeError as error:
         # Its message is orjson's own and quotes nothing: a lone surrogate in a text, thousands of digits.
         raise UnsupportedRequestError(f"the request is not JSON: {error}", provider=provider) from None
+    if sentences := sentences_added(built.body, content, partial(_said, request)):
+        built = attrs.evolve(built, added={**built.added, **sentences})
+    return built, content
+
+
+def _said(request: ChatRequest) -> Any:
+    """Return all that the caller of *request* says."""
+    if isinstance(request, ClientRequest):
+        return request.said
+    return [message_of(turn).text for turn in request.messages]
 
 
 def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_media: bool) -> HTTPRequest:
@@ -462,7 +478,7 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
         for option in ("hosted_tools", *limits_of(tool))
     ]
     unsent = not_sent(sorted_request, built.body, built.dropped)
-    details = unsaid(sorted_request, table_of(built))
+    details = unsaid(sorted_request, table_of(built), built.dropped)
     return attrs.evolve(built, dropped=(*built.dropped, *missing, *dropped, *unsent, *details))
 
 

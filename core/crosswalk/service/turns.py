@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -37,6 +38,7 @@ from crosswalk.types.message import (
 )
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import FinishReason, Segment, SegmentType
+from crosswalk.wire.fields import Place, path_of
 from crosswalk.wire.options import (
     DETAILS,
     OPTIONS,
@@ -57,6 +59,20 @@ from crosswalk.wire.options import (
 NO_ANSWER = "(no answer)"
 """The text of an answer without words, for APIs that would refuse an empty one."""
 _BEGIN = "(The conversation begins.)"
+NOT_RUN = "Error: not run: the conversation went on"
+"""The result of a call that has none, for APIs that would refuse the call."""
+SUMMARY = "Summary of the conversation so far:"
+"""The words before a summary that another provider has made of earlier turns."""
+_SHOWN = "The result is shown in the next message of the user."
+_SENTENCES: Final = {
+    sentence: re.compile(rf"^{re.escape(sentence)}{rest}", re.MULTILINE)
+    for sentence, rest in {
+        **dict.fromkeys((NO_ANSWER, _BEGIN, NOT_RUN, SUMMARY, _SHOWN), ""),
+        "What call ": r"\S+ gave:$",
+        "The output of ": r"\S+:$",
+    }.items()
+}
+"""The sentences that stand in a conversation without anybody having said them, by how each begins."""
 
 
 class Drops:
@@ -247,7 +263,7 @@ def with_results_shown(turns: Iterable[Turn]) -> Iterator[tuple[Turn | None, Tur
         if message.role is Role.TOOL:
             media = [part for part in content_parts(message) if not isinstance(part, TextPart)]
             if media:
-                text = message.text or "The result is shown in the next message of the user."
+                text = message.text or _SHOWN
                 sent = attrs.evolve(message, content=text)
                 shown += [TextPart(f"What call {message.tool_call_id} gave:"), *media]
         elif shown and message.role is Role.USER:
@@ -259,6 +275,38 @@ def with_results_shown(turns: Iterable[Turn]) -> Iterator[tuple[Turn | None, Tur
         yield turn, sent
     if shown:
         yield None, ChatMessage.user(shown)
+
+
+def sentences_added(body: Any, content: bytes, said: Callable[[], Any]) -> dict[str, str]:
+    """Return the sentences that Crosswalk has put into a conversation, by their places in *body*.
+
+    Args:
+        body: the body of the request.
+        content: the same as JSON.
+        said: returns what the caller says. A sentence of the caller's own is not listed.
+    """
+    results: dict[str, str] = {}
+    for beginning, pattern in _SENTENCES.items():
+        if beginning.encode() in content:
+            own = {match[0] for _, text in _texts(said()) for match in pattern.finditer(text)}
+            for place, text in _texts(body):
+                match = pattern.search(text)
+                if match is not None and match[0] not in own:
+                    results[path_of(place)] = match[0]
+    return results
+
+
+def _texts(value: Any) -> Iterator[tuple[Place, str]]:
+    """Return each text in *value*, with its place."""
+    waiting: list[tuple[Place, Any]] = [((), value)]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, str):
+            yield place, value
+        elif isinstance(value, dict):
+            waiting += [((*place, name), inner) for name, inner in value.items()]
+        elif isinstance(value, list):
+            waiting += [((*place, number), inner) for number, inner in enumerate(value)]
 
 
 def written_mark(mark: CacheMark, table: RequestTable | str) -> dict[str, Any]:
@@ -317,6 +365,13 @@ def system_texts(request: ChatRequest, table: RequestTable | str) -> list[tuple[
             waiting = []
     text = "\n\n".join(filter(None, waiting))
     return [*results, (text, {})] if text else results
+
+
+def lost_marks(request: ChatRequest, turn: Turn, drops: Drops) -> None:
+    """Note in *drops* the cache marks of *request* in or behind *turn*, for which the API has no place there."""
+    for number, mark in enumerate(request.cache_marks):
+        if isinstance(mark.after, int) and request.messages[mark.after] is turn:
+            drops.add(f"cache_marks[{number}]", "the API takes no mark there", refuses=False)
 
 
 def cache_mark(request: ChatRequest, place: Turn | Literal["tools", "system"]) -> CacheMark | None:
@@ -586,11 +641,23 @@ def hosted_fields(tool: HostedTool, table: RequestTable | str, drops: Drops) -> 
     return {**{name: values[0] for name, values in row.beside.items()}, **fields}
 
 
-def unsaid(request: ChatRequest, table: RequestTable | None) -> Iterator[Dropped]:
-    """Return the details of messages and tools in *request* for which *table* has no row."""
+def unsaid(request: ChatRequest, table: RequestTable | None, named: Iterable[Dropped]) -> Iterator[Dropped]:
+    """Return the details of messages and tools in *request* for which *table* has no place, and that are not yet *named*."""
+    if table is None:
+        return
+    done = {one.option for one in named}
     for location, name, value in _details(request):
-        if table is not None and table.row(name) is None and value is not None:
-            yield from (attrs.evolve(one, option=location) for one in _lost(PLACES[name], value, table, None))
+        whole, row = _WHOLES.get(name), table.row(name)
+        is_named = value is None or location.removesuffix(".ttl") in done
+        is_named |= whole is not None and table.row(whole) is None
+        if not is_named and (row is None or (name in _OF_SERVERS and row.written(thaw(value)) is None)):
+            lost = _lost(PLACES[name], value, table, row)
+            yield from (attrs.evolve(one, option=location) for one in lost)
+
+
+_OF_SERVERS: Final = tuple(name for name in DETAILS if name.startswith("mcp."))
+_WHOLES: Final = {"cache.ttl": "cache.mark", **dict.fromkeys(_OF_SERVERS, "mcp_servers")}
+"""Details of what is named as a whole where an API has no place for it."""
 
 
 def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:

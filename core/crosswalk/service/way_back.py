@@ -14,6 +14,8 @@ from crosswalk.plugin.hooks import CallIds, ServerTool, WayBack
 from crosswalk.request import CacheMark, ChatRequest, Dropped, Turn, UnsupportedRequestError, in_words
 from crosswalk.service.turns import (
     NO_ANSWER,
+    NOT_RUN,
+    SUMMARY,
     content_parts,
     is_of,
     known_media_type,
@@ -388,8 +390,7 @@ def _rounds(turns: Sequence[Turn], said: Iterable[ChatMessage], *, is_elsewhere:
 
 
 def _not_run(call: ToolCall) -> ChatMessage:
-    text = "Error: not run: the conversation went on"
-    return ChatMessage.tool_result(call.id, text, name=call.name, is_error=True)
+    return ChatMessage.tool_result(call.id, NOT_RUN, name=call.name, is_error=True)
 
 
 def _moved(mark: CacheMark, places: Sequence[int | None], count: int) -> CacheMark:
@@ -698,7 +699,7 @@ class _Sorter:
         for entry in entries if isinstance(entries, tuple) else ():
             if _field(entry, "type") == "compaction":
                 if isinstance(text := entry.get("content"), str) and text:
-                    texts.append(f"Summary of the conversation so far:\n\n{text}")
+                    texts.append(f"{SUMMARY}\n\n{text}")
                     entry = {key: value for key, value in entry.items() if key not in ("type", "content")}
                 elif entry.get("encrypted_content"):
                     owner = turn.metadata.provider_id
@@ -796,7 +797,7 @@ class _Sorter:
             return self._sound(number, segment, turn, takes)
         picture = _picture_of(segment) if kind == "image" else None
         user = self._next_user(number) if picture is not None and self._facts.shows_pictures else None
-        if picture is not None and user is not None:
+        if picture is not None and picture.media_type in _PICTURES and user is not None:
             self._name(number, f"moved to messages[{user}]: a picture that the user shows")
             self._pictures.setdefault(user, []).append(picture)
             note = "the next message of the user shows it"
@@ -864,6 +865,8 @@ _PLAIN_KEYS: Final[Mapping[SegmentType, set[str]]] = {
     SegmentType.TOOL_CALL: {*_BLOCK_KEYS},
 }
 """Metadata of a part that are not state. Parts of other types are named for themselves."""
+_PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""The types of pictures that every API takes from a user."""
 _ARTICLES: Final = {"image": "a picture", "audio": "a sound", "video": "a video"}
 _NOUNS: Final = {"image": "an image", "audio": "a sound", "video": "a video", "file": "a file"}
 

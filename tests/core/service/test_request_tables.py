@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from crosswalk import normalize
@@ -67,13 +68,17 @@ ARRIVES: list[tuple[str, dict[str, Any], str, str, Any]] = [
     ("openai-responses", {"tools": [{"type": "web_search", "search_context_size": "low"}]}, "openai", "web_search_options", {"search_context_size": "low"}),
     # MCP servers
     ("openai-responses", {"tools": [{"type": "mcp", "server_label": "s", "server_url": "https://x.example", "authorization": "k", "allowed_tools": ["f"]}]}, "anthropic", "mcp_servers.0", {"type": "url", "name": "s", "url": "https://x.example", "authorization_token": "k", "tool_configuration": {"allowed_tools": ["f"]}}),
+    ("openai-responses", {"tools": [{"type": "mcp", "server_label": "s", "server_url": "https://x.example", "allowed_tools": {"tool_names": ["f"]}}]}, "anthropic", "mcp_servers.0.tool_configuration.allowed_tools", ["f"]),
     ("anthropic", {"mcp_servers": [{"type": "url", "name": "s", "url": "https://x.example", "authorization_token": "k"}]}, "gemini", "tools.0.mcpServers.0.streamableHttpTransport", {"url": "https://x.example", "headers": {"Authorization": "Bearer k"}}),
     ("gemini", {"tools": [{"mcp_servers": [{"name": "s", "streamable_http_transport": {"url": "https://x.example"}}]}]}, "openai_responses", "tools.0", {"type": "mcp", "server_label": "s", "server_url": "https://x.example", "require_approval": "never"}),
     # tools
     ("openai-responses", {"tools": [{"type": "function", "name": "f", "parameters": SCHEMA, "defer_loading": True}]}, "anthropic", "tools.0.defer_loading", True),
     ("anthropic", {"tools": [{"name": "f", "input_schema": SCHEMA, "defer_loading": True}]}, "openai_responses", "tools.0.defer_loading", True),
     ("gemini", {"tools": [{"functionDeclarations": [{"name": "f", "response_json_schema": SCHEMA}]}]}, "openai_responses", "tools.0.output_schema", SCHEMA),
-    ("openai-responses", {"tools": [{"type": "namespace", "name": "n", "description": "About the sea.", "tools": [{"type": "function", "name": "f", "parameters": SCHEMA}]}]}, "openai", "tools.0.function.description", "About the sea."),
+    ("openai-responses", {"tools": [{"type": "namespace", "name": "n", "description": "About the sea.", "tools": [{"type": "function", "name": "f", "parameters": SCHEMA}]}]}, "openai", "tools.0.function.description", "n: About the sea."),
+    ("openai-responses", {"tools": [{"type": "namespace", "name": "n", "description": "About the sea.", "tools": [{"type": "custom", "name": "f", "description": "Looks."}]}]}, "anthropic", "tools.0.description", "n: About the sea.\n\nLooks."),
+    ("openai-responses", {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "shell"}, {"type": "custom", "name": "f"}]}]}, "anthropic", "tools.1.description", "n"),
+    ("openai-responses", {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "f", "parameters": SCHEMA}]}]}, "gemini", "tools.0.functionDeclarations.0.description", "n"),
     ("anthropic", {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "openai", "tools.0.function.name", "bash"),
     ("anthropic", {"tools": [{"type": "text_editor_20250728", "name": "edit"}]}, "gemini", "tools.0.functionDeclarations.0.name", "edit"),
     ("openai-responses", {"tools": [{"type": "shell"}]}, "anthropic", "tools.0.name", "shell_call"),
@@ -125,6 +130,82 @@ def test_a_strict_server_gets_no_field_that_it_lacks() -> None:
     assert request.body == {"model": "m", "messages": [HI], "safe_prompt": True}
     assert {one.option for one in request.dropped} == {"user", "verbosity", "a_new_field"}
     assert built("openai-chat", said, "vllm").body == {**LEAST["openai-chat"], **said}
+
+
+MCP = {"type": "mcp", "server_label": "s", "server_url": "https://x.example"}
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+LASTING = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+CALL = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+
+
+def marked(role: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+    turns = [HI, {"role": role, "content": [*blocks[:-1], {**blocks[-1], **LASTING}]}]
+    after = {"type": "tool_result", "tool_use_id": "c", "content": "7"} if CALL in blocks else HI["content"]
+    return {"messages": [*turns, {"role": "user", "content": [after] if CALL in blocks else after}]}
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "to", "lost"),
+    [
+        # a detail of an MCP server for which there is no spelling, and a server as a whole
+        ("openai-responses", {"tools": [{**MCP, "allowed_tools": {"read_only": True}}]}, "anthropic", "mcp_servers[0].allowed_tools"),
+        ("openai-responses", {"tools": [{**MCP, "allowed_tools": ["f"]}]}, "gemini", "mcp_servers[0].allowed_tools"),
+        ("openai-responses", {"tools": [{**MCP, "allowed_tools": ["f"], "require_approval": "always"}]}, "bedrock", "mcp_servers"),
+        # a cache mark, with its lifetime
+        ("anthropic", marked("user", {"type": "text", "text": "Hi"}), "vllm", "cache_marks[0]"),
+        ("anthropic", marked("user", PICTURE, {"type": "text", "text": "Hi"}), "cohere", "cache_marks[0]"),
+        ("anthropic", {"tools": [{"name": "f", "input_schema": SCHEMA, **LASTING}]}, "gemini", "cache_marks[0]"),
+        ("anthropic", marked("assistant", CALL), "openai", "cache_marks[0]"),
+        ("anthropic", marked("assistant", {"type": "text", "text": "Hi"}), "openai_responses", "cache_marks[0]"),
+        ("anthropic", marked("assistant", {"type": "text", "text": "Hi"}, CALL), "openai_responses", "cache_marks[0]"),
+        # the group of a tool
+        ("anthropic", {"messages": [HI, {"role": "assistant", "content": [CALL]}, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "7", "toolset_name": "browser"}]}]}, "openai", "messages[2].content[0].toolset_name"),
+    ],
+)  # fmt: skip
+def test_what_has_no_place_is_named_once(form: str, said: dict[str, Any], to: str, lost: str) -> None:
+    assert [one.option for one in built(form, said, to).dropped] == [lost]
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "betas"),
+    [
+        ("openai-responses", {"tools": [MCP]}, "mcp-client-2025-04-04"),
+        ("openai-responses", {"context_management": [{"type": "compaction", "compact_threshold": 9}]}, "compact-2026-01-12"),
+        ("openai-responses", {"tools": [MCP], "context_management": [{"type": "compaction"}]}, "mcp-client-2025-04-04,compact-2026-01-12"),
+        ("anthropic", {"mcp_servers": [{"type": "url", "name": "s", "url": "https://x.example"}]}, "mcp-client-2025-04-04"),
+        ("openai-responses", {"temperature": 0.5}, None),
+    ],
+)  # fmt: skip
+def test_a_beta_that_an_option_needs_is_named_in_the_header(
+    form: str, said: dict[str, Any], betas: str | None
+) -> None:
+    assert built(form, said, "anthropic").headers.get("anthropic-beta") == betas
+
+
+def test_the_betas_that_a_client_names_are_its_own() -> None:
+    said = {"mcp_servers": [{"type": "url", "name": "s", "url": "https://x.example"}]}
+    request = read_request({**LEAST["anthropic"], **said}, "anthropic").request
+    mine = {"anthropic-beta": "mcp-client-2025-11-20"}
+    assert (
+        build_http_request(attrs.evolve(request, headers=mine), "anthropic").headers.items() >= mine.items()
+    )
+
+
+@pytest.mark.parametrize("to", ["anthropic", "bedrock", "gemini", "openai"])
+@pytest.mark.parametrize(
+    ("format", "is_shown"), [("png", True), ("webp", True), ("svg", False), ("tiff", False)]
+)
+def test_a_picture_of_a_type_that_no_server_takes_is_told(to: str, format: str, is_shown: bool) -> None:
+    made = {
+        "type": "image_generation_call",
+        "id": "i",
+        "status": "completed",
+        "result": "iVBORw0KGgo=",
+        "output_format": format,
+    }
+    request = built("openai-responses", {"input": [HI, made, HI]}, to)
+    assert ("iVBORw0KGgo=" in str(request.body)) is is_shown
+    assert any("picture" in one.reason for one in request.dropped)
 
 
 def test_a_word_without_a_row_is_not_said_to_have_no_place() -> None:

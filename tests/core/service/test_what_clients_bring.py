@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import attrs
@@ -522,3 +523,110 @@ def test_a_summary_of_the_conversation_is_told(blocks: list[Any], others: list[s
 def test_a_summary_that_only_its_server_can_read_is_refused(form: str, body: Any, to: str) -> None:
     with pytest.raises(UnsupportedRequestError, match="compaction: only its own server"):
         build_http_request(read_request(body, form).request, to)
+
+
+CALLED: dict[str, Any] = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+}
+SILENT: dict[str, Any] = {"role": "assistant", "content": ""}
+COMPACTED = {"role": "assistant", "content": [{"type": "compaction", "content": "the sea"}]}
+
+
+def chat(*messages: dict[str, Any]) -> dict[str, Any]:
+    return {"model": "m", "messages": list(messages)}
+
+
+@pytest.mark.parametrize(
+    ("form", "body", "to", "sentences"),
+    [
+        (
+            "anthropic",
+            chat(HI, COMPACTED, HI) | {"max_tokens": 9},
+            "openai",
+            {"messages[1].content": "Summary of the conversation so far:"},
+        ),
+        (
+            "anthropic",
+            chat(HI, COMPACTED, HI) | {"max_tokens": 9},
+            "bedrock",
+            {"messages[1].content[0].text": "Summary of the conversation so far:"},
+        ),
+        ("openai-chat", chat(HI, SILENT, HI), "anthropic", {"messages[1].content[0].text": "(no answer)"}),
+        ("openai-chat", chat(HI, SILENT, HI), "gemini", {"contents[1].parts[0].text": "(no answer)"}),
+        ("openai-chat", chat(HI, SILENT, HI), "mistral", {"messages[1].content": "(no answer)"}),
+        (
+            "openai-chat",
+            chat({**SILENT, "content": "Hello"}, HI),
+            "bedrock",
+            {"messages[0].content[0].text": "(The conversation begins.)"},
+        ),
+        (
+            "openai-chat",
+            chat(HI, CALLED, HI),
+            "openai_responses",
+            {"input[2].output": "Error: not run: the conversation went on"},
+        ),
+        (
+            "openai-responses",
+            responses({"type": "function_call_output", "name": "goal", "namespace": "agent", "output": "x"}),
+            "cohere",
+            {"messages[1].content": "The output of agent.goal:"},
+        ),
+        (
+            "anthropic",
+            {
+                "model": "m",
+                "max_tokens": 9,
+                "messages": [
+                    HI,
+                    {
+                        "role": "assistant",
+                        "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {}}],
+                    },
+                    {
+                        "role": "user",
+                        "content": [
+                            {
+                                "type": "tool_result",
+                                "tool_use_id": "c1",
+                                "content": [
+                                    {
+                                        "type": "image",
+                                        "source": {"type": "base64", "media_type": "image/png", "data": PNG},
+                                    }
+                                ],
+                            }
+                        ],
+                    },
+                ],
+            },
+            "openai",
+            {
+                "messages[2].content": "The result is shown in the next message of the user.",
+                "messages[3].content[0].text": "What call c1 gave:",
+            },
+        ),
+    ],
+)
+def test_a_sentence_that_nobody_said_is_named(
+    form: str, body: dict[str, Any], to: str, sentences: dict[str, str]
+) -> None:
+    request = built(form, body, to)
+    added = {place: text for place, text in request.added.items() if place != "max_tokens"}
+    assert added == sentences
+    assert {at(request.body, place).partition("\n")[0] for place in added} == {*added.values()}
+
+
+def at(body: Any, place: str) -> Any:
+    for step in re.findall(r"\w+", place):
+        body = body[int(step) if step.isdecimal() else step]
+    return body
+
+
+def test_a_sentence_that_the_client_said_is_its_own() -> None:
+    said = chat(HI, {**SILENT, "content": "(no answer)"}, HI)
+    assert built("openai-chat", said, "cohere").added == {}
+    mine = ChatRequest([ChatMessage.user("Hi"), ChatMessage.assistant("(no answer)")], model="m")
+    assert build_http_request(mine, "cohere").added == {}
