@@ -22,7 +22,12 @@ from __future__ import annotations
 import argparse
 from typing import Protocol
 
-from crosswalk.cli.answers import Provider as Provider, guessed as guessed, provider_of as provider_of
+from crosswalk.cli.answers import (
+    Provider as Provider,
+    guessed as guessed,
+    left_out as left_out,
+    provider_of as provider_of,
+)
 from crosswalk.cli.arguments import (
     add_layout_arguments as add_layout_arguments,
     http_status as http_status,
@@ -41,6 +46,7 @@ from crosswalk.cli.terminal import (
     say as say,
     write_text as write_text,
 )
+from crosswalk.cli.vendors import vendor_of as vendor_of
 from crosswalk.drafts import written as written
 from crosswalk.text import counted as counted
 
@@ -61,8 +67,10 @@ __all__ = [
     "guessed",
     "http_status",
     "layout_from",
+    "left_out",
     "provider_of",
     "say",
+    "vendor_of",
     "whole_number",
     "write_text",
     "written",

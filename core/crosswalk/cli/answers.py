@@ -262,6 +262,8 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
 
 
 _UNREADABLE: Final = "unreadable"
+LEFT_OUT: Final = "no exchange"
+"""The kind of a line that is no exchange. It is no failure."""
 _MOST_ITEMS: Final = 64
 _MOST_BYTES: Final = 1 << 20
 """The most that one process gets at once."""
@@ -309,12 +311,20 @@ def guessed(counts: Counter[str]) -> str:
     return f"{counted(counts.total(), 'answer')} of several possible providers: {several}; --provider names another"
 
 
+def left_out(counts: Counter[str]) -> str:
+    """A sentence about the lines that are no exchanges, by what they are."""
+    several = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
+    return f"left out {counted(counts.total(), 'line')}: {several}"
+
+
 Work: TypeAlias = Callable[[InputItem, RecordedAnswer | InputFault], Iterable[Any]]
 """The function that processes an answer. Its results must be small, since they go from one process to another."""
 
 
 def failed(answer: RecordedAnswer | InputFault, error: CrosswalkError | None = None) -> Failed:
     """The failure of an *answer* that cannot be read, or of one whose mapping raised *error*."""
+    if isinstance(answer, InputFault) and not answer.is_exchange:
+        return Failed(answer.place, answer.cause, LEFT_OUT)
     if isinstance(answer, InputFault) or error is None:
         return Failed(answer.place, getattr(answer, "cause", ""))
     return Failed(answer.label, f"{type(error).__name__}: {error}", type(error).__name__)
@@ -329,6 +339,7 @@ class MappingTally:
         self._taken = self._void = 0
         self._kinds: Counter[str] = Counter()
         self._guesses: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
 
     @property
     def failed(self) -> int:
@@ -352,7 +363,13 @@ class MappingTally:
         self._guesses[guess.provider] += 1
 
     def report(self, failure: Failed, item: InputItem | None = None) -> None:
-        """Count and report *failure*; *item* is the input that was tried, ``None`` if there was none."""
+        """Count and report *failure*; *item* is the input that was tried, ``None`` if there was none.
+
+        A line that is no exchange counts in ``left_out`` alone.
+        """
+        if failure.kind == LEFT_OUT:
+            self.left_out[failure.cause] += 1
+            return
         self._kinds[failure.kind] += 1
         if failure.kind == _UNREADABLE and item is not None and item.line is None:
             self._void += 1  # a file without an answer in it
@@ -360,11 +377,13 @@ class MappingTally:
 
     def write_total(self) -> None:
         """If there were several answers, report the number of failures by kind, and of derived providers."""
+        if self.left_out:
+            self._progress.say(left_out(self.left_out))
         if self._guesses and self._taken > 1:
             self._progress.say(guessed(self._guesses))
         if self.failed and self._taken > 1:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self._kinds.most_common())
-            done = max(self._taken - self.failed, 0)
+            done = max(self._taken - self.failed - self.left_out.total(), 0)
             self._progress.say(f"{done:,} {self._did}, {self.failed:,} failed: {kinds}")
 
 
@@ -381,20 +400,20 @@ def worked(
 
     Args:
         sources: the inputs.
-        arguments: ``jobs``, ``layout``, ``field`` and ``settings``.
+        arguments: ``jobs``, ``layout``, ``field`` and ``settings``; perhaps ``keep``, the paths of values to keep by name.
         work: with several jobs it must be a module's function, or a ``partial`` of one.
     """
-    layout = layout_from(arguments)
+    layout, keep = layout_from(arguments), getattr(arguments, "keep", None)
     every = (item for source in sources for item in items(source))
     is_live = any(source.file is None and not source.records for source in sources)
     if arguments.jobs == 1 or is_live:
         for item in every:
-            yield item, work(item, item.answer(layout))
+            yield item, work(item, item.answer(layout, keep))
         return
     with pool(arguments.jobs, arguments.settings) as executor:
         pending: deque[tuple[list[InputItem], Future[list[list[Any]]]]] = deque()
         for batch in _batches(every):
-            pending.append((batch, executor.submit(_perform, work, layout, batch)))
+            pending.append((batch, executor.submit(_perform, work, layout, keep, batch)))
             if len(pending) > 2 * arguments.jobs:
                 yield from _done(*pending.popleft())
         for one in pending:
@@ -405,8 +424,10 @@ def _done(batch: list[InputItem], future: Future[list[list[Any]]]) -> Iterator[t
     yield from zip(batch, future.result(), strict=True)
 
 
-def _perform(work: Work, layout: Layout | None, batch: list[InputItem]) -> list[list[Any]]:
-    return [list(work(item, item.answer(layout))) for item in batch]
+def _perform(
+    work: Work, layout: Layout | None, keep: dict[str, tuple[str, ...]] | None, batch: list[InputItem]
+) -> list[list[Any]]:
+    return [list(work(item, item.answer(layout, keep))) for item in batch]
 
 
 def _batches(every: Iterable[InputItem]) -> Iterator[list[InputItem]]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.cli.answers import (
+    LEFT_OUT,
     Failed,
     Guess,
     MappingTally,
@@ -34,16 +35,18 @@ from crosswalk.cli.inputs import (
     records_of,
 )
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.report_rows import Group, ReportRow, groups_of, row_of
+from crosswalk.cli.report_rows import GROUPINGS, Group, ReportRow, groups_of, row_of
 from crosswalk.cli.samples import SAMPLE_LOG
 from crosswalk.cli.stored import keeper_of
 from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_table, write_text
+from crosswalk.cli.vendors import vendor_of
 from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import check_prices, cost_of
-from crosswalk.records import LoggedExchange, with_facts
+from crosswalk.records import Exchange, Record, parse_path, with_facts
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import Provenance
 
 # ---------------------------------------------------------------------------------- report
 # ``crosswalk report``: tokens, cost, errors and latencies of a log, grouped by model, day and more.
@@ -81,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.paths:
             raise UsageError("--demo reports on its own log: name none")
         arguments.paths = [str(SAMPLE_LOG)]
+    arguments.keep = {name: parse_path(name) for name in arguments.by if name not in GROUPINGS}
     if arguments.prices:
         check_prices()
     status, rows = _rows(arguments)
@@ -113,7 +117,9 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
     if column_folders and not logs:
         return OK, rows
     records = records_of(arguments)
-    sources, faults = find_sources(logs, records=True if records is None and not logs else records)
+    sources, faults = find_sources(raw, records=records)
+    for source in sources:
+        source.records = source.records or (source.file is None and records is None)
     sources = _logs_of(sources)
     with Progress("reading", total_size(sources)) as progress:
         tally = MappingTally(progress, "mapped")
@@ -125,6 +131,8 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
                     rows.append(one)
                 elif isinstance(one, Guess):
                     tally.note(one)
+                elif one.kind == LEFT_OUT:
+                    tally.report(one)
                 elif arguments.verbose:
                     progress.say(f"{one.place}: {one.cause}")
             tally.take(item.size)
@@ -156,23 +164,25 @@ def _counted(
     arguments: argparse.Namespace, _: InputItem, answer: RecordedAnswer | InputFault
 ) -> Iterator[ReportRow | Failed | Guess]:
     """The row of one answer. If it cannot be read, the row has the known facts and the error."""
+    if isinstance(answer, InputFault) and not answer.is_exchange:
+        yield failed(answer)
+        return
     if isinstance(answer, InputFault):
         facts = answer.exchange
-        known = {} if facts is None else _known(facts)
+        known = {} if facts is None else _known(facts, None)
         yield attrs.evolve(_stated(facts, known), error="unreadable", is_unread=True)
         yield failed(answer)
         return
     record = answer.record
-    known = {"status": answer.status} if record is None else _known(record)
-    if record is not None and record.layout in _REPEATING:
-        known["id"] = record.id
+    known: dict[str, Any] = {"status": answer.status}
     try:
         response = response_of(answer, arguments)
+        known = _facts(record, response, known)
         yield _priced(response, known, arguments)
         yield from guesses(response)
     except CrosswalkError as error:
-        known["error"] = type(error).__name__
         partial_answer = error.partial if isinstance(error, MappingError) else None
+        known = {**_facts(record, partial_answer, known), "error": type(error).__name__}
         if partial_answer is None:
             yield attrs.evolve(_stated(record, known), is_unread=True)
         else:
@@ -182,7 +192,18 @@ def _counted(
         yield failed(answer, error)
 
 
-def _stated(facts: LoggedExchange | None, known: dict[str, Any]) -> ReportRow:
+def _facts(record: Record | None, response: ChatResponse | None, alone: dict[str, Any]) -> dict[str, Any]:
+    """The facts of *record*, or those of a file that is the answer alone."""
+    if record is None:
+        vendor, source = vendor_of(None, response)
+        return {**alone, "vendor": vendor, "vendor_source": source}
+    known = _known(record, response)
+    if record.layout in _REPEATING:
+        known["id"] = record.id
+    return known
+
+
+def _stated(facts: Exchange | None, known: dict[str, Any]) -> ReportRow:
     """The row of an answer that cannot be read: what its log states."""
     return ReportRow(**known) if facts is None else ReportRow(**known, model=facts.model, **_counts(facts))
 
@@ -191,13 +212,20 @@ def _counts(facts: LoggedExchange) -> dict[str, Any]:
     return {name: facts.tokens.get(name) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
 
 
-def _known(record: LoggedExchange) -> dict[str, Any]:
+def _known(record: Exchange, response: ChatResponse | None) -> dict[str, Any]:
     """The facts in the log about an exchange."""
+    vendor, source = vendor_of(record, response)
     return {
         "time": record.created,
         "latency": None if record.latency is None else record.latency.total_seconds(),
-        "vendor": record.vendor,
+        "vendor": vendor,
+        "vendor_source": source,
+        "logged_vendor": record.vendor,
         "provider": record.provider,
+        "team": record.team,
+        "tier": record.tier,
+        "kept": record.kept,
+        "differs": response is not None and _differs(record, response),
         "status": record.status,
         "cost": record.cost,
         "is_estimated": record.cost_source == "estimated",
@@ -206,6 +234,21 @@ def _known(record: LoggedExchange) -> dict[str, Any]:
         "tags": record.tags,
         "has_answer": record.has_answer,
     }
+
+
+def _differs(record: Exchange, response: ChatResponse) -> bool:
+    """Whether *record* states other token counts than its answer."""
+    provenance = response.metadata.provenance
+    return any(
+        provenance.get(f"usage.{name}") not in _NOT_SENT
+        and count != getattr(response.usage, name)
+        and not (provenance.get("usage") in _NOT_SENT and "usage" in provenance)
+        for name, count in record.tokens.items()
+        if name in ("prompt_tokens", "completion_tokens")
+    )
+
+
+_NOT_SENT: Final = (Provenance.ABSENT, Provenance.CUT, Provenance.DERIVED)
 
 
 def _priced(response: ChatResponse, known: dict[str, Any], arguments: argparse.Namespace) -> ReportRow:
@@ -259,6 +302,13 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
             f"{total.without_answer:,} of {total.exchanges:,} exchanges have no stored answer; "
             "they count with what the log states."
         )
+    if total.differing:
+        yield (
+            f"{total.differing:,} of {total.exchanges:,} exchanges state other token counts than their answer; "
+            "the answer's count."
+        )
+    if total.vendors_by_model:
+        yield f"{total.vendors_by_model:,} of {total.exchanges:,} vendors are derived from the model's name."
     without = total.exchanges - total.with_usage
     if without:
         yield f"{without:,} of {total.exchanges:,} exchanges have no token counts."

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from itertools import product
 from math import ceil
 from typing import Final
 
 import attrs
 
+from crosswalk.records import decoded
+from crosswalk.types.json import dump_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance
 
@@ -21,7 +24,9 @@ class ReportRow:
 
     Attributes:
         time: the beginning, in UTC.
-        vendor: the provider's name in the log, else the provider id.
+        vendor: the vendor, in one spelling.
+        vendor_source: what names it: the ``log``, its ``url``, the name of the ``model``, or the form of the ``answer``.
+        logged_vendor: the vendor's name in the log.
         provider: the provider id.
         model: the model that answered, else the requested one.
         status: the HTTP status.
@@ -38,6 +43,10 @@ class ReportRow:
         session: the id of the session or conversation.
         user: the id of the user.
         tags: the tags of the log, as JSON.
+        team: the team, tenant or project.
+        tier: the service tier, such as ``batch``.
+        kept: the values at the paths that the groupings name.
+        differs: whether the log states other token counts than the answer.
         is_unread: whether the exchange could not be read. *error* is then the reason.
         has_answer: whether the log stores the answer. If not, the facts are those that the log states.
         id: the id of the answer if a log may repeat it, or ``None``. Answers with the same id count once.
@@ -45,6 +54,8 @@ class ReportRow:
 
     time: datetime | None = None
     vendor: str | None = None
+    vendor_source: str | None = None
+    logged_vendor: str | None = None
     provider: str | None = None
     model: str | None = None
     status: int | None = None
@@ -61,6 +72,10 @@ class ReportRow:
     session: str | None = None
     user: str | None = None
     tags: str | None = None
+    team: str | None = None
+    tier: str | None = None
+    kept: Mapping[str, str | None] = attrs.field(factory=dict)
+    differs: bool = False
     is_unread: bool = False
     has_answer: bool = True
     id: str | None = None
@@ -78,7 +93,6 @@ def row_of(response: ChatResponse, **known: object) -> ReportRow:
     info = response.error_info
     own: dict[str, object] = {
         "provider": metadata.provider_id,
-        "vendor": metadata.provider_id,
         "error": None if info is None else info.kind.value,
         "tool_calls": len(response.tool_calls),
         "broken_calls": sum(not call.has_valid_arguments for call in response.tool_calls),
@@ -104,15 +118,29 @@ GROUPINGS: Final[Mapping[str, Callable[[ReportRow], object]]] = {
     "day": lambda row: None if row.time is None else row.time.date(),
     "hour": lambda row: None if row.time is None else row.time.strftime("%Y-%m-%d %H:00"),
     "vendor": lambda row: row.vendor,
+    "logged_vendor": lambda row: row.logged_vendor,
     "provider": lambda row: row.provider,
     "status": lambda row: row.status,
     "finish": lambda row: row.finish_reason,
     "error": lambda row: row.error,
     "session": lambda row: row.session,
     "user": lambda row: row.user,
+    "team": lambda row: row.team,
+    "tier": lambda row: row.tier,
     "tags": lambda row: row.tags,
+    "tag": lambda row: _tags(row.tags),
 }
-"""The names of the groupings."""
+"""The names of the groupings. One with several values counts an exchange in several groups. Other names are paths."""
+
+
+def _tags(text: str | None) -> object:
+    """Return each of the tags in *text* on its own: those of a list, and ``key: value`` of an object."""
+    tags = None if text is None else decoded(text)
+    if type(tags) is list:
+        return [tag if type(tag) is str else dump_json(tag).decode() for tag in tags] or None
+    if type(tags) is dict:
+        return [f"{key}: {value}" for key, value in tags.items()] or None
+    return text
 
 
 @attrs.define(kw_only=True)
@@ -127,6 +155,8 @@ class Group:
         with_cost: the number with a cost.
         estimated: the number of estimated costs.
         without_price: the number of exchanges with token counts and without a cost, by model.
+        differing: the number whose log states other token counts than the answer.
+        vendors_by_model: the number whose vendor is told by the model's name.
         latencies: the measured durations, in seconds.
         finishes: the number of exchanges by finish reason.
         errors: the number of failed exchanges by kind of error.
@@ -143,6 +173,8 @@ class Group:
     with_cost: int = 0
     estimated: int = 0
     without_price: Counter[str] = attrs.field(factory=Counter)
+    differing: int = 0
+    vendors_by_model: int = 0
     tool_calls: int = 0
     broken_calls: int = 0
     latencies: list[float] = attrs.field(factory=list)
@@ -153,6 +185,8 @@ class Group:
         """Count *row*."""
         self.exchanges += 1
         self.without_answer += not row.has_answer
+        self.differing += row.differs
+        self.vendors_by_model += row.vendor_source == "model"
         self.with_usage += row.prompt_tokens is not None or row.completion_tokens is not None
         self.prompt_tokens += row.prompt_tokens or 0
         self.completion_tokens += row.completion_tokens or 0
@@ -179,13 +213,18 @@ class Group:
         return sorted(self.latencies)[max(0, ceil(share * len(self.latencies)) - 1)]
 
 
-def groups_of(rows: Sequence[ReportRow] | list[ReportRow], by: Sequence[str]) -> tuple[list[Group], Group]:
+def _values(row: ReportRow, name: str) -> list[str]:
+    value = GROUPINGS[name](row) if name in GROUPINGS else row.kept.get(name)
+    several = dict.fromkeys(value) if isinstance(value, list) else [value]
+    return ["-" if one is None else str(one) for one in several]
+
+
+def groups_of(rows: Iterable[ReportRow], by: Sequence[str]) -> tuple[list[Group], Group]:
     """The groups of *rows*, sorted by their values, and one group of all rows."""
     groups: dict[tuple[str, ...], Group] = {}
     total = Group(values=("all",))
     for row in rows:
-        results = (GROUPINGS[name](row) for name in by)
-        values = tuple("-" if value is None else str(value) for value in results)
-        groups.setdefault(values, Group(values=values)).add(row)
+        for values in product(*(_values(row, name) for name in by)):
+            groups.setdefault(values, Group(values=values)).add(row)
         total.add(row)
     return [groups[values] for values in sorted(groups)], total
