@@ -16,7 +16,7 @@ import pyarrow as pa
 from crosswalk import normalize, registry
 from crosswalk.commands import Provider, provider_of, vendor_of
 from crosswalk.errors import ConfigurationError, CrosswalkError, MappingError
-from crosswalk.prices import check_prices, cost_of
+from crosswalk.prices import check_prices, cost_of, tier_of
 from crosswalk.records import (
     Exchange,
     Layout,
@@ -26,7 +26,7 @@ from crosswalk.records import (
     stated_response,
     with_facts,
 )
-from crosswalk.types import ChatResponse, Provenance
+from crosswalk.types import ChatResponse, Cost, Provenance
 from crosswalk_batch.columns import (
     AMOUNT,
     BYTES,
@@ -464,13 +464,21 @@ def _add_answer(record: _Record, response: ChatResponse, options: Options) -> No
         known["created"] = response.created
     if exchange.latency is None and response.metadata.request_duration:
         known["latency"] = response.metadata.request_duration
+    if exchange.tier is None and (tier := tier_of(response)) is not None:
+        known["tier"] = tier
     if exchange.cost is not None:
         record.cost_source = exchange.cost_source or "log"
-    elif cost := cost_of(response) if options.with_prices else response.usage.cost:
+    elif cost := _cost(record, response, options):
         known["cost"] = cost.amount
         record.cost_source = "provider" if cost is response.usage.cost else "estimated"
     if known:
         record.exchange = LoggedExchange(**{name: getattr(exchange, name) for name in _FACTS} | known)
+
+
+def _cost(record: _Record, response: ChatResponse, options: Options) -> Cost | None:
+    if not options.with_prices:
+        return response.usage.cost
+    return cost_of(response, vendor=record.vendor[0], tier=record.exchange.tier)
 
 
 _Rejected: TypeAlias = tuple[_Record, CrosswalkError, ChatResponse | None]

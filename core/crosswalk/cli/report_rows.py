@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import product
@@ -155,6 +156,7 @@ class Group:
         with_cost: the number with a cost.
         estimated: the number of estimated costs.
         without_price: the number of exchanges with token counts and without a cost, by model.
+        unread: the number that could not be read.
         differing: the number whose log states other token counts than the answer.
         vendors_by_model: the number whose vendor is told by the model's name.
         latencies: the measured durations, in seconds.
@@ -174,10 +176,11 @@ class Group:
     estimated: int = 0
     without_price: Counter[str] = attrs.field(factory=Counter)
     differing: int = 0
+    unread: int = 0
     vendors_by_model: int = 0
     tool_calls: int = 0
     broken_calls: int = 0
-    latencies: list[float] = attrs.field(factory=list)
+    latencies: array[float] = attrs.field(factory=lambda: array("d"))
     finishes: Counter[str] = attrs.field(factory=Counter)
     errors: Counter[str] = attrs.field(factory=Counter)
 
@@ -186,6 +189,7 @@ class Group:
         self.exchanges += 1
         self.without_answer += not row.has_answer
         self.differing += row.differs
+        self.unread += row.is_unread
         self.vendors_by_model += row.vendor_source == "model"
         self.with_usage += row.prompt_tokens is not None or row.completion_tokens is not None
         self.prompt_tokens += row.prompt_tokens or 0
@@ -219,12 +223,29 @@ def _values(row: ReportRow, name: str) -> list[str]:
     return ["-" if one is None else str(one) for one in several]
 
 
-def groups_of(rows: Iterable[ReportRow], by: Sequence[str]) -> tuple[list[Group], Group]:
-    """The groups of *rows*, sorted by their values, and one group of all rows."""
-    groups: dict[tuple[str, ...], Group] = {}
-    total = Group(values=("all",))
-    for row in rows:
-        for values in product(*(_values(row, name) for name in by)):
-            groups.setdefault(values, Group(values=values)).add(row)
-        total.add(row)
-    return [groups[values] for values in sorted(groups)], total
+class Groups:
+    """Groups of exchanges, which grow with the number of groups and by a number for each measured latency.
+
+    Args:
+        by: the names of the groupings.
+
+    Attributes:
+        total: all exchanges as one group.
+    """
+
+    def __init__(self, by: Sequence[str]) -> None:
+        self.total = Group(values=("all",))
+        self._by = by
+        self._groups: dict[tuple[str, ...], Group] = {}
+
+    def add(self, row: ReportRow) -> None:
+        """Count *row*."""
+        for values in product(*(_values(row, name) for name in self._by)):
+            if values not in self._groups:
+                self._groups[values] = Group(values=values)
+            self._groups[values].add(row)
+        self.total.add(row)
+
+    def sorted(self) -> list[Group]:
+        """The groups, sorted by their values."""
+        return [self._groups[values] for values in sorted(self._groups)]

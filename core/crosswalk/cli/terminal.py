@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from crosswalk.text import HARMFUL_IN_JSON, escaped, harmless as harmless
@@ -97,26 +97,39 @@ _GAP: Final = 3
 """Characters between two columns that are drawn."""
 
 
-def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Write *rows* below *headings* to standard output, with control characters escaped."""
+def write_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Container[int] = ()
+) -> None:
+    """Write *rows* below *headings* to standard output, with control characters escaped.
+
+    The columns *numbers*, counted from 0, are aligned to the right.
+    """
     safe = [[harmless(cell) for cell in row] for row in (headings, *rows)]
     if sys.stdout.isatty():
-        write_text(_drawn(safe))
+        write_text(_drawn(safe, numbers))
     else:
-        write_text(_aligned(safe))
+        write_text(_aligned(safe, numbers))
 
 
-def _aligned(rows: list[list[str]]) -> str:
+def _aligned(rows: list[list[str]], numbers: Container[int]) -> str:
     # A cell that is much longer than the others moves the rest of its own row, and no other row.
     widths = [
         max(width for cell in column if (width := len(cell)) <= _WIDEST) for column in zip(*rows, strict=True)
     ]
-    widths[-1] = 0  # nothing follows it
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    is_number = [column in numbers for column in range(len(widths))]
+    if not is_number[-1]:
+        widths[-1] = 0  # nothing follows it
+    lines = (
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, is_number, strict=True)
+        )
+        for row in rows
+    )
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _drawn(rows: list[list[str]]) -> str:
+def _drawn(rows: list[list[str]], numbers: Container[int]) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -128,8 +141,8 @@ def _drawn(rows: list[list[str]]) -> str:
     if widths is None:
         return _row_by_row(rows, console.width)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for heading, width in zip(rows[0], widths, strict=True):
-        table.add_column(Text(heading), min_width=width)
+    for index, (heading, width) in enumerate(zip(rows[0], widths, strict=True)):
+        table.add_column(Text(heading), min_width=width, justify="right" if index in numbers else "left")
     folded = zip(
         *(
             [_folded(cell, width) for cell in column[1:]]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
+    from crosswalk.records.answers import has_content as has_content
     from crosswalk.records.facts import (
         VENDORS as VENDORS,
         Exchange as Exchange,
@@ -62,6 +63,7 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
+            "crosswalk.records.answers": "has_content",
             "crosswalk.records.facts": (
                 "Exchange NotAnExchangeError RecordError VENDORS facts_of stated_response vendor_name "
                 "vendor_of_model with_facts"

@@ -142,7 +142,7 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
     """
     parts = {name: field.read(record) for name, field in layout.answer.items()}
     output = _decoded_json(parts["message"])
-    if type(output) is dict and "role" not in output and _is_body(output):
+    if type(output) is dict and "role" not in output and has_content(output):
         return LoggedAnswer(dump_json(output))
     if output in _EMPTY:
         return None
@@ -159,7 +159,7 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
     return LoggedAnswer(data, "openai", None in finishes)
 
 
-def _is_body(value: dict[str, Any]) -> bool:
+def has_content(value: dict[str, Any]) -> bool:
     """Whether *value* has the content of an answer where providers put it. Other objects are an application's."""
     return any(type(value.get(key)) in kinds for key, kinds in _CONTENTS.items())
 

@@ -200,8 +200,8 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
     if layout.tier is not None:
         results.setdefault("tier", layout.tier)
     for name, key in (("answered_model", "model"), ("finish", "finish_reason")):
-        field = layout.answer.get(key)
-        value = None if field is None else field.read(record)
+        at = layout.answer.get(key)
+        value = None if at is None else at.read(record)
         if type(value) is str and value:
             results[name] = value
     _add_provider(results, layout)
