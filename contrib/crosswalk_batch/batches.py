@@ -18,8 +18,8 @@ from crosswalk.commands import Provider, provider_of, vendor_of
 from crosswalk.errors import ConfigurationError, CrosswalkError, MappingError
 from crosswalk.prices import check_prices, cost_of, tier_of
 from crosswalk.records import (
-    Exchange,
     Layout,
+    LoggedExchange,
     NotAnExchangeError,
     RecordError,
     read_record,

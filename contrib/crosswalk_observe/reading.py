@@ -33,7 +33,7 @@ from crosswalk.service import (
 )
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
 from crosswalk.types.json import dump_json
-from crosswalk_observe.exchange import Exchange, ObservedExchange, ObservedRequest, json_object
+from crosswalk_observe.exchange import ObservedExchange, ObservedRequest, WatchedExchange, json_object
 
 # --------------------------------------------------------------------------------- secrets
 # Redacts credentials in the URL, the headers and the bodies of an exchange.

@@ -130,7 +130,7 @@ class InputFault:
         cause: str,
         size: int = 0,
         line: bytes = b"",
-        exchange: Exchange | None = None,
+        exchange: LoggedExchange | None = None,
         *,
         is_exchange: bool = True,
     ) -> None:
@@ -346,7 +346,7 @@ def _answer_of(
             location, record.cause, record.size, record.line, record.exchange, is_exchange=record.is_exchange
         )
     return RecordedAnswer(
-        place,
+        location,
         [record.body],
         record.status,
         provider=record.provider,

@@ -46,7 +46,7 @@ from crosswalk.cli.vendors import vendor_of
 from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import check_prices, cost_of, price_list, tier_of
-from crosswalk.records import Exchange, Record, parse_path, with_facts
+from crosswalk.records import LoggedExchange, Record, parse_path, with_facts
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance
@@ -216,7 +216,7 @@ def _facts(record: Record | None, response: ChatResponse | None, alone: dict[str
     return known
 
 
-def _stated(facts: Exchange | None, known: dict[str, Any]) -> ReportRow:
+def _stated(facts: LoggedExchange | None, known: dict[str, Any]) -> ReportRow:
     """The row of an answer that cannot be read: what its log states."""
     return ReportRow(**known) if facts is None else ReportRow(**known, model=facts.model, **_counts(facts))
 
@@ -225,7 +225,7 @@ def _counts(facts: LoggedExchange) -> dict[str, Any]:
     return {name: facts.tokens.get(name) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
 
 
-def _known(record: Exchange, response: ChatResponse | None) -> dict[str, Any]:
+def _known(record: LoggedExchange, response: ChatResponse | None) -> dict[str, Any]:
     """The facts in the log about an exchange."""
     vendor, source = vendor_of(record, response)
     return {
@@ -249,7 +249,7 @@ def _known(record: Exchange, response: ChatResponse | None) -> dict[str, Any]:
     }
 
 
-def _differs(record: Exchange, response: ChatResponse) -> bool:
+def _differs(record: LoggedExchange, response: ChatResponse) -> bool:
     """Whether *record* states other token counts than its answer."""
     provenance = response.metadata.provenance
     return any(

@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from typing import Final, Literal, TypeAlias
 
 from crosswalk.plugin.registry import registry
-from crosswalk.records import Exchange, vendor_name, vendor_of_model
+from crosswalk.records import LoggedExchange, vendor_name, vendor_of_model
 from crosswalk.service.hosts import Hosts
 from crosswalk.types.response import ChatResponse
 
@@ -20,7 +20,7 @@ _MOST_URLS: Final = 4096
 
 
 def vendor_of(
-    exchange: Exchange | None, response: ChatResponse | None
+    exchange: LoggedExchange | None, response: ChatResponse | None
 ) -> tuple[str | None, VendorSource | None]:
     """Return the one spelling of the vendor's name, and what names it; or twice ``None`` if nothing does.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crosswalk.records.answers import has_content as has_content
     from crosswalk.records.facts import (
         VENDORS as VENDORS,
-        Exchange as Exchange,
+        LoggedExchange as LoggedExchange,
         NotAnExchangeError as NotAnExchangeError,
         RecordError as RecordError,
         facts_of as facts_of,
@@ -65,7 +65,7 @@ else:
         {
             "crosswalk.records.answers": "has_content",
             "crosswalk.records.facts": (
-                "Exchange NotAnExchangeError RecordError VENDORS facts_of stated_response vendor_name "
+                "LoggedExchange NotAnExchangeError RecordError VENDORS facts_of stated_response vendor_name "
                 "vendor_of_model with_facts"
             ),
             "crosswalk.records.files": "HEAD PACKED LogFileError Unpacked file_kind log_kind",

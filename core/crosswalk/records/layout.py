@@ -339,12 +339,12 @@ class Layout:
 
         return cls(
             **{
-                **described,
-                "requires": tuple(tuple(map(tuple, paths)) for paths in described["requires"]),
-                "lacks": tuple(map(tuple, described["lacks"])),
-                **{name: tuple(described[name]) for name in ("strict", "excludes", "each")},
-                **{name: conditions(described[name]) for name in ("when", "failed", "no_answer")},
-                **{name: fields(described[name]) for name in ("fields", "states", "answer", "error")},
+                **description,
+                "requires": tuple(tuple(map(tuple, paths)) for paths in description["requires"]),
+                "lacks": tuple(map(tuple, description["lacks"])),
+                **{name: tuple(description[name]) for name in ("strict", "excludes", "each")},
+                **{name: conditions(description[name]) for name in ("when", "failed", "no_answer")},
+                **{name: fields(description[name]) for name in ("fields", "states", "answer", "error")},
             }
         )
 

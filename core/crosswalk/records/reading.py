@@ -18,7 +18,7 @@ import orjson
 
 from crosswalk.plain_errors import ConfigurationError
 from crosswalk.records.answers import answer_of, plain_body
-from crosswalk.records.facts import Exchange, NotAnExchangeError, RecordError, kept_values, read_facts
+from crosswalk.records.facts import LoggedExchange, NotAnExchangeError, RecordError, kept_values, read_facts
 from crosswalk.records.files import (
     BOM,
     HEAD,
@@ -394,7 +394,7 @@ class BadRecord:
     number: int
     size: int
     line: bytes = b""
-    exchange: Exchange | None = None
+    exchange: LoggedExchange | None = None
     is_exchange: bool = True
 
 
