@@ -194,14 +194,16 @@ def _counted(
     except CrosswalkError as error:
         partial_answer = error.partial if isinstance(error, MappingError) else None
         known = {**_facts(record, partial_answer, known), "error": type(error).__name__}
+        proposal = proposal_of(answer) if record is not None and record.layout is None else None
         if partial_answer is None:
             yield attrs.evolve(_stated(record, known), is_unread=True)
-            if record is not None and record.layout is None and (proposal := proposal_of(answer)) is not None:
-                yield proposal
         else:
             if record is not None:
                 partial_answer = with_facts(partial_answer, record)
-            yield _priced(partial_answer, known, arguments)
+            # An answer inside the line tells that the line itself was mistaken for one.
+            yield attrs.evolve(_priced(partial_answer, known, arguments), is_unread=proposal is not None)
+        if proposal is not None:
+            yield proposal
         yield failed(answer, error)
 
 

@@ -522,7 +522,7 @@ def _read(text: str, name: str) -> Layout:
         raise ValueError(f"excludes: no count {min(unknown)!r}; there are {', '.join(sorted(PART_OF))}")
     has_answer = {"response", "response_base64"} & layout.fields.keys() or "message" in layout.answer
     if layout.has_exchanges and not has_answer and not layout.states:
-        raise ValueError("a layout says where the answer or its counts stand: [fields] response = …")
+        raise ValueError("a layout must locate the answer or its counts: [fields] response = …")
     return layout
 
 
