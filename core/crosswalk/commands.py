@@ -27,6 +27,7 @@ from crosswalk.cli.answers import (
     guessed as guessed,
     left_out as left_out,
     provider_of as provider_of,
+    vendor_of as vendor_of,
 )
 from crosswalk.cli.arguments import (
     add_layout_arguments as add_layout_arguments,
@@ -35,18 +36,17 @@ from crosswalk.cli.arguments import (
     whole_number as whole_number,
     zoned_time as zoned_time,
 )
-from crosswalk.cli.progress import Progress as Progress
 from crosswalk.cli.report_rows import ReportRow as ReportRow
 from crosswalk.cli.stored import Comparison as Comparison, Failure as Failure, Keeper as Keeper
 from crosswalk.cli.terminal import (
     FAILED as FAILED,
     OK as OK,
     USAGE as USAGE,
+    Progress as Progress,
     UsageError as UsageError,
     say as say,
     write_text as write_text,
 )
-from crosswalk.cli.vendors import vendor_of as vendor_of
 from crosswalk.drafts import written as written
 from crosswalk.text import counted as counted
 

@@ -22,7 +22,6 @@ from crosswalk.cli.inputs import (
     find_sources,
     records_of,
 )
-from crosswalk.cli.progress import Progress
 from crosswalk.cli.stored import (
     Comparison,
     Failure,
@@ -36,7 +35,7 @@ from crosswalk.cli.stored import (
     stored_path,
     write_accepted,
 )
-from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, write_json, write_text
+from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, harmless, write_json, write_text
 from crosswalk.codec import Difference
 from crosswalk.drafts import written
 from crosswalk.errors import CanonicalJSONError

@@ -340,13 +340,13 @@ def _answer_of(
 ) -> RecordedAnswer | InputFault:
     from crosswalk.records import BadRecord
 
-    record, location = line.read(layout, keep), f"{name}:{line.number}"
+    record, place = line.read(layout, keep), f"{name}:{line.number}"
     if isinstance(record, BadRecord):
         return InputFault(
-            location, record.cause, record.size, record.line, record.exchange, is_exchange=record.is_exchange
+            place, record.cause, record.size, record.line, record.exchange, is_exchange=record.is_exchange
         )
     return RecordedAnswer(
-        location,
+        place,
         [record.body],
         record.status,
         provider=record.provider,

@@ -109,6 +109,6 @@ def _time(record: dict[str, Any]) -> Iterator[str]:
         if type(value) is str and _ISO.match(value):
             yield f"created={key}"
             return
-        if type(value) in (int, float) and 10**8 < value < 10**14:
+        if isinstance(value, int | float) and 10**8 < value < 10**14:  # not a truth value
             yield f"created={key}" if value < 10**11 else f"created={key}@ms"
             return

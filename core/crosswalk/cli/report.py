@@ -26,6 +26,7 @@ from crosswalk.cli.answers import (
     guesses,
     response_of,
     total_size,
+    vendor_of,
     worked,
 )
 from crosswalk.cli.inputs import (
@@ -36,13 +37,11 @@ from crosswalk.cli.inputs import (
     find_sources,
     records_of,
 )
-from crosswalk.cli.progress import Progress
 from crosswalk.cli.proposals import Proposal, Proposals, proposal_of
 from crosswalk.cli.report_rows import GROUPINGS, Group, Groups, ReportRow, row_of
 from crosswalk.cli.samples import SAMPLE_LOG
 from crosswalk.cli.stored import keeper_of
-from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_table, write_text
-from crosswalk.cli.vendors import vendor_of
+from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, harmless, say, write_table, write_text
 from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import check_prices, cost_of, price_list, tier_of
@@ -109,19 +108,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _count(arguments: argparse.Namespace, groups: Groups) -> int:
     """Add every exchange of the inputs to *groups*: of raw logs, and of folders of stored columns. The exit status."""
-    stored = [path for path in arguments.paths if os.path.isdir(path) and keeper_of(Path(path)) is not None]
-    raw = [path for path in arguments.paths if path not in stored]
-    for path in stored:
+    column_folders = [
+        path for path in arguments.paths if os.path.isdir(path) and keeper_of(Path(path)) is not None
+    ]
+    logs = [path for path in arguments.paths if path not in column_folders]
+    for path in column_folders:
         keeper = keeper_of(Path(path))
         assert keeper is not None
         for row in keeper.report_rows(Path(path)):
             groups.add(row)
-    if stored and arguments.prices:
+    if column_folders and arguments.prices:
         say("--prices adds no costs to stored columns; use it when you write them: crosswalk batch --prices")
-    if stored and not raw:
+    if column_folders and not logs:
         return OK
     records = records_of(arguments)
-    sources, faults = find_sources(raw, records=records)
+    sources, faults = find_sources(logs, records=records)
     for source in sources:
         source.records = source.records or (source.file is None and records is None)
     sources = _logs_of(sources)
@@ -175,6 +176,7 @@ def _counted(
     arguments: argparse.Namespace, _: InputItem, answer: RecordedAnswer | InputFault
 ) -> Iterator[ReportRow | Failed | Guess | Proposal]:
     """The row of one answer. If it cannot be read, the row has the known facts and the error."""
+    known: dict[str, Any] = {}
     if isinstance(answer, InputFault) and not answer.is_exchange:
         yield failed(answer)
         return
@@ -185,7 +187,7 @@ def _counted(
         yield failed(answer)
         return
     record = answer.record
-    known: dict[str, Any] = {"status": answer.status}
+    known = {"status": answer.status}
     try:
         response = response_of(answer, arguments)
         known = _facts(record, response, known)

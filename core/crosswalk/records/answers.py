@@ -44,8 +44,8 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
     Raises:
         RecordError: the record has no answer, and states nothing that counts without one.
     """
-    encoded, field = layout.fields.get("response_base64"), layout.fields.get("response")
-    if encoded is not None and (value := encoded.read(record)) is not None:
+    base64_field, field = layout.fields.get("response_base64"), layout.fields.get("response")
+    if base64_field is not None and (value := base64_field.read(record)) is not None:
         return LoggedAnswer(_decoded_base64(value, "body_base64"))
     value = None if field is None else field.read(record)
     encoding = layout.fields.get("response_encoding")

@@ -61,8 +61,8 @@ def file_kind(head: bytes, suffixes: Iterable[str] = ()) -> str | None:
     if ".response" in suffixes:
         return None
     text = head.removeprefix(BOM)
-    if (kind := _text_kind(text)) is not None:
-        return kind
+    if (text_kind := _text_kind(text)) is not None:
+        return text_kind
     if ".jsonl" in suffixes or (".log" in suffixes and _OBJECT_LINE.search(text)):
         return "lines"  # also log.jsonl.1 and log.jsonl.2026-11-20
     return "lines" if _are_lines_of_a_log(text) else None

@@ -454,7 +454,7 @@ def record_lines(file: BinaryIO, path: str | None = None) -> Iterator[Line]:
 
 def _unpacked_lines(file: BinaryIO, kind: str) -> Iterator[Line]:
     unpacked = Unpacked(file, kind)
-    yield from record_lines(io.BufferedReader(unpacked, HEAD))  # type: ignore[arg-type]  # it is a binary file
+    yield from record_lines(io.BufferedReader(unpacked, HEAD))
     if unpacked.fault:
         raise LogFileError(unpacked.fault)
 

@@ -28,7 +28,7 @@ from crosswalk import (
     from_json,
 )
 from crosswalk.cli import arguments as live_arguments, asking
-from crosswalk.cli.asking import Screen, panel_lines
+from crosswalk.cli.ask import Screen, panel_lines
 from crosswalk.service import ReasoningEffort
 from crosswalk.testing import load_capture
 from crosswalk.testing.exchange import Cut, Garbage, Reset, Stall

@@ -15,7 +15,7 @@ import pytest
 
 import crosswalk.records
 from crosswalk import ChatResponse, ResponseDelta, from_json, registry
-from crosswalk.cli import answers as many, inputs, progress, terminal as terminal_module
+from crosswalk.cli import answers as many, inputs, terminal as terminal_module
 from crosswalk.manifest import read_recorded
 
 from .conftest import ROOT, Done, Terminal, line
@@ -561,7 +561,7 @@ def test_long_work_shows_a_bar(
     screen = terminal("stderr")
     assert run("normalize", *files).status == 1
     assert "normalizing" not in screen.text()  # it was over at once
-    monkeypatch.setattr(progress, "_LONG", 0.0)
+    monkeypatch.setattr(terminal_module, "_LONG", 0.0)
     screen = terminal("stderr")
     assert run("normalize", *files).status == 1
     assert "normalizing" in screen.text()
@@ -571,10 +571,10 @@ def test_long_work_shows_a_bar(
 def test_a_bar_of_bytes_shows_the_rate(
     terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "_LONG", 0.0)
+    monkeypatch.setattr(terminal_module, "_LONG", 0.0)
     for in_bytes in (True, False):
         screen = terminal("stderr")
-        with progress.Progress("mapping", 10_000_000, in_bytes=in_bytes) as bar:
+        with terminal_module.Progress("mapping", 10_000_000, in_bytes=in_bytes) as bar:
             for _ in range(5):
                 bar.advance(1_000_000)
         assert "mapping" in screen.text()
@@ -585,9 +585,13 @@ def test_the_bar_goes_away_for_what_is_written(
     run: Run, captures: Captures, terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On one terminal, too, long work shows a bar. Output never lands in the middle of it."""
-    monkeypatch.setattr(progress, "_LONG", 0.0)
+    monkeypatch.setattr(terminal_module, "_LONG", 0.0)
     order: list[str] = []
-    begin, hide, write = progress.Progress._begin, progress.Progress._hide, terminal_module._write
+    begin, hide, write = (
+        terminal_module.Progress._begin,
+        terminal_module.Progress._hide,
+        terminal_module._write,
+    )
 
     def noted(what: str, done: Callable[..., Any]) -> Callable[..., Any]:
         def note(*args: Any) -> Any:
@@ -596,8 +600,8 @@ def test_the_bar_goes_away_for_what_is_written(
 
         return note
 
-    monkeypatch.setattr(progress.Progress, "_begin", noted("begin", begin))
-    monkeypatch.setattr(progress.Progress, "_hide", noted("hide", hide))
+    monkeypatch.setattr(terminal_module.Progress, "_begin", noted("begin", begin))
+    monkeypatch.setattr(terminal_module.Progress, "_hide", noted("hide", hide))
     out, screen = terminal("stdout"), terminal("stderr")
     run("normalize", captures("a", line()), captures("b", line()))
     assert order == ["hide", "begin", "hide", "begin", "hide"]
