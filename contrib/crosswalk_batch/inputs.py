@@ -20,7 +20,7 @@ import pyarrow.fs as fs
 
 from crosswalk.commands import UsageError, written
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.records import PACKED, file_kind, layout_of
+from crosswalk.records import PACKED, file_kind
 from crosswalk.testing.captures import capture_files
 
 # --------------------------------------------------------------------------------- storage
@@ -402,19 +402,12 @@ def _kind(location: str, path: Path) -> str | None:
 
 
 def _holds_lines(head: bytes) -> bool:
-    """Whether a file that begins with *head* is a log: two lines of JSON objects, or one that contains an answer."""
-    results = []
-    for line in head.removeprefix(BOM).splitlines()[:2]:
-        try:
-            results.append(orjson.loads(line))
-        except orjson.JSONDecodeError:
-            return False
-        if type(results[-1]) is not dict:
-            return False
+    """Whether a file that begins with *head* is a log of plain bodies: two lines of JSON objects."""
+    lines = head.removeprefix(BOM).splitlines()[:2]
     try:
-        return len(results) == 2 or (len(results) == 1 and layout_of(results[0]) is not None)
-    except ConfigurationError:  # it fits several layouts
-        return True
+        return len(lines) == 2 and all(type(orjson.loads(line)) is dict for line in lines)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _in_folder(folder: Path, output: Path | None, name: str, passed: list[str]) -> Iterator[Input]:

@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 from crosswalk.errors import ConfigurationError
 from crosswalk.records import (
     PACKED,
-    Line,
     LogFileError,
     Unpacked,
     is_session,
@@ -285,29 +284,25 @@ def _first_lines(each: Input) -> Iterator[bytes]:
 
 
 def _session(each: Input, size: int) -> Iterator[InputPiece]:
-    """Yield the pieces of a session file, whose lines are joined to one for each answer."""
+    """Yield the pieces of a file whose lines :func:`crosswalk.records.record_lines` makes, such as those of a session."""
     rows: list[dict[str, Any]] = []
-    first, length, before = 1, 0, 0
+    first, length, before, damage = 1, 0, 0, ""
     with opened(each) as (file, position, fault):
-        for line in _read_lines(file, each):
-            is_long = line.data is None or len(line.data) > LONGEST
-            row = {"fault": too_long("line")} if is_long else {"line": line.data}
-            rows.append({"source": each.name, "number": line.number, **row})
-            length += len(line.data or b"")
-            if length >= size:
-                yield _of_rows(each, rows, first, position() - before)
-                first, length, before, rows = first + len(rows), 0, position(), []
-        if rows:
+        try:
+            for line in record_lines(file, local_path(each.path)):
+                is_long = line.data is None or len(line.data) > LONGEST
+                row = {"fault": too_long("line")} if is_long else {"line": line.data}
+                rows.append({"source": each.name, "number": line.number, **row})
+                length += len(line.data or b"")
+                if length >= size:
+                    yield _of_rows(each, rows, first, position() - before)
+                    first, length, before, rows = first + len(rows), 0, position(), []
+        except LogFileError as error:
+            damage = str(error)
+        if rows:  # what came before a damage is not lost
             yield _of_rows(each, rows, first, position() - before)
-        if fault():
-            raise InputError(f"{each.name}: {fault()}")
-
-
-def _read_lines(file: BinaryIO, each: Input) -> Iterator[Line]:
-    try:
-        yield from record_lines(file, local_path(each.path))
-    except LogFileError as error:
-        raise InputError(f"{each.name}: {error}") from None
+        if damage := fault() or damage:
+            raise InputError(f"{each.name}: {damage}")
 
 
 def _joined(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:

@@ -170,6 +170,29 @@ def test_a_time_in_an_odd_form_is_left_out(name: str, value: Any) -> None:
     assert (record.created, record.latency, record.body) == (None, None, orjson.dumps(CHAT))
 
 
+@pytest.mark.parametrize(
+    ("value", "cause"),
+    [
+        (-1, "a duration that is not negative"),
+        ("x", "a duration: a number (@ms, @us, @ns name its unit)"),
+        (1e300, "a duration: a number (@ms, @us, @ns name its unit)"),
+    ],
+)
+def test_a_layout_may_insist_on_a_duration(tmp_path: Path, value: Any, cause: str) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text('strict = ["latency"]\n[fields]\nresponse = "body"\nlatency = "a"\n')
+    with pytest.raises(RecordError) as found:
+        read({"body": CHAT, "a": value}, layout=load_layout(str(file)))
+    assert str(found.value) == f"a: expected {cause}"
+
+
+def test_a_layout_may_require_an_item_of_an_array(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text('requires = ["choices.1"]\n[fields]\nresponse = "body"\n')
+    layout = load_layout(str(file))
+    assert [layout.fits({"choices": [{}] * count}) for count in (0, 1, 2)] == [False, False, True]
+
+
 def test_a_field_that_was_not_named_may_be_anything() -> None:
     record = read(
         {

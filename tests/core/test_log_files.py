@@ -7,6 +7,7 @@ import io
 import sqlite3
 import sys
 from contextlib import closing, suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import BinaryIO
 
@@ -174,9 +175,14 @@ def test_a_database_without_a_log_says_so(tmp_path: Path) -> None:
 def test_rows_of_parquet_are_lines(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "a.parquet"
-    row = {"databricks_request_id": "d", "status_code": 200, "response": orjson.dumps(CHAT)}
+    row = {
+        "databricks_request_id": "d",
+        "status_code": 200,
+        "response": orjson.dumps(CHAT),
+        "cost": Decimal("0.25"),
+    }
     pq.write_table(pa.Table.from_pylist([row]), file)
-    assert read(file.read_bytes()) == ([row | {"response": orjson.dumps(CHAT).decode()}], "")
+    assert read(file.read_bytes()) == ([row | {"response": orjson.dumps(CHAT).decode(), "cost": "0.25"}], "")
     found, fault = read(b"PAR1" + b"x" * 100)
     assert (found, fault.startswith("the file is damaged: ")) == ([], True)
 

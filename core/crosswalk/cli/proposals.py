@@ -10,11 +10,10 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.cli.answers import provider_of
-from crosswalk.cli.inputs import RecordedAnswer
 from crosswalk.errors import CrosswalkError
-from crosswalk.records import decoded, has_content
+from crosswalk.records import Record, decoded, has_content
 from crosswalk.text import counted
-from crosswalk.types.json import dump_json, load_json
+from crosswalk.types.json import dump_json
 
 _DEEPEST: Final = 2
 _MOST_KEYS: Final = 200
@@ -68,19 +67,17 @@ class Proposals:
             )
 
 
-def proposal_of(answer: RecordedAnswer) -> Proposal | None:
-    """Return where the line of *answer*, which no layout describes, seems to have its answer, or ``None``."""
-    if answer.record is None:
-        return None
-    record = load_json(answer.record.body)
-    for path, value in _objects(record, (), _DEEPEST):
+def proposal_of(record: Record) -> Proposal | None:
+    """Return where the line of *record*, which no layout describes, seems to have its answer, or ``None``."""
+    line = record.fields["body"]
+    for path, value in _objects(line, (), _DEEPEST):
         if not has_content(value):
             continue
         try:
             provider = provider_of(dump_json(value), None, None).name
         except CrosswalkError:
             continue
-        return Proposal(provider, (f"response={_text(path)}", *_time(record)))
+        return Proposal(provider, (f"response={_text(path)}", *_time(line)))
     return None
 
 

@@ -196,7 +196,7 @@ def _counted(
     except CrosswalkError as error:
         partial_answer = error.partial if isinstance(error, MappingError) else None
         known = {**_facts(record, partial_answer, known), "error": type(error).__name__}
-        proposal = proposal_of(answer) if record is not None and record.layout is None else None
+        proposal = proposal_of(record) if record is not None and record.layout is None else None
         if partial_answer is None:
             yield attrs.evolve(_stated(record, known), is_unread=True)
         else:

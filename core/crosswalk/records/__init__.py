@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         LoggedExchange as LoggedExchange,
         NotAnExchangeError as NotAnExchangeError,
         RecordError as RecordError,
-        facts_of as facts_of,
         stated_response as stated_response,
         vendor_name as vendor_name,
         vendor_of_model as vendor_of_model,
@@ -65,7 +64,7 @@ else:
         {
             "crosswalk.records.answers": "has_content",
             "crosswalk.records.facts": (
-                "LoggedExchange NotAnExchangeError RecordError VENDORS facts_of stated_response vendor_name "
+                "LoggedExchange NotAnExchangeError RecordError VENDORS stated_response vendor_name "
                 "vendor_of_model with_facts"
             ),
             "crosswalk.records.files": "HEAD PACKED LogFileError Unpacked file_kind log_kind",

@@ -164,8 +164,8 @@ class RecordError(CrosswalkError, ValueError):
         self.exchange = exchange
 
 
-def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> LoggedExchange:
-    """Return the facts of *record*, the object of a line or the columns of a row.
+def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> dict[str, Any]:
+    """Return the facts of *record*, the object of a line or the columns of a row: the attributes of a ``LoggedExchange``.
 
     Args:
         record: the record.
@@ -175,11 +175,6 @@ def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -
     Raises:
         RecordError: a strict field has an invalid value. The error's ``exchange`` has the other facts.
     """
-    return LoggedExchange(**read_facts(record, layout, keep))
-
-
-def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> dict[str, Any]:
-    """Return the attributes of :func:`facts_of` as a dict."""
     results: dict[str, Any] = {}
     fault: str | None = None
     for name, field in layout.fields.items():

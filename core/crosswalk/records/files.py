@@ -303,8 +303,8 @@ def _plain(value: Any) -> Any:
     """Return a value of a column as plain JSON."""
     if isinstance(value, bytes):
         return unpacked_bytes(value).decode(errors="replace")
-    if isinstance(value, set | tuple):
-        return list(value)
+    if isinstance(value, set):
+        return sorted(map(str, value))
     return str(value)
 
 

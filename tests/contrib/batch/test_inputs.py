@@ -567,3 +567,32 @@ def test_row_groups_are_shared_between_processes(run: Run, monkeypatch: pytest.M
     assert part.records == 30
     pq.write_table(table.slice(0, 0), "empty.parquet")
     assert run("batch", "empty.parquet", "--output", "empty").status == 0
+
+
+@pytest.mark.parametrize("kind", ["", ".gz", ".zst"])
+def test_a_document_is_read_as_the_other_commands_read_it(run: Run, tmp_path: Path, kind: str) -> None:
+    data = orjson.dumps([record(1), record(2)])
+    file = tmp_path / f"log.json{kind}"
+    file.write_bytes(packed(data, kind[1:]) if kind else data)
+    assert [orjson.loads(row["line"])["id"] for row in read(file)] == ["r1", "r2"]
+    file.write_bytes(packed(data[:-1], kind[1:]) if kind else data[:-1])
+    piece, fault = cut(file, 10_000)
+    assert isinstance(piece, InputPiece)
+    assert [row["number"] for row in records(piece).to_pylist()] == [1, 2]
+    assert str(fault) == f"{file}: the JSON ends in the middle"
+    if not kind:
+        done = run("report", file)
+        assert done.status == 1
+        assert f"{file}: the JSON ends in the middle" in run("report", file, "--verbose").err
+
+
+def test_lines_that_are_no_exchanges_are_left_out_and_said(run: Run) -> None:
+    tool = {"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}}
+    span = {"traceId": "t", "startTimeUnixNano": "1", "attributes": [tool]}
+    Path("log.jsonl").write_bytes(lines(record(1), span, record(2)))
+    done = run("batch", "log.jsonl", "--output", "out", "--report", "report.json")
+    assert done.status == 0
+    assert "left out 1 line: 1 " in done.err
+    assert len(rows("out")) == 2
+    (count,) = orjson.loads(Path("report.json").read_bytes())["left_out"].values()
+    assert count == 1
