@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from importlib.metadata import version
@@ -36,6 +36,20 @@ https://aws.amazon.com/bedrock/pricing/, https://docs.mistral.ai/capabilities/ba
 https://docs.together.ai/docs/batch-inference, https://docs.fireworks.ai/guides/batch-inference.
 """
 
+_ENDED: Final = {
+    ("deepseek", "deepseek-chat"): (
+        datetime(2025, 9, 5, 16, tzinfo=UTC),
+        {Decimal("0.27"), Decimal("0.135")},
+    ),
+    ("deepseek", "deepseek-reasoner"): (
+        datetime(2025, 9, 5, 16, tzinfo=UTC),
+        {Decimal("0.55"), Decimal("0.135")},
+    ),
+}
+"""By provider and model of the price lists: when a price ended that the lists still have, and what a million tokens of input
+cost until then: https://api-docs.deepseek.com/quick_start/pricing. A later answer is not charged the old price.
+"""
+
 
 def tier_of(response: ChatResponse) -> str | None:
     """The service tier that *response* states, such as ``flex`` or ``batch``, or ``None``."""
@@ -48,8 +62,21 @@ def tier_of(response: ChatResponse) -> str | None:
 
 
 def price_list() -> str:
-    """The name and the version of the installed price lists."""
-    return f"genai-prices {version('genai-prices')}"
+    """The name and the version of the installed price lists, and the day of the latest change of a price in them."""
+    from genai_prices.data_snapshot import get_snapshot
+    from genai_prices.types import ConditionalPrice, StartDateConstraint
+
+    snapshot = get_snapshot()
+    changes = [
+        price.constraint.start_date
+        for provider in snapshot.providers
+        for model in provider.models
+        for price in (model.prices if isinstance(model.prices, list) else ())
+        if isinstance(price, ConditionalPrice) and isinstance(price.constraint, StartDateConstraint)
+    ]
+    today = datetime.now(UTC).date()
+    latest = max((day for day in changes if day <= today), default=None)
+    return f"genai-prices {version('genai-prices')}" + (f", latest change {latest}" if latest else "")
 
 
 def cost_of(response: ChatResponse, *, vendor: str | None = None, tier: str | None = None) -> Cost | None:
@@ -66,7 +93,7 @@ def cost_of(response: ChatResponse, *, vendor: str | None = None, tier: str | No
 
     Returns:
         The cost, or ``None`` if there are no token counts, or no list has a price for the model or its tier, as for a local
-        server.
+        server, or only one that ended before the answer.
 
     Raises:
         ConfigurationError: the provider did not send it, and ``genai-prices`` is not installed.
@@ -86,6 +113,9 @@ def cost_of(response: ChatResponse, *, vendor: str | None = None, tier: str | No
             usage, response.model, provider_id=provider, genai_request_timestamp=response.created
         )
     except (LookupError, ValueError):  # impossible counts
+        return None
+    ended, old = _ENDED.get((price.provider.id, price.model.id), (None, frozenset()))
+    if ended is not None and response.created >= ended and price.model_price.input_mtok in old:
         return None
     return Cost(price.total_price * share, "USD", Provenance.DERIVED)
 

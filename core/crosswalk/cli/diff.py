@@ -136,6 +136,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
+    if arguments.stored is None and (folder := _kept_earlier(arguments.paths)) is not None:
+        arguments.stored, arguments.paths = folder, arguments.paths[1:]
     stored_folder = None if arguments.stored is None else Path(arguments.stored)
     if stored_folder is not None:
         _look_into(stored_folder)
@@ -151,6 +153,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write_accepted is not None:
         return FAILED if not_compared else OK
     return FAILED if comparison.different or not_compared else OK
+
+
+def _kept_earlier(paths: Sequence[str]) -> str | None:
+    """The first of two *paths* if both are folders that a batch wrote, which are compared with each other."""
+    is_kept = [os.path.isdir(path) and keeper_of(Path(path)) is not None for path in paths]
+    return paths[0] if is_kept == [True, True] else None
 
 
 def _look_into(folder: Path) -> None:

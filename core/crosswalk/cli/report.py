@@ -338,7 +338,7 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
     elif total.with_cost < total.exchanges:
         yield f"{total.exchanges - total.with_cost:,} of {total.exchanges:,} exchanges have no cost."
     if total.estimated:
-        lists = f", those of {price_list()}" if with_prices else ""
+        lists = f" ({price_list()})" if with_prices else ""
         yield f"{total.estimated:,} of {total.with_cost:,} costs are estimated by list prices{lists}."
     if with_prices and total.without_price:
         models = [model for model, _ in by_count(total.without_price)]

@@ -6,6 +6,8 @@ import bz2
 import csv
 import io
 import lzma
+import math
+import random
 import re
 import sqlite3
 from collections.abc import Callable
@@ -13,6 +15,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from crosswalk.cli.report_rows import Group, ReportRow
 
 from .conftest import Done, Terminal
 from .log_samples import CHAT, CLAUDE, EVALS, LLM, SAMPLES, SPEND, Sample, lines, text
@@ -187,3 +191,19 @@ def test_a_usual_terminal_shows_a_table_with_numbers_to_the_right(
         assert max(map(len, drawn[:5])) <= width
         assert drawn[2].split()[:2] == ["gpt-4o-2024-08-06", "1"]
         assert drawn[2].index("500") + 3 == drawn[0].index(" in ") + 3
+
+
+@pytest.mark.parametrize("count", [0, 1, 10_000, 10_001, 30_000])
+def test_many_latencies_are_told_to_half_a_per_cent(count: int) -> None:
+    values = [1.0003**number * 0.01 for number in range(count)]
+    random.Random(7).shuffle(values)
+    group = Group(values=())
+    for value in values:
+        group.add(ReportRow(latency=value))
+    for share in (0.01, 0.5, 0.95, 1.0) if count else ():
+        exact = sorted(values)[math.ceil(share * count) - 1]
+        assert group.latency(share) == (exact if count <= 10_000 else pytest.approx(exact, rel=0.005))
+    for _ in range(count or 1):
+        group.add(ReportRow(latency=0.0))
+    assert group.latency(0.5) == pytest.approx(0.0, abs=1e-5)
+    assert Group(values=()).latency(0.5) is None
