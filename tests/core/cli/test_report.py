@@ -132,7 +132,7 @@ def test_costs_can_be_estimated(run: Run, log: Path) -> None:
     gpt = next(row for row in table(done.out) if row["model"] == "gpt-4o")
     assert gpt["estimated_costs"] == "1"
     assert Decimal(gpt["cost"]) > Decimal("0.5")
-    assert " costs are estimated by list prices, those of genai-prices " in run("report", log, "--prices").out
+    assert " costs are estimated by list prices (genai-prices " in run("report", log, "--prices").out
 
 
 def test_models_without_a_list_price_are_named(run: Run, tmp_path: Path) -> None:
