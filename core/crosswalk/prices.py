@@ -64,7 +64,7 @@ def tier_of(response: ChatResponse) -> str | None:
 def price_list() -> str:
     """The name and the version of the installed price lists, and the day of the latest change of a price in them."""
     from genai_prices.data_snapshot import get_snapshot
-    from genai_prices.types import ConditionalPrice, StartDateConstraint
+    from genai_prices.types import StartDateConstraint
 
     snapshot = get_snapshot()
     changes = [
@@ -72,7 +72,7 @@ def price_list() -> str:
         for provider in snapshot.providers
         for model in provider.models
         for price in (model.prices if isinstance(model.prices, list) else ())
-        if isinstance(price, ConditionalPrice) and isinstance(price.constraint, StartDateConstraint)
+        if isinstance(price.constraint, StartDateConstraint)
     ]
     today = datetime.now(UTC).date()
     latest = max((day for day in changes if day <= today), default=None)
