@@ -14,11 +14,19 @@ import attrs
 import pyarrow as pa
 
 from crosswalk import normalize, registry
-from crosswalk.commands import Provider, provider_of
+from crosswalk.commands import Provider, provider_of, vendor_of
 from crosswalk.errors import ConfigurationError, CrosswalkError, MappingError
-from crosswalk.prices import check_prices, cost_of
-from crosswalk.records import Layout, LoggedExchange, RecordError, read_record, stated_response, with_facts
-from crosswalk.types import ChatResponse, Provenance
+from crosswalk.prices import check_prices, cost_of, tier_of
+from crosswalk.records import (
+    Layout,
+    LoggedExchange,
+    NotAnExchangeError,
+    RecordError,
+    read_record,
+    stated_response,
+    with_facts,
+)
+from crosswalk.types import ChatResponse, Cost, Provenance
 from crosswalk_batch.columns import (
     AMOUNT,
     BYTES,
@@ -44,6 +52,8 @@ EXCHANGE: Final = pa.schema(
         ("time", pa.timestamp("us", "UTC")),
         ("latency_seconds", pa.float64()),
         ("vendor", TEXT),
+        ("vendor_source", TEXT),
+        ("logged_vendor", TEXT),
         ("requested_model", TEXT),
         ("status", pa.int64()),
         ("cost", AMOUNT),
@@ -51,6 +61,8 @@ EXCHANGE: Final = pa.schema(
         ("tags", TEXT),
         ("session", TEXT),
         ("user", TEXT),
+        ("team", TEXT),
+        ("tier", TEXT),
         ("trace_id", TEXT),
         ("request", TEXT),
     ]
@@ -178,12 +190,14 @@ class Normalized:
         rejects: the records that could not be mapped, with the columns of :func:`rejects_schema`.
         guesses: the number of answers that fit several providers, by the provider that was chosen.
         layouts: the number of lines by layout. Lines that are plain bodies count as ``plain``.
+        left_out: the number of lines that are no exchanges, by what they are.
     """
 
     responses: pa.Table
     rejects: pa.Table
     guesses: Counter[str] = attrs.field(factory=Counter)
     layouts: Counter[str] = attrs.field(factory=Counter)
+    left_out: Counter[str] = attrs.field(factory=Counter)
 
 
 def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> Normalized:
@@ -211,13 +225,15 @@ def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> No
     rejected: list[_Rejected] = []
     guesses: Counter[str] = Counter()
     layouts: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
     while some := list(islice(records, _AT_ONCE)):
-        tables.append(_mapped(some, options, rejected, guesses, layouts))
+        tables.append(_mapped(some, options, rejected, guesses, layouts, left_out))
     return Normalized(
         without_content(pa.concat_tables(tables), options.content),
         without_content(_rejects(rejected, options), options.content),
         guesses,
         layouts,
+        left_out,
     )
 
 
@@ -227,8 +243,9 @@ def _mapped(
     rejected: list[_Rejected],
     guesses: Counter[str],
     layouts: Counter[str],
+    left_out: Counter[str],
 ) -> pa.Table:
-    """Return the table of mapped *records*. Adds the others to *rejected*, and counts *guesses* and *layouts*."""
+    """Return the table of mapped *records*. Adds the others to *rejected*, and counts *guesses*, *layouts* and the rest."""
     mapped: list[tuple[_Record, ChatResponse]] = []
     for record in records:
         try:
@@ -237,6 +254,9 @@ def _mapped(
             mapped.append((record, response))
             if "metadata.provider_id" in response.metadata.provenance:
                 guesses[response.metadata.provider_id] += 1
+        except NotAnExchangeError as error:
+            left_out[str(error)] += 1
+            continue
         except CrosswalkError as error:
             partial = error.partial if isinstance(error, MappingError) else None
             if partial is not None:
@@ -245,6 +265,8 @@ def _mapped(
                 partial = stated_response(record.exchange, clock=lambda: options.created or EPOCH)
             if partial is not None:
                 _add_answer(record, partial, options)
+            else:
+                record.vendor = vendor_of(record.exchange, None)
             rejected.append((record, error.with_traceback(None), partial))  # the traceback holds much memory
         if record.line is not None:
             layouts[record.layout] += 1
@@ -258,6 +280,7 @@ class _Record:
     Attributes:
         exchange: the facts about it. Those of a line are filled in when it is read.
         cost_source: the source of the cost: ``log``, ``provider`` or ``estimated``.
+        vendor: the vendor and what names it, as :func:`crosswalk.commands.vendor_of` returns them.
     """
 
     body: bytes | None
@@ -268,6 +291,7 @@ class _Record:
     exchange: LoggedExchange
     layout: str = "unreadable"
     cost_source: str | None = None
+    vendor: tuple[str | None, str | None] = (None, None)
 
     def columns(self, options: Options) -> tuple[Any, ...]:
         """Return the values of the columns for its origin, its exchange and the kept values."""
@@ -275,9 +299,9 @@ class _Record:
         latency = None if facts.latency is None else facts.latency.total_seconds()
         return (
             *(self.source, self.number, facts.id),
-            *(facts.created, latency, facts.vendor, facts.model, facts.status),
+            *(facts.created, latency, *self.vendor, facts.vendor, facts.model, facts.status),
             *(None if facts.cost is None else amount(facts.cost), self.cost_source),
-            *(facts.tags, facts.session, facts.user, facts.trace_id, facts.request),
+            *(facts.tags, facts.session, facts.user, facts.team, facts.tier, facts.trace_id, facts.request),
             *(facts.kept.get(name) for name in options.keep),
         )
 
@@ -335,7 +359,7 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
                 created=row.get("time"),
                 latency=None if latency is None else timedelta(seconds=latency),
                 provider=row.get("provider"),
-                vendor=row.get("vendor") or row.get("provider"),
+                vendor=row.get("logged_vendor") or row.get("vendor") or row.get("provider"),
                 server=row.get("server"),
                 model=row.get("requested_model"),
                 status=row.get("status"),
@@ -343,6 +367,8 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
                 tags=row.get("tags"),
                 session=row.get("session"),
                 user=row.get("user"),
+                team=row.get("team"),
+                tier=row.get("tier"),
                 trace_id=row.get("trace_id"),
                 cost=cost,
                 cost_source=row.get("cost_source"),
@@ -432,18 +458,27 @@ def _response(record: _Record, options: Options) -> ChatResponse:
 def _add_answer(record: _Record, response: ChatResponse, options: Options) -> None:
     """Complete the time, the duration and the cost of *record* from *response*."""
     exchange, provenance = record.exchange, response.metadata.provenance
+    record.vendor = vendor_of(exchange, response)
     known: dict[str, Any] = {}
     if exchange.created is None and provenance.get("created") is not Provenance.SYNTHETIC:
         known["created"] = response.created
     if exchange.latency is None and response.metadata.request_duration:
         known["latency"] = response.metadata.request_duration
+    if exchange.tier is None and (tier := tier_of(response)) is not None:
+        known["tier"] = tier
     if exchange.cost is not None:
         record.cost_source = exchange.cost_source or "log"
-    elif cost := cost_of(response) if options.with_prices else response.usage.cost:
+    elif cost := _cost(record, response, options):
         known["cost"] = cost.amount
         record.cost_source = "provider" if cost is response.usage.cost else "estimated"
     if known:
         record.exchange = LoggedExchange(**{name: getattr(exchange, name) for name in _FACTS} | known)
+
+
+def _cost(record: _Record, response: ChatResponse, options: Options) -> Cost | None:
+    if not options.with_prices:
+        return response.usage.cost
+    return cost_of(response, vendor=record.vendor[0], tier=record.exchange.tier)
 
 
 _Rejected: TypeAlias = tuple[_Record, CrosswalkError, ChatResponse | None]

@@ -20,6 +20,7 @@ from crosswalk.commands import (
     guessed,
     http_status,
     layout_from,
+    left_out,
     say,
     whole_number,
     written,
@@ -223,6 +224,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"{counted(total.records, 'record')}: {total.records - total.rejects:,} mapped, {total.rejects:,} rejected"
         f"{kinds and f' ({kinds})'}"
     )
+    if total.left_out:
+        say(left_out(total.left_out))
     if {*total.layouts} - {"exchange", "plain", "unreadable"}:
         say(f"layouts: {', '.join(f'{count:,} {name}' for name, count in total.layouts.most_common())}")
     if total.guesses:
@@ -273,6 +276,7 @@ def _write_report(file: str, total: Total, job: Job) -> None:
         "rejects": dict(total.errors),
         "layouts": dict(total.layouts),
         "guesses": dict(total.guesses),
+        "left_out": dict(total.left_out),
         "faults": total.faults,
         "parts": total.parts,
         "input_bytes": total.weight,

@@ -20,7 +20,7 @@ import pyarrow.fs as fs
 
 from crosswalk.commands import UsageError, written
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.records import layout_of
+from crosswalk.records import PACKED, file_kind
 from crosswalk.testing.captures import capture_files
 
 # --------------------------------------------------------------------------------- storage
@@ -273,10 +273,8 @@ LONGEST: Final = 128 * MIB
 BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = {".jsonl", ".ndjson", ".log"}
 _HEAD: Final = MIB // 4
-_MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PAR1": "parquet"}
-_UNREAD: Final = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz"}
-_KINDS: Final = ("lines", "gzip", "zstd", "parquet", "har")
-_PACKED: Final = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+_KINDS: Final = ("lines", *PACKED, "parquet", "har", "document", "csv", "cassette", "sqlite")
+_NAMED: Final = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".parquet": "parquet"}
 _MANIFEST: Final = "MANIFEST.jsonl"
 _SAMPLE: Final = MIB // 16
 
@@ -297,7 +295,7 @@ class Input:
     Attributes:
         path: the absolute path or URL of the file, or of the folder of the files.
         name: the user's name for it, in the column ``source``.
-        kind: ``lines``, ``gzip``, ``zstd``, ``parquet``, ``har`` or ``captures``.
+        kind: ``har``, ``captures``, or a kind of :func:`crosswalk.records.file_kind`.
         size: its size in bytes.
         digest: a checksum of its head, middle and tail. Inputs with the same size and digest count as the same.
         changed: when it was last written, in nanoseconds since 1970.
@@ -373,8 +371,6 @@ def find_inputs(
 
 def _of_file(path: Path, name: str) -> Input:
     kind = _kind(str(path), path)
-    if kind in _UNREAD.values():
-        raise UsageError(f"{name}: {kind} is not read; unpack it first")
     result = _input(path, name, kind or "captures", () if kind else (path.name,))
     if not os.access(path, os.R_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
@@ -385,40 +381,33 @@ def _kind(location: str, path: Path) -> str | None:
     """Return the kind of the file at *location* with the name *path*, by its first bytes, then by its name.
 
     Returns:
-        A kind of :class:`Input`, the name of an unsupported format, or ``None`` for other files, such as a single answer.
+        A kind of :class:`Input`, or ``None`` for other files, such as a single answer.
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if ".response" in suffixes:
         return None
     with open_file(location) as file:
         head = file.read(_HEAD)
-    for magic, kind in (_MAGIC | _UNREAD).items():
-        if head.startswith(magic):
-            return kind
     last = suffixes[-1] if suffixes else ""
-    if last in _PACKED:
-        return _PACKED[last]
-    if last in (".parquet", ".har"):
-        return last[1:]
+    if last == ".har" and file_kind(head) not in PACKED:
+        return "har"
+    kind = file_kind(head, suffixes)
+    if kind in (None, "lines") and last in _NAMED:
+        return _NAMED[last]
+    if kind is not None:
+        return kind
     if _LINES & {*suffixes}:  # also log.jsonl.1 and log.jsonl.2026-11-20
         return "lines"
     return "lines" if _holds_lines(head) else None
 
 
 def _holds_lines(head: bytes) -> bool:
-    """Whether a file that begins with *head* is a log: two lines of JSON objects, or one that contains an answer."""
-    results = []
-    for line in head.removeprefix(BOM).splitlines()[:2]:
-        try:
-            results.append(orjson.loads(line))
-        except orjson.JSONDecodeError:
-            return False
-        if type(results[-1]) is not dict:
-            return False
+    """Whether a file that begins with *head* is a log of plain bodies: two lines of JSON objects."""
+    lines = head.removeprefix(BOM).splitlines()[:2]
     try:
-        return len(results) == 2 or (len(results) == 1 and layout_of(results[0]) is not None)
-    except ConfigurationError:  # it fits several layouts
-        return True
+        return len(lines) == 2 and all(type(orjson.loads(line)) is dict for line in lines)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _in_folder(folder: Path, output: Path | None, name: str, passed: list[str]) -> Iterator[Input]:

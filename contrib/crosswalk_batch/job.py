@@ -220,12 +220,14 @@ def perform(task: Task) -> Part:
     errors: Counter[str] = Counter()
     guesses: Counter[str] = Counter()
     layouts: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
     for number, result in enumerate(_results(task, faults)):
         files += store(result, task.output, task.piece.number, task.options, number)
         records += result.responses.num_rows + result.rejects.num_rows
         errors.update(sorted(result.rejects["error"].to_pylist()))
         guesses.update(result.guesses)
         layouts.update(result.layouts)
+        left_out.update(result.left_out)
     return Part(
         task.piece.number,
         records,
@@ -235,6 +237,7 @@ def perform(task: Task) -> Part:
         dict(layouts),
         tuple(files),
         faults,
+        dict(left_out),
     )
 
 
@@ -272,12 +275,13 @@ def _joined(results: Iterable[Normalized], options: Options) -> Normalized:
         pa.concat_tables([rejects_schema(options).empty_table(), *(one.rejects for one in results)]),
         sum((one.guesses for one in results), Counter()),
         sum((one.layouts for one in results), Counter()),
+        sum((one.left_out for one in results), Counter()),
     )
 
 
 def _mapped(piece: InputPiece, options: Options) -> Normalized:
     if options.layout is None and piece.layout is not None:
-        options = attrs.evolve(options, layout=load_layout(piece.layout))
+        options = attrs.evolve(options, layout=attrs.evolve(load_layout(piece.layout), is_fallback=True))
     return normalize_batch(records(piece, options), options)
 
 

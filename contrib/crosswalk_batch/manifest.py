@@ -128,6 +128,7 @@ class Part:
         weight: the bytes of input that it covers.
         guesses: the number of answers that fit several providers, by the provider that was chosen.
         layouts: the number of log lines by layout.
+        left_out: the number of lines that are no exchanges, by what they are.
         files: the files that were written, with size and checksum.
         faults: why inputs that its process read could not be read to their end.
     """
@@ -140,6 +141,7 @@ class Part:
     layouts: dict[str, int] = attrs.field(factory=dict)
     files: tuple[StoredFile, ...] = attrs.field(default=(), converter=_as_files)
     faults: tuple[str, ...] = attrs.field(default=(), converter=_as_faults)
+    left_out: dict[str, int] = attrs.field(factory=dict)
 
 
 @attrs.define
@@ -155,6 +157,7 @@ class Total:
         is_done: whether the job is complete.
         guesses: the number of answers that fit several providers, by the provider that was chosen.
         layouts: the number of log lines by layout.
+        left_out: the number of lines that are no exchanges, by what they are.
     """
 
     parts: int = 0
@@ -165,6 +168,7 @@ class Total:
     is_done: bool = False
     guesses: Counter[str] = attrs.field(factory=Counter)
     layouts: Counter[str] = attrs.field(factory=Counter)
+    left_out: Counter[str] = attrs.field(factory=Counter)
 
     @property
     def rejects(self) -> int:
@@ -179,6 +183,7 @@ class Total:
         self.weight += part.weight
         self.guesses.update(part.guesses)
         self.layouts.update(part.layouts)
+        self.left_out.update(part.left_out)
         self.faults += part.faults
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -20,12 +18,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.records import facts_of, is_session, layout_of_lines, layouts, record_lines
+from crosswalk.records import (
+    PACKED,
+    LogFileError,
+    Unpacked,
+    is_session,
+    layout_of_lines,
+    log_kind,
+    record_lines,
+)
 from crosswalk.testing.captures import load_capture
 from crosswalk.types.json import dump_json
 from crosswalk_batch.batches import INPUT, Options
 from crosswalk_batch.columns import BYTES, TEXT
-from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, open_file, too_long
+from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, local_path, open_file, too_long
 
 # --------------------------------------------------------------------------- decompression
 # Decompression of gzip and zstd files. A damaged file yields everything before the damage.
@@ -41,63 +47,13 @@ def opened(each: Input) -> Iterator[_Opened]:
     The fault is ``""`` for an intact file, and is known when the end is reached.
     """
     with open_file(each.path) as file:
-        if each.kind == "lines":
+        if each.kind not in PACKED:
             yield file, file.tell, str
         else:
-            unpacked = _Unpacked(_unzipped(file) if each.kind == "gzip" else _unpacked(file))
+            unpacked = Unpacked(file, each.kind)
             # Arrow closes the file at its end.
             position = lambda: each.size if file.closed else file.tell()  # noqa: E731
             yield io.BufferedReader(unpacked, MIB), position, lambda: unpacked.fault
-
-
-class _Unpacked(io.RawIOBase):
-    """A stream of blocks. It ends at an error and stores the reason, so that earlier data is not lost."""
-
-    def __init__(self, blocks: Iterator[bytes]) -> None:
-        self._blocks = blocks
-        self._rest = memoryview(b"")
-        self.fault = ""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            while not self._rest:
-                self._rest = memoryview(next(self._blocks))
-        except StopIteration:
-            return 0
-        except (OSError, zlib.error) as error:
-            self.fault = f"the file is damaged: {cause_of(error)}"
-            return 0
-        taken = min(len(buffer), len(self._rest))
-        buffer[:taken], self._rest = self._rest[:taken], self._rest[taken:]
-        return taken
-
-
-def _unzipped(file: BinaryIO) -> Iterator[bytes]:
-    unpack = zlib.decompressobj(31)
-    is_begun = False
-    while remainder := file.read(MIB // 4):
-        while True:
-            if unpack.eof:  # perhaps another one after it; some tools fill up with zeros
-                remainder = remainder.lstrip(b"\0")
-                if not remainder:
-                    break
-                unpack = zlib.decompressobj(31)
-            is_begun = True
-            yield (out := unpack.decompress(remainder, MIB))
-            remainder = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
-            if not remainder and len(out) < MIB:
-                break
-    if is_begun and not unpack.eof:
-        raise OSError("it ends in the middle")
-
-
-def _unpacked(file: BinaryIO) -> Iterator[bytes]:
-    with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as stream:
-        while block := stream.read(MIB):
-            yield block
 
 
 def cause_of(error: Exception) -> str:
@@ -136,25 +92,13 @@ def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
 
 
 def _row(entry: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of an entry, read by the layout ``har``."""
-    facts, text = facts_of(entry, layouts()["har"], {}), content.get("text")
-    row = {
-        "time": facts.created,
-        "latency_seconds": None if facts.latency is None else facts.latency.total_seconds(),
-        "requested_model": facts.model,
-        "status": facts.status,
-        "request": facts.request,
-    }
+    """Return the columns of an entry: the line that the layout ``har`` reads."""
+    text = content.get("text")
     if type(text) is not str:
-        return row | {"fault": "no answer: the browser has not kept it"}
+        return {"fault": "no answer: the browser has not kept it"}
     if len(text) > LONGEST:
-        return row | {"fault": too_long("answer")}
-    if content.get("encoding") != "base64":
-        return row | {"body": text.encode(errors="surrogatepass")}
-    try:
-        return row | {"body": base64.b64decode(text, validate=True)}
-    except ValueError:
-        return row | {"fault": "no answer: not base64"}
+        return {"fault": too_long("answer")}
+    return {"line": dump_json(entry, default=float)}
 
 
 # ---------------------------------------------------------------------------------- pieces
@@ -187,9 +131,9 @@ class InputPiece:
         start: the first byte, the first file of captures, or the first row group of Parquet.
         size: its size in bytes, in files for captures, in row groups for Parquet, and in rows for other inputs.
         weight: the bytes of input that it covers.
-        layout: the layout of the first lines of a log, or ``None`` to detect it for each line.
         data: the records, if they cannot be found by position, or ``None``.
         others: the pieces of small inputs that follow and share a part with this one.
+        layout: the layout of the first lines of a log, for lines that fit none by themselves, or ``None``.
     """
 
     number: int
@@ -198,9 +142,9 @@ class InputPiece:
     start: int
     size: int
     weight: int
-    layout: str | None = None
     data: bytes | pa.RecordBatch | None = None
     others: tuple[InputPiece, ...] = ()
+    layout: str | None = None
 
 
 def pieces(
@@ -266,7 +210,7 @@ def blocks(
         InputError: the file has changed since it was cut.
     """
     each = piece.input
-    is_packed = each.kind in ("gzip", "zstd") and piece.data is None
+    is_packed = each.kind in PACKED and piece.data is None
     if is_packed or each.kind == "parquet":
         each.check()
         cut: _Cutter = _lines if is_packed else lambda _, *how: _rows(piece, *how)
@@ -297,11 +241,10 @@ def _further(options: Options) -> tuple[str, ...]:
 
 
 def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
-    head = list(_first_lines(each))
-    if is_session(head):
+    if _is_joined(each):
         yield from _session(each, size)
         return
-    result = layout_of_lines(head)
+    result = layout_of_lines(_first_lines(each))
     layout = None if result is None else result.name
     with opened(each) as (file, position, fault):
         first, start, before = 1, 0, 0
@@ -313,10 +256,20 @@ def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Ite
                 if length <= most:
                     blocks.append(block)
             data = None if each.kind == "lines" else b"".join(blocks)
-            yield InputPiece(0, each, first, start, min(length, most), position() - before, layout, data)
+            yield InputPiece(
+                0, each, first, start, min(length, most), position() - before, data, layout=layout
+            )
             first, start, before = first + rows, start + length, position()
         if fault():
             raise InputError(f"{each.name}: line {first}: {fault()}")
+
+
+def _is_joined(each: Input) -> bool:
+    """Whether :func:`crosswalk.records.record_lines` has to read *each*, since its lines are no exchanges."""
+    with opened(each) as (file, _, _):
+        if log_kind(file) != "lines":
+            return True
+    return is_session(_first_lines(each))
 
 
 def _first_lines(each: Input) -> Iterator[bytes]:
@@ -331,22 +284,29 @@ def _first_lines(each: Input) -> Iterator[bytes]:
 
 
 def _session(each: Input, size: int) -> Iterator[InputPiece]:
-    """Yield the pieces of a session file, whose lines are joined to one for each answer."""
+    """Yield the pieces of a file whose lines :func:`crosswalk.records.record_lines` makes, such as those of a session."""
     rows: list[dict[str, Any]] = []
-    first, length, before = 1, 0, 0
+    first, length, before, damage = 1, 0, 0, ""
     with opened(each) as (file, position, fault):
-        for line in record_lines(file):
-            is_long = line.data is None or len(line.data) > LONGEST
-            row = {"fault": too_long("line")} if is_long else {"line": line.data}
-            rows.append({"source": each.name, "number": line.number, **row})
-            length += len(line.data or b"")
-            if length >= size:
-                yield _of_rows(each, rows, first, position() - before)
-                first, length, before, rows = first + len(rows), 0, position(), []
-        if rows:
+        try:
+            for line in record_lines(file, local_path(each.path)):
+                is_long = line.data is None or len(line.data) > LONGEST
+                row = {"fault": too_long("line")} if is_long else {"line": line.data}
+                rows.append({"source": each.name, "number": line.number, **row})
+                length += len(line.data or b"")
+                if length >= size:
+                    yield _of_rows(each, rows, first, position() - before)
+                    first, length, before, rows = first + len(rows), 0, position(), []
+        except LogFileError as error:
+            damage = str(error)
+        if rows:  # what came before a damage is not lost
             yield _of_rows(each, rows, first, position() - before)
-        if fault():
-            raise InputError(f"{each.name}: {fault()}")
+        if damage := fault() or damage:
+            raise InputError(f"{each.name}: {damage}")
+
+
+def _joined(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
+    yield from _session(each, size)
 
 
 def _captures(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[InputPiece]:
@@ -423,7 +383,7 @@ def _rows(piece: InputPiece, size: int, column: str, further: tuple[str, ...]) -
                 ],
                 ["body", "fault", *extra],
             )
-            yield InputPiece(0, each, first, 0, batch.num_rows, 0, None, result)
+            yield InputPiece(0, each, first, 0, batch.num_rows, 0, result)
             first += batch.num_rows
 
 
@@ -445,7 +405,7 @@ def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Itera
         try:
             for row in har_rows(each.name, file):
                 rows.append(row)
-                weight += len(row.get("body") or b"")
+                weight += len(row.get("line") or b"")
                 if weight >= size:
                     yield _of_rows(each, rows, first, file.tell() - before)
                     first, weight, before, rows = first + len(rows), 0, file.tell(), []
@@ -458,7 +418,7 @@ def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Itera
 
 
 def _of_rows(each: Input, rows: list[dict[str, Any]], first: int, weight: int) -> InputPiece:
-    return InputPiece(0, each, first, 0, len(rows), weight, None, pa.RecordBatch.from_pylist(rows, INPUT))
+    return InputPiece(0, each, first, 0, len(rows), weight, pa.RecordBatch.from_pylist(rows, INPUT))
 
 
 _Cutter: TypeAlias = Callable[[Input, int, str, tuple[str, ...]], Iterator[InputPiece]]
@@ -469,6 +429,8 @@ _CUTTERS: Final[dict[str, _Cutter]] = {
     "captures": _captures,
     "parquet": _row_groups,
     "har": _har,
+    **dict.fromkeys(("bzip2", "xz"), _packed),
+    **dict.fromkeys(("document", "csv", "cassette", "sqlite"), _joined),
 }
 
 

@@ -15,7 +15,7 @@ from crosswalk.types import ToolCall
 from crosswalk_batch.job import REJECTS_FOLDER, RESPONSES_FOLDER
 from crosswalk_batch.manifest import read_manifest
 
-_LABELS: Final = ("session", "user", "tags")
+_LABELS: Final = ("session", "user", "tags", "team", "tier", "vendor_source", "logged_vendor")
 _SHARED: Final = (
     *("time", "vendor", "requested_model", "status", "latency_seconds", "cost", "cost_source"),
     *_LABELS,
@@ -76,7 +76,6 @@ def _answer(row: dict[str, Any]) -> ReportRow:
         for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
     }
     facts = _shared(row)
-    facts["vendor"] = facts["vendor"] or metadata["provider_id"]
     facts["model"] = row["model"] or facts["model"]
     has_answer = not _is_stated(row)
     return ReportRow(

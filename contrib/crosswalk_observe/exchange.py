@@ -17,9 +17,9 @@ from uuid import uuid4
 import attrs
 
 from crosswalk.errors import CrosswalkError
+from crosswalk.service import Site
 from crosswalk.types import ChatResponse, Cost
 from crosswalk.types.json import load_json
-from crosswalk_observe.hosts import Site
 
 # --------------------------------------------------------------------------------- context
 # The context of a request: labels of the program, the current trace, and whether observation is suppressed.

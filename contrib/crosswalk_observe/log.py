@@ -364,7 +364,8 @@ def _columns(include_request: bool) -> Any:
 
     from crosswalk_batch.batches import INPUT
 
-    left_out = {"line", "fault", "server", "source", "number", "vendor"}
+    left_out = {"line", "fault", "server", "source", "number", "team", "tier"}
+    left_out |= {"vendor", "vendor_source", "logged_vendor"}
     if not include_request:
         left_out.add("request")
     flag = pa.bool_()

@@ -29,11 +29,11 @@ from crosswalk.service import (
     failure_of,
     holds_key,
     request_id_of,
+    tokens_of,
 )
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
 from crosswalk.types.json import dump_json
 from crosswalk_observe.exchange import ObservedExchange, ObservedRequest, WatchedExchange, json_object
-from crosswalk_observe.hosts import tokens_of
 
 # --------------------------------------------------------------------------------- secrets
 # Redacts credentials in the URL, the headers and the bodies of an exchange.

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 from crosswalk import ConfigurationError, Registry, registry as installed
 from crosswalk.errors import CrosswalkError
 from crosswalk.prices import check_prices
+from crosswalk.service import Hosts, Site
 from crosswalk_observe.exchange import (
     ObservedExchange,
     OpenCalls,
@@ -26,7 +27,6 @@ from crosswalk_observe.exchange import (
     longest_wait,
     suppress_observation,
 )
-from crosswalk_observe.hosts import Hosts, Site
 from crosswalk_observe.log import Sink, Sinks
 from crosswalk_observe.reading import DialectCache, record_of
 from crosswalk_observe.transports import watched

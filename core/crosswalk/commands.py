@@ -22,7 +22,13 @@ from __future__ import annotations
 import argparse
 from typing import Protocol
 
-from crosswalk.cli.answers import Provider as Provider, guessed as guessed, provider_of as provider_of
+from crosswalk.cli.answers import (
+    Provider as Provider,
+    guessed as guessed,
+    left_out as left_out,
+    provider_of as provider_of,
+    vendor_of as vendor_of,
+)
 from crosswalk.cli.arguments import (
     add_layout_arguments as add_layout_arguments,
     http_status as http_status,
@@ -30,13 +36,13 @@ from crosswalk.cli.arguments import (
     whole_number as whole_number,
     zoned_time as zoned_time,
 )
-from crosswalk.cli.progress import Progress as Progress
 from crosswalk.cli.report_rows import ReportRow as ReportRow
 from crosswalk.cli.stored import Comparison as Comparison, Failure as Failure, Keeper as Keeper
 from crosswalk.cli.terminal import (
     FAILED as FAILED,
     OK as OK,
     USAGE as USAGE,
+    Progress as Progress,
     UsageError as UsageError,
     say as say,
     write_text as write_text,
@@ -61,8 +67,10 @@ __all__ = [
     "guessed",
     "http_status",
     "layout_from",
+    "left_out",
     "provider_of",
     "say",
+    "vendor_of",
     "whole_number",
     "write_text",
     "written",

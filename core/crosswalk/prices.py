@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import lru_cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Final
 
@@ -11,20 +14,86 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Cost, Provenance
 
-__all__ = ["check_prices", "cost_of"]
+__all__ = ["check_prices", "cost_of", "price_list", "tier_of"]
 
-_NAMES: Final = {"bedrock": "aws", "gemini": "google", "openai_responses": "openai", "xai": "x-ai"}
+_NAMES: Final = {
+    "bedrock": "aws", "gemini": "google", "moonshot": "moonshotai", "openai_responses": "openai",
+    "vertex_ai": "google", "xai": "x-ai",
+}  # fmt: skip
 """The provider's name in the price lists, where it differs from the provider id."""
+_USUAL_TIERS: Final = frozenset({"auto", "default", "on_demand", "standard", "standard_only"})
+_HALF: Final = Decimal("0.5")
+_TIERS: Final = {
+    "batch": dict.fromkeys(
+        ("anthropic", "aws", "azure", "fireworks", "google", "groq", "mistral", "openai", "together"), _HALF
+    ),
+    "flex": dict.fromkeys(("google", "openai"), _HALF),
+}
+"""The share of the list price that a tier costs, by the provider's name in the price lists. Other tiers have prices of their
+own for each model, which the lists do not have: https://platform.openai.com/docs/pricing,
+https://docs.claude.com/en/docs/build-with-claude/batch-processing, https://ai.google.dev/gemini-api/docs/pricing,
+https://aws.amazon.com/bedrock/pricing/, https://docs.mistral.ai/capabilities/batch/, https://console.groq.com/docs/batch,
+https://docs.together.ai/docs/batch-inference, https://docs.fireworks.ai/guides/batch-inference.
+"""
+
+_ENDED: Final = {
+    ("deepseek", "deepseek-chat"): (
+        datetime(2025, 9, 5, 16, tzinfo=UTC),
+        {Decimal("0.27"), Decimal("0.135")},
+    ),
+    ("deepseek", "deepseek-reasoner"): (
+        datetime(2025, 9, 5, 16, tzinfo=UTC),
+        {Decimal("0.55"), Decimal("0.135")},
+    ),
+}
+"""By provider and model of the price lists: when a price ended that the lists still have, and what a million tokens of input
+cost until then: https://api-docs.deepseek.com/quick_start/pricing. A later answer is not charged the old price.
+"""
 
 
-def cost_of(response: ChatResponse) -> Cost | None:
+def tier_of(response: ChatResponse) -> str | None:
+    """The service tier that *response* states, such as ``flex`` or ``batch``, or ``None``."""
+    extensions = response.metadata.extensions
+    usage = extensions.get("usage")
+    tier = extensions.get("service_tier") or (
+        usage.get("service_tier") if isinstance(usage, Mapping) else None
+    )
+    return tier if isinstance(tier, str) else None
+
+
+def price_list() -> str:
+    """The name and the version of the installed price lists, and the day of the latest change of a price in them."""
+    from genai_prices.data_snapshot import get_snapshot
+    from genai_prices.types import StartDateConstraint
+
+    snapshot = get_snapshot()
+    changes = [
+        price.constraint.start_date
+        for provider in snapshot.providers
+        for model in provider.models
+        for price in (model.prices if isinstance(model.prices, list) else ())
+        if isinstance(price.constraint, StartDateConstraint)
+    ]
+    today = datetime.now(UTC).date()
+    latest = max((day for day in changes if day <= today), default=None)
+    return f"genai-prices {version('genai-prices')}" + (f", latest change {latest}" if latest else "")
+
+
+def cost_of(response: ChatResponse, *, vendor: str | None = None, tier: str | None = None) -> Cost | None:
     """The cost of *response*: ``usage.cost`` if the provider sent it, else an estimate, marked ``derived``.
 
     An estimate is the list price on the day of ``created`` for the counted tokens, without discounts or fees for
-    tools and images. If the provider is a guess (``metadata.provider_id`` is ``derived``), the model's maker counts.
+    tools and images. A batch, and a service tier that the answer or *tier* states, cost their share of it. If the provider
+    is a guess (``metadata.provider_id`` is ``derived``), the model's maker counts.
+
+    Args:
+        response: the answer.
+        vendor: the vendor that served it, or ``None`` for the answer's provider.
+        tier: the service tier, such as ``batch``, or ``None`` for the answer's own.
 
     Returns:
-        The cost, or ``None`` if there are no token counts, or no list has a price for the model, as for a local server.
+        The cost, or ``None`` if there are no token counts, or no list has a price for the model or its tier, as for a local
+        server, or only one that ended before the answer.
 
     Raises:
         ConfigurationError: the provider did not send it, and ``genai-prices`` is not installed.
@@ -35,8 +104,9 @@ def cost_of(response: ChatResponse) -> Cost | None:
     check_prices()
     from genai_prices import calc_price
 
-    provider = _provider(response)
-    if not _is_listed(provider, response.model, response.created.date()):
+    provider = _provider(response) if vendor is None else _NAMES.get(vendor, vendor)
+    share = _share(provider, tier or tier_of(response))
+    if share is None or not _is_listed(provider, response.model, response.created.date()):
         return None
     try:
         price = calc_price(
@@ -44,7 +114,17 @@ def cost_of(response: ChatResponse) -> Cost | None:
         )
     except (LookupError, ValueError):  # impossible counts
         return None
-    return Cost(price.total_price, "USD", Provenance.DERIVED)
+    ended, old = _ENDED.get((price.provider.id, price.model.id), (None, frozenset()))
+    if ended is not None and response.created >= ended and price.model_price.input_mtok in old:
+        return None
+    return Cost(price.total_price * share, "USD", Provenance.DERIVED)
+
+
+def _share(provider: str | None, tier: str | None) -> Decimal | None:
+    """The share of the list price that *tier* costs, or ``None`` if it is unknown."""
+    if tier is None or tier in _USUAL_TIERS:
+        return Decimal(1)
+    return _TIERS.get(tier, {}).get(provider or "")
 
 
 def check_prices() -> None:

@@ -183,7 +183,7 @@ KINDS = {
         "codex", vendor="azure", status=None, latency=None, id=None, provider="openai_responses",
     ),
     "a HAR entry": Kind(
-        {"startedDateTime": ISO, "time": 1500, "request": {"postData": {"text": text(ASK)}},
+        {"startedDateTime": ISO, "time": 1500, "request": {"url": "https://api.openai.com/v1/chat/completions", "postData": {"text": text(ASK)}},
          "response": {"status": 200, "content": {"mimeType": "application/json", "text": text(CHAT)}}},
         "har", vendor=None, id=None,
     ),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from datetime import UTC, date, datetime
 from decimal import Decimal
+from importlib.metadata import version
 
+import attrs
 import pytest
 
 from crosswalk import (
@@ -17,6 +21,7 @@ from crosswalk import (
     UsageInfo,
     cost_of,
 )
+from crosswalk.prices import price_list
 from crosswalk.types import UsageDetails
 
 
@@ -95,3 +100,40 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'crosswalk-llm\[prices\]'"):
         cost_of(answer("openai", "gpt-4o", UsageInfo(1, 1)))
+
+
+@pytest.mark.parametrize("model", ["deepseek-chat", "deepseek-reasoner"])
+def test_an_answer_is_not_charged_a_price_that_ended_before_it(model: str) -> None:
+    one = answer("deepseek", model, UsageInfo(1000, 100))
+    before, after = (
+        cost_of(attrs.evolve(one, created=datetime(2025, 9, 5, hour, 59, tzinfo=UTC))) for hour in (15, 16)
+    )
+    assert before is not None
+    assert before.amount > 0
+    assert after is None
+    assert cost_of(answer("deepseek", "deepseek-v4-pro", UsageInfo(1000, 100))) is not None
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1-mini"])
+def test_a_batch_costs_half_and_an_unknown_tier_has_no_price(model: str) -> None:
+    one = answer("openai", model, UsageInfo(1000, 100))
+    whole = cost_of(one)
+    assert whole is not None
+    for tier, amount in (("batch", whole.amount / 2), ("flex", whole.amount / 2), ("default", whole.amount)):
+        cost = cost_of(one, tier=tier)
+        assert cost is not None
+        assert cost.amount == amount
+    assert cost_of(one, tier="priority") is None
+    assert cost_of(one, vendor="groq", tier="flex") is None
+
+
+def test_a_price_list_says_its_version_and_its_latest_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    from genai_prices import data_snapshot
+
+    name = f"genai-prices {version('genai-prices')}"
+    found = re.fullmatch(rf"{re.escape(name)}, latest change (\d{{4}}-\d\d-\d\d)", price_list())
+    assert found is not None
+    assert date(2026, 1, 1) < date.fromisoformat(found[1]) <= datetime.now(UTC).date()
+    empty = data_snapshot.DataSnapshot(providers=[], from_auto_update=False)
+    monkeypatch.setattr(data_snapshot, "get_snapshot", lambda: empty)
+    assert price_list() == name

@@ -7,15 +7,15 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import cache, lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import orjson
 
 from crosswalk.cli.arguments import layout_from
 from crosswalk.cli.inputs import InputFault, InputItem, InputSource, RecordedAnswer, items
-from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import FAILED, OK, USAGE, WorkerError
+from crosswalk.cli.terminal import FAILED, OK, USAGE, Progress, WorkerError
 from crosswalk.config import Settings, apply_settings
 from crosswalk.errors import CrosswalkError, DetectionError, IncompleteStreamError
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, envelope_of, fault_of, nameable, recognizing
@@ -27,6 +27,7 @@ from crosswalk.mapping.normalize import (
 )
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import registry
+from crosswalk.records import vendor_name, vendor_of_model
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse, now
 from crosswalk.wire.framing import DEFAULT
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     import hashlib
     from concurrent.futures import Future, ProcessPoolExecutor
 
-    from crosswalk.records import Layout
+    from crosswalk.records import Layout, LoggedExchange
+    from crosswalk.service.hosts import Hosts
 
 
 # --------------------------------------------------------------------------------- reading
@@ -257,11 +259,66 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
     )
 
 
+# --------------------------------------------------------------------------------- vendors
+# The vendor of an exchange: by the word of its log, then its URL, then its model, then the form of its answer.
+
+
+VendorSource: TypeAlias = Literal["log", "url", "model", "answer"]
+"""What names a vendor. ``model`` and ``answer`` derive it."""
+
+_WIRE_FORMATS: Final = frozenset({"anthropic", "gemini", "openai", "openai_responses"})
+"""Providers in whose form many servers answer."""
+_UNKNOWN: Final = "unknown"
+_MOST_URLS: Final = 4096
+
+
+def vendor_of(
+    exchange: LoggedExchange | None, response: ChatResponse | None
+) -> tuple[str | None, VendorSource | None]:
+    """Return the one spelling of the vendor's name, and what names it; or twice ``None`` if nothing does.
+
+    Args:
+        exchange: the facts of the log, or ``None`` for a file that holds an answer alone.
+        response: the answer, or ``None`` if it cannot be read.
+    """
+    if exchange is not None and exchange.vendor is not None:
+        return vendor_name(exchange.vendor), "log"
+    if exchange is not None and exchange.url is not None and (at := _vendor_at(exchange.url)) is not None:
+        return at, "url"
+    provider = None if response is None else response.metadata.provider_id
+    is_guess = response is not None and "metadata.provider_id" in response.metadata.provenance
+    if provider not in {None, _UNKNOWN, *_WIRE_FORMATS} and not is_guess:
+        return vendor_name(str(provider)), "answer"
+    models = [] if response is None else [response.model]
+    if exchange is not None:
+        models += [model for model in (exchange.answered_model, exchange.model) if model is not None]
+    for model in models:
+        if (vendor := vendor_of_model(model)) is not None:
+            return vendor, "model"
+    return (None, None) if provider in (None, _UNKNOWN) else (vendor_name(str(provider)), "answer")
+
+
+@lru_cache(_MOST_URLS)
+def _vendor_at(url: str) -> str | None:
+    """Return the vendor whose server *url* names, or ``None``."""
+    site = _hosts().site(url if "://" in url else f"https://{url}")
+    return vendor_name(site.providers[0]) if site is not None and site.is_sure and site.providers else None
+
+
+@cache
+def _hosts() -> Hosts:
+    from crosswalk.service.hosts import Hosts  # only logs with URLs need it
+
+    return Hosts(registry, environ={})
+
+
 # ------------------------------------------------------------------------------------ many
 # Maps many answers, in this process or in several. The results come in the order of the answers.
 
 
 _UNREADABLE: Final = "unreadable"
+LEFT_OUT: Final = "no exchange"
+"""The kind of a line that is no exchange. It is no failure."""
 _MOST_ITEMS: Final = 64
 _MOST_BYTES: Final = 1 << 20
 """The most that one process gets at once."""
@@ -309,12 +366,20 @@ def guessed(counts: Counter[str]) -> str:
     return f"{counted(counts.total(), 'answer')} of several possible providers: {several}; --provider names another"
 
 
+def left_out(counts: Counter[str]) -> str:
+    """A sentence about the lines that are no exchanges, by what they are."""
+    several = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
+    return f"left out {counted(counts.total(), 'line')}: {several}"
+
+
 Work: TypeAlias = Callable[[InputItem, RecordedAnswer | InputFault], Iterable[Any]]
 """The function that processes an answer. Its results must be small, since they go from one process to another."""
 
 
 def failed(answer: RecordedAnswer | InputFault, error: CrosswalkError | None = None) -> Failed:
     """The failure of an *answer* that cannot be read, or of one whose mapping raised *error*."""
+    if isinstance(answer, InputFault) and not answer.is_exchange:
+        return Failed(answer.place, answer.cause, LEFT_OUT)
     if isinstance(answer, InputFault) or error is None:
         return Failed(answer.place, getattr(answer, "cause", ""))
     return Failed(answer.label, f"{type(error).__name__}: {error}", type(error).__name__)
@@ -329,6 +394,7 @@ class MappingTally:
         self._taken = self._void = 0
         self._kinds: Counter[str] = Counter()
         self._guesses: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
 
     @property
     def failed(self) -> int:
@@ -352,7 +418,13 @@ class MappingTally:
         self._guesses[guess.provider] += 1
 
     def report(self, failure: Failed, item: InputItem | None = None) -> None:
-        """Count and report *failure*; *item* is the input that was tried, ``None`` if there was none."""
+        """Count and report *failure*; *item* is the input that was tried, ``None`` if there was none.
+
+        A line that is no exchange counts in ``left_out`` alone.
+        """
+        if failure.kind == LEFT_OUT:
+            self.left_out[failure.cause] += 1
+            return
         self._kinds[failure.kind] += 1
         if failure.kind == _UNREADABLE and item is not None and item.line is None:
             self._void += 1  # a file without an answer in it
@@ -360,11 +432,13 @@ class MappingTally:
 
     def write_total(self) -> None:
         """If there were several answers, report the number of failures by kind, and of derived providers."""
+        if self.left_out:
+            self._progress.say(left_out(self.left_out))
         if self._guesses and self._taken > 1:
             self._progress.say(guessed(self._guesses))
         if self.failed and self._taken > 1:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self._kinds.most_common())
-            done = max(self._taken - self.failed, 0)
+            done = max(self._taken - self.failed - self.left_out.total(), 0)
             self._progress.say(f"{done:,} {self._did}, {self.failed:,} failed: {kinds}")
 
 
@@ -381,20 +455,20 @@ def worked(
 
     Args:
         sources: the inputs.
-        arguments: ``jobs``, ``layout``, ``field`` and ``settings``.
+        arguments: ``jobs``, ``layout``, ``field`` and ``settings``; perhaps ``keep``, the paths of values to keep by name.
         work: with several jobs it must be a module's function, or a ``partial`` of one.
     """
-    layout = layout_from(arguments)
+    layout, keep = layout_from(arguments), getattr(arguments, "keep", None)
     every = (item for source in sources for item in items(source))
     is_live = any(source.file is None and not source.records for source in sources)
     if arguments.jobs == 1 or is_live:
         for item in every:
-            yield item, work(item, item.answer(layout))
+            yield item, work(item, item.answer(layout, keep))
         return
     with pool(arguments.jobs, arguments.settings) as executor:
         pending: deque[tuple[list[InputItem], Future[list[list[Any]]]]] = deque()
         for batch in _batches(every):
-            pending.append((batch, executor.submit(_perform, work, layout, batch)))
+            pending.append((batch, executor.submit(_perform, work, layout, keep, batch)))
             if len(pending) > 2 * arguments.jobs:
                 yield from _done(*pending.popleft())
         for one in pending:
@@ -405,8 +479,10 @@ def _done(batch: list[InputItem], future: Future[list[list[Any]]]) -> Iterator[t
     yield from zip(batch, future.result(), strict=True)
 
 
-def _perform(work: Work, layout: Layout | None, batch: list[InputItem]) -> list[list[Any]]:
-    return [list(work(item, item.answer(layout))) for item in batch]
+def _perform(
+    work: Work, layout: Layout | None, keep: dict[str, tuple[str, ...]] | None, batch: list[InputItem]
+) -> list[list[Any]]:
+    return [list(work(item, item.answer(layout, keep))) for item in batch]
 
 
 def _batches(every: Iterable[InputItem]) -> Iterator[list[InputItem]]:

@@ -611,7 +611,8 @@ def _report(commands: argparse._SubParsersAction[Any]) -> None:
         default=["model"],
         metavar="NAMES",
         help="what to group by, with commas between: model, day, hour, vendor, provider, status, finish, error, "
-        "session, user, tags (default: model)",
+        "session, user, team, tier, tags, tag (each on its own), logged_vendor, or the path of any value in a line, such as "
+        "metadata.tenant (default: model)",
     )
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--csv", action="store_true", help="write CSV")
@@ -631,10 +632,15 @@ def _report(commands: argparse._SubParsersAction[Any]) -> None:
 
 def _groupings(text: str) -> list[str]:
     from crosswalk.cli.report_rows import GROUPINGS
+    from crosswalk.records import parse_path
 
     names = text.split(",")
-    if wrong := [name for name in names if name not in GROUPINGS]:
-        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(GROUPINGS)}")
+    for name in names:
+        try:
+            parse_path(name)
+        except ValueError:
+            known = ", ".join(GROUPINGS)
+            raise argparse.ArgumentTypeError(f"{name!r} is neither a path nor one of {known}") from None
     return names
 
 

@@ -1,14 +1,462 @@
-"""``crosswalk ask``: shows a model's answer while it arrives, and what it cost."""
+"""``crosswalk ask``: a question to a server, its answer on the screen while it arrives, and tokens, speed and latency."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Self
 
-from crosswalk.cli.asking import Asked, Screen, ask, request_of, service_of, show_panel, turns_of
-from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, say, write_json
+import attrs
+
+from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, say, write_json, write_text
 from crosswalk.codec import to_json
-from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.service import SyncLLMService, UnsupportedRequestError
+from crosswalk.errors import (
+    ConfigurationError,
+    CrosswalkError,
+    MappingError,
+    ProviderError,
+    ResponseValidationError,
+)
+from crosswalk.prices import cost_of
+from crosswalk.service import (
+    DISCOVERED,
+    ChatRequest,
+    Endpoint,
+    RetryPolicy,
+    SyncLLMService,
+    Turn,
+    UnsupportedRequestError,
+)
+from crosswalk.text import harmless
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import Provenance, ProviderAttempt
+from crosswalk.types.values import SegmentType
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+
+# ---------------------------------------------------------------------------------- screen
+# An answer on the screen while it arrives, and below it the facts about it: tokens, speed, latency.
+#
+# The answer goes to standard output. The model's reasoning goes to standard error, dimmed on a terminal, so that a pipe
+# gets only the answer. Control characters that a model wrote are escaped.
+
+
+def show_panel(response: ChatResponse) -> None:
+    """Write the panel to standard error, drawn on a terminal and else as lines."""
+    lines = [[harmless(cell) for cell in line] for line in panel_lines(response)]
+    if not sys.stderr.isatty():
+        for line in lines:
+            say("  |  ".join(line))
+        return
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.text import Text
+
+    text = Text("\n".join("  │  ".join(line) for line in lines), overflow="fold")
+    Console(stderr=True).print(Panel(text, title="Response", title_align="left", expand=False))
+
+
+def panel_lines(response: ChatResponse) -> list[list[str]]:
+    """The lines of the panel, each a list of cells of one line. Unknown facts are left out.
+
+    Latency is the time from the last request to the end of its answer, as measured here. Speed is the number of tokens
+    written in that time.
+    """
+    seconds = _latency(response)
+    count = response.usage.completion_tokens
+    speed = f"Speed: {count / seconds:.1f} tok/s" if seconds and count else None
+    first = response.metadata.time_to_first_token
+    times = [
+        speed,
+        None if seconds is None else f"Latency: {_duration(seconds)}",
+        None if first is None else f"TTFT: {_duration(first.total_seconds())}",
+    ]
+    finish = response.finish_reason.value
+    word = response.raw_finish_reason
+    model, provider = response.metadata.model_id, response.metadata.provider_id
+    lines = [
+        [tokens_line(response)],
+        [cost for cost in (_cost(response),) if cost],
+        [cell for cell in times if cell is not None],
+        [f"Model: {_short(model)}", f"Provider: {_short(provider)}"],
+        [
+            f"Finish: {finish}"
+            + (f" (the provider's word: {_short(word)})" if word and word != finish else "")
+        ],
+        *([left_out] for left_out in _left_out(response)),
+        *([attempt] for attempt in _attempts(response.attempts)),
+    ]
+    return [line for line in lines if line]
+
+
+def _short(name: str) -> str:
+    """*name*, shortened: a server may send one of any length."""
+    return name if len(name) <= 100 else f"{name[:99]}…"
+
+
+def _latency(response: ChatResponse) -> float | None:
+    """The duration of the last attempt in seconds, or the answer's own figure if there is no attempt."""
+    measured = response.attempts[-1].latency_ms if response.attempts else None
+    if measured is not None:
+        return measured / 1000
+    return response.metadata.request_duration.total_seconds() or None
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.2f}s"
+    return f"{seconds * 1000:.0f}ms" if seconds >= 0.01 else f"{seconds * 1000:.1f}ms"
+
+
+def tokens_line(response: ChatResponse) -> str:
+    """The token counts. A count that was not sent is left out."""
+    usage, provenance = response.usage, response.metadata.provenance
+    if provenance.get("usage") is Provenance.ABSENT:
+        return "Tokens: not reported"
+    prompt, completion = (
+        "unknown" if provenance.get(f"usage.{name}") is Provenance.ABSENT else str(getattr(usage, name))
+        for name in ("prompt_tokens", "completion_tokens")
+    )
+    cached = f" ({usage.cached_tokens} cached)" if usage.cached_tokens else ""
+    reasoning = f" ({usage.reasoning_tokens} reasoning)" if usage.reasoning_tokens else ""
+    total = f" ({usage.total_tokens} total)" if "unknown" not in (prompt, completion) else ""
+    return f"Tokens: {prompt} prompt{cached}, {completion} completion{reasoning}{total}"
+
+
+def _cost(response: ChatResponse) -> str | None:
+    """The cost of the answer, if the provider sent it or its price is known."""
+    try:
+        cost = cost_of(response)
+    except ConfigurationError:  # without price lists
+        return None
+    if cost is None:
+        return None
+    return f"Cost: {'about ' if cost.provenance is Provenance.DERIVED else ''}{cost}"
+
+
+def _left_out(response: ChatResponse) -> Iterator[str]:
+    """The options that the provider could not take, and those that it got in another form."""
+    extra: Any = response.attempts[-1].extra if response.attempts else {}
+    for one in extra.get("dropped", ()):
+        yield f"Left out: {one['option']} ({one['reason']})"
+    for one in extra.get("adapted", ()):
+        yield f"Changed: {one['option']} from {one['asked']} to {one['sent']} ({one['reason']})"
+
+
+def _attempts(attempts: tuple[ProviderAttempt, ...]) -> Iterator[str]:
+    """The attempts, if there were several."""
+    if len(attempts) < 2:
+        return
+    yield f"Attempts: {len(attempts)}"
+    for number, attempt in enumerate(attempts, 1):
+        took = "" if attempt.latency_ms is None else f" after {_duration(attempt.latency_ms / 1000)}"
+        cause = "" if attempt.error is None else f": {attempt.error}"
+        yield f"  {number}. {attempt.provider_name}, {attempt.model}: {attempt.outcome.value}{took}{cause}"
+
+
+class Screen:
+    """Shows one answer. Use it as a context manager around all of it.
+
+    Args:
+        reasoning: whether to show the model's reasoning; ``None`` shows it if standard error is a terminal.
+        silent: show only that the command is waiting.
+    """
+
+    def __init__(self, *, reasoning: bool | None = None, silent: bool = False) -> None:
+        on_terminal = sys.stderr.isatty()
+        shows_reasoning = on_terminal if reasoning is None else reasoning
+        self._answer = _Channel(shown=not silent)
+        self._refusal = _Channel(shown=not silent)
+        self._reasoning = _ReasoningChannel(shown=shows_reasoning and not silent, dimmed=on_terminal)
+        self._channels = {
+            SegmentType.REASONING: self._reasoning,
+            SegmentType.TEXT: self._answer,
+            SegmentType.REFUSAL: self._refusal,
+        }
+        self._last: _Channel = self._answer
+        self._status: Status | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.status import Status
+
+            self._status = Status("waiting for the model", console=Console(stderr=True))
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop_waiting()
+
+    def show(self, delta: ResponseDelta) -> None:
+        """Show the text that *delta* adds to the first choice."""
+        if delta.choice != 0:
+            return
+        self._write(self._reasoning, delta.reasoning_delta)
+        self._write(self._answer, delta.content_delta)
+        self._write(self._refusal, delta.refusal_delta)
+        if delta.segment is not None and delta.segment.type in self._channels:
+            self._write(self._channels[delta.segment.type], delta.segment.content)
+
+    def finish(self, response: ChatResponse) -> None:
+        """Show the text of *response* that was in no delta. For a whole answer that is all of it."""
+        refusal = "".join(part.content for part in response.segments if part.type is SegmentType.REFUSAL)
+        for channel, whole in (
+            (self._reasoning, response.reasoning),
+            (self._answer, response.text),
+            (self._refusal, refusal),
+        ):
+            self._write(channel, channel.rest_of(whole))
+        self._stop_waiting()
+        self._last.end_line()
+
+    def _write(self, channel: _Channel, text: str | None) -> None:
+        if not text:
+            return
+        channel.said.append(text)
+        if not channel.is_shown:
+            return
+        self._stop_waiting()
+        if channel is not self._last and self._last.is_separable:
+            self._last.end_line()
+        self._last = channel
+        channel.write(text)
+
+    def _stop_waiting(self) -> None:
+        status, self._status = self._status, None
+        if status is not None:
+            status.stop()
+
+
+class _Channel:
+    """One kind of text: the answer or a refusal, on standard output.
+
+    Attributes:
+        said: the text so far.
+        is_shown: whether to write it.
+    """
+
+    def __init__(self, *, shown: bool) -> None:
+        self.said: list[str] = []
+        self.is_shown = shown
+        self._is_in_line = False
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether a line break may separate two kinds of text: yes on a terminal, no in a pipe."""
+        return sys.stdout.isatty()
+
+    def rest_of(self, whole: str) -> str:
+        """The rest of *whole* after the text so far, or empty if *whole* begins otherwise."""
+        text_so_far = "".join(self.said)
+        return whole[len(text_so_far) :] if whole.startswith(text_so_far) else ""
+
+    def write(self, text: str) -> None:
+        """Write *text*, which is not empty."""
+        self._put(harmless(text, lines=True))
+        self._is_in_line = not text.endswith("\n")
+
+    def end_line(self) -> None:
+        """Begin a new line if the current one is not empty."""
+        if self._is_in_line:
+            self._put("\n")
+            self._is_in_line = False
+
+    def _put(self, text: str) -> None:
+        write_text(text)
+
+
+class _ReasoningChannel(_Channel):
+    """The model's reasoning, on standard error."""
+
+    def __init__(self, *, shown: bool, dimmed: bool) -> None:
+        super().__init__(shown=shown)
+        self._is_dimmed = dimmed
+        self._console: Console | None = None
+
+    @property
+    def is_separable(self) -> bool:
+        """Always true, since reasoning is not data."""
+        return True
+
+    def _put(self, text: str) -> None:
+        if not self._is_dimmed:
+            print(text, end="", file=sys.stderr, flush=True)
+            return
+        from rich.console import Console
+        from rich.text import Text
+
+        if self._console is None:
+            self._console = Console(stderr=True)
+        self._console.print(Text(text, style="dim"), end="", soft_wrap=True)
+
+
+# ---------------------------------------------------------------------------------- asking
+# The shared part of the commands that ask a server: its endpoint, the request, and the answer on the screen.
+
+
+_OPTIONS = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "reasoning_effort")
+
+
+def prompt_of(said: str) -> str:
+    """The prompt, read from standard input if it is ``-``.
+
+    Raises:
+        UsageError: it is empty, or not UTF-8.
+    """
+    if said == "-":
+        if sys.stdin.isatty():
+            say("reading the prompt from the terminal; end it with Ctrl-D")
+        try:
+            said = sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"standard input: not UTF-8 at byte {error.start}") from None
+    if not said.strip():
+        raise UsageError("the prompt is empty")
+    return said
+
+
+def turns_of(arguments: argparse.Namespace) -> list[Turn]:
+    """The conversation of a command line: the prompt, after a system message if there is one.
+
+    Raises:
+        UsageError: the prompt is empty, or a text is not UTF-8.
+    """
+    before = [typed_message(Role.SYSTEM, arguments.system)] if arguments.system else []
+    return [*before, typed_message(Role.USER, prompt_of(arguments.prompt))]
+
+
+def typed_message(role: Role, text: str) -> ChatMessage:
+    """A message with *text* from a command line or a terminal.
+
+    Raises:
+        UsageError: it is not UTF-8.
+    """
+    try:
+        return ChatMessage(role, text)
+    except ResponseValidationError:
+        raise UsageError(f"the {role} message is not UTF-8") from None
+
+
+def request_of(arguments: argparse.Namespace, turns: Iterable[Turn], *, stream: bool = False) -> ChatRequest:
+    """The request with *turns* and the options of the command line. The endpoint has the model.
+
+    Raises:
+        UsageError: an option is out of its bounds.
+    """
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in _OPTIONS}
+    try:
+        return ChatRequest(turns, stream=stream, **options)
+    except ResponseValidationError as error:
+        raise UsageError(str(error)) from None
+
+
+def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
+    """The endpoint to ask. Its key comes from the environment only.
+
+    Raises:
+        UsageError: no provider and no address is given.
+    """
+    settings = arguments.settings
+    if not (arguments.provider or settings.default_provider or arguments.base_url):
+        raise UsageError("which provider? pass --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER")
+    try:
+        if arguments.provider:
+            return Endpoint(arguments.provider, model=arguments.model, base_url=arguments.base_url)
+        endpoint = Endpoint(settings.default_provider or DISCOVERED, base_url=arguments.base_url)
+        model = arguments.model or endpoint.model or settings.default_model
+        return attrs.evolve(endpoint, model=model)
+    except ConfigurationError as error:
+        raise UsageError(str(error)) from None
+
+
+def service_of(arguments: argparse.Namespace) -> SyncLLMService:
+    """The service for the endpoints that the command line names.
+
+    Raises:
+        UsageError: no provider and no address is given.
+        ConfigurationError: the address or the key of the server is not configured.
+        PluginError: the provider is unknown or broken.
+    """
+    named = map(Endpoint, arguments.fallback)
+    others = [one if one.model else attrs.evolve(one, model=arguments.model) for one in named]
+    return SyncLLMService(
+        endpoint_of(arguments),
+        *others,
+        retry=None if arguments.attempts is None else RetryPolicy(attempts=arguments.attempts),
+        unknown=arguments.unknown,
+        on_unsupported=arguments.unsupported,
+        settings=arguments.settings,
+    )
+
+
+@attrs.frozen
+class Asked:
+    """The result of a question.
+
+    Attributes:
+        response: the answer, whole or as far as it arrived.
+        error: the reason why it failed, or ``None`` if it did not.
+        is_interrupted: whether the user pressed Ctrl-C.
+    """
+
+    response: ChatResponse
+    error: CrosswalkError | None = None
+    is_interrupted: bool = False
+
+
+def ask(service: SyncLLMService, request: ChatRequest, screen: Screen, *, stream: bool) -> Asked:
+    """Ask, and show the answer on *screen*, while it arrives or whole.
+
+    Raises:
+        CrosswalkError: the request cannot be sent.
+        KeyboardInterrupt: the user ended the wait for a whole answer before any of it arrived.
+    """
+    with screen:
+        requested = _streamed(service, request, screen) if stream else _whole(service, request)
+        screen.finish(requested.response)
+    return requested
+
+
+def _whole(service: SyncLLMService, request: ChatRequest) -> Asked:
+    try:
+        return Asked(service.complete(request))
+    except (ProviderError, MappingError) as error:
+        response = error.response if isinstance(error, ProviderError) else error.partial
+        if response is None:  # nothing was sent: the server could not even be asked what it is
+            raise
+        return Asked(response, error)
+
+
+def _streamed(service: SyncLLMService, request: ChatRequest, screen: Screen) -> Asked:
+    failure: CrosswalkError | None = None
+    is_interrupted = False
+    with service.stream(request) as events:
+        try:
+            for event in events:
+                if event.delta is not None:
+                    screen.show(event.delta)
+        except MappingError as error:
+            failure = error
+        except KeyboardInterrupt:
+            is_interrupted = True
+    response = events.response
+    if failure is None and not is_interrupted:
+        try:
+            response.raise_for_error()
+        except ProviderError as error:
+            failure = error
+    return Asked(response, failure, is_interrupted)
+
+
+# --------------------------------------------------------------------------------- command
+# ``crosswalk ask`` itself, and the report on an answer.
 
 
 def run(arguments: argparse.Namespace) -> int:

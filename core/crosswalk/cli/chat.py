@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from crosswalk.agent import ChatSession
-from crosswalk.cli.ask import report
-from crosswalk.cli.asking import Screen, ask, request_of, service_of, typed_message
+from crosswalk.cli.ask import Screen, ask, report, request_of, service_of, typed_message
 from crosswalk.cli.terminal import FAILED, OK, UsageError, say
 from crosswalk.errors import CanonicalJSONError, ProviderError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError

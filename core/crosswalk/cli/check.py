@@ -17,8 +17,7 @@ import orjson
 from crosswalk.cli.answers import pool
 from crosswalk.cli.crosswalks import endpoint_of
 from crosswalk.cli.inputs import find_captures, read_capture
-from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_text
+from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, harmless, say, write_text
 from crosswalk.config import Settings
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.plugin.registry import Mapper, registry

@@ -14,8 +14,7 @@ import orjson
 
 from crosswalk.cli.answers import Failed, MappingTally, deltas_of, failed, total_size, worked
 from crosswalk.cli.inputs import InputFault, InputItem, RecordedAnswer, find_sources, records_of
-from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import OutputError, UsageError, write_json
+from crosswalk.cli.terminal import OutputError, Progress, UsageError, write_json
 from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.registry import registry

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from crosswalk.cli.ask import report
-from crosswalk.cli.asking import Asked, Screen, ask
+from crosswalk.cli.ask import Asked, Screen, ask, report
 from crosswalk.cli.terminal import FAILED, OK, say, write_table
 from crosswalk.cli.tracing import Trace, Tracer
 from crosswalk.errors import IncompleteStreamError

@@ -22,7 +22,6 @@ from crosswalk.cli.inputs import (
     find_sources,
     records_of,
 )
-from crosswalk.cli.progress import Progress
 from crosswalk.cli.stored import (
     Comparison,
     Failure,
@@ -36,7 +35,7 @@ from crosswalk.cli.stored import (
     stored_path,
     write_accepted,
 )
-from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, write_json, write_text
+from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, harmless, write_json, write_text
 from crosswalk.codec import Difference
 from crosswalk.drafts import written
 from crosswalk.errors import CanonicalJSONError
@@ -137,6 +136,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
+    if arguments.stored is None and (folder := _kept_earlier(arguments.paths)) is not None:
+        arguments.stored, arguments.paths = folder, arguments.paths[1:]
     stored_folder = None if arguments.stored is None else Path(arguments.stored)
     if stored_folder is not None:
         _look_into(stored_folder)
@@ -152,6 +153,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write_accepted is not None:
         return FAILED if not_compared else OK
     return FAILED if comparison.different or not_compared else OK
+
+
+def _kept_earlier(paths: Sequence[str]) -> str | None:
+    """The first of two *paths* if both are folders that a batch wrote, which are compared with each other."""
+    is_kept = [os.path.isdir(path) and keeper_of(Path(path)) is not None for path in paths]
+    return paths[0] if is_kept == [True, True] else None
 
 
 def _look_into(folder: Path) -> None:

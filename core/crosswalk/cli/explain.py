@@ -12,8 +12,7 @@ import orjson
 
 from crosswalk.cli.answers import provider_of
 from crosswalk.cli.inputs import read_capture
-from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_json, write_table
+from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, say, write_json, write_table
 from crosswalk.cli.tracing import Effect, How, Trace, Tracer
 from crosswalk.errors import DetectionError
 from crosswalk.mapping.detect import fault_of

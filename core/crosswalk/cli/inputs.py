@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from crosswalk.cli.terminal import UsageError, say
@@ -119,18 +119,27 @@ class InputFault:
         size: the number of bytes of the source that it takes.
         line: the line of the log, without its end, or empty if it is not a line, or too long to be kept.
         exchange: the facts of the line, or ``None`` if it has none.
+        is_exchange: whether it should be one. If not, *cause* says what it is.
     """
 
-    __slots__ = ("cause", "exchange", "line", "place", "size")
+    __slots__ = ("cause", "exchange", "is_exchange", "line", "place", "size")
 
     def __init__(
-        self, place: str, cause: str, size: int = 0, line: bytes = b"", exchange: LoggedExchange | None = None
+        self,
+        place: str,
+        cause: str,
+        size: int = 0,
+        line: bytes = b"",
+        exchange: LoggedExchange | None = None,
+        *,
+        is_exchange: bool = True,
     ) -> None:
         self.place = place
         self.cause = cause
         self.size = size
         self.line = line
         self.exchange = exchange
+        self.is_exchange = is_exchange
 
 
 def records_of(arguments: argparse.Namespace) -> bool | None:
@@ -153,7 +162,7 @@ def find_sources(
 
     Args:
         paths: files, folders, and ``-`` for standard input, or empty for standard input only.
-        records: whether they hold records; ``None`` means those that end in ``.jsonl``.
+        records: whether they hold records; ``None`` means that their content decides.
         without: a folder to leave out, or ``None`` to search all.
 
     Raises:
@@ -229,12 +238,38 @@ def _search(
 def _files(folder: Path) -> list[Path]:
     from crosswalk.testing.captures import capture_files, is_file
 
-    lines = (file for file in folder.glob(f"*{_RECORDS}") if file.name != MANIFEST and is_file(file))
-    return sorted([*capture_files(folder), *lines])
+    captures = list(capture_files(folder))
+    names = {file.name for file in captures}
+    others = (file for file in folder.iterdir() if file.name not in names and _may_be_log(file.name))
+    return sorted([*captures, *(file for file in others if is_file(file) and _is_log(str(file)))])
+
+
+def _may_be_log(name: str) -> bool:
+    return (
+        name != MANIFEST
+        and not name.startswith((".", "__"))
+        and not {"request", "meta", "says"} & {*name.split(".")}
+    )
 
 
 def _source(file: str, records: bool | None, root: Path | None = None) -> InputSource:
-    return InputSource(file, os.path.splitext(file)[1] == _RECORDS if records is None else records, root)
+    return InputSource(file, _is_log(file) if records is None else records, root)
+
+
+def _is_log(file: str) -> bool:
+    """Whether *file* is a log by its content, or by its name if the content does not tell."""
+    suffixes = os.path.basename(file).lower().split(".")[1:]
+    if suffixes[-1:] == [_RECORDS[1:]]:
+        return True
+    if "response" in suffixes:
+        return False
+    from crosswalk.records import HEAD, file_kind
+
+    try:
+        with open(file, "rb") as opened:
+            return file_kind(opened.read(HEAD), [f".{suffix}" for suffix in suffixes]) is not None
+    except OSError:
+        return False  # reading it reports the error
 
 
 class InputItem:
@@ -258,14 +293,19 @@ class InputItem:
         """Its approximate size in bytes."""
         return (self.source.size or 0) if self.line is None else self.line.size
 
-    def answer(self, layout: Layout | None) -> RecordedAnswer | InputFault:
-        """The answer, or why there is none. *layout* is that of a log's lines; ``None`` detects it."""
+    def answer(
+        self, layout: Layout | None, keep: Mapping[str, tuple[str, ...]] | None = None
+    ) -> RecordedAnswer | InputFault:
+        """The answer, or why there is none. *layout* is that of a log's lines; ``None`` detects it.
+
+        The record has the values at the paths *keep*.
+        """
         name = self.source.name
         try:
             if self.fault is not None:
                 return InputFault(name, self.fault)
             if self.line is not None:
-                return _answer_of(self.line, name, layout)
+                return _answer_of(self.line, name, layout, keep or {})
             if self.source.file is None:
                 return RecordedAnswer(name, _stdin_chunks())
             body, known = read_recorded(self.source.file)
@@ -281,24 +321,30 @@ def items(source: InputSource) -> Iterator[InputItem]:
     if not source.records:
         yield InputItem(source)
         return
-    from crosswalk.records import record_lines
+    from crosswalk.records import LogFileError, record_lines
 
     try:
         if source.file is None:
             yield from (InputItem(source, line) for line in record_lines(sys.stdin.buffer))
         else:
             with open(source.file, "rb") as file:
-                yield from (InputItem(source, line) for line in record_lines(file))
+                yield from (InputItem(source, line) for line in record_lines(file, source.file))
     except OSError as error:
         yield InputItem(source, fault=_cause(error))
+    except LogFileError as error:
+        yield InputItem(source, fault=str(error))
 
 
-def _answer_of(line: Line, name: str, layout: Layout | None) -> RecordedAnswer | InputFault:
+def _answer_of(
+    line: Line, name: str, layout: Layout | None, keep: Mapping[str, tuple[str, ...]]
+) -> RecordedAnswer | InputFault:
     from crosswalk.records import BadRecord
 
-    record, place = line.read(layout), f"{name}:{line.number}"
+    record, place = line.read(layout, keep), f"{name}:{line.number}"
     if isinstance(record, BadRecord):
-        return InputFault(place, record.cause, record.size, record.line, record.exchange)
+        return InputFault(
+            place, record.cause, record.size, record.line, record.exchange, is_exchange=record.is_exchange
+        )
     return RecordedAnswer(
         place,
         [record.body],

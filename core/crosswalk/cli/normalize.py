@@ -26,8 +26,7 @@ from crosswalk.cli.inputs import (
     find_sources,
     records_of,
 )
-from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import UsageError, write_json
+from crosswalk.cli.terminal import Progress, UsageError, write_json
 from crosswalk.codec.canonical import to_json
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.plugin.registry import registry

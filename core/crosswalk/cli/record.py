@@ -15,7 +15,7 @@ import httpx2
 import orjson
 from anyio.from_thread import start_blocking_portal
 
-from crosswalk.cli.asking import endpoint_of, request_of, tokens_line, turns_of
+from crosswalk.cli.ask import endpoint_of, request_of, tokens_line, turns_of
 from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, harmless, say, write_text
 from crosswalk.drafts import written
 from crosswalk.errors import ConfigurationError, CrosswalkError

@@ -7,6 +7,8 @@ import csv
 import html
 import io
 import os
+import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
@@ -16,6 +18,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.cli.answers import (
+    LEFT_OUT,
     Failed,
     Guess,
     MappingTally,
@@ -23,6 +26,7 @@ from crosswalk.cli.answers import (
     guesses,
     response_of,
     total_size,
+    vendor_of,
     worked,
 )
 from crosswalk.cli.inputs import (
@@ -33,17 +37,18 @@ from crosswalk.cli.inputs import (
     find_sources,
     records_of,
 )
-from crosswalk.cli.progress import Progress
-from crosswalk.cli.report_rows import Group, ReportRow, groups_of, row_of
+from crosswalk.cli.proposals import Proposal, Proposals, proposal_of
+from crosswalk.cli.report_rows import GROUPINGS, Group, Groups, ReportRow, row_of
 from crosswalk.cli.samples import SAMPLE_LOG
 from crosswalk.cli.stored import keeper_of
-from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_table, write_text
+from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, harmless, say, write_table, write_text
 from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
-from crosswalk.prices import check_prices, cost_of
-from crosswalk.records import LoggedExchange, with_facts
+from crosswalk.prices import check_prices, cost_of, price_list, tier_of
+from crosswalk.records import LoggedExchange, Record, parse_path, with_facts
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import Provenance
 
 # ---------------------------------------------------------------------------------- report
 # ``crosswalk report``: tokens, cost, errors and latencies of a log, grouped by model, day and more.
@@ -58,6 +63,7 @@ _LEAST_COST: Final = Decimal("0.0001")
 HEADINGS: Final = (
     "exchanges",
     "errors",
+    "% errors",
     "prompt tokens",
     "completion tokens",
     "cached",
@@ -65,6 +71,10 @@ HEADINGS: Final = (
     "p50 s",
     "p95 s",
 )
+_SHORT_HEADINGS: Final = ("n", "err", "% err", "in", "out", "cached", "cost", "p50 s", "p95 s")
+"""Those of a terminal, where a table has to fit 80 columns."""
+_WIDE: Final = 100
+"""The least columns of a terminal that show the last percentile."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -81,40 +91,44 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.paths:
             raise UsageError("--demo reports on its own log: name none")
         arguments.paths = [str(SAMPLE_LOG)]
+    arguments.keep = {name: parse_path(name) for name in arguments.by if name not in GROUPINGS}
     if arguments.prices:
         check_prices()
-    status, rows = _rows(arguments)
-    groups, total = groups_of(rows, arguments.by)
+    counted_groups = Groups(arguments.by)
+    status = _count(arguments, counted_groups)
+    groups, total = counted_groups.sorted(), counted_groups.total
     if arguments.html:
         write_text(report_page(arguments.by, groups, total, arguments.prices))
     elif arguments.csv:
         write_text(_csv(arguments.by, groups))
     else:
         _write(arguments.by, groups, total, arguments.prices)
-    if rows and all(row.error == DetectionError.__name__ for row in rows):
-        say("no answer was recognized; if each line has it under a key, name that: --field response=KEY")
-        return FAILED
-    return status or (FAILED if any(row.is_unread for row in rows) else OK)
+    return status or (FAILED if total.unread else OK)
 
 
-def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
-    """The exit status, and every exchange of the inputs: of raw logs, and of folders of stored columns."""
+def _count(arguments: argparse.Namespace, groups: Groups) -> int:
+    """Add every exchange of the inputs to *groups*: of raw logs, and of folders of stored columns. The exit status."""
     column_folders = [
         path for path in arguments.paths if os.path.isdir(path) and keeper_of(Path(path)) is not None
     ]
     logs = [path for path in arguments.paths if path not in column_folders]
-    rows: list[ReportRow] = []
     for path in column_folders:
         keeper = keeper_of(Path(path))
         assert keeper is not None
-        rows += keeper.report_rows(Path(path))
+        for row in keeper.report_rows(Path(path)):
+            groups.add(row)
     if column_folders and arguments.prices:
         say("--prices adds no costs to stored columns; use it when you write them: crosswalk batch --prices")
     if column_folders and not logs:
-        return OK, rows
+        return OK
     records = records_of(arguments)
-    sources, faults = find_sources(logs, records=True if records is None and not logs else records)
+    sources, faults = find_sources(logs, records=records)
+    for source in sources:
+        source.records = source.records or (source.file is None and records is None)
     sources = _logs_of(sources)
+    known_ids: set[str] = set()
+    proposals = Proposals()
+    repeated = 0
     with Progress("reading", total_size(sources)) as progress:
         tally = MappingTally(progress, "mapped")
         for fault in faults:
@@ -122,23 +136,29 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
         for item, result in worked(sources, arguments, partial(_counted, arguments)):
             for one in result:
                 if isinstance(one, ReportRow):
-                    rows.append(one)
+                    if one.id in known_ids:  # a resumed session has copied it
+                        repeated += 1
+                        continue
+                    if one.id is not None:
+                        known_ids.add(one.id)
+                    groups.add(one)
                 elif isinstance(one, Guess):
                     tally.note(one)
+                elif isinstance(one, Proposal):
+                    proposals.add(one)
+                elif one.kind == LEFT_OUT:
+                    tally.report(one)
                 elif arguments.verbose:
                     progress.say(f"{one.place}: {one.cause}")
             tally.take(item.size)
     tally.write_total()
-    return tally.status, _once(rows)
-
-
-def _once(rows: list[ReportRow]) -> list[ReportRow]:
-    """*rows* without repeated answers, such as those that a resumed session has copied."""
-    first = {row.id: row for row in reversed(rows) if row.id is not None}
-    results = [row for row in rows if row.id is None or first[row.id] is row]
-    if repeated := len(rows) - len(results):
+    if repeated:
         say(f"{counted(repeated, 'answer')} of resumed sessions in several files, counted once")
-    return results
+    for proposal in proposals.lines():
+        say(proposal)
+    if groups.total.exchanges and groups.total.errors[DetectionError.__name__] == groups.total.exchanges:
+        say("no answer was recognized; if each line has it under a key, name that: --field response=KEY")
+    return tally.status or (FAILED if tally.left_out and not groups.total.exchanges else OK)
 
 
 def _logs_of(sources: list[InputSource]) -> list[InputSource]:
@@ -154,32 +174,50 @@ def _logs_of(sources: list[InputSource]) -> list[InputSource]:
 
 def _counted(
     arguments: argparse.Namespace, _: InputItem, answer: RecordedAnswer | InputFault
-) -> Iterator[ReportRow | Failed | Guess]:
+) -> Iterator[ReportRow | Failed | Guess | Proposal]:
     """The row of one answer. If it cannot be read, the row has the known facts and the error."""
+    known: dict[str, Any] = {}
+    if isinstance(answer, InputFault) and not answer.is_exchange:
+        yield failed(answer)
+        return
     if isinstance(answer, InputFault):
         facts = answer.exchange
-        known = {} if facts is None else _known(facts)
+        known = {} if facts is None else _known(facts, None)
         yield attrs.evolve(_stated(facts, known), error="unreadable", is_unread=True)
         yield failed(answer)
         return
     record = answer.record
-    known = {"status": answer.status} if record is None else _known(record)
-    if record is not None and record.layout in _REPEATING:
-        known["id"] = record.id
+    known = {"status": answer.status}
     try:
         response = response_of(answer, arguments)
+        known = _facts(record, response, known)
         yield _priced(response, known, arguments)
         yield from guesses(response)
     except CrosswalkError as error:
-        known["error"] = type(error).__name__
         partial_answer = error.partial if isinstance(error, MappingError) else None
+        known = {**_facts(record, partial_answer, known), "error": type(error).__name__}
+        proposal = proposal_of(record) if record is not None and record.layout is None else None
         if partial_answer is None:
             yield attrs.evolve(_stated(record, known), is_unread=True)
         else:
             if record is not None:
                 partial_answer = with_facts(partial_answer, record)
-            yield _priced(partial_answer, known, arguments)
+            # An answer inside the line tells that the line itself was mistaken for one.
+            yield attrs.evolve(_priced(partial_answer, known, arguments), is_unread=proposal is not None)
+        if proposal is not None:
+            yield proposal
         yield failed(answer, error)
+
+
+def _facts(record: Record | None, response: ChatResponse | None, alone: dict[str, Any]) -> dict[str, Any]:
+    """The facts of *record*, or those of a file that is the answer alone."""
+    if record is None:
+        vendor, source = vendor_of(None, response)
+        return {**alone, "vendor": vendor, "vendor_source": source}
+    known = _known(record, response)
+    if record.layout in _REPEATING:
+        known["id"] = record.id
+    return known
 
 
 def _stated(facts: LoggedExchange | None, known: dict[str, Any]) -> ReportRow:
@@ -191,13 +229,20 @@ def _counts(facts: LoggedExchange) -> dict[str, Any]:
     return {name: facts.tokens.get(name) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
 
 
-def _known(record: LoggedExchange) -> dict[str, Any]:
+def _known(record: LoggedExchange, response: ChatResponse | None) -> dict[str, Any]:
     """The facts in the log about an exchange."""
+    vendor, source = vendor_of(record, response)
     return {
         "time": record.created,
         "latency": None if record.latency is None else record.latency.total_seconds(),
-        "vendor": record.vendor,
+        "vendor": vendor,
+        "vendor_source": source,
+        "logged_vendor": record.vendor,
         "provider": record.provider,
+        "team": record.team,
+        "tier": record.tier,
+        "kept": record.kept,
+        "differs": response is not None and _differs(record, response),
         "status": record.status,
         "cost": record.cost,
         "is_estimated": record.cost_source == "estimated",
@@ -208,13 +253,29 @@ def _known(record: LoggedExchange) -> dict[str, Any]:
     }
 
 
+def _differs(record: LoggedExchange, response: ChatResponse) -> bool:
+    """Whether *record* states other token counts than its answer."""
+    provenance = response.metadata.provenance
+    return any(
+        provenance.get(f"usage.{name}") not in _NOT_SENT
+        and count != getattr(response.usage, name)
+        and not (provenance.get("usage") in _NOT_SENT and "usage" in provenance)
+        for name, count in record.tokens.items()
+        if name in ("prompt_tokens", "completion_tokens")
+    )
+
+
+_NOT_SENT: Final = (Provenance.ABSENT, Provenance.CUT, Provenance.DERIVED)
+
+
 def _priced(response: ChatResponse, known: dict[str, Any], arguments: argparse.Namespace) -> ReportRow:
     """The row of *response*, with the provider's cost or an estimate if the log has none."""
+    known = {**known, "tier": known.get("tier") or tier_of(response)}
     if known.get("cost") is not None:
         return row_of(response, **known)
     cost = response.usage.cost
     if cost is None and arguments.prices:
-        cost = cost_of(response)
+        cost = cost_of(response, vendor=known.get("vendor"), tier=known.get("tier"))
     if cost is None:
         return row_of(response, **known)
     is_estimated = response.usage.cost is None
@@ -225,7 +286,10 @@ def _write(by: list[str], groups: list[Group], total: Group, with_prices: bool) 
     rows = [_cells(group, len(by)) for group in groups]
     if len(groups) > 1:
         rows.append(_cells(total, len(by)))
-    write_table([*by, *HEADINGS], rows)
+    headings = [*by, *(_SHORT_HEADINGS if sys.stdout.isatty() else HEADINGS)]
+    if sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE:
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    write_table(headings, rows, numbers=range(len(by), len(headings)))
     for title, counts in (("Errors", total.errors), ("Finish reasons", total.finishes)):
         if counts:
             write_text(f"\n{title}: {', '.join(f'{count:,} {word}' for word, count in by_count(counts))}\n")
@@ -259,6 +323,13 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
             f"{total.without_answer:,} of {total.exchanges:,} exchanges have no stored answer; "
             "they count with what the log states."
         )
+    if total.differing:
+        yield (
+            f"{total.differing:,} of {total.exchanges:,} exchanges state other token counts than their answer; "
+            "the answer's count."
+        )
+    if total.vendors_by_model:
+        yield f"{total.vendors_by_model:,} of {total.exchanges:,} vendors are derived from the model's name."
     without = total.exchanges - total.with_usage
     if without:
         yield f"{without:,} of {total.exchanges:,} exchanges have no token counts."
@@ -267,7 +338,8 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
     elif total.with_cost < total.exchanges:
         yield f"{total.exchanges - total.with_cost:,} of {total.exchanges:,} exchanges have no cost."
     if total.estimated:
-        yield f"{total.estimated:,} of {total.with_cost:,} costs are estimated by list prices."
+        lists = f" ({price_list()})" if with_prices else ""
+        yield f"{total.estimated:,} of {total.with_cost:,} costs are estimated by list prices{lists}."
     if with_prices and total.without_price:
         models = [model for model, _ in by_count(total.without_price)]
         more = f" and {len(models) - _NAMED:,} more" if len(models) > _NAMED else ""
@@ -288,7 +360,9 @@ def figures_of(group: Group) -> list[str]:
     counts = (group.exchanges, group.errors.total(), group.prompt_tokens, group.completion_tokens)
     latencies = (group.latency(part) for part in (0.5, 0.95))
     return [
-        *(f"{count:,}" for count in counts),
+        *(f"{count:,}" for count in counts[:2]),
+        f"{100 * counts[1] / counts[0]:.1f}" if counts[0] else "-",
+        *(f"{count:,}" for count in counts[2:]),
         share,
         cost,
         *("-" if seconds is None else f"{seconds:.2f}" for seconds in latencies),

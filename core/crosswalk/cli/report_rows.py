@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from math import ceil
+from itertools import product
+from math import ceil, exp, log
 from typing import Final
 
 import attrs
 
+from crosswalk.records import decoded
+from crosswalk.types.json import dump_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance
 
@@ -21,7 +25,9 @@ class ReportRow:
 
     Attributes:
         time: the beginning, in UTC.
-        vendor: the provider's name in the log, else the provider id.
+        vendor: the vendor, in one spelling.
+        vendor_source: what names it: the ``log``, its ``url``, the name of the ``model``, or the form of the ``answer``.
+        logged_vendor: the vendor's name in the log.
         provider: the provider id.
         model: the model that answered, else the requested one.
         status: the HTTP status.
@@ -38,6 +44,10 @@ class ReportRow:
         session: the id of the session or conversation.
         user: the id of the user.
         tags: the tags of the log, as JSON.
+        team: the team, tenant or project.
+        tier: the service tier, such as ``batch``.
+        kept: the values at the paths that the groupings name.
+        differs: whether the log states other token counts than the answer.
         is_unread: whether the exchange could not be read. *error* is then the reason.
         has_answer: whether the log stores the answer. If not, the facts are those that the log states.
         id: the id of the answer if a log may repeat it, or ``None``. Answers with the same id count once.
@@ -45,6 +55,8 @@ class ReportRow:
 
     time: datetime | None = None
     vendor: str | None = None
+    vendor_source: str | None = None
+    logged_vendor: str | None = None
     provider: str | None = None
     model: str | None = None
     status: int | None = None
@@ -61,6 +73,10 @@ class ReportRow:
     session: str | None = None
     user: str | None = None
     tags: str | None = None
+    team: str | None = None
+    tier: str | None = None
+    kept: Mapping[str, str | None] = attrs.field(factory=dict)
+    differs: bool = False
     is_unread: bool = False
     has_answer: bool = True
     id: str | None = None
@@ -78,7 +94,6 @@ def row_of(response: ChatResponse, **known: object) -> ReportRow:
     info = response.error_info
     own: dict[str, object] = {
         "provider": metadata.provider_id,
-        "vendor": metadata.provider_id,
         "error": None if info is None else info.kind.value,
         "tool_calls": len(response.tool_calls),
         "broken_calls": sum(not call.has_valid_arguments for call in response.tool_calls),
@@ -104,15 +119,66 @@ GROUPINGS: Final[Mapping[str, Callable[[ReportRow], object]]] = {
     "day": lambda row: None if row.time is None else row.time.date(),
     "hour": lambda row: None if row.time is None else row.time.strftime("%Y-%m-%d %H:00"),
     "vendor": lambda row: row.vendor,
+    "logged_vendor": lambda row: row.logged_vendor,
     "provider": lambda row: row.provider,
     "status": lambda row: row.status,
     "finish": lambda row: row.finish_reason,
     "error": lambda row: row.error,
     "session": lambda row: row.session,
     "user": lambda row: row.user,
+    "team": lambda row: row.team,
+    "tier": lambda row: row.tier,
     "tags": lambda row: row.tags,
+    "tag": lambda row: _tags(row.tags),
 }
-"""The names of the groupings."""
+"""The names of the groupings. One with several values counts an exchange in several groups. Other names are paths."""
+
+
+def _tags(text: str | None) -> object:
+    """Return each of the tags in *text* on its own: those of a list, and ``key: value`` of an object."""
+    tags = None if text is None else decoded(text)
+    if type(tags) is list:
+        return [tag if type(tag) is str else dump_json(tag).decode() for tag in tags] or None
+    if type(tags) is dict:
+        return [f"{key}: {value}" for key, value in tags.items()] or None
+    return text
+
+
+_MOST_EXACT: Final = 10_000
+"""The most durations that are kept one by one."""
+_STEP: Final = log(1.01)
+"""The width of a class of durations: 1 %, which its middle misses by less than 0.5 %."""
+_SHORTEST: Final = 1e-6
+
+
+class Latencies:
+    """Durations in seconds, of which the quantiles are asked. The first 10,000 are exact.
+
+    If there are more, their number is kept by classes of 1 %, so that memory stays flat. The quantiles are then right to
+    0.5 %, as those of a DDSketch: https://arxiv.org/abs/1908.10693.
+    """
+
+    def __init__(self) -> None:
+        self._exact = array("d")
+        self._classes: Counter[int] = Counter()
+
+    def add(self, seconds: float) -> None:
+        """Add a duration."""
+        self._exact.append(seconds)
+        if len(self._exact) > _MOST_EXACT or self._classes:
+            self._classes.update(round(log(max(one, _SHORTEST)) / _STEP) for one in self._exact)
+            del self._exact[:]
+
+    def quantile(self, share: float) -> float | None:
+        """The duration that *share* of them do not exceed, or ``None`` if there are none."""
+        rank = max(1, ceil(share * (len(self._exact) + self._classes.total())))
+        if self._exact:
+            return sorted(self._exact)[rank - 1]
+        for number in sorted(self._classes):
+            rank -= self._classes[number]
+            if rank <= 0:
+                return exp(number * _STEP)
+        return None
 
 
 @attrs.define(kw_only=True)
@@ -127,7 +193,10 @@ class Group:
         with_cost: the number with a cost.
         estimated: the number of estimated costs.
         without_price: the number of exchanges with token counts and without a cost, by model.
-        latencies: the measured durations, in seconds.
+        unread: the number that could not be read.
+        differing: the number whose log states other token counts than the answer.
+        vendors_by_model: the number whose vendor is told by the model's name.
+        latencies: the measured durations.
         finishes: the number of exchanges by finish reason.
         errors: the number of failed exchanges by kind of error.
     """
@@ -143,9 +212,12 @@ class Group:
     with_cost: int = 0
     estimated: int = 0
     without_price: Counter[str] = attrs.field(factory=Counter)
+    differing: int = 0
+    unread: int = 0
+    vendors_by_model: int = 0
     tool_calls: int = 0
     broken_calls: int = 0
-    latencies: list[float] = attrs.field(factory=list)
+    latencies: Latencies = attrs.field(factory=Latencies)
     finishes: Counter[str] = attrs.field(factory=Counter)
     errors: Counter[str] = attrs.field(factory=Counter)
 
@@ -153,6 +225,9 @@ class Group:
         """Count *row*."""
         self.exchanges += 1
         self.without_answer += not row.has_answer
+        self.differing += row.differs
+        self.unread += row.is_unread
+        self.vendors_by_model += row.vendor_source == "model"
         self.with_usage += row.prompt_tokens is not None or row.completion_tokens is not None
         self.prompt_tokens += row.prompt_tokens or 0
         self.completion_tokens += row.completion_tokens or 0
@@ -166,7 +241,7 @@ class Group:
         self.tool_calls += row.tool_calls
         self.broken_calls += row.broken_calls
         if row.latency is not None:
-            self.latencies.append(row.latency)
+            self.latencies.add(row.latency)
         if row.finish_reason is not None:
             self.finishes[row.finish_reason] += 1
         if row.error is not None:
@@ -174,18 +249,38 @@ class Group:
 
     def latency(self, share: float) -> float | None:
         """The latency that *share* of the measured exchanges do not exceed, or ``None`` if none was measured."""
-        if not self.latencies:
-            return None
-        return sorted(self.latencies)[max(0, ceil(share * len(self.latencies)) - 1)]
+        return self.latencies.quantile(share)
 
 
-def groups_of(rows: Sequence[ReportRow] | list[ReportRow], by: Sequence[str]) -> tuple[list[Group], Group]:
-    """The groups of *rows*, sorted by their values, and one group of all rows."""
-    groups: dict[tuple[str, ...], Group] = {}
-    total = Group(values=("all",))
-    for row in rows:
-        results = (GROUPINGS[name](row) for name in by)
-        values = tuple("-" if value is None else str(value) for value in results)
-        groups.setdefault(values, Group(values=values)).add(row)
-        total.add(row)
-    return [groups[values] for values in sorted(groups)], total
+def _values(row: ReportRow, name: str) -> list[str]:
+    value = GROUPINGS[name](row) if name in GROUPINGS else row.kept.get(name)
+    several = dict.fromkeys(value) if isinstance(value, list) else [value]
+    return ["-" if one is None else str(one) for one in several]
+
+
+class Groups:
+    """Groups of exchanges, which grow with the number of groups, and not with that of exchanges.
+
+    Args:
+        by: the names of the groupings.
+
+    Attributes:
+        total: all exchanges as one group.
+    """
+
+    def __init__(self, by: Sequence[str]) -> None:
+        self.total = Group(values=("all",))
+        self._by = by
+        self._groups: dict[tuple[str, ...], Group] = {}
+
+    def add(self, row: ReportRow) -> None:
+        """Count *row*."""
+        for values in product(*(_values(row, name) for name in self._by)):
+            if values not in self._groups:
+                self._groups[values] = Group(values=values)
+            self._groups[values].add(row)
+        self.total.add(row)
+
+    def sorted(self) -> list[Group]:
+        """The groups, sorted by their values."""
+        return [self._groups[values] for values in sorted(self._groups)]

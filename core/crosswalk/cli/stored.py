@@ -31,9 +31,8 @@ from crosswalk.cli.inputs import (
     records_of,
 )
 from crosswalk.cli.parser import InstalledCommand
-from crosswalk.cli.progress import Progress
 from crosswalk.cli.report_rows import ReportRow
-from crosswalk.cli.terminal import OutputError, UsageError, harmless
+from crosswalk.cli.terminal import OutputError, Progress, UsageError, harmless
 from crosswalk.codec import ABSENT, Difference, differences, from_json, to_json
 from crosswalk.drafts import written
 from crosswalk.errors import CanonicalJSONError, CrosswalkError, MappingError

@@ -11,8 +11,7 @@ from pathlib import Path
 from crosswalk.cli.crosswalk_page import html_page
 from crosswalk.cli.crosswalks import Crosswalk, endpoint_of, headings, markdown_page, pieces, sections
 from crosswalk.cli.inputs import find_captures, read_capture
-from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_table, write_text
+from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, harmless, say, write_table, write_text
 from crosswalk.errors import ConfigurationError, PluginError
 from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.captures import Capture

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from typing import Final
+import time
+from collections.abc import Callable, Container, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
 
 from crosswalk.text import HARMFUL_IN_JSON, escaped, harmless as harmless
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar, TaskID
 
 # -------------------------------------------------------------------------------- terminal
 # Standard output, standard error and exit statuses. A terminal may be shown a model's text.
@@ -97,26 +102,39 @@ _GAP: Final = 3
 """Characters between two columns that are drawn."""
 
 
-def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Write *rows* below *headings* to standard output, with control characters escaped."""
+def write_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Container[int] = ()
+) -> None:
+    """Write *rows* below *headings* to standard output, with control characters escaped.
+
+    The columns *numbers*, counted from 0, are aligned to the right.
+    """
     safe = [[harmless(cell) for cell in row] for row in (headings, *rows)]
     if sys.stdout.isatty():
-        write_text(_drawn(safe))
+        write_text(_drawn(safe, numbers))
     else:
-        write_text(_aligned(safe))
+        write_text(_aligned(safe, numbers))
 
 
-def _aligned(rows: list[list[str]]) -> str:
+def _aligned(rows: list[list[str]], numbers: Container[int]) -> str:
     # A cell that is much longer than the others moves the rest of its own row, and no other row.
     widths = [
         max(width for cell in column if (width := len(cell)) <= _WIDEST) for column in zip(*rows, strict=True)
     ]
-    widths[-1] = 0  # nothing follows it
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    is_number = [column in numbers for column in range(len(widths))]
+    if not is_number[-1]:
+        widths[-1] = 0  # nothing follows it
+    lines = (
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, is_number, strict=True)
+        )
+        for row in rows
+    )
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _drawn(rows: list[list[str]]) -> str:
+def _drawn(rows: list[list[str]], numbers: Container[int]) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -128,8 +146,8 @@ def _drawn(rows: list[list[str]]) -> str:
     if widths is None:
         return _row_by_row(rows, console.width)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for heading, width in zip(rows[0], widths, strict=True):
-        table.add_column(Text(heading), min_width=width)
+    for index, (heading, width) in enumerate(zip(rows[0], widths, strict=True)):
+        table.add_column(Text(heading), min_width=width, justify="right" if index in numbers else "left")
     folded = zip(
         *(
             [_folded(cell, width) for cell in column[1:]]
@@ -193,3 +211,78 @@ def _row_by_row(rows: list[list[str]], width: int) -> str:
                 lines += [f"{heading:<{indent}}{first}", *(" " * indent + line for line in more)]
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
+
+
+# -------------------------------------------------------------------------------- progress
+# A progress bar for long work, shown on a terminal.
+
+
+_LONG: Final = 1.0
+"""The seconds of work after which the bar appears."""
+
+
+class Progress:
+    """Progress of the work: a bar on standard error after a while, nothing if that is not a terminal.
+
+    It disappears while something else is written to the same terminal, and comes back later.
+
+    Args:
+        what: the work, in a word.
+        total: its size, or ``None`` if unknown.
+        in_bytes: whether the size is in bytes, so that the rate is shown, too.
+    """
+
+    def __init__(self, what: str, total: int | None, *, in_bytes: bool = False) -> None:
+        self._what = what
+        self._total = total
+        self._in_bytes = in_bytes
+        self._done = 0
+        self._visible = sys.stderr.isatty()
+        self._started = time.monotonic()
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        global before_writing
+        before_writing = self._hide
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        global before_writing
+        before_writing = None
+        self._hide()
+
+    def _hide(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+        self._started = time.monotonic()
+
+    def advance(self, size: int) -> None:
+        """Count *size* more as done."""
+        self._done += size
+        if not self._visible:
+            return
+        if self._bar is None and time.monotonic() - self._started >= _LONG:
+            self._bar = self._begin()
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+
+    def say(self, text: str) -> None:
+        """Write a line to standard error, above the bar if there is one."""
+        if self._bar is None:
+            say(text)
+        else:
+            self._bar.console.print(harmless(text), markup=False, highlight=False, soft_wrap=True)
+
+    def _begin(self) -> Bar:
+        from rich.console import Console
+        from rich.progress import Progress as Bar, TransferSpeedColumn
+
+        rate = [TransferSpeedColumn()] if self._in_bytes else []
+        bar = Bar(*Bar.get_default_columns(), *rate, console=Console(stderr=True), transient=True)
+        self._task = bar.add_task(self._what, total=self._total, completed=self._done)
+        bar.start()
+        return bar

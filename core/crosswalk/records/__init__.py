@@ -12,18 +12,31 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
+    from crosswalk.records.answers import has_content as has_content
     from crosswalk.records.facts import (
         VENDORS as VENDORS,
         LoggedExchange as LoggedExchange,
+        NotAnExchangeError as NotAnExchangeError,
         RecordError as RecordError,
-        facts_of as facts_of,
         stated_response as stated_response,
+        vendor_name as vendor_name,
+        vendor_of_model as vendor_of_model,
         with_facts as with_facts,
+    )
+    from crosswalk.records.files import (
+        HEAD as HEAD,
+        PACKED as PACKED,
+        LogFileError as LogFileError,
+        Unpacked as Unpacked,
+        file_kind as file_kind,
+        log_kind as log_kind,
     )
     from crosswalk.records.layout import (
         FIELDS as FIELDS,
         Layout as Layout,
         Path as Path,
+        decoded as decoded,
+        entries_of as entries_of,
         layout_of as layout_of,
         layout_of_lines as layout_of_lines,
         layouts as layouts,
@@ -49,11 +62,14 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
+            "crosswalk.records.answers": "has_content",
             "crosswalk.records.facts": (
-                "LoggedExchange RecordError VENDORS facts_of stated_response with_facts"
+                "LoggedExchange NotAnExchangeError RecordError VENDORS stated_response vendor_name "
+                "vendor_of_model with_facts"
             ),
+            "crosswalk.records.files": "HEAD PACKED LogFileError Unpacked file_kind log_kind",
             "crosswalk.records.layout": (
-                "FIELDS Layout Path layout_of layout_of_lines layouts load_layout look_up parse_path "
+                "FIELDS Layout Path decoded entries_of layout_of layout_of_lines layouts load_layout look_up parse_path "
                 "with_fields"
             ),
             "crosswalk.records.reading": (

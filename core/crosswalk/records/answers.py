@@ -46,8 +46,13 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
     """
     base64_field, field = layout.fields.get("response_base64"), layout.fields.get("response")
     if base64_field is not None and (value := base64_field.read(record)) is not None:
-        return LoggedAnswer(_decoded_base64(value))
+        return LoggedAnswer(_decoded_base64(value, "body_base64"))
     value = None if field is None else field.read(record)
+    encoding = layout.fields.get("response_encoding")
+    if encoding is not None and encoding.read(record) == "base64":
+        return LoggedAnswer(
+            _decoded_base64(value, ".".join(field.paths[0]) if field is not None else "response")
+        )
     is_absent = bool(verdict_of(layout.no_answer, record))
     if not is_absent and "message" in layout.answer and (answer := _from_parts(record, layout)) is not None:
         return answer
@@ -104,13 +109,13 @@ def plain_body(record: dict[str, Any]) -> bytes:
     return body_of(record, "body")
 
 
-def _decoded_base64(value: Any) -> bytes:
+def _decoded_base64(value: Any, location: str) -> bytes:
     if type(value) is not str:
-        raise RecordError(f"body_base64: expected a string, got {json_type_name(value)}")
+        raise RecordError(f"{location}: expected a string, got {json_type_name(value)}")
     try:
         return base64.b64decode(value, validate=True)
     except ValueError:
-        raise RecordError("body_base64: not base64") from None
+        raise RecordError(f"{location}: not base64") from None
 
 
 def _error_object(record: dict[str, Any], layout: Layout) -> Any:
@@ -137,7 +142,7 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
     """
     parts = {name: field.read(record) for name, field in layout.answer.items()}
     output = _decoded_json(parts["message"])
-    if type(output) is dict and "role" not in output:
+    if type(output) is dict and "role" not in output and has_content(output):
         return LoggedAnswer(dump_json(output))
     if output in _EMPTY:
         return None
@@ -154,6 +159,21 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
     return LoggedAnswer(data, "openai", None in finishes)
 
 
+def has_content(value: dict[str, Any]) -> bool:
+    """Whether *value* has the content of an answer where providers put it. Other objects are an application's."""
+    return any(type(value.get(key)) in kinds for key, kinds in _CONTENTS.items())
+
+
+_CONTENTS: Final[Mapping[str, tuple[type, ...]]] = {
+    "candidates": (list,),
+    "choices": (list,),
+    "content": (list,),
+    "error": (dict,),
+    "message": (dict,),
+    "output": (list, dict),
+}
+
+
 def _decoded_json(value: Any) -> Any:
     """Parse *value* if it is the text of a JSON object or array, which is how telemetry stores messages."""
     if type(value) is str and value.lstrip()[:1] in ("{", "["):
@@ -168,6 +188,10 @@ def _message(value: Any) -> dict[str, Any]:
     """Return a message in OpenAI's form, from a text, an OpenAI message, or a message of OpenTelemetry."""
     if type(value) is not dict:
         return {"role": "assistant", "content": value}
+    if type(value.get("message")) is dict:  # a choice, with the message in it
+        return _message(value["message"])
+    if value.keys().isdisjoint({"role", "content", "parts", "tool_calls"}):
+        return {"role": "assistant", "content": dump_json(value).decode()}
     if type(value.get("parts")) is not list:
         return {**value, "role": "assistant"}
     texts: dict[str, list[str]] = {"text": [], "reasoning": []}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -47,10 +48,46 @@ VENDORS: Final[Mapping[str, str]] = {
 Portkey. Case and the difference between ``-``, ``.`` and ``_`` do not matter.
 """
 
+_SPELLINGS: Final[Mapping[str, str]] = {
+    "azure": "azure",
+    "azure_ai_openai": "azure",
+    "azure_openai": "azure",
+    "gcp_vertex_ai": "vertex_ai",
+    "google_vertex_ai": "vertex_ai",
+    "openai_responses": "openai",
+    "vertex": "vertex_ai",
+    "vertex_ai": "vertex_ai",
+}
+"""Vendors whose name is not that of the provider with their dialect."""
+
+_MODELS: Final = tuple(
+    (re.compile(names), vendor)
+    for names, vendor in (
+        (r"(chatgpt|gpt|o[1-9]|text-embedding|davinci|dall-e|whisper|codex)-.*|o[1-9]", "openai"),
+        (r"claude-.*", "anthropic"),
+        (r"(models/)?(gemini|gemini-embedding|text-embedding-00\d).*", "gemini"),
+        (r"(anthropic|amazon|meta|mistral|cohere|ai21|deepseek|qwen|openai)\.[a-z].*", "bedrock"),
+        (r"(us|eu|apac|global)\.(anthropic|amazon|meta|mistral|deepseek)\..*", "bedrock"),
+        (r"(mistral|ministral|codestral|magistral|devstral|pixtral)-.*(latest|\d{4})", "mistral"),
+        (r"grok-.*", "xai"),
+        (r"(kimi|moonshot)-.*", "moonshot"),
+        (r"glm-.*", "zai"),
+        (r"qwen-?(plus|max|turbo|flash|long|vl-(plus|max)).*|qwen3-max.*", "dashscope"),
+        (r"accounts/fireworks/.*", "fireworks"),
+        (r"deepseek-(chat|reasoner)", "deepseek"),
+        (r"command-(a|r|r-plus)(-.*)?|c4ai-.*", "cohere"),
+        (r"sonar(-.*)?", "perplexity"),
+        (r"minimax-.*|abab.*", "minimax"),
+        (r"@cf/.*", "cloudflare"),
+    )
+)
+"""Vendors by the names of models that their makers serve themselves. Models with open weights belong to nobody."""
+
 _LONGEST: Final = timedelta(days=365_000)
 _MOST_TOKENS: Final = 10**15
 _LONGEST_COUNT: Final = len(str(_MOST_TOKENS))
 _UNKNOWN: Final = "unknown"
+_FINISHES: Final = frozenset(FinishReason)
 _NOT_COUNTED: Final = {Provenance.ABSENT, Provenance.CUT}
 
 
@@ -75,6 +112,11 @@ class LoggedExchange:
         user: the id of the user.
         trace_id: the id of the trace, in hex.
         is_finish_unknown: whether the log stores the answer without its finish reason.
+        url: the address of the request.
+        team: the name or id of the team, tenant or project.
+        tier: the service tier, such as ``batch``, ``flex`` or ``priority``.
+        answered_model: the model that answered, for lines that do not store the answer.
+        finish: the finish reason, for lines that do not store the answer.
         tokens: the token counts that the log states, by their names in ``UsageInfo`` and with their meaning there.
         has_answer: whether the log stores the answer. If not, :func:`stated_response` returns what it states.
         kept: the further values that were requested, as text, or as JSON if they are not text.
@@ -96,9 +138,18 @@ class LoggedExchange:
     user: str | None = None
     trace_id: str | None = None
     is_finish_unknown: bool = False
+    url: str | None = None
+    team: str | None = None
+    tier: str | None = None
+    answered_model: str | None = None
+    finish: str | None = None
     tokens: Mapping[str, int] = attrs.field(factory=dict)
     has_answer: bool = True
     kept: Mapping[str, str | None] = attrs.field(factory=dict)
+
+
+class NotAnExchangeError(CrosswalkError, ValueError):
+    """A line of a log is no exchange with a model, such as the span of a tool. The message says why."""
 
 
 class RecordError(CrosswalkError, ValueError):
@@ -113,8 +164,8 @@ class RecordError(CrosswalkError, ValueError):
         self.exchange = exchange
 
 
-def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> LoggedExchange:
-    """Return the facts of *record*, the object of a line or the columns of a row.
+def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> dict[str, Any]:
+    """Return the facts of *record*, the object of a line or the columns of a row: the attributes of a ``LoggedExchange``.
 
     Args:
         record: the record.
@@ -124,11 +175,6 @@ def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -
     Raises:
         RecordError: a strict field has an invalid value. The error's ``exchange`` has the other facts.
     """
-    return LoggedExchange(**read_facts(record, layout, keep))
-
-
-def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> dict[str, Any]:
-    """Return the attributes of :func:`facts_of` as a dict."""
     results: dict[str, Any] = {}
     fault: str | None = None
     for name, field in layout.fields.items():
@@ -146,11 +192,19 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
         results["latency"] = max(ended - results["created"], timedelta())
     if layout.states and (tokens := _tokens(record, layout)):
         results["tokens"] = tokens
+    if layout.tier is not None:
+        results.setdefault("tier", layout.tier)
+    for name, key in (("answered_model", "model"), ("finish", "finish_reason")):
+        at = layout.answer.get(key)
+        value = None if at is None else at.read(record)
+        if type(value) is str and value:
+            results[name] = value
     _add_provider(results, layout)
-    if "model" not in results and (model := _requested_model(record, layout)):
+    has_place = "model" not in layout.fields or layout.fields["model"].paths
+    if has_place and "model" not in results and (model := _requested_model(record, layout)):
         results["model"] = model
     if keep:
-        results["kept"] = {name: _kept(look_up(record, path)) for name, path in keep.items()}
+        results["kept"] = kept_values(record, keep)
     if fault is not None:
         raise RecordError(fault, LoggedExchange(**results))
     return results
@@ -178,7 +232,7 @@ def _count(value: Any) -> int | None:
 def _add_provider(found: dict[str, Any], layout: Layout) -> None:
     """Add the provider or server and the vendor to *found*, from the names in *found* and *layout*."""
     named = found.pop("provider", None)
-    word = found.get("vendor") or named or layout.vendor or layout.dialect
+    word = found.get("vendor") or named or layout.vendor
     if word is not None:
         found["vendor"] = word
     provider = layout.dialect or (None if named is None else _plain(named))
@@ -188,6 +242,22 @@ def _add_provider(found: dict[str, Any], layout: Layout) -> None:
         found["provider"] = provider
     elif word is not None:
         found["server"] = VENDORS.get(_plain(word), _plain(word))
+
+
+def vendor_name(word: str) -> str:
+    """Return the one spelling of the vendor that a log calls *word*.
+
+    The name of a wire format becomes that of its maker. A platform such as Azure stays itself, although it answers in
+    another vendor's dialect.
+    """
+    plain = _plain(word)
+    return _SPELLINGS.get(plain) or VENDORS.get(plain, plain)
+
+
+def vendor_of_model(model: str) -> str | None:
+    """Return the vendor that serves the model with this name, or ``None`` if several do or it is unknown."""
+    name = model.lower()
+    return next((vendor for pattern, vendor in _MODELS if pattern.fullmatch(name)), None)
 
 
 def _plain(word: str) -> str:
@@ -204,6 +274,11 @@ def _requested_model(record: dict[str, Any], layout: Layout) -> str | None:
             return None
     model = request.get("model") if type(request) is dict else None
     return model if type(model) is str and model else None
+
+
+def kept_values(record: dict[str, Any], keep: Mapping[str, Path]) -> dict[str, str | None]:
+    """Return the values of *record* at the paths *keep*, as text."""
+    return {name: _kept(look_up(record, path)) for name, path in keep.items()}
 
 
 def _kept(value: Any) -> str | None:
@@ -246,7 +321,7 @@ def _seconds(value: Any, field: Field) -> Decimal:
 def _time(value: Any, field: Field) -> datetime:
     try:
         if type(value) is str and not value.replace(".", "", 1).isdecimal():
-            time = datetime.fromisoformat(value)
+            time = datetime.fromisoformat(value.strip().removesuffix(" UTC"))  # BigQuery's form
             return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
         seconds = _seconds(value, field)
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=round(seconds * 1_000_000))
@@ -295,6 +370,9 @@ _READERS: Final = {
     "cost_source": _text,
     "session": _id,
     "user": _id,
+    "team": _id,
+    "url": _text,
+    "tier": _text,
     "trace_id": _id,
     "is_finish_unknown": _flag,
 }
@@ -308,8 +386,9 @@ def with_facts(response: ChatResponse, exchange: LoggedExchange) -> ChatResponse
     provenance = dict(response.metadata.provenance)
     changes: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
-    if exchange.model is not None and provenance.get("model") is Provenance.ABSENT:
-        changes["model"] = metadata["model_id"] = exchange.model
+    model = exchange.answered_model or exchange.model
+    if model is not None and provenance.get("model") is Provenance.ABSENT:
+        changes["model"] = metadata["model_id"] = model
         provenance["model"] = Provenance.DERIVED
     if exchange.created is not None and provenance.get("created") is Provenance.SYNTHETIC:
         changes["created"] = exchange.created
@@ -317,6 +396,9 @@ def with_facts(response: ChatResponse, exchange: LoggedExchange) -> ChatResponse
     if exchange.latency is not None and provenance.get("metadata.request_duration") is Provenance.ABSENT:
         metadata["request_duration"] = exchange.latency
         provenance["metadata.request_duration"] = Provenance.DERIVED
+    if exchange.finish in _FINISHES and provenance.get("finish_reason") is Provenance.ABSENT:
+        changes["finish_reason"] = FinishReason(exchange.finish)
+        provenance["finish_reason"] = Provenance.DERIVED
     if exchange.is_finish_unknown:
         provenance["finish_reason"] = Provenance.SYNTHETIC
     if exchange.tokens:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path as FilePath
 from typing import Any, Final, TypeAlias
@@ -53,7 +53,7 @@ class Condition:
 
     Attributes:
         path: the path.
-        values: the values, as JSON.
+        values: the values, as JSON. In a text ``*`` stands for any characters.
     """
 
     path: Path
@@ -64,7 +64,17 @@ class Condition:
         value = look_up(record, self.path)
         if value is None:
             return None
-        return any(type(value) is type(one) and value == one for one in self.values)
+        return any(type(value) is type(one) and (value == one or _is_like(value, one)) for one in self.values)
+
+
+def _is_like(value: Any, pattern: Any) -> bool:
+    """Whether the text *value* is like *pattern*, in which ``*`` stands for any characters."""
+    return type(pattern) is str and "*" in pattern and _with_stars(pattern).fullmatch(value) is not None
+
+
+@cache
+def _with_stars(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL | re.IGNORECASE)
 
 
 def verdict_of(conditions: Iterable[Condition], record: dict[str, Any]) -> bool | None:
@@ -88,6 +98,7 @@ def parse_path(text: str) -> Path:
     """Parse a path such as ``response.body``, ``choices[0].text`` or ``attributes["gen_ai.request.model"]``.
 
     A number is the index in an array. Any other key is looked up in OpenTelemetry's arrays of ``{"key": …, "value": …}``.
+    A path leads on through a text that holds JSON.
 
     Raises:
         ValueError: *text* is not a path.
@@ -110,6 +121,8 @@ def parse_field(text: str | list[str]) -> Field:
 
     ``@ms`` after a path is the unit of a time or a duration, and ``@cents`` that of a cost.
 
+    No path at all says that lines do not state the fact.
+
     Raises:
         ValueError: one of them is not a path, or they have different units.
     """
@@ -118,9 +131,9 @@ def parse_field(text: str | list[str]) -> Field:
         match = _UNIT.fullmatch(one)
         paths.append(parse_path(match[1] if match else one))
         units.add(match[2] if match else "s")
-    if len(units) != 1:
-        raise ValueError("one field has one unit, and at least one path")
-    return Field(tuple(paths), _PER_UNIT[units.pop()])
+    if len(units) > 1:
+        raise ValueError("one field has one unit")
+    return Field(tuple(paths), _PER_UNIT[units.pop()] if units else 1)
 
 
 def look_up(value: Any, path: Path) -> Any:
@@ -130,9 +143,39 @@ def look_up(value: Any, path: Path) -> Any:
             value = value.get(key)
         elif type(value) is list:
             value = _item(value, key)
+        elif type(value) is str and type(inside := decoded(value)) is not str:
+            value = look_up(inside, (key,))
         else:
             return None
     return value
+
+
+def decoded(text: str) -> Any:
+    """Return the object or array whose JSON *text* is, or *text* itself."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return load_json(text)
+        except ValueError:
+            pass
+    return text
+
+
+# ------------------------------------------------------------------------------ containers
+
+
+def entries_at(record: Any, each: str) -> list[Any]:
+    """Return the objects in *record* at *each*, such as ``resourceSpans[].scopeSpans[].spans[]``.
+
+    ``[]`` after a path stands for every item of the array there. A text that holds JSON is decoded.
+    """
+    *arrays, last = each.split("[]")
+    values = [record]
+    for step in arrays:
+        values = [value if not step else look_up(value, parse_path(step)) for value in values]
+        values = [item for value in values if type(value) is list for item in value]
+    if last:
+        values = [value for item in values if (value := look_up(item, parse_path(last))) is not None]
+    return [decoded(value) if type(value) is str else value for value in values]
 
 
 def _item(items: list[Any], key: str) -> Any:
@@ -180,13 +223,15 @@ def _any_value(value: Any) -> Any:
 
 FIELDS: Final = (
     "id", "created", "ended", "latency", "provider", "vendor", "model", "status", "request", "response",
-    "response_base64", "error", "tags", "cost", "cost_source", "session", "user", "trace_id", "is_finish_unknown",
+    "response_base64", "response_encoding", "error", "tags", "cost", "cost_source", "session", "user", "team", "trace_id",
+    "is_finish_unknown", "url", "tier",
 )  # fmt: skip
 """The facts of an exchange that a layout can locate."""
 
 _STATES: Final = (
     "prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens",
 )  # fmt: skip
+_TIMES: Final = ("created", "ended", "latency")
 PART_OF: Final = {
     "cached_tokens": "prompt_tokens",
     "cache_write_tokens": "prompt_tokens",
@@ -196,8 +241,20 @@ PART_OF: Final = {
 _ANSWER: Final = ("id", "model", "message", "finish_reason")
 _ERROR: Final = ("type", "code", "message")
 _KEYS: Final = {
-    *("title", "document", "requires", "dialect", "vendor", "strict", "excludes"),
-    *("fields", "states", "failed", "no_answer", "answer", "error"),
+    *(
+        "title",
+        "document",
+        "requires",
+        "lacks",
+        "each",
+        "exchanges",
+        "dialect",
+        "vendor",
+        "tier",
+        "strict",
+        "excludes",
+    ),
+    *("when", "fields", "states", "failed", "no_answer", "answer", "error"),
 }
 _FIRST_LINES: Final = 20
 
@@ -211,8 +268,13 @@ class Layout:
         title: the name of the log.
         document: the public document that it follows, or ``""`` for your own layout.
         requires: what every line of this layout has: at least one path of each entry.
+        lacks: paths that no line of this layout has, since they are those of another one.
+        each: the places of such lines in an object that contains several, as :func:`entries_at` reads them.
+        when: the values that make a line an exchange, one at each of the paths. Empty if every line is one.
+        has_exchanges: whether the layout has exchanges at all. Lines of one that has none are left out.
         dialect: the provider id of the form of all answers, or ``None`` if each has its provider's own.
         vendor: the vendor if the lines do not name it, or ``None``.
+        tier: the service tier if the lines do not name it, such as ``batch``, or ``None``.
         fields: the locations of the facts, by the names in :data:`FIELDS`.
         states: the locations of token counts that the line states itself, by their names in ``UsageInfo``. A line counts
             with them even if it does not store the answer.
@@ -222,14 +284,20 @@ class Layout:
         answer: the locations of the parts of an answer, for a log that does not store the provider's body.
         error: the locations of the parts of an error, for lines without an answer.
         strict: the fields that reject a line if their value is invalid. An invalid value of other fields counts as absent.
+        is_fallback: whether it is for lines that fit no included layout alone.
     """
 
     name: str
     title: str = ""
     document: str = ""
     requires: tuple[tuple[Path, ...], ...] = ()
+    lacks: tuple[Path, ...] = ()
+    each: tuple[str, ...] = ()
+    when: tuple[Condition, ...] = ()
+    has_exchanges: bool = True
     dialect: str | None = None
     vendor: str | None = None
+    tier: str | None = None
     fields: Mapping[str, Field] = attrs.field(factory=dict)
     states: Mapping[str, Field] = attrs.field(factory=dict)
     excludes: tuple[str, ...] = ()
@@ -238,10 +306,22 @@ class Layout:
     answer: Mapping[str, Field] = attrs.field(factory=dict)
     error: Mapping[str, Field] = attrs.field(factory=dict)
     strict: tuple[str, ...] = ()
+    is_fallback: bool = False
 
     def fits(self, record: dict[str, Any]) -> bool:
         """Whether *record*, the object of a line, has everything that the layout requires."""
-        return all(any(_has(record, path) for path in paths) for paths in self.requires)
+        return all(any(_has(record, path) for path in paths) for paths in self.requires) and not any(
+            _has(record, path) for path in self.lacks
+        )
+
+    def why_no_exchange(self, record: dict[str, Any]) -> str | None:
+        """Return why *record*, the object of a line of this layout, is no exchange, or ``None`` if it is one."""
+        if not self.has_exchanges:
+            return self.title
+        for condition in self.when:
+            if not condition.verdict(record):
+                return f"no model call by its {'.'.join(condition.path)}"
+        return None
 
     @classmethod
     def of_description(cls, description: Mapping[str, Any]) -> Layout:
@@ -261,8 +341,9 @@ class Layout:
             **{
                 **description,
                 "requires": tuple(tuple(map(tuple, paths)) for paths in description["requires"]),
-                **{name: tuple(description[name]) for name in ("strict", "excludes")},
-                **{name: conditions(description[name]) for name in ("failed", "no_answer")},
+                "lacks": tuple(map(tuple, description["lacks"])),
+                **{name: tuple(description[name]) for name in ("strict", "excludes", "each")},
+                **{name: conditions(description[name]) for name in ("when", "failed", "no_answer")},
                 **{name: fields(description[name]) for name in ("fields", "states", "answer", "error")},
             }
         )
@@ -273,7 +354,11 @@ def _has(value: Any, path: Path) -> bool:
         if type(value) is dict and key in value:
             value = value[key]
         elif type(value) is list:
-            if not any(type(item) is dict and item.get("key") == key for item in value):
+            if key.isdecimal():
+                if int(key) >= len(value):
+                    return False
+                value = value[int(key)]
+            elif not any(type(item) is dict and item.get("key") == key for item in value):
                 return False
         else:
             return False
@@ -317,11 +402,46 @@ def layout_of(record: dict[str, Any]) -> Layout | None:
     own = layouts()["exchange"]
     if own.fits(record):
         return own
-    fitting = [each for each in layouts().values() if each is not own and each.fits(record)]
+    fitting = [each for each in _candidates(record) if each.fits(record)]
     if len(fitting) > 1:
         names = ", ".join(each.name for each in fitting)
         raise ConfigurationError(f"several layouts fit; name one with --layout: {names}")
     return fitting[0] if fitting else None
+
+
+def _candidates(record: dict[str, Any]) -> Iterator[Layout]:
+    """Yield the included layouts one of whose required keys *record* has."""
+    for keys, layout in _by_keys():
+        if not keys.isdisjoint(record):
+            yield layout
+
+
+@cache
+def _by_keys() -> tuple[tuple[frozenset[str], Layout], ...]:
+    return tuple(
+        (frozenset(path[0] for path in layout.requires[0]), layout)
+        for layout in layouts().values()
+        if layout.name != "exchange"
+    )
+
+
+def entries_of(record: dict[str, Any]) -> list[Any] | None:
+    """Return the objects of the lines that *record* contains, such as the spans of an OTLP file, or ``None``."""
+    for key, each, layout in _containers():
+        entries = entries_at(record, each) if key in record else []
+        if any(type(one) is dict and layout.fits(one) for one in entries):
+            return entries
+    return None
+
+
+@cache
+def _containers() -> tuple[tuple[str, str, Layout], ...]:
+    """Return the first key of each place that contains lines, the place, and their layout."""
+    return tuple(
+        (parse_path(each.partition("[]")[0])[0], each, layout)
+        for layout in layouts().values()
+        for each in layout.each
+    )
 
 
 def layout_of_lines(lines: Iterable[bytes]) -> Layout | None:
@@ -341,11 +461,14 @@ def layout_of_lines(lines: Iterable[bytes]) -> Layout | None:
         except ValueError:  # skip a damaged line
             continue
     name = results.pop() if len(results) == 1 else None
-    return None if name is None else layouts()[name]
+    return layouts()[name] if name is not None and layouts()[name].has_exchanges else None
 
 
 def with_fields(layout: Layout | None, fields: Mapping[str, str]) -> Layout:
     """Return *layout* with further fields, as in ``--field NAME=PATH``, which must be readable in each line.
+
+    Without a *layout* they are for lines that fit no included layout, or that of Crosswalk's own logs. Times are the
+    exception: one in an odd form is left out.
 
     Args:
         layout: the layout to extend, or ``None`` for the fields of a recorded exchange, which may be absent.
@@ -356,12 +479,13 @@ def with_fields(layout: Layout | None, fields: Mapping[str, str]) -> Layout:
     """
     if layout is None:
         known = {name: at for name, at in layouts()["exchange"].fields.items() if name != "response_base64"}
-        layout = Layout(name="custom", fields=known)
+        layout = Layout(name="custom", fields=known, is_fallback=True)
     try:
         more = _fields(fields, FIELDS)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
-    return attrs.evolve(layout, fields={**layout.fields, **more}, strict=(*layout.strict, *more))
+    strict = (name for name in more if name not in _TIMES)
+    return attrs.evolve(layout, fields={**layout.fields, **more}, strict=(*layout.strict, *strict))
 
 
 def _read(text: str, name: str) -> Layout:
@@ -378,8 +502,13 @@ def _read(text: str, name: str) -> Layout:
         title=table.get("title", ""),
         document=table.get("document", ""),
         requires=requires,
+        lacks=tuple(map(parse_path, table.get("lacks", ()))),
+        each=tuple(table.get("each", ())),
+        when=_conditions(table.get("when", {})),
+        has_exchanges=table.get("exchanges", True),
         dialect=table.get("dialect"),
         vendor=table.get("vendor"),
+        tier=table.get("tier"),
         strict=tuple(table.get("strict", ())),
         excludes=tuple(table.get("excludes", ())),
         fields=_fields(table.get("fields", {}), FIELDS),
@@ -392,7 +521,7 @@ def _read(text: str, name: str) -> Layout:
     if unknown := {*layout.excludes} - PART_OF.keys():
         raise ValueError(f"excludes: no count {min(unknown)!r}; there are {', '.join(sorted(PART_OF))}")
     has_answer = {"response", "response_base64"} & layout.fields.keys() or "message" in layout.answer
-    if not has_answer and not layout.states:
+    if layout.has_exchanges and not has_answer and not layout.states:
         raise ValueError("a layout must locate the answer or its counts: [fields] response = …")
     return layout
 

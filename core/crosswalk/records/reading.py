@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import errno
+import io
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,12 +18,21 @@ import orjson
 
 from crosswalk.plain_errors import ConfigurationError
 from crosswalk.records.answers import answer_of, plain_body
-from crosswalk.records.facts import LoggedExchange, RecordError, read_facts
-from crosswalk.records.layout import Layout, Path, layout_of
+from crosswalk.records.facts import LoggedExchange, NotAnExchangeError, RecordError, kept_values, read_facts
+from crosswalk.records.files import (
+    BOM,
+    HEAD,
+    LONGEST,
+    PACKED,
+    LogFileError,
+    Unpacked,
+    log_kind,
+    log_rows,
+)
+from crosswalk.records.layout import Layout, Path, entries_of, layout_of
 from crosswalk.text import brief, json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.response import ChatResponse
-from crosswalk.wire.framing import MIB
 
 # -------------------------------------------------------------------------------- sessions
 # Session files of coding agents: Claude Code and Codex.
@@ -53,12 +63,13 @@ _TURN_FACTS: Final = ("turn_id", "cwd", "model", "effort")
 
 
 def is_session(lines: Iterable[bytes]) -> bool:
-    """Whether the first of *lines* are those of a session file."""
-    return _joiner([_object(line) for line, _ in zip(lines, range(_FIRST_LINES), strict=False)]) is not None
+    """Whether the first of *lines* are those of a session file, or contain several exchanges each."""
+    records = [_object(line) for line, _ in zip(lines, range(_FIRST_LINES), strict=False)]
+    return _joiner(records) is not None or (bool(records) and _entries(records[0]) is not None)
 
 
 def exchange_lines(lines: Iterator[Line]) -> Iterator[Line]:
-    """Yield *lines*, or a line for each answer if they are those of a session file.
+    """Yield *lines*, or a line for each answer if they are those of a session file or contain several.
 
     Damaged lines are not left out. Ordinary logs are decided by their first line, so that a live log is not delayed.
     """
@@ -67,9 +78,34 @@ def exchange_lines(lines: Iterator[Line]) -> Iterator[Line]:
         first.append(line)
         if not _is_heading(_object(line.data)) or len(first) == _FIRST_LINES:
             break
-    join = _joiner([_object(line.data) for line in first])
+    records = [_object(line.data) for line in first]
+    join = _joiner(records)
     everything = chain(first, lines)
+    if join is None and records and _entries(records[0]) is not None:
+        join = _entry_lines
     return everything if join is None else join(everything)
+
+
+def _entries(record: _Object | None) -> list[Any] | None:
+    return None if record is None or _has_layout(record) else entries_of(record)
+
+
+def _has_layout(record: _Object) -> bool:
+    try:
+        return layout_of(record) is not None
+    except ConfigurationError:  # it fits several
+        return True
+
+
+def _entry_lines(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield a line for each object that *lines* contain, such as the spans of an OTLP file. Other lines stay."""
+    for line in lines:
+        entries = _entries(_object(line.data))
+        if entries is None:
+            yield line
+            continue
+        for index, entry in enumerate(entries):
+            yield Line(line.number, line.size if index == 0 else 0, dump_json(entry))
 
 
 def _joiner(records: list[_Object | None]) -> Callable[[Iterable[Line]], Iterator[Line]] | None:
@@ -314,8 +350,7 @@ def _codex_error(error: _Object) -> tuple[_Object, _Object]:
 # Reading of the lines of a log: bytes in, and a record or an error out.
 
 
-_LONGEST: Final = 256 * MIB
-_BOM: Final = b"\xef\xbb\xbf"
+_LONGEST: Final = LONGEST
 _NOTHING: Final[Mapping[str, Path]] = MappingProxyType({})
 
 
@@ -352,6 +387,7 @@ class BadRecord:
         size: its size in bytes, with its line end.
         line: its bytes without the line end, or ``b""`` if it exceeds the maximum of 256 MiB.
         exchange: the facts of the line, or ``None`` if it cannot be read at all.
+        is_exchange: whether it should contain one. If not, *cause* says what it is, such as the span of a tool.
     """
 
     cause: str
@@ -359,6 +395,7 @@ class BadRecord:
     size: int
     line: bytes = b""
     exchange: LoggedExchange | None = None
+    is_exchange: bool = True
 
 
 @brief
@@ -376,26 +413,54 @@ class Line:
     size: int
     data: bytes | None
 
-    def read(self, layout: Layout | None = None) -> Record | BadRecord:
-        """Return the answer in the line, or the reason for its absence. *layout* is that of :func:`read_record`."""
+    def read(
+        self, layout: Layout | None = None, keep: Mapping[str, Path] = MappingProxyType({})
+    ) -> Record | BadRecord:
+        """Return the answer in the line, or the reason for its absence. The arguments are those of :func:`read_record`."""
         if self.data is None:
             return BadRecord(f"the line is longer than {_LONGEST} bytes", self.number, self.size)
         try:
-            return read_record(self.data, layout=layout, number=self.number, size=self.size)
+            return read_record(self.data, layout=layout, keep=keep, number=self.number, size=self.size)
         except RecordError as error:
             line = self.data.rstrip(b"\r\n")
             return BadRecord(str(error), self.number, self.size, line, error.exchange)
+        except NotAnExchangeError as error:
+            line = self.data.rstrip(b"\r\n")
+            return BadRecord(str(error), self.number, self.size, line, is_exchange=False)
 
 
-def record_lines(file: BinaryIO) -> Iterator[Line]:
+def record_lines(file: BinaryIO, path: str | None = None) -> Iterator[Line]:
     """Yield the lines of *file*, without empty ones, one at a time to bound memory.
 
-    The lines of a session file of Claude Code or Codex are joined: you get one for each answer of the model.
+    The lines of a session file of Claude Code or Codex are joined: you get one for each answer of the model. The content
+    decides how the file is read. It may be packed, and it may be a JSON document, CSV, SQLite, Parquet, a HAR file or a VCR
+    cassette. You get a line for each of its objects.
 
     Args:
         file: a binary file. A byte order mark at its beginning is skipped.
+        path: the path of the file, which SQLite needs.
+
+    Raises:
+        LogFileError: the file is damaged, or its kind needs a package. Everything before the damage was yielded.
     """
-    return exchange_lines(_lines(file))
+    if not file.seekable() and not hasattr(file, "peek"):
+        return exchange_lines(_lines(file))
+    kind = log_kind(file)
+    if kind in PACKED:
+        return _unpacked_lines(file, kind)
+    rows = log_rows(file, path)
+    return exchange_lines(_lines(file) if rows is None else _row_lines(rows))
+
+
+def _unpacked_lines(file: BinaryIO, kind: str) -> Iterator[Line]:
+    unpacked = Unpacked(file, kind)
+    yield from record_lines(io.BufferedReader(unpacked, HEAD))
+    if unpacked.fault:
+        raise LogFileError(unpacked.fault)
+
+
+def _row_lines(rows: Iterator[bytes]) -> Iterator[Line]:
+    return (Line(number, len(row), row) for number, row in enumerate(rows, 1))
 
 
 def _lines(file: BinaryIO) -> Iterator[Line]:
@@ -411,7 +476,7 @@ def _lines(file: BinaryIO) -> Iterator[Line]:
             yield Line(number, size, None)
             continue
         if number == 1:
-            line = line.removeprefix(_BOM)
+            line = line.removeprefix(BOM)
         if line.strip():
             yield Line(number, size, line)
 
@@ -446,6 +511,7 @@ def read_record(
 
     Raises:
         RecordError: the line is not a JSON object, or contains no answer.
+        NotAnExchangeError: the line is something else than an exchange with a model.
     """
     size = len(line) if size is None else size
     try:
@@ -457,14 +523,25 @@ def read_record(
     stored = None
     if record.keys() == {"record", "response"} and type(record["record"]) is dict:
         stored, record = record["response"], record["record"]
-    if layout is None:
+    if layout is None or layout.is_fallback:
         try:
-            layout = layout_of(record)
+            known = layout_of(record)
         except ConfigurationError as error:
             raise RecordError(str(error)) from None
+        is_extended = layout is not None and layout.name == "custom"
+        if layout is None or (known is not None and not (known.name == "exchange" and is_extended)):
+            layout = known
     if layout is None:
+        if entries_of(record) is not None:
+            raise RecordError("an object with several exchanges, among lines with one each")
+        kept = kept_values(record, keep)
         return Record(
-            body=plain_body(record), fields={"body": record}, stored=stored, number=number, size=size
+            body=plain_body(record),
+            fields={"body": record},
+            stored=stored,
+            number=number,
+            size=size,
+            kept=kept,
         )
     fields = {"record": record}
     if layout.name == "exchange":
@@ -485,7 +562,10 @@ def read_entry(
 
     Raises:
         RecordError: the record has no answer, or a strict field is invalid. Its ``exchange`` has the other facts.
+        NotAnExchangeError: the record is something else than an exchange with a model.
     """
+    if (reason := layout.why_no_exchange(record)) is not None:
+        raise NotAnExchangeError(reason)
     facts = read_facts(record, layout, keep)
     try:
         answer = answer_of(record, layout, facts)

@@ -98,6 +98,11 @@ if TYPE_CHECKING:
         base_url_variables as base_url_variables,
         encoded_forms as encoded_forms,
     )
+    from crosswalk.service.hosts import (
+        Hosts as Hosts,
+        Site as Site,
+        tokens_of as tokens_of,
+    )
     from crosswalk.service.json_answer import (
         JSONAnswer as JSONAnswer,
         JSONAnswerError as JSONAnswerError,
@@ -191,6 +196,7 @@ else:
             "crosswalk.service.endpoint": (
                 "DISCOVERED Endpoint Redaction Secret base_url_variables encoded_forms"
             ),
+            "crosswalk.service.hosts": "Hosts Site tokens_of",
             "crosswalk.service.json_answer": "JSONAnswer JSONAnswerError JSONStream SyncJSONStream",
             "crosswalk.service.model_facts": "max_tokens_of",
             "crosswalk.service.otel": "ClientTelemetry OpenTelemetry",

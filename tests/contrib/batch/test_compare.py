@@ -83,6 +83,8 @@ def test_an_upgrade_is_seen_accepted_and_seen_again(run: Run, wren: Wren, kind: 
     run("batch", "log.jsonl", "--output", "new", *arguments)
     by_folder = run("diff", "new", "--stored", "old", "--summary")
     assert (by_folder.status, by_folder.out) == (1, run("diff", "--stored", "old", "--summary").out)
+    assert run("diff", "old", "new", "--summary") == by_folder
+    assert run("diff", "old", "old").status == 0
     wren.words = {}
     assert run("diff", "--stored", "new", "--accept", "accepted").status == 1
 

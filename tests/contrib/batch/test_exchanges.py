@@ -229,6 +229,7 @@ def test_a_program_can_read_what_was_done(run: Run) -> None:
         "rejects": {"RecordError": 1},
         "layouts": {"exchange": 1, "plain": 1, "unreadable": 1},
         "guesses": {"openai": 2},
+        "left_out": {},
         "faults": [],
         "parts": 1,
         "input_bytes": Path("log.jsonl").stat().st_size,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import bz2
 import gzip
+import lzma
 import os
 import tracemalloc
 from pathlib import Path
@@ -15,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crosswalk.commands import UsageError
+from crosswalk.records import RecordError, read_record
 from crosswalk_batch import inputs, pieces as cutting, pieces as har_module
 from crosswalk_batch.batches import Options
 from crosswalk_batch.inputs import InputError, find_inputs
@@ -185,7 +188,13 @@ def test_an_answer_that_is_too_long_stays_where_it_is(tmp_path: Path, short: Non
     fault = "the answer is longer than 1000 bytes; it stays where it is"
     for path, number in ((tmp_path / "log.parquet", 2), (tmp_path / "page.har", 2), (captures, 1)):
         found = read(path, 100_000)
-        said = [(row["body"] and len(row["body"]), row["fault"], row["number"]) for row in found]
+        bodies_read = [
+            row.get("body") or (row.get("line") and read_record(row["line"]).body) for row in found
+        ]
+        said = [
+            (body and len(body), row["fault"], row["number"])
+            for body, row in zip(bodies_read, found, strict=True)
+        ]
         assert said[:2] == [(1000, None, 1), (None, fault, number)]
         assert len(said) == 2 or (said[2], found[1]["provider"]) == ((None, None, 3), "y")
 
@@ -274,7 +283,24 @@ def har(*entries: Any) -> bytes:
 
 
 def entry(text: Any, kind: str = "application/json", status: Any = 200, **more: Any) -> dict[str, Any]:
-    return {"request": {}, "response": {"status": status, "content": {"mimeType": kind, "text": text} | more}}
+    request = {"url": "https://api.example.com/api/chat"}
+    return {
+        "startedDateTime": "2026-11-20T10:00:00Z",
+        "request": request,
+        "response": {"status": status, "content": {"mimeType": kind, "text": text} | more},
+    }
+
+
+def logged(row: dict[str, Any]) -> tuple[bytes | str, int | None]:
+    """The answer in *row*, or why there is none, and its status."""
+    if row["line"] is None:
+        return row["fault"], None
+    try:
+        found = read_record(row["line"])
+    except RecordError as error:
+        assert error.exchange is not None
+        return str(error), error.exchange.status
+    return found.body, found.status
 
 
 def test_a_har_file_gives_the_answers_of_models(tmp_path: Path) -> None:
@@ -297,12 +323,12 @@ def test_a_har_file_gives_the_answers_of_models(tmp_path: Path) -> None:
     )
     for size in (1, 10_000):
         found = read(file, size)
-        assert [(row["number"], row["body"], row["fault"], row["status"]) for row in found] == [
-            (1, body, None, 200),
-            (3, b"data: x", None, 200),
-            (4, None, "no answer: the browser has not kept it", None),
-            (5, None, "no answer: not base64", 200),
-            *((number, None, "no answer: not an entry of a HAR file", None) for number in (6, 7, 8)),
+        assert [(row["number"], *logged(row)) for row in found] == [
+            (1, body, 200),
+            (3, b"data: x", 200),
+            (4, "no answer: the browser has not kept it", None),
+            (5, "response.content.text: not base64", 200),
+            *((number, "no answer: not an entry of a HAR file", None) for number in (6, 7, 8)),
         ]
     file.write_bytes(har())
     assert cut(file) == []
@@ -422,8 +448,11 @@ def test_the_content_says_what_a_file_is(tmp_path: Path) -> None:
         "f.bin": packed(two, "zst"),
         "g.json": orjson.dumps(ollama()),
         "h.json": orjson.dumps(ollama(), option=orjson.OPT_INDENT_2),
-        "i.jsonl.bz2": b"BZh9",
-        "j.jsonl.xz": b"\xfd7zXZ\0",
+        "i.jsonl.bz2": bz2.compress(two),
+        "j.jsonl.xz": lzma.compress(two),
+        "m.json": b"[" + lines(record(1)).rstrip() + b"," + lines(record(2)) + b"]",
+        "n.csv": b"generation_id,tokens_prompt,tokens_completion\ng,1,2\n",
+        "o.png": b"\x89PNG",
         "k.txt": b"[1]\n[2]\n",
         "l.json": orjson.dumps({"requestId": "a", "modelId": "b", "input": {}, "request": {}, "response": {"body": {}}}),
         "CASE.request.json": b"{}",
@@ -441,13 +470,18 @@ def test_the_content_says_what_a_file_is(tmp_path: Path) -> None:
         "d.json": "lines",
         "e": "gzip",
         "f.bin": "zstd",
+        "i.jsonl.bz2": "bzip2",
+        "j.jsonl.xz": "xz",
         "l.json": "lines",
+        "m.json": "document",
+        "n.csv": "csv",
     }
-    assert [Path(name).name for name in passed_over] == ["i.jsonl.bz2", "j.jsonl.xz"]
+    assert [Path(name).name for name in passed_over] == ["o.png"]
     assert [each.kind for each in find_inputs([str(tmp_path / "g.json")], tmp_path)] == ["captures"]
-    for name, word in (("i.jsonl.bz2", "bzip2"), ("j.jsonl.xz", "xz")):
-        with pytest.raises(UsageError, match=f"{word} is not read; unpack it first"):
-            find_inputs([str(tmp_path / name)], tmp_path)
+    for each in found:
+        assert len(read(Path(each.path))) == (
+            1 if Path(each.name).name in ("d.json", "l.json", "n.csv") else 2
+        ), each
 
 
 def test_what_is_passed_over_is_said(run: Run) -> None:
@@ -533,3 +567,32 @@ def test_row_groups_are_shared_between_processes(run: Run, monkeypatch: pytest.M
     assert part.records == 30
     pq.write_table(table.slice(0, 0), "empty.parquet")
     assert run("batch", "empty.parquet", "--output", "empty").status == 0
+
+
+@pytest.mark.parametrize("kind", ["", ".gz", ".zst"])
+def test_a_document_is_read_as_the_other_commands_read_it(run: Run, tmp_path: Path, kind: str) -> None:
+    data = orjson.dumps([record(1), record(2)])
+    file = tmp_path / f"log.json{kind}"
+    file.write_bytes(packed(data, kind[1:]) if kind else data)
+    assert [orjson.loads(row["line"])["id"] for row in read(file)] == ["r1", "r2"]
+    file.write_bytes(packed(data[:-1], kind[1:]) if kind else data[:-1])
+    piece, fault = cut(file, 10_000)
+    assert isinstance(piece, InputPiece)
+    assert [row["number"] for row in records(piece).to_pylist()] == [1, 2]
+    assert str(fault) == f"{file}: the JSON ends in the middle"
+    if not kind:
+        done = run("report", file)
+        assert done.status == 1
+        assert f"{file}: the JSON ends in the middle" in run("report", file, "--verbose").err
+
+
+def test_lines_that_are_no_exchanges_are_left_out_and_said(run: Run) -> None:
+    tool = {"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}}
+    span = {"traceId": "t", "startTimeUnixNano": "1", "attributes": [tool]}
+    Path("log.jsonl").write_bytes(lines(record(1), span, record(2)))
+    done = run("batch", "log.jsonl", "--output", "out", "--report", "report.json")
+    assert done.status == 0
+    assert "left out 1 line: 1 " in done.err
+    assert len(rows("out")) == 2
+    (count,) = orjson.loads(Path("report.json").read_bytes())["left_out"].values()
+    assert count == 1

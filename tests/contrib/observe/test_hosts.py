@@ -9,8 +9,8 @@ import pytest
 from crosswalk import Registry, hookimpl, registry
 from crosswalk.errors import PluginError
 from crosswalk.plugins import Access, ProviderInfo
+from crosswalk.service import Hosts, Site
 from crosswalk_observe import Watcher
-from crosswalk_observe.hosts import Hosts, Site
 
 from .conftest import Seen, capture
 

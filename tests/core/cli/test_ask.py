@@ -27,8 +27,8 @@ from crosswalk import (
     UsageInfo,
     from_json,
 )
-from crosswalk.cli import arguments as live_arguments, asking
-from crosswalk.cli.asking import Screen, panel_lines
+from crosswalk.cli import arguments as live_arguments, ask
+from crosswalk.cli.ask import Screen, panel_lines
 from crosswalk.service import ReasoningEffort
 from crosswalk.testing import load_capture
 from crosswalk.testing.exchange import Cut, Garbage, Reset, Stall
@@ -425,7 +425,7 @@ def test_ctrl_c_leaves_what_came_marked_cancelled(
     run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.add(stream("one ", "two ", "three"), Stall(after_events=2), times=2)
-    write, pressed = asking._Channel.write, []
+    write, pressed = ask._Channel.write, []
 
     def press(channel: Any, text: str) -> None:
         write(channel, text)
@@ -433,7 +433,7 @@ def test_ctrl_c_leaves_what_came_marked_cancelled(
             pressed.append(text)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(asking._Channel, "write", press)
+    monkeypatch.setattr(ask._Channel, "write", press)
     done = run("ask", *to(server), "Hi")
     assert (done.status, done.out) == (130, "one two \n")
     assert "Finish: cancelled" in done.err

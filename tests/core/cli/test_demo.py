@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from crosswalk.cli import asking, demo
+from crosswalk.cli import ask, demo
 from crosswalk.plugin.registry import registry
 from crosswalk.testing import check_capture, load_captures
 
@@ -54,7 +54,7 @@ def test_ctrl_c_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def press(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(asking._Channel, "write", press)
+    monkeypatch.setattr(ask._Channel, "write", press)
     done = run("demo")
     assert done.status == 130
     assert "--provider vllm" not in done.err

@@ -12,10 +12,10 @@ from urllib.parse import unquote, urlsplit
 
 import attrs
 
-from crosswalk import Registry
 from crosswalk.errors import PluginError
+from crosswalk.plugin.registry import Registry
 from crosswalk.records import look_up
-from crosswalk.service import base_url_variables
+from crosswalk.service.endpoint import base_url_variables
 
 # ------------------------------------------------------------------------------ operations
 # The operation of a request by its path, and the token counts of operations that return no chat answer.

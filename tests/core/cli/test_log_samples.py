@@ -1,0 +1,209 @@
+"""`crosswalk report` reads what the logs of products state, and leaves out what is no exchange."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import io
+import lzma
+import math
+import random
+import re
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from crosswalk.cli.report_rows import Group, ReportRow
+
+from .conftest import Done, Terminal
+from .log_samples import CHAT, CLAUDE, EVALS, LLM, SAMPLES, SPEND, Sample, lines, text
+
+Run = Callable[..., Done]
+
+
+def check(run: Run, file: Path, sample: Sample) -> None:
+    done = run("report", file, "--by", "vendor,model", "--csv")
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+
+    def total(name: str) -> float:
+        return sum(float(row[name] or 0) for row in rows)
+
+    found = [
+        total(name)
+        for name in ("exchanges", "errors", "prompt_tokens", "completion_tokens", "cached_tokens", "cost")
+    ]
+    assert found == [*sample[2:7], pytest.approx(sample.cost)], done.err
+    assert {row["vendor"] for row in rows} == {*sample.vendors}
+    assert {row["model"] for row in rows} == {*sample.models}
+    assert done.status == 0
+    left_out = [line for line in done.err.splitlines() if line.startswith("left out ")]
+    assert [line.split()[2] for line in left_out] == ([str(sample.left_out)] if sample.left_out else [])
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_what_a_log_states_counts(run: Run, tmp_path: Path, sample: Sample) -> None:
+    file = tmp_path / sample.file
+    file.write_bytes(sample.data)
+    check(run, file, sample)
+
+
+@pytest.mark.parametrize(
+    "name", ["a file of OTLP", "the console exporter", "a HAR file", "a VCR cassette", "OpenRouter, CSV"]
+)
+def test_standard_input_is_read_by_its_content(
+    run: Run, stdin: Callable[[bytes], None], tmp_path: Path, name: str
+) -> None:
+    stdin(SAMPLES[name].data)
+    check(run, Path("-"), SAMPLES[name])
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress])
+def test_other_packed_files_are_read(run: Run, tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    file = tmp_path / "log"
+    file.write_bytes(pack(lines(SPEND)))
+    check(run, file, SAMPLES["packed"])
+
+
+def test_the_database_of_llm_is_read(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "logs.db"
+    row = LLM | {"response_json": '{"usage": {}}'}
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("CREATE TABLE conversations (id TEXT, name TEXT)")
+        database.execute("INSERT INTO conversations VALUES ('c', 'Hello')")
+        database.execute(f"CREATE TABLE responses ({', '.join(row)})")
+        database.execute(f"INSERT INTO responses VALUES ({', '.join('?' * len(row))})", [*row.values()])
+        database.commit()
+    check(run, file, SAMPLES["llm, JSON"])
+
+
+def test_a_folder_is_read_by_the_content_of_its_files(run: Run, tmp_path: Path) -> None:
+    for name in ("packed", "packed, an array", "rotated"):
+        (tmp_path / SAMPLES[name].file).write_bytes(SAMPLES[name].data)
+    both = Sample("", b"", exchanges=4, prompt=2000, completion=80, cached=1200, cost=0.75)
+    check(run, tmp_path, both)
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ({"response": CHAT, "ts": "2026-05-01T10:00:00Z", "status": 200}, "--field response=response --field created=ts"),
+        ({"completion": text(CHAT), "time": 1777629600}, "--field response=completion --field created=time"),
+        ({"event": {"result": CHAT}, "ts": 1777629600000}, "--field response=event.result --field created=ts@ms"),
+        ({"my answer": CLAUDE, "ts": "noon"}, '--field response=["my answer"]'),
+    ],
+)  # fmt: skip
+def test_options_are_proposed_for_a_log_of_ones_own(
+    run: Run, tmp_path: Path, line: dict[str, object], options: str
+) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_bytes(lines(line, line, SPEND))
+    done = run("report", file, "--csv")
+    form = "anthropic" if "my answer" in line else "openai"
+    assert done.status == 1
+    where = options.split()[1].partition("=")[2]
+    if "my" in options:
+        where = '["my answer"]'
+    assert f"2 lines hold an answer in the form of {form} under {where}; to read it: {options}\n" in done.err
+    again = run(
+        "report",
+        file,
+        "--csv",
+        *(
+            part
+            for option in options.split(" --field ")
+            for part in ("--field", option.removeprefix("--field "))
+        ),
+    )
+    assert (again.status, "hold an answer" in again.err) == (0, False)
+    assert sum(int(row["prompt_tokens"]) for row in csv.DictReader(io.StringIO(again.out))) in (1500, 1300)
+
+
+def test_a_log_without_any_answer_gets_no_proposal(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_bytes(lines({"a": {"x": {"y": 1}, "z": {"content": [7]}}, "c": [1]}))
+    done = run("report", file)
+    assert (done.status, "hold" in done.err) == (1, False)
+    assert "no answer was recognized; if each line has it under a key" in done.err
+
+
+def test_groups_are_made_by_any_path_and_by_each_tag(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    tagged = SPEND | {"request_tags": ["a", "b", 7], "metadata": {"tenant": "kelp"}}
+    file.write_bytes(
+        lines(tagged, SPEND | {"request_tags": {"env": "x"}}, {**CHAT, "metadata": {"tenant": "wren"}})
+    )
+
+    def groups(by: str) -> list[tuple[str, ...]]:
+        rows = csv.reader(io.StringIO(run("report", file, "--by", by, "--csv").out))
+        return [tuple(row[: len(by.split(",")) + 1]) for row in rows][1:]
+
+    assert groups("metadata.tenant") == [("", "1"), ("kelp", "1"), ("wren", "1")]
+    assert groups("tag") == [("", "1"), ("7", "1"), ("a", "1"), ("b", "1"), ("env: x", "1")]
+    assert groups("team,logged_vendor") == [("", "", "1"), ("kelp", "openai", "2")]
+
+
+def test_counts_that_differ_from_those_of_the_answer_are_said(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(lines(SPEND | {"response": CHAT}, SPEND | {"response": CHAT, "prompt_tokens": 7}, CHAT))
+    done = run("report", file)
+    assert "\n1 of 3 exchanges state other token counts than their answer; the answer's count.\n" in done.out
+    assert "\n1 of 3 vendors are derived from the model's name.\n" in done.out
+
+
+def test_a_log_whose_lines_are_all_left_out_fails(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(lines(*EVALS[:1]))
+    done = run("report", file)
+    assert (done.status, done.err) == (1, "left out 1 line: 1 the description of a run of OpenAI Evals\n")
+    assert run("normalize", file).status == 0
+
+
+def test_a_batch_costs_half(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("genai_prices")
+    batch, usual, priority = tmp_path / "batch.jsonl", tmp_path / "usual.jsonl", tmp_path / "priority.jsonl"
+    batch.write_bytes(SAMPLES["OpenAI's batch"].data)
+    usual.write_bytes(lines(CHAT))
+    priority.write_bytes(lines(CHAT | {"service_tier": "priority"}))
+
+    def cost(file: Path) -> str:
+        (row,) = csv.DictReader(io.StringIO(run("report", file, "--prices", "--csv").out))
+        return row["cost"]
+
+    assert 2 * float(cost(batch)) == float(cost(usual)) > 0
+    assert cost(priority) == ""
+
+
+def test_a_usual_terminal_shows_a_table_with_numbers_to_the_right(
+    run: Run, terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(lines(SPEND, CHAT | {"model": "m"}))
+    for width, last in ((80, "p50 s"), (120, "p95 s")):
+        monkeypatch.setenv("COLUMNS", str(width))
+        screen = terminal("stdout")
+        run("report", file)
+        drawn = re.sub(r"\x1b\[[0-9;]*m", "", screen.text()).splitlines()
+        assert drawn[0].split("  ")[0].strip() == "model"
+        assert drawn[0].rstrip().endswith(last)
+        assert max(map(len, drawn[:5])) <= width
+        assert drawn[2].split()[:2] == ["gpt-4o-2024-08-06", "1"]
+        assert drawn[2].index("500") + 3 == drawn[0].index(" in ") + 3
+
+
+@pytest.mark.parametrize("count", [0, 1, 10_000, 10_001, 30_000])
+def test_many_latencies_are_told_to_half_a_per_cent(count: int) -> None:
+    values = [1.0003**number * 0.01 for number in range(count)]
+    random.Random(7).shuffle(values)
+    group = Group(values=())
+    for value in values:
+        group.add(ReportRow(latency=value))
+    for share in (0.01, 0.5, 0.95, 1.0) if count else ():
+        exact = sorted(values)[math.ceil(share * count) - 1]
+        assert group.latency(share) == (exact if count <= 10_000 else pytest.approx(exact, rel=0.005))
+    for _ in range(count or 1):
+        group.add(ReportRow(latency=0.0))
+    assert group.latency(0.5) == pytest.approx(0.0, abs=1e-5)
+    assert Group(values=()).latency(0.5) is None
