@@ -226,8 +226,8 @@ def _block(part: ContentPart, request: ChatRequest) -> dict[str, Any] | None:
     about = request.details_of_part(part) or {}
     cited = {"citations": {"enabled": True}} if "citations" in about else {}
     more = {**({"context": about["context"]} if "context" in about else {}), **cited}
-    # Only Claude is known to take these blocks. As text, other models take them, too.
-    if cited or "claude" in (request.model or ""):
+    # Only models that cite are known to take these blocks. As text, all others take them, too.
+    if cited:
         if about.keys() >= {"search_result", "title", "source"}:
             names = {key: about[key] for key in ("source", "title")}
             return {"searchResult": {**names, "content": [{"text": about["search_result"]}], **cited}}

@@ -881,15 +881,15 @@ def text_document(**more: Any) -> dict[str, Any]:
             {"document": {"format": "pdf", "name": "Tides pdf", "source": {"bytes": "JVBERi0="}, "context": "Of 1923.", **CITED}},
         ),
         (
-            text_document(title="Tides", context="Of 1923."),
-            {"document": {"format": "txt", "name": "Tides", "source": {"text": "The tide."}, "context": "Of 1923."}},
+            text_document(title="Tides", context="Of 1923.", **CITED),
+            {"document": {"format": "txt", "name": "Tides", "source": {"text": "The tide."}, "context": "Of 1923.", **CITED}},
         ),
         (text_document(**CITED), {"document": {"format": "txt", "name": "file", "source": {"text": "The tide."}, **CITED}}),
-        (FOUND, {"searchResult": {"source": "https://sea.example", "title": "Tides", "content": [{"text": "It rises."}]}}),
+        (FOUND, {"text": "Tides\nhttps://sea.example\n\nIt rises."}),
         ({**FOUND, **CITED}, {"searchResult": {"source": "https://sea.example", "title": "Tides", "content": [{"text": "It rises."}], **CITED}}),
     ],
 )  # fmt: skip
-def test_documents_and_search_results_go_to_claude_as_they_are(block: Any, wanted: Any) -> None:
+def test_documents_and_search_results_that_are_cited_go_as_they_are(block: Any, wanted: Any) -> None:
     built = of_claude(block, HELLO)
     assert built.body["messages"][0]["content"] == [wanted, {"text": "Hello"}]
     assert built.dropped == ()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
 import attrs
@@ -60,28 +63,15 @@ _SPELLINGS: Final[Mapping[str, str]] = {
 }
 """Vendors whose name is not that of the provider with their dialect."""
 
-_MODELS: Final = tuple(
-    (re.compile(names), vendor)
-    for names, vendor in (
-        (r"(chatgpt|gpt|o[1-9]|text-embedding|davinci|dall-e|whisper|codex)-.*|o[1-9]", "openai"),
-        (r"claude-.*", "anthropic"),
-        (r"(models/)?(gemini|gemini-embedding|text-embedding-00\d).*", "gemini"),
-        (r"(anthropic|amazon|meta|mistral|cohere|ai21|deepseek|qwen|openai)\.[a-z].*", "bedrock"),
-        (r"(us|eu|apac|global)\.(anthropic|amazon|meta|mistral|deepseek)\..*", "bedrock"),
-        (r"(mistral|ministral|codestral|magistral|devstral|pixtral)-.*(latest|\d{4})", "mistral"),
-        (r"grok-.*", "xai"),
-        (r"(kimi|moonshot)-.*", "moonshot"),
-        (r"glm-.*", "zai"),
-        (r"qwen-?(plus|max|turbo|flash|long|vl-(plus|max)).*|qwen3-max.*", "dashscope"),
-        (r"accounts/fireworks/.*", "fireworks"),
-        (r"deepseek-(chat|reasoner)", "deepseek"),
-        (r"command-(a|r|r-plus)(-.*)?|c4ai-.*", "cohere"),
-        (r"sonar(-.*)?", "perplexity"),
-        (r"minimax-.*|abab.*", "minimax"),
-        (r"@cf/.*", "cloudflare"),
-    )
-)
-"""Vendors by the names of models that their makers serve themselves. Models with open weights belong to nobody."""
+
+@cache
+def _vendors_of_models() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """The vendors by the names of their models, from ``vendors.toml``."""
+    rows = tomllib.loads(files("crosswalk.records").joinpath("vendors.toml").read_text(encoding="utf-8"))[
+        "models"
+    ]
+    return tuple((re.compile(row["names"]), row["vendor"]) for row in rows)
+
 
 _LONGEST: Final = timedelta(days=365_000)
 _MOST_TOKENS: Final = 10**15
@@ -257,7 +247,7 @@ def vendor_name(word: str) -> str:
 def vendor_of_model(model: str) -> str | None:
     """Return the vendor that serves the model with this name, or ``None`` if several do or it is unknown."""
     name = model.lower()
-    return next((vendor for pattern, vendor in _MODELS if pattern.fullmatch(name)), None)
+    return next((vendor for pattern, vendor in _vendors_of_models() if pattern.fullmatch(name)), None)
 
 
 def _plain(word: str) -> str:
