@@ -27,6 +27,7 @@ from crosswalk.service import (
     SyncLLMService,
     Turn,
     UnsupportedRequestError,
+    adaptations_of,
 )
 from crosswalk.text import harmless
 from crosswalk.types.delta import ResponseDelta
@@ -89,7 +90,7 @@ def panel_lines(response: ChatResponse) -> list[list[str]]:
             f"Finish: {finish}"
             + (f" (the provider's word: {_short(word)})" if word and word != finish else "")
         ],
-        *([left_out] for left_out in _left_out(response)),
+        *([f"{one.kind.value.capitalize()}: {one}"] for one in adaptations_of(response)),
         *([attempt] for attempt in _attempts(response.attempts)),
     ]
     return [line for line in lines if line]
@@ -138,15 +139,6 @@ def _cost(response: ChatResponse) -> str | None:
     if cost is None:
         return None
     return f"Cost: {'about ' if cost.provenance is Provenance.DERIVED else ''}{cost}"
-
-
-def _left_out(response: ChatResponse) -> Iterator[str]:
-    """The options that the provider could not take, and those that it got in another form."""
-    extra: Any = response.attempts[-1].extra if response.attempts else {}
-    for one in extra.get("dropped", ()):
-        yield f"Left out: {one['option']} ({one['reason']})"
-    for one in extra.get("adapted", ()):
-        yield f"Changed: {one['option']} from {one['asked']} to {one['sent']} ({one['reason']})"
 
 
 def _attempts(attempts: tuple[ProviderAttempt, ...]) -> Iterator[str]:

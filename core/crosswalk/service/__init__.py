@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     )
     from crosswalk.request import (
         Adaptation as Adaptation,
+        AdaptationKind as AdaptationKind,
         Asked as Asked,
         CacheMark as CacheMark,
         ChatRequest as ChatRequest,
-        Dropped as Dropped,
         Given as Given,
         HostedTool as HostedTool,
         HostedToolKind as HostedToolKind,
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         ToolDefinition as ToolDefinition,
         Turn as Turn,
         UnsupportedRequestError as UnsupportedRequestError,
+        adaptations_of as adaptations_of,
     )
     from crosswalk.service.auxiliary_requests import (
         Embeddings as Embeddings,
@@ -183,9 +184,9 @@ else:
             "crosswalk.formats.reading": "ClientRequest Incoming Wants",
             "crosswalk.formats.requests": "read_request",
             "crosswalk.request": (
-                "Adaptation Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind "
+                "Adaptation AdaptationKind Asked CacheMark ChatRequest Given HTTPRequest HostedTool HostedToolKind "
                 "Messages NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
-                "UnsupportedRequestError"
+                "UnsupportedRequestError adaptations_of"
             ),
             "crosswalk.service.auxiliary_requests": "Embeddings PlainAnswer TokenCount",
             "crosswalk.service.building": (

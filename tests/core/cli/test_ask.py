@@ -227,7 +227,7 @@ def test_an_option_may_be_left_out_and_that_is_said(run: Run, server: ReplayServ
     server.add(stream("Hi"))
     done = run("ask", *to(server, "openai"), "--top-k", "3", "--unsupported", "drop", "Hi")
     assert done.status == 0
-    assert "Left out: top_k" in done.err
+    assert "Dropped: top_k" in done.err
 
 
 def test_an_option_in_another_form_is_said(run: Run, server: ReplayServer) -> None:
@@ -235,7 +235,7 @@ def test_an_option_in_another_form_is_said(run: Run, server: ReplayServer) -> No
     done = run("ask", *to(server, "openai", "gpt-5.1"), "--reasoning-effort", "max", "Hi")
     assert done.status == 0
     assert server.requests[0].json()["reasoning_effort"] == "high"
-    assert "Changed: reasoning_effort from max to high (gpt-5.1 takes no 'max')" in done.err
+    assert "Clamped: reasoning_effort: max became high: gpt-5.1 takes no 'max'" in done.err
 
 
 # What a terminal shows.
