@@ -142,6 +142,7 @@ if TYPE_CHECKING:
         Middleware as Middleware,
         Observation as Observation,
         Observer as Observer,
+        RequestPlan as RequestPlan,
     )
     from crosswalk.service.sync import (
         SyncEventStream as SyncEventStream,
@@ -206,7 +207,7 @@ else:
                 "request_id_of retry_after_of should_retry timeout_info"
             ),
             "crosswalk.service.service": "CallOptions JSONOptions LLMService RetriedJSONOptions",
-            "crosswalk.service.setup": "Call Middleware Observation Observer",
+            "crosswalk.service.setup": "Call Middleware Observation Observer RequestPlan",
             "crosswalk.service.sync": "SyncEventStream SyncLLMService",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
