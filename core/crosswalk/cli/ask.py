@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Self
 import attrs
 import orjson
 
-from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, say, write_json, write_table, write_text
+from crosswalk.cli.terminal import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    UsageError,
+    say,
+    write_json,
+    write_table,
+    write_text,
+)
 from crosswalk.codec import to_json
 from crosswalk.errors import (
     ConfigurationError,

@@ -662,7 +662,9 @@ def hosted_fields(tool: HostedTool, table: RequestTable | str, drops: Drops) -> 
     return {**{name: values[0] for name, values in row.beside.items()}, **fields}
 
 
-def unsaid(request: ChatRequest, table: RequestTable | None, named: Iterable[Adaptation]) -> Iterator[Adaptation]:
+def unsaid(
+    request: ChatRequest, table: RequestTable | None, named: Iterable[Adaptation]
+) -> Iterator[Adaptation]:
     """Return the details of messages and tools in *request* for which *table* has no place, and that are not yet *named*."""
     if table is None:
         return

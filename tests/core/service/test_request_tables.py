@@ -163,7 +163,7 @@ def marked(role: str, *blocks: dict[str, Any]) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_what_has_no_place_is_named_once(form: str, said: dict[str, Any], to: str, lost: str) -> None:
-    assert [one.option for one in built(form, said, to).dropped] == [lost]
+    assert [one.field for one in built(form, said, to).dropped] == [lost]
 
 
 @pytest.mark.parametrize(
