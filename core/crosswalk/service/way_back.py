@@ -717,13 +717,11 @@ class _Sorter:
         self._tell(number, "a summary of the conversation")
         extensions = turn.metadata.extensions.thawed()
         _at(extensions, _path_of(turn) or ())[:] = thaw(stored)
-        summaries = [Segment(SegmentType.TEXT, text) for text in texts]
+        content = "\n\n".join(filter(None, (*texts, turn.message.text)))
         return attrs.evolve(
             turn,
-            message=attrs.evolve(
-                turn.message, content="\n\n".join(filter(None, (*texts, turn.message.text)))
-            ),
-            segments=[*summaries, *segments_of(turn)],
+            message=attrs.evolve(turn.message, content=content),
+            segments=[*(Segment(SegmentType.TEXT, text) for text in texts), *segments_of(turn)],
             metadata=attrs.evolve(turn.metadata, extensions=extensions),
         )
 
