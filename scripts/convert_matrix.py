@@ -19,7 +19,7 @@ from crosswalk import ChatResponse, CrosswalkError, normalize, normalize_stream
 from crosswalk.convert import ConversionReport, Grade, WireForm, convert, convert_stream
 from crosswalk.convert.losses import RULES, UNNAMED
 from crosswalk.formats.writing import form_of_body, source_form
-from crosswalk.service import HTTPRequest, build_http_request, read_request
+from crosswalk.service import AdaptationKind, HTTPRequest, build_http_request, read_request
 from crosswalk.testing import load_captures
 
 __all__ = ["FIELDS", "FORMATS", "PAGE", "UnnamedLossError", "check_named", "current_page", "sent"]
@@ -154,8 +154,9 @@ def _fields_cell(rows: list[dict[str, Any]], target: str) -> str:
         elif row[target] == "changed":
             lost[f"`{name}`"] += 1
         else:
-            for dropped in sent(row, FORMATS[target][0].provider).dropped:
-                raise UnnamedLossError(f"{row['from']} to {target}: {dropped.option}: {dropped.reason}")
+            for one in sent(row, FORMATS[target][0].provider).adaptations:
+                if one.kind is not AdaptationKind.DEFAULTED:
+                    raise UnnamedLossError(f"{row['from']} to {target}: {one}")
     named = [name if count == 1 else f"{name} {count}" for name, count in sorted(lost.items())]
     return f"of {len(rows)}: {', '.join(named)}"
 

@@ -252,7 +252,7 @@ def _fate(part: Part, built: HTTPRequest, *, is_own: bool) -> Fate:
         return Fate.WORDS if is_told else Fate.BACK
     if any(word in text for word in part.words for text in texts):
         return Fate.WORDS
-    reasons = [dropped.reason for dropped in built.dropped if dropped.option == "messages[1]"]
+    reasons = [one.reason for one in built.adaptations if one.field == "messages[1]"]
     is_named = any(word in reason for word in _NAMES[part.kind] for reason in reasons)
     return Fate.NAMED if is_named else Fate.LOST
 

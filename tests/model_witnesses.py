@@ -62,7 +62,7 @@ def _ours(provider: str, model: str) -> Facts | None:
             facts[word] = f'"{word}"' in said
     for name, options in _ASKS.items():
         sent = _built(provider, model, options)
-        if sent is None or not any(change.option in options for change in sent.adapted):
+        if sent is None or not any(change.field in options for change in sent.adaptations):
             facts[name] = sent is not None
     if (most := max_tokens_of(model, provider)) is not None:
         facts["max_tokens"] = most

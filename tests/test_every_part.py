@@ -365,11 +365,11 @@ def conversations(draw: Any, target: str) -> Talk:
 
 
 def unnamed(talk: Talk, built: HTTPRequest) -> Iterator[str]:
-    """Yield the parts of *talk* that are neither in *built* nor named in ``dropped``."""
+    """Yield the parts of *talk* that are neither in *built* nor named in its adaptations."""
     body = orjson.dumps(built.body).decode()
     for part in talk.parts:
         option = f"messages[{part.number}]"
-        reasons = [one.reason for one in built.dropped if one.option == option]
+        reasons = [one.reason for one in built.adaptations if one.field == option]
         if part.mark not in body and not any(name in reason for name in part.names for reason in reasons):
             yield f"{option}: {part.names}; named: {reasons}; turn: {talk.turns[part.number]}"
 

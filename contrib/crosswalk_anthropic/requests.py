@@ -76,7 +76,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     Raises:
         UnsupportedRequestError: a message holds a sound, or anything but text for the system.
     """
-    drops = Drops()
+    drops = Drops(request)
     budget = _budget(request, drops)
     default = DEFAULT_MAX_TOKENS + (budget or _own_budget(request))  # thoughts count
     marks = part_marks(request, "messages")
@@ -126,8 +126,9 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     headers = {"anthropic-version": "2023-06-01"}
     if betas := [beta for name, beta in _BETAS.items() if name in request.extra_options]:
         headers["anthropic-beta"] = ",".join(betas)
-    added = {} if request.max_tokens else {"max_tokens": default}
-    return HTTPRequest("/v1/messages", body, headers=headers, dropped=drops.found(), added=added)
+    if not request.max_tokens:
+        drops.default("max_tokens", default, "the API needs it")
+    return HTTPRequest("/v1/messages", body, headers=headers, adaptations=drops.found())
 
 
 def _budget(request: ChatRequest, drops: Drops) -> int | None:
@@ -146,8 +147,7 @@ def _budget(request: ChatRequest, drops: Drops) -> int | None:
     else:
         budget = int(min(max(asked, _LEAST_BUDGET), most))
         if budget != asked:
-            reason = f"sent as {budget}: it must be at least {_LEAST_BUDGET} and below max_tokens"
-            drops.add(name, reason, refuses=False)
+            drops.clamp(name, budget, f"it must be at least {_LEAST_BUDGET} and below max_tokens")
         return budget
     return None
 

@@ -121,7 +121,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     Raises:
         UnsupportedRequestError: a file by its URL or of an unknown type, or anything but text for the system.
     """
-    drops = Drops()
+    drops = Drops(request)
     marks = part_marks(request, CONVERSE)
     system, turns = system_text(request.messages)
     body: dict[str, Any] = {
@@ -152,7 +152,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         body["outputConfig"] = output
     method = "converse-stream" if request.stream else "converse"
     path = f"/model/{quote(request.model or '', safe='')}/{method}"
-    return HTTPRequest(path, body, dropped=drops.found(), table=CONVERSE)
+    return HTTPRequest(path, body, adaptations=drops.found(), table=CONVERSE)
 
 
 def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, Any]:

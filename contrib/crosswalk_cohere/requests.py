@@ -69,7 +69,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     Raises:
         UnsupportedRequestError: a message holds a file or a sound.
     """
-    drops = Drops()
+    drops = Drops(request)
     messages = [_message(turn) for _, turn in with_results_shown(request.messages)]
     body: dict[str, Any] = {
         "model": request.model,
@@ -94,8 +94,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         body["thinking"] = {"type": "disabled"}
     elif request.reasoning_effort is not None and "thinking_budget" not in request.extra_options:
         body["thinking"] = {"type": "enabled"}
-        drops.add("reasoning_effort", "thinking is on or off, or has a budget of tokens", refuses=False)
-    return HTTPRequest("/v2/chat", body, dropped=drops.found(), table=COHERE)
+        drops.clamp("reasoning_effort", "enabled", "thinking is on or off, or has a budget of tokens")
+    return HTTPRequest("/v2/chat", body, adaptations=drops.found(), table=COHERE)
 
 
 def _message(turn: Turn) -> dict[str, Any]:

@@ -65,15 +65,15 @@ class DashScope(DialectFamily):
         )
 
         style = OpenAIChatStyle(options={"top_k": "top_k"}, takes_empty=False)
-        built, drops = build_openai_chat_request(request, style), Drops()
+        built, drops = build_openai_chat_request(request, style), Drops(request)
         effort = request.reasoning_effort
         if effort is not None:
             del built.body["reasoning_effort"]
             built.body["enable_thinking"] = effort is not ReasoningEffort.NONE
             if effort is not ReasoningEffort.NONE:
-                drops.add("reasoning_effort", "thinking is on or off", refuses=False)
-        dropped = (*built.dropped, *drops.found())
-        return HTTPRequest(built.path, built.body, dropped=dropped, spellings=built.spellings)
+                drops.clamp("reasoning_effort", True, "thinking is on or off")
+        named = (*built.adaptations, *drops.found())
+        return HTTPRequest(built.path, built.body, adaptations=named, spellings=built.spellings)
 
     @hookimpl
     def map_error(self, status: int | None, body: Any) -> ErrorInfo:

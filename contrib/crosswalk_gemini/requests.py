@@ -54,7 +54,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         UnsupportedRequestError: a part whose media type nobody tells, a model's name that is no name, or anything but
             text for the system.
     """
-    drops = Drops()
+    drops = Drops(request)
     system, turns = system_text(request.messages)
     names = tool_names(turns)
     contents = alternating(
@@ -85,7 +85,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if config := _config(request, drops):
         body["generationConfig"] = {**body.get("generationConfig", {}), **config}
     method = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
-    return HTTPRequest(f"/v1beta/{_model(request.model or '')}:{method}", body, dropped=drops.found())
+    return HTTPRequest(f"/v1beta/{_model(request.model or '')}:{method}", body, adaptations=drops.found())
 
 
 _PLACEHOLDER = "skip_thought_signature_validator"

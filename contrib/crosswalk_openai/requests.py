@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import attrs
-
 from crosswalk.plugins import (
+    Adaptation,
+    AdaptationKind,
     ChatRequest,
     ChatResponse,
     HTTPRequest,
@@ -160,14 +160,19 @@ def in_perplexitys_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def with_forced_sentences_named(built: HTTPRequest) -> HTTPRequest:
-    """Return *built*, with the sentences that the server's rules have put into the conversation in ``added``."""
-    forced = (_BETWEEN, _BEGIN, _GO_ON)
-    added = {
-        f"messages[{number}].content": message["content"]
+    """Return *built*, with the sentences named that the server's rules have put into the conversation."""
+    forced = (
+        (_BETWEEN, "the user cannot speak after a tool's result"),
+        (_BEGIN, "the user begins each conversation"),
+        (_GO_ON, "the user has the last word"),
+    )
+    added = (
+        Adaptation(f"messages[{number}].content", AdaptationKind.ADDED, why, sent=message["content"])
         for number, message in enumerate(built.body["messages"])
-        if any(message is one for one in forced)
-    }
-    return attrs.evolve(built, added={**built.added, **added})
+        for one, why in forced
+        if message is one
+    )
+    return built.adapted(*added)
 
 
 _BETWEEN = {"role": "assistant", "content": "I have the results."}

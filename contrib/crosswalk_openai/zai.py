@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import attrs
-
 from crosswalk.plugins import (
     Access,
     FinishReason,
@@ -56,7 +54,7 @@ class ZAI(ChatDialect):
         """See the hook ``build_request``: thinking is on or off, tools are free, JSON has no schema."""
         from crosswalk.plugins import Drops, ReasoningEffort, ToolChoice
 
-        built, drops = self.built(request), Drops()
+        built, drops = self.built(request), Drops(request)
         if request.tool_choice not in (None, ToolChoice.AUTO):
             del built.body["tool_choice"]
             drops.add("tool_choice", "the model decides whether to call a tool")
@@ -69,8 +67,8 @@ class ZAI(ChatDialect):
             is_off = effort is ReasoningEffort.NONE
             built.body["thinking"] = {"type": "disabled" if is_off else "enabled"}
             if not is_off:
-                drops.add("reasoning_effort", "thinking is on or off", refuses=False)
-        return attrs.evolve(built, dropped=(*built.dropped, *drops.found()))
+                drops.clamp("reasoning_effort", "enabled", "thinking is on or off")
+        return built.adapted(*drops.found())
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether a choice ended with a word that only Z.ai writes."""

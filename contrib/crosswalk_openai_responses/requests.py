@@ -61,7 +61,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         UnsupportedRequestError: a message holds a sound, or a result does not fit its call's kind.
     """
     options: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
-    drops = Drops()
+    drops = Drops(request)
     is_stored = options.get("store") is not False
     kept_state = _kept_state(request, options)
     start = _start(request, {**kept_state, **options})
@@ -88,7 +88,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             body["include"] = [_ENCRYPTED]
     if request.stream or options.get("background") is True:
         body["stream"] = True
-    return HTTPRequest("/v1/responses", body, dropped=drops.found())
+    return HTTPRequest("/v1/responses", body, adaptations=drops.found())
 
 
 _ELSEWHERE = ("conversation", "previous_response_id")

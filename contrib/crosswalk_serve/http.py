@@ -20,7 +20,7 @@ from crosswalk.convert import DangerousLossError, Loss, WireForm, error_body
 from crosswalk.convert.losses import ENVELOPE
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.formats.writing import source_form
-from crosswalk.service import UnsupportedRequestError
+from crosswalk.service import UnsupportedRequestError, adaptations_of
 from crosswalk.types import Alternative, ChatResponse, IncompleteReason, SegmentType, dump_json, load_json
 from crosswalk.types.json import step
 from crosswalk.wire import chat, messages, ollama, responses
@@ -520,14 +520,8 @@ def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterat
 
 
 def dropped(response: ChatResponse) -> list[str]:
-    """The parts of the request that the server of *response* did not get, with the reasons, and what it got unasked."""
-    extra: Any = response.attempts[-1].extra if response.attempts else {}
-    left_out = [f"{one['option']}: {one['reason']}" for one in extra.get("dropped", ())]
-    changed = [
-        f"{one['option']}: {one['asked']} became {one['sent']}: {one['reason']}"
-        for one in extra.get("adapted", ())
-    ]
-    return [f"request.{name}" for name in (*left_out, *changed, *extra.get("added", ()))]
+    """The adaptations of the request to the server of *response*, with the reasons."""
+    return [f"request.{one}" for one in adaptations_of(response)]
 
 
 def header_of(paths: Iterable[str]) -> str:

@@ -32,7 +32,7 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind, FramingError, LineTooLongError, NestingTooDeepError
 from crosswalk.formats.reading import VERSION
 from crosswalk.formats.requests import Incoming as Incoming, read_fields
-from crosswalk.service import Dropped, Turn
+from crosswalk.service import Adaptation, Turn
 from crosswalk.service.auxiliary_requests import estimated_tokens
 from crosswalk.types import dump_json, load_json
 from crosswalk.wire.fields import FieldError, Fields
@@ -402,7 +402,7 @@ class Seals:
         """Return *incoming* with the answers of its seals in place. Whatever a seal does not prove is left out."""
         request = incoming.request
         turns: list[Turn] = []
-        notes: list[Dropped] = []
+        notes: list[Adaptation] = []
         known: set[str] = set()
         for turn in request.messages:
             seal = _seal_in(turn)
@@ -416,7 +416,8 @@ class Seals:
                     one for one in (_without(seal, each) for each in turn.segments) if one is not None
                 ]
                 turns.append(attrs.evolve(turn, segments=segments))
-                notes.append(Dropped(turn.id, _FOREIGN if sealed is None else _CHANGED, refuses=False))
+                why = _FOREIGN if sealed is None else _CHANGED
+                notes.append(Adaptation.dropped(turn.id, why))
             else:
                 turns.append(same)
                 known.add(same.id)

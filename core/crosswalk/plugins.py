@@ -206,10 +206,10 @@ if TYPE_CHECKING:
     )
     from crosswalk.request import (
         Adaptation as Adaptation,
+        AdaptationKind as AdaptationKind,
         Asked as Asked,
         CacheMark as CacheMark,
         ChatRequest as ChatRequest,
-        Dropped as Dropped,
         Given as Given,
         HostedTool as HostedTool,
         HostedToolKind as HostedToolKind,
@@ -313,7 +313,7 @@ else:
             "crosswalk.mapping.blocks": "Block Blocks Texts Totals",
             "crosswalk.plugin.hooks": "CallIds Sign Signed",
             "crosswalk.request": (
-                "Adaptation Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind "
+                "Adaptation AdaptationKind Asked CacheMark ChatRequest Given HTTPRequest HostedTool HostedToolKind "
                 "Messages NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
                 "UnsupportedRequestError"
             ),

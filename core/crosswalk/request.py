@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -10,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import attrs
 
 from crosswalk.errors import CrosswalkError, ResponseValidationError
-from crosswalk.text import brief, clean_message, json_type_name, meant, short_repr, summary
+from crosswalk.text import brief, clean_message, counted, json_type_name, meant, short_repr, summary
 from crosswalk.types.json import (
     Dumpable,
     FrozenObject,
@@ -41,39 +42,106 @@ def _as_reason(value: str) -> str:
     return clean_message(value, 200)
 
 
-@attrs.frozen
-class Dropped:
-    """An option of a request that the provider cannot express.
+class AdaptationKind(StrEnum):
+    """What becomes of a value that does not reach the server as the request has it."""
 
-    Attributes:
-        option: its name, such as ``top_k``.
-        reason: why, in a few words.
-        refuses: whether the request is refused for it when options must not be dropped. It is false for parts of another
-            provider's answer that no provider accepts, such as reasoning: these are only recorded.
-    """
+    DROPPED = "dropped"
+    """It is left out."""
+    TOLD = "told"
+    """The server has no place for it, so the model gets it as text."""
+    CLAMPED = "clamped"
+    """The server gets the nearest value that it takes, or the model ignores the value."""
+    DEFAULTED = "defaulted"
+    """The request sets none, and the API or the model needs one."""
+    ADDED = "added"
+    """The server's rules force a sentence into the conversation."""
 
-    option: str
-    reason: str = attrs.field(converter=_as_reason)
-    refuses: bool = attrs.field(default=True, kw_only=True)
+
+_LONGEST_VALUE: Final = 60
+_SECRET: Final = "<secret>"
+_SECRET_NAME: Final = re.compile(
+    r"(authorization|cookie|credentials?|password|secret|token|api[_-]?key)$", re.IGNORECASE
+)
+
+
+def _shown(field: str, value: Any) -> bool | int | float | str | None:
+    """Return *value* for people: a number or a word as it is, a text shortened, and of anything else how much there is."""
+    value = getattr(value, "value", value)
+    if value is not None and _SECRET_NAME.search(field):
+        return _SECRET
+    if value is None or isinstance(value, bool | float) or (type(value) is int and abs(value) < 2**63):
+        return value
+    if isinstance(value, str):
+        return clean_message(value, _LONGEST_VALUE)
+    if isinstance(value, Mapping):
+        return counted(len(value), "field")
+    if not isinstance(value, Sequence):
+        return kind_of(value) or json_type_name(value)
+    if all(isinstance(one, str) for one in value):
+        return clean_message(", ".join(value), _LONGEST_VALUE)
+    return counted(len(value), "item")
 
 
 @attrs.frozen
 class Adaptation:
-    """A change of a request, because its model takes it in another form.
+    """One difference between a request and what its server gets.
+
+    It holds no credential and no whole text: *asked* and *sent* are numbers, words or short texts.
 
     Attributes:
-        option: the option's name, such as ``reasoning_effort``.
-        asked: its value in the request, or ``None`` if the request does not set it.
-        sent: what is sent in its place, or ``None`` if it is left out. The same as *asked* if the model ignores it.
+        field: the option's name, such as ``top_k``, or the place of a part: ``messages[0].content[1]``. In a client's own
+            words if a client has written the request.
+        kind: what becomes of the value.
         reason: why, in a few words.
-        refuses: whether the request is refused for it when options must not be dropped. Otherwise the change is made.
+        asked: the value in the request, or ``None`` if the request sets none, or for a part of the conversation.
+        sent: the value in its place, or ``None`` if it is left out. The same as *asked* if the model ignores it.
+        refuses: whether the request is refused for it with ``on_unsupported="raise"``. It is false for hints, such as a
+            cache mark, and for parts of another provider's answer that no provider accepts, such as reasoning.
     """
 
-    option: str
-    asked: Any
-    sent: Any
+    field: str
+    kind: AdaptationKind = attrs.field(converter=AdaptationKind)
     reason: str = attrs.field(converter=_as_reason)
+    asked: Any = attrs.field(default=None, kw_only=True)
+    sent: Any = attrs.field(default=None, kw_only=True)
     refuses: bool = attrs.field(default=False, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("asked", "sent"):
+            object.__setattr__(self, name, _shown(self.field, getattr(self, name)))
+
+    @classmethod
+    def dropped(cls, field: str, reason: str, *, asked: Any = None, refuses: bool = False) -> Adaptation:
+        """Return the adaptation of *field*, which is left out."""
+        return cls(field, AdaptationKind.DROPPED, reason, asked=asked, refuses=refuses)
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        return {**attrs.asdict(self), "kind": self.kind.value}
+
+    def __str__(self) -> str:
+        became = ""
+        if self.asked is None and self.sent is not None:
+            became = f"{self.sent!r} is sent: "
+        elif self.sent not in (None, self.asked):
+            became = f"{self.asked} became {self.sent}: "
+        return f"{self.field}: {became}{self.reason}"
+
+
+def adaptations_of(response: ChatResponse) -> tuple[Adaptation, ...]:
+    """Return the adaptations of the request that *response* answers, from its last attempt."""
+    named: Any = response.attempts[-1].extra.get("adaptations", ()) if response.attempts else ()
+    return tuple(Adaptation(**one) for one in named)
+
+
+def without_secrets(value: Any) -> Any:
+    """Return *value*, plain JSON, with ``<secret>`` for each text whose name says that it is one."""
+    if isinstance(value, Mapping):
+        return {
+            name: _SECRET if isinstance(inner, str) and _SECRET_NAME.search(name) else without_secrets(inner)
+            for name, inner in value.items()
+        }
+    return [*map(without_secrets, value)] if isinstance(value, list) else value
 
 
 @brief
@@ -87,13 +155,10 @@ class HTTPRequest:
         body: the JSON body.
         method: the HTTP method.
         headers: headers that the API wants besides content type and credentials.
-        dropped: the options that the provider cannot express. The service raises for them, or records them, as its
-            caller wishes.
+        adaptations: all that the server gets otherwise than the request has it, or does not get. The service raises for
+            some of them, or records them, as its caller wishes.
         spellings: other names of fields of the body, and their names in the body. An entry of ``provider_options`` under
             such a name is the same option. ``someName`` is ``some_name`` without an entry here.
-        added: the options that the API needs and the request does not set, with the values that are sent. It also has the
-            sentences that Crosswalk puts into the conversation, by their places in the body.
-        adapted: the options that are sent in another form, because of the model.
         model_class: the class whose rules were applied, with ``(assumed)`` behind it for a new model of a known family;
             ``"unknown"`` for a model that no row describes; or ``None`` if no facts were asked.
         table: all that the server takes, or ``None`` for what any server with an endpoint at the path takes.
@@ -103,12 +168,19 @@ class HTTPRequest:
     body: dict[str, Any]
     method: str = "POST"
     headers: Mapping[str, str] = attrs.field(factory=dict)
-    dropped: tuple[Dropped, ...] = ()
+    adaptations: tuple[Adaptation, ...] = ()
     spellings: Mapping[str, str] = attrs.field(factory=dict)
-    added: Mapping[str, Any] = attrs.field(factory=dict)
-    adapted: tuple[Adaptation, ...] = ()
     model_class: str | None = None
     table: RequestTable | None = None
+
+    @property
+    def dropped(self) -> tuple[Adaptation, ...]:
+        """Those of :attr:`adaptations` that are left out."""
+        return tuple(one for one in self.adaptations if one.kind is AdaptationKind.DROPPED)
+
+    def adapted(self, *more: Adaptation) -> HTTPRequest:
+        """Return the same request with *more* adaptations."""
+        return attrs.evolve(self, adaptations=(*self.adaptations, *more)) if more else self
 
     def __repr__(self) -> str:
         # Neither headers, which may hold credentials, nor the conversation.
@@ -620,6 +692,17 @@ class ResponseFormat:
     __repr__ = short_repr("name", "schema")
 
 
+def kind_of(value: Any) -> str | None:
+    """Return the kind of a tool choice or of a response format, or ``None`` for any other value."""
+    if isinstance(value, NamedTool):
+        return "named"
+    if isinstance(value, ToolChoice):
+        return value.value
+    if isinstance(value, ResponseFormat):
+        return "json_object" if value.schema is None else "json_schema"
+    return None
+
+
 def as_response_format(value: ResponseFormat | Mapping[str, Any] | None) -> ResponseFormat | None:
     """Convert *value* to a response format. In OpenAI's form, free text becomes ``None``.
 
@@ -773,6 +856,11 @@ class ChatRequest:
     def is_for(self, format: str | None, model: str) -> bool:
         """Return whether a client wrote this for *model* in *format* itself, so that facts about models change nothing."""
         return False
+
+    def option(self, name: str) -> Any:
+        """Return the value of the option *name*, or ``None`` if the request sets none."""
+        value = getattr(self, name) if name in _FIELDS else self.extra_options.get(name)
+        return None if value in (None, ()) or name == "messages" else value
 
     @property
     def thinking_budget(self) -> Any:

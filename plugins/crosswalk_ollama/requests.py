@@ -43,7 +43,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     Raises:
         UnsupportedRequestError: a message holds a file, a sound, or an image by its URL.
     """
-    drops = Drops()
+    drops = Drops(request)
     names = tool_names(request.messages)
     body: dict[str, Any] = {
         "model": request.model,
@@ -63,7 +63,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     effort = word_of("reasoning_effort", request.reasoning_effort, "ollama", drops)
     if effort is not None:
         body["think"] = effort
-    return HTTPRequest("/api/chat", body, dropped=drops.found())
+    return HTTPRequest("/api/chat", body, adaptations=drops.found())
 
 
 def _message(turn: Turn, names: Any) -> dict[str, Any]:

@@ -922,14 +922,14 @@ def test_they_are_told_as_text_where_they_would_be_refused(
 ) -> None:
     built = of_claude(*blocks, model=model)
     assert built.body["messages"][0]["content"][0] == {"text": text}
-    assert [one.option for one in built.dropped] == dropped
+    assert [one.field for one in built.dropped] == dropped
 
 
 def test_other_servers_have_no_place_for_what_is_said_of_a_document() -> None:
     block = {"type": "document", "source": PDF, "context": "Of 1923.", **CITED}
     body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [block, HELLO]}]}
     built = build_http_request(read_request(body, "anthropic").request, "openai", on_unsupported="drop")
-    assert {one.option for one in built.dropped} == {
+    assert {one.field for one in built.dropped} == {
         "messages[0].content[0].context",
         "messages[0].content[0].citations",
     }

@@ -240,7 +240,7 @@ def test_its_marks(event: Any, how: Recognition) -> None:
     [
         ("qwen-plus", None, {}, []),
         ("qwen-plus", "none", {"enable_thinking": False}, []),
-        ("qwen-plus", "high", {"enable_thinking": True, "thinking_budget": 16384}, []),
+        ("qwen-plus", "high", {"enable_thinking": True, "thinking_budget": 16384}, ["reasoning_effort"]),
         ("our-own", "none", {"enable_thinking": False}, []),
         ("our-own", "high", {"enable_thinking": True}, ["reasoning_effort"]),
     ],
@@ -254,4 +254,4 @@ def test_thinking_is_on_or_off(model: str, effort: Any, fields: dict[str, Any], 
         for key in ("enable_thinking", "thinking_budget", "reasoning_effort")
         if key in request.body
     } == fields
-    assert [one.option for one in request.dropped] == dropped
+    assert [one.field for one in request.adaptations] == dropped

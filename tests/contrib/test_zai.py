@@ -81,21 +81,21 @@ def asked(**options: Any) -> Any:
 def test_thinking_is_on_or_off(effort: str, thinking: dict[str, Any], dropped: list[str]) -> None:
     request = asked(reasoning_effort=effort)
     assert (request.body["thinking"], "reasoning_effort" in request.body) == (thinking, False)
-    assert [one.option for one in request.dropped] == dropped
+    assert [one.field for one in request.adaptations] == dropped
 
 
 @pytest.mark.parametrize(("choice", "dropped"), [("auto", []), ("required", ["tool_choice"])])
 def test_the_model_decides_whether_to_call_a_tool(choice: str, dropped: list[str]) -> None:
     request = asked(tool_choice=choice)
     assert ("tool_choice" in request.body) is not bool(dropped)
-    assert [one.option for one in request.dropped] == dropped
+    assert [one.field for one in request.adaptations] == dropped
 
 
 @pytest.mark.parametrize(("schema", "dropped"), [(None, []), ({"type": "object"}, ["response_format"])])
 def test_json_has_no_schema(schema: Any, dropped: list[str]) -> None:
     request = asked(response_format=ResponseFormat(schema))
     assert request.body["response_format"] == {"type": "json_object"}
-    assert [one.option for one in request.dropped] == dropped
+    assert [one.field for one in request.adaptations] == dropped
 
 
 def test_a_stream_counts_without_being_asked() -> None:

@@ -95,7 +95,7 @@ def asking(*turns: Any, **options: Any) -> ChatRequest:
 
 
 def dropped(request: HTTPRequest) -> list[str]:
-    return [option.option for option in request.dropped]
+    return [one.field for one in request.adaptations if one.kind.value != "defaulted"]
 
 
 def read(provider: str, case: str) -> ChatResponse:

@@ -29,6 +29,7 @@ from crosswalk.service import (
     Endpoint,
     SyncLLMService,
     UnsupportedRequestError,
+    adaptations_of,
     build_http_request,
 )
 from crosswalk.testing import STRICT_PROVIDERS, strict_rules
@@ -232,8 +233,8 @@ def test_what_a_model_cannot_be_shown_is_named() -> None:
         "(a file: a.pdf, application/pdf, you cannot be shown it)\n(a sound: you cannot be shown it)",
     ]
     left_out = "images, sounds and files: the model takes text alone"
-    dropped = answer.attempts[-1].extra["dropped"]
-    assert [(one["option"], one["reason"]) for one in dropped] == [
+    told = adaptations_of(answer)
+    assert [(one.field, one.reason) for one in told] == [
         ("messages[3]", left_out),
         ("messages[4]", left_out),
     ]

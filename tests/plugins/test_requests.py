@@ -79,7 +79,7 @@ def asking(**options: Any) -> ChatRequest:
 
 
 def dropped(request: HTTPRequest) -> list[str]:
-    return [option.option for option in request.dropped]
+    return [one.field for one in request.adaptations if one.kind.value != "defaulted"]
 
 
 # ------------------------------------------------------------------------------------ OpenAI's dialect
@@ -156,8 +156,9 @@ def test_every_look_alike_says_the_same_where_it_can(provider: str) -> None:
         ]  # refused without any
     assert request.body["messages"] == expected
     assert request.body["tools"] == [OPENAI_TOOL]
-    assert set(dropped(request)) <= {"top_k"}
-    assert ("top_k" in request.body) is ("top_k" not in dropped(request))
+    left_out = {one.field for one in request.dropped}
+    assert left_out <= {"top_k"}
+    assert ("top_k" in request.body) is ("top_k" not in left_out)
 
 
 def test_mistral_calls_the_seed_otherwise_and_counts_unasked() -> None:
@@ -334,7 +335,8 @@ def test_more_of_anthropic(options: dict[str, Any], said: dict[str, Any], left_o
     request = built("anthropic", asking(**options))
     assert {k: v for k, v in request.body.items() if k not in ("model", "messages")} == said
     assert dropped(request) == left_out
-    assert request.added == ({} if "max_tokens" in options else {"max_tokens": 16384})
+    default = [one.sent for one in request.adaptations if one.kind.value == "defaulted"]
+    assert default == ([] if "max_tokens" in options else [16384])
 
 
 @pytest.mark.parametrize(

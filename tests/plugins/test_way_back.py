@@ -33,6 +33,7 @@ from crosswalk.service import (
     SyncLLMService,
     ToolDefinition,
     UnsupportedRequestError,
+    adaptations_of,
     build_http_request,
 )
 from wires import body, registry_of, sse
@@ -135,7 +136,7 @@ def turns(built: HTTPRequest) -> list[dict[str, Any]]:
 
 
 def named(built: HTTPRequest) -> list[tuple[str, str]]:
-    return [(dropped.option, dropped.reason) for dropped in built.dropped]
+    return [(one.field, one.reason) for one in built.adaptations if one.kind.value != "defaulted"]
 
 
 def said(built: HTTPRequest) -> str:
@@ -723,7 +724,7 @@ def test_a_speakers_name_is_named_where_the_api_has_none() -> None:
 def test_what_is_named_never_refuses_a_request() -> None:
     first = answer("anthropic", SEALED[0][1])
     built = build_http_request(ChatRequest([USER, first, MORE], model="m"), "openai")
-    assert [dropped.refuses for dropped in built.dropped] == [False]
+    assert [one.refuses for one in built.adaptations if one.field != "max_tokens"] == [False]
 
 
 def test_a_picture_that_the_user_shows_is_refused_as_ever() -> None:
@@ -1032,8 +1033,8 @@ def test_unsigned_thinking_goes_to_every_host_but_anthropics_own(host: str) -> N
         got = service.complete([USER, answer("anthropic", UNSIGNED["anthropic"]), MORE])
     is_own = host.startswith("https")
     assert (b"Hm." in seen[0].content) is not is_own
-    dropped = got.attempts[-1].extra.get("dropped", ())
-    assert [one["reason"] for one in dropped] == (["reasoning without a signature"] if is_own else [])
+    dropped = [one for one in adaptations_of(got) if one.field != "max_tokens"]
+    assert [one.reason for one in dropped] == (["reasoning without a signature"] if is_own else [])
 
 
 def test_a_part_that_is_left_out_keeps_the_place_of_the_others() -> None:

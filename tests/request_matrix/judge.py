@@ -271,8 +271,10 @@ def send(body: Mapping[str, Any], format: str, target: str) -> Sent | Refused:
         return Refused(str(error), is_typed=True)
     except Exception as error:  # judged, not raised: a crash is one cell
         return Refused(f"{type(error).__name__}: {error}", is_typed=False)
-    losses = tuple(Loss(one.option, str(one.reason), one.refuses) for one in built.dropped)
-    return Sent(dict(built.body), losses, tuple(built.added.values()))
+    named = [one for one in built.adaptations if one.kind.value not in ("added", "defaulted")]
+    losses = tuple(Loss(one.field, one.reason, one.refuses) for one in named)
+    added = tuple(one.sent for one in built.adaptations if one.kind.value in ("added", "defaulted"))
+    return Sent(dict(built.body), losses, added)
 
 
 class Finding(NamedTuple):

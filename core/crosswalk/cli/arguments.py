@@ -126,6 +126,11 @@ def _ask(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--json", action="store_true", help="write the canonical response instead, when it is complete"
     )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="send nothing: show what would be sent otherwise than asked, or with --json the whole request",
+    )
     _add_stream(parser)
     _add_display(parser, panel=True)
 

@@ -8,8 +8,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
+import orjson
 
-from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, say, write_json, write_text
+from crosswalk.cli.terminal import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    UsageError,
+    say,
+    write_json,
+    write_table,
+    write_text,
+)
 from crosswalk.codec import to_json
 from crosswalk.errors import (
     ConfigurationError,
@@ -27,9 +37,11 @@ from crosswalk.service import (
     SyncLLMService,
     Turn,
     UnsupportedRequestError,
+    adaptations_of,
 )
 from crosswalk.text import harmless
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import dump_json
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance, ProviderAttempt
@@ -89,7 +101,7 @@ def panel_lines(response: ChatResponse) -> list[list[str]]:
             f"Finish: {finish}"
             + (f" (the provider's word: {_short(word)})" if word and word != finish else "")
         ],
-        *([left_out] for left_out in _left_out(response)),
+        *([f"{one.kind.value.capitalize()}: {one}"] for one in adaptations_of(response)),
         *([attempt] for attempt in _attempts(response.attempts)),
     ]
     return [line for line in lines if line]
@@ -138,15 +150,6 @@ def _cost(response: ChatResponse) -> str | None:
     if cost is None:
         return None
     return f"Cost: {'about ' if cost.provenance is Provenance.DERIVED else ''}{cost}"
-
-
-def _left_out(response: ChatResponse) -> Iterator[str]:
-    """The options that the provider could not take, and those that it got in another form."""
-    extra: Any = response.attempts[-1].extra if response.attempts else {}
-    for one in extra.get("dropped", ()):
-        yield f"Left out: {one['option']} ({one['reason']})"
-    for one in extra.get("adapted", ()):
-        yield f"Changed: {one['option']} from {one['asked']} to {one['sent']} ({one['reason']})"
 
 
 def _attempts(attempts: tuple[ProviderAttempt, ...]) -> Iterator[str]:
@@ -468,6 +471,8 @@ def run(arguments: argparse.Namespace) -> int:
         PluginError: the provider is unknown or broken.
     """
     request = request_of(arguments, turns_of(arguments))
+    if arguments.dry_run:
+        return _plan(arguments, request)
     screen = Screen(reasoning=arguments.reasoning, silent=arguments.json)
     with service_of(arguments) as service:
         try:
@@ -481,6 +486,46 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_json(to_json(requested.response, indent=True) + b"\n")
     return report(requested, panel=arguments.panel and not arguments.json)
+
+
+_HEADINGS = ("field", "kind", "asked", "sent", "reason")
+
+
+def _plan(arguments: argparse.Namespace, request: ChatRequest) -> int:
+    """Show what would be sent.
+
+    Raises:
+        UsageError: the request cannot be sent.
+    """
+    with service_of(arguments) as service:
+        try:
+            plan = service.plan(attrs.evolve(request, stream=arguments.stream))
+        except (UnsupportedRequestError, ConfigurationError) as error:
+            raise UsageError(str(error)) from None
+    if arguments.json:
+        about = {
+            "provider": plan.endpoint.provider,
+            "model": plan.model,
+            "model_class": plan.model_class,
+            "method": plan.request.method,
+            "url": plan.url,
+            "headers": dict(plan.request.headers),
+            "body": plan.request.body,
+            "adaptations": [one.plain() for one in plan.adaptations],
+        }
+        write_json(dump_json(about, option=orjson.OPT_INDENT_2) + b"\n")
+        return OK
+    where, who, *lines = str(plan).splitlines()
+    if not (sys.stdout.isatty() and plan.adaptations):
+        write_text("".join(f"{harmless(line)}\n" for line in (where, who, *lines)))
+        return OK
+    write_text(f"{harmless(where)}\n{harmless(who)}\n\n")
+    write_table(_HEADINGS, [[_cell(getattr(one, name)) for name in _HEADINGS] for one in plan.adaptations])
+    return OK
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
 
 
 def _which_model(service: SyncLLMService) -> str:

@@ -209,10 +209,8 @@ def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) ->
         built, content = build(requested, route.mapper, arguments.unsupported)
     except UnsupportedRequestError as error:
         raise UsageError(str(error)) from None
-    for dropped in built.dropped:
-        say(f"left out: {dropped.option} ({dropped.reason})")
-    for one in built.adapted:
-        say(f"changed: {one.option} from {one.asked} to {one.sent} ({one.reason})")
+    for one in built.adaptations:
+        say(f"{one.kind.value}: {one}")
     return LiveExchange(
         is_stream=request.stream, method=built.method, path=built.path, headers=built.headers, request=content
     )

@@ -362,6 +362,7 @@ def _about(block: Fields, *names: str) -> dict[str, Any]:
 
 def _told(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
     """Return *block*, which is text that only this format has a block for: the words about it, and then its parts."""
+    block.is_told = True
     more = _about(block, *_ABOUT[kind])
     about = "\n".join(filter(None, (block.text(name) for name in _ABOUT[kind])))
     holder, name = block, "content"

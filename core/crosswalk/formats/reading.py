@@ -17,9 +17,10 @@ from crosswalk.formats.tables import TABLES
 from crosswalk.formats.writing import WireForm
 from crosswalk.mapping.normalize import normalize
 from crosswalk.request import (
+    Adaptation,
+    AdaptationKind,
     CacheMark,
     ChatRequest,
-    Dropped,
     HTTPRequest,
     ReasoningEffort,
     Turn,
@@ -100,7 +101,7 @@ class ClientRequest(ChatRequest):
     unread: tuple[Unread, ...]
     asked: ChatRequest
     headers: Mapping[str, str] = attrs.field(factory=dict)
-    notes: tuple[Dropped, ...] = ()
+    notes: tuple[Adaptation, ...] = ()
     known: frozenset[str] = frozenset()
     unsigned: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
@@ -130,18 +131,20 @@ class ClientRequest(ChatRequest):
         built = self._built_by(build)
         if self.headers:
             built = self._with_headers(built)
-        dropped = (*built.dropped, *self.notes)
-        return attrs.evolve(built, dropped=tuple(_at_client(one, self.messages) for one in dropped))
+        named = (*built.adaptations, *self.notes)
+        return attrs.evolve(built, adaptations=tuple(_at_client(one, self.messages) for one in named))
 
     def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
         """Return *built* with the options of the client's headers, if the server speaks the client's form."""
         described = dict(self.headers) if self._is_own(built) else {}
         described.pop(VERSION, None)
         why = "the header asks what this API does not know"
-        remaining = (Dropped(name, why, refuses=False) for name in self.headers if name not in described)
-        return attrs.evolve(
-            built, headers={**built.headers, **described}, dropped=(*built.dropped, *remaining)
+        remaining = (
+            Adaptation.dropped(name, why, asked=value)
+            for name, value in self.headers.items()
+            if name not in described
         )
+        return attrs.evolve(built, headers={**built.headers, **described}).adapted(*remaining)
 
     def _is_own(self, built: HTTPRequest) -> bool:
         """Return whether *built* is for an API of the client's form."""
@@ -157,8 +160,8 @@ class ClientRequest(ChatRequest):
             request = self._without_silence(table_of(frame))
         built = build(request)
         if not self._is_own(built):
-            told = (Dropped(place, "it is sent as text", refuses=False) for place in self.told)
-            built = attrs.evolve(built, dropped=(*built.dropped, *told))
+            why = "it is sent as text"
+            built = built.adapted(*(Adaptation(place, AdaptationKind.TOLD, why) for place in self.told))
         table = table_of(built)
         if not self._is_own(built) or (table is not None and table.is_strict):
             return request._translated(built, build)
@@ -207,7 +210,7 @@ class ClientRequest(ChatRequest):
         same = [] if near is None else [one for one in self.unread if self._is_shared(one, source[1], near)]
         options: dict[str, Any] = {}
         paths: dict[str, str] = {}
-        dropped: list[Dropped] = []
+        dropped: list[Adaptation] = []
         for unread in _apart(one for one in self.unread if one not in same):
             rows = _rows(source[1], unread)
             is_item = unread.path != unread.option
@@ -223,8 +226,9 @@ class ClientRequest(ChatRequest):
             paths.setdefault("logprobs", paths["top_logprobs"])
         if options:
             built = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
-        renamed = (attrs.evolve(one, option=paths.get(one.option, one.option)) for one in built.dropped)
-        return self._with_unread(attrs.evolve(built, dropped=(*dict.fromkeys(renamed), *dropped)), same)
+        renamed = (attrs.evolve(one, field=paths.get(one.field, one.field)) for one in built.adaptations)
+        named = (*dict.fromkeys(renamed), *dropped)
+        return self._with_unread(attrs.evolve(built, adaptations=named), same)
 
     def _is_shared(self, unread: Unread, source: str, target: RequestTable) -> bool:
         """Return whether *unread* goes on as it is to a server with the table *target*, near the format *source*."""
@@ -287,11 +291,11 @@ class ClientRequest(ChatRequest):
             body["stream_options"] = {
                 name: value for name, value in wanted.items() if name != "include_usage"
             }
-        known = {(dropped.option, dropped.reason) for dropped in before.dropped}
-        new = tuple(one for one in built.dropped if (one.option, one.reason) not in known)
+        known = {(one.field, one.reason) for one in before.adaptations}
+        new = (one for one in built.adaptations if (one.field, one.reason) not in known)
         why = "thinking with an empty signature"
-        unsigned = (Dropped(location, why, refuses=False) for location in self.unsigned)
-        built = attrs.evolve(built, body=body, dropped=(*new, *unsigned))
+        unsigned = (Adaptation.dropped(location, why) for location in self.unsigned)
+        built = attrs.evolve(built, body=body, adaptations=(*new, *unsigned))
         return self._with_unread(built, [one for one in self.unread if one.place[0] in written])
 
     def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
@@ -305,9 +309,9 @@ class ClientRequest(ChatRequest):
             del waiting[0]
         target = table_of(built)
         lost = (dropped for one in remaining for dropped in self._dropped(one, target))
-        return attrs.evolve(built, body=body, dropped=(*built.dropped, *lost))
+        return attrs.evolve(built, body=body).adapted(*lost)
 
-    def _dropped(self, unread: Unread, target: RequestTable | None) -> Iterator[Dropped]:
+    def _dropped(self, unread: Unread, target: RequestTable | None) -> Iterator[Adaptation]:
         """Return the part of *unread* to report, because a server with the table *target* does not get it.
 
         Raises:
@@ -318,13 +322,15 @@ class ClientRequest(ChatRequest):
         row = own.row_at(own.path_in(self.said, unread.place))
         label = target.label if target else "the API"
         if row is None:
-            yield Dropped(unread.path, f"it is not in the table of {own.label} yet")
+            why = f"it is not in the table of {own.label} yet"
+            yield Adaptation.dropped(unread.path, why, asked=unread.value, refuses=True)
         elif row.kind is not PlaceKind.LINK and not (
             row.place and PLACES[row.place].is_neutral(unread.value)
         ):
             has_place = target is not None and row.place and target.row(row.place) is not None
             why = f"{label} has no such value" if has_place else f"{label} has no place for it"
-            yield Dropped(unread.path, why, refuses=row.kind is PlaceKind.MEANING)
+            refuses = row.kind is PlaceKind.MEANING
+            yield Adaptation.dropped(unread.path, why, asked=unread.value, refuses=refuses)
 
 
 def table_of(built: HTTPRequest) -> RequestTable | None:
@@ -407,11 +413,11 @@ def _patched(said: Any, old: Any, new: Any) -> Any:
 _MESSAGE: Final = re.compile(r"messages\[(\d+)\]")
 
 
-def _at_client(dropped: Dropped, turns: Sequence[Turn]) -> Dropped:
-    """Return *dropped*, with an answer among *turns* named as in the client's request."""
-    match = _MESSAGE.fullmatch(dropped.option)
-    turn = turns[int(match[1])] if match and not dropped.refuses else None
-    return attrs.evolve(dropped, option=turn.id) if isinstance(turn, ChatResponse) else dropped
+def _at_client(change: Adaptation, turns: Sequence[Turn]) -> Adaptation:
+    """Return *change*, with an answer among *turns* named as in the client's request."""
+    match = _MESSAGE.fullmatch(change.field)
+    turn = turns[int(match[1])] if match and not change.refuses else None
+    return attrs.evolve(change, field=turn.id) if isinstance(turn, ChatResponse) else change
 
 
 def _state_in(format: str, said: Any, unread: Unread) -> Iterator[Unread]:

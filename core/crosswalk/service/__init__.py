@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     )
     from crosswalk.request import (
         Adaptation as Adaptation,
+        AdaptationKind as AdaptationKind,
         Asked as Asked,
         CacheMark as CacheMark,
         ChatRequest as ChatRequest,
-        Dropped as Dropped,
         Given as Given,
         HostedTool as HostedTool,
         HostedToolKind as HostedToolKind,
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         ToolDefinition as ToolDefinition,
         Turn as Turn,
         UnsupportedRequestError as UnsupportedRequestError,
+        adaptations_of as adaptations_of,
     )
     from crosswalk.service.auxiliary_requests import (
         Embeddings as Embeddings,
@@ -141,6 +142,7 @@ if TYPE_CHECKING:
         Middleware as Middleware,
         Observation as Observation,
         Observer as Observer,
+        RequestPlan as RequestPlan,
     )
     from crosswalk.service.sync import (
         SyncEventStream as SyncEventStream,
@@ -183,9 +185,9 @@ else:
             "crosswalk.formats.reading": "ClientRequest Incoming Wants",
             "crosswalk.formats.requests": "read_request",
             "crosswalk.request": (
-                "Adaptation Asked CacheMark ChatRequest Dropped Given HTTPRequest HostedTool HostedToolKind "
+                "Adaptation AdaptationKind Asked CacheMark ChatRequest Given HTTPRequest HostedTool HostedToolKind "
                 "Messages NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
-                "UnsupportedRequestError"
+                "UnsupportedRequestError adaptations_of"
             ),
             "crosswalk.service.auxiliary_requests": "Embeddings PlainAnswer TokenCount",
             "crosswalk.service.building": (
@@ -205,7 +207,7 @@ else:
                 "request_id_of retry_after_of should_retry timeout_info"
             ),
             "crosswalk.service.service": "CallOptions JSONOptions LLMService RetriedJSONOptions",
-            "crosswalk.service.setup": "Call Middleware Observation Observer",
+            "crosswalk.service.setup": "Call Middleware Observation Observer RequestPlan",
             "crosswalk.service.sync": "SyncEventStream SyncLLMService",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "

@@ -17,7 +17,6 @@ from crosswalk.plugin.registry import Mapper, Registry, registry as default_regi
 from crosswalk.request import (
     Adaptation,
     ChatRequest,
-    Dropped,
     HTTPRequest,
     NamedTool,
     ReasoningEffort,
@@ -140,7 +139,7 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         UnsupportedRequestError: a message holds a part that the API cannot take, or the conversation has no content.
     """
     style = style or OpenAIChatStyle()
-    drops = Drops()
+    drops = Drops(request)
     requested = request
     for option, reason in style.unsupported.items():
         drops.given(request, option, reason=reason)
@@ -180,7 +179,7 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         if style.include_usage:
             body["stream_options"] = {"include_usage": True}
     spellings = spellings_of(table)
-    return HTTPRequest(style.path, body, dropped=drops.found(), spellings=spellings, table=table)
+    return HTTPRequest(style.path, body, adaptations=drops.found(), spellings=spellings, table=table)
 
 
 def _nested(item: dict[str, Any]) -> dict[str, Any]:
@@ -362,9 +361,9 @@ def build_http_request(
     Args:
         request: the canonical request. It names a model.
         provider: the provider id.
-        on_unsupported: ``"raise"`` for an option that the provider cannot express, or ``"drop"`` it: it is then
-            recorded in the result's ``dropped``. Parts of earlier turns that the provider does not accept are always
-            recorded there, and never refuse the request.
+        on_unsupported: ``"raise"`` for an option that the provider cannot express, or ``"drop"`` it. The result's
+            ``adaptations`` name it then, as they always name hints and parts of earlier turns that the provider does not
+            accept: those never refuse the request.
         registry: the registry of providers, or ``None`` for the installed ones.
         model_class: the class or the model whose rules hold, or ``None`` to look it up by the model's name.
 
@@ -422,15 +421,14 @@ def build(
     if effort is not None and (path := _other_effort(built, more, effort)) is not None:
         request = altered(request, reasoning_effort=None)
         built = request.built_by(fitted)
-        note = Dropped("reasoning_effort", f"provider_options sets {path}", refuses=False)
-        built = attrs.evolve(built, dropped=(*built.dropped, note))
+        why = f"provider_options sets {path}"
+        built = built.adapted(Adaptation.dropped("reasoning_effort", why, asked=effort))
     if to_model is not None:
         built = to_model.finished(built)
-    notes: tuple[Dropped | Adaptation, ...] = (*built.dropped, *built.adapted)
-    refused = [one for one in notes if one.refuses]
+    refused = [one for one in built.adaptations if one.refuses]
     if refused and on_unsupported == "raise":
-        what = "; ".join(f"{one.option} ({one.reason})" for one in refused)
-        options = [one.option for one in refused]
+        what = "; ".join(f"{one.field} ({one.reason})" for one in refused)
+        options = [one.field for one in refused]
         raise UnsupportedRequestError(f"it cannot express {what}", provider=provider, options=options)
     if more:
         body = _merged(
@@ -443,7 +441,13 @@ def build(
         # Its message is orjson's own and quotes nothing: a lone surrogate in a text, thousands of digits.
         raise UnsupportedRequestError(f"the request is not JSON: {error}", provider=provider) from None
     if sentences := sentences_added(built.body, content, partial(_said, request)):
-        built = attrs.evolve(built, added={**built.added, **sentences})
+        named = {one.field for one in built.adaptations}
+        added = (
+            Adaptation(place, "added", "nobody has said it", sent=sentence)
+            for place, sentence in sentences.items()
+            if place not in named
+        )
+        built = built.adapted(*added)
     return built, content
 
 
@@ -457,7 +461,7 @@ def _said(request: ChatRequest) -> Any:
 def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_media: bool) -> HTTPRequest:
     """Return the plugin's HTTP request for *request*, reduced to the parts, calls, ids and tools that the provider takes."""
     info = mapper.info
-    sorted_request, dropped = with_own_parts(
+    sorted_request, parts = with_own_parts(
         request, info.way_back, is_official=is_official, takes_media=takes_media
     )
     request = _named(with_whole_rounds, sorted_request, mapper.provider)
@@ -473,13 +477,13 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
         request = altered(request, tools=tuple(tool.as_function() for tool in request.tools))
     built = with_extra_options(_built(request, mapper), request)
     missing = [
-        Dropped(option, f"the API runs no {tool.kind}")
+        Adaptation.dropped(option, f"the API runs no {tool.kind}", asked=tool.kind, refuses=True)
         for tool in foreign
         for option in ("hosted_tools", *limits_of(tool))
     ]
-    unsent = not_sent(sorted_request, built.body, built.dropped)
-    details = unsaid(sorted_request, table_of(built), built.dropped)
-    return attrs.evolve(built, dropped=(*built.dropped, *missing, *dropped, *unsent, *details))
+    unsent = not_sent(sorted_request, built.body, built.adaptations)
+    details = unsaid(sorted_request, table_of(built), built.adaptations)
+    return built.adapted(*missing, *parts, *unsent, *details)
 
 
 def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:

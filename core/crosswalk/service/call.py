@@ -145,15 +145,8 @@ class Attempt:
                 raise
         if wait.is_cancelled:
             return self.cancelled()
-        if sent.built.dropped:
-            self.extra["dropped"] = [{"option": d.option, "reason": d.reason} for d in sent.built.dropped]
-        if sent.built.adapted:
-            self.extra["adapted"] = [
-                {"option": one.option, "asked": one.asked, "sent": one.sent, "reason": one.reason}
-                for one in sent.built.adapted
-            ]
-        if sent.built.added:
-            self.extra["added"] = dict(sent.built.added)
+        if sent.built.adaptations:
+            self.extra["adaptations"] = [one.plain() for one in sent.built.adaptations]
         self.path = sent.built.path
         self._started = setup.timer()
         self._sent = wait.now()

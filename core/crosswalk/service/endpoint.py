@@ -215,7 +215,7 @@ class Endpoint:
             [
                 ("provider", self.provider),
                 ("model", self.model),
-                ("base_url", None if self.base_url is None else _shown(self.base_url)),
+                ("base_url", None if self.base_url is None else shown_url(self.base_url)),
             ],
         )
 
@@ -392,7 +392,7 @@ def join_url(base_url: str, path: str) -> str:
     return f"{url}?{queries}" if queries else url
 
 
-def _shown(url: str) -> str:
+def shown_url(url: str) -> str:
     """Return *url* without its possible secrets: user, password and query."""
     head, _, _ = url.partition("?")
     scheme, separator, remainder = head.rpartition("://")

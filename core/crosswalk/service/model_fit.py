@@ -16,13 +16,12 @@ from crosswalk.formats.reading import table_of
 from crosswalk.plugin.registry import Mapper
 from crosswalk.request import (
     Adaptation,
+    AdaptationKind,
     ChatRequest,
-    Dropped,
     HTTPRequest,
-    NamedTool,
     ReasoningEffort,
-    ToolChoice,
     UnsupportedRequestError,
+    kind_of,
 )
 from crosswalk.service.model_facts import Depth, Facts, Limit, ModelClass, ModelMatch, facts_of, match_of
 from crosswalk.service.turns import message_of
@@ -104,11 +103,9 @@ class Fit:
         self._table = table
         self._format = None if table is None else table.key
         self._theirs = thaw(request.provider_options.get(request.provider or "", FrozenObject()))
-        self._adapted: list[Adaptation] = []
-        self._dropped: list[Dropped] = []
-        self._effort = request.reasoning_effort
+        self._adaptations: list[Adaptation] = []
+        self._asked = request
         self._form: dict[str, Any] = {}
-        self._added: dict[str, Any] = {}
         self._limits: tuple[Limit, ...] = ()
         self._is_off = False
         if match is not None:
@@ -120,9 +117,7 @@ class Fit:
         return attrs.evolve(
             built,
             body=body,
-            dropped=(*built.dropped, *self._dropped),
-            adapted=(*built.adapted, *self._adapted),
-            added={**built.added, **self._added},
+            adaptations=(*built.adaptations, *self._adaptations),
             model_class=UNKNOWN if self._match is None else self._match.label,
         )
 
@@ -143,7 +138,7 @@ class Fit:
         if budget is not None and (self._form or self._is_off or not _takes_budgets(rules)):
             # The form has one that the model takes. Without a form, what stands beside a budget says the same as it.
             removed.append(path if self._form else path[:-1] or path)
-            if not (self._form or any(one.option == "thinking_budget" for one in self._adapted)):
+            if not (self._form or any(one.field == "thinking_budget" for one in self._adaptations)):
                 why = "does not think here" if self._is_off else "takes no budget"
                 self._change("thinking_budget", budget, None, f"{self._model} {why}")
         if removed or self._form:
@@ -166,8 +161,9 @@ class Fit:
         return f"{self._match.model:.60}"
 
     def _change(self, option: str, asked: Any, sent: Any, reason: str, *, refuses: bool = False) -> None:
-        asked = getattr(asked, "value", asked)
-        self._adapted.append(Adaptation(option, asked, sent, reason, refuses=refuses))
+        kind = AdaptationKind.DEFAULTED if asked is None else AdaptationKind.CLAMPED
+        kind = AdaptationKind.DROPPED if sent is None else kind
+        self._adaptations.append(Adaptation(option, kind, reason, asked=asked, sent=sent, refuses=refuses))
 
     def _alter(self, **changes: Any) -> None:
         self.request = altered(self.request, **changes)
@@ -180,10 +176,10 @@ class Fit:
             if limit.option == "prefill":
                 self._refuse_prefill()
             elif self._is_hit(limit):
-                self._refuse(limit, self._value(limit.option))
+                self._refuse(limit, self.request.option(limit.option))
         for limit in rules.ignores + (rules.ignores_thinking if is_thinking else ()):
             if self._is_hit(limit):
-                value = _shown(self._value(limit.option))
+                value = self.request.option(limit.option)
                 self._change(limit.option, value, value, f"it has no effect on {self._model}")
         if rules.needs_stream and is_thinking and not self.request.stream:
             self._change("stream", False, True, f"{self._model} answers in a stream alone while it thinks")
@@ -196,7 +192,7 @@ class Fit:
         messages = self.request.messages
         last = message_of(messages[-1])
         if last.role is Role.ASSISTANT and not last.tool_calls and len(messages) > 1:
-            self._dropped.append(Dropped("messages", f"{self._model} does not continue an answer"))
+            self._change("messages", None, None, f"{self._model} does not continue an answer", refuses=True)
             self._alter(messages=messages[:-1])
 
     def _fit_media(self, rules: ModelClass) -> None:
@@ -227,7 +223,7 @@ class Fit:
             path = next(iter(off or stated))
             for option, value in (("reasoning_effort", asked), ("thinking_budget", budget)):
                 if value is not None:
-                    self._dropped.append(Dropped(option, f"provider_options sets {path}", refuses=False))
+                    self._change(option, value, None, f"provider_options sets {path}")
             self._take_budget()
             self._alter(reasoning_effort=None)
             self._set_ceiling(rules, 0)
@@ -387,8 +383,9 @@ class Fit:
         form = self._facts.form(name, depth)
         self._form, theirs = _without(form, self._theirs, _words_in(self._facts.forms))
         if not self._form:
-            option = "thinking_budget" if self._effort is None else "reasoning_effort"
-            self._dropped.append(Dropped(option, f"provider_options sets {theirs}", refuses=False))
+            option = "thinking_budget" if self._asked.reasoning_effort is None else "reasoning_effort"
+            asked = self._asked.option(option)
+            self._change(option, asked, None, f"provider_options sets {theirs}")
         return bool(self._form)
 
     def _set_ceiling(self, rules: ModelClass, budget: int) -> int | None:
@@ -405,7 +402,8 @@ class Fit:
             self._change("max_tokens", asked, most, f"{self._model} writes at most as many")
         elif asked is None and most is not None and "max_tokens" in self._facts.needs:
             if not any(folded(name) == "maxtokens" for name in self._theirs):
-                sent = self._added["max_tokens"] = most if default is None else min(most, default + budget)
+                sent = most if default is None else min(most, default + budget)
+                self._change("max_tokens", None, sent, "the API needs it")
             kept = 1 if default is None else default
         if sent != asked:
             self._alter(max_tokens=sent)
@@ -413,17 +411,13 @@ class Fit:
 
     # Options.
 
-    def _value(self, option: str) -> Any:
-        value = getattr(self.request, option) if option in _FIELDS else self.request.extra_options.get(option)
-        return None if value in (None, ()) else value
-
     def _is_hit(self, limit: Limit) -> bool:
-        return self._hits(limit, self._value(limit.option))
+        return self._hits(limit, self.request.option(limit.option))
 
     def _hits(self, limit: Limit, value: Any) -> bool:
         if limit.format not in (None, self._format) or value is None:
             return False
-        is_beside = limit.operator == "+" and self._value(limit.value) is not None
+        is_beside = limit.operator == "+" and self.request.option(limit.value) is not None
         return limit.hits(value, _kind(value), is_beside=is_beside)
 
     def _refuse(self, limit: Limit, value: Any) -> None:
@@ -433,7 +427,7 @@ class Fit:
             why = f"{self._model} takes no {limit}"
             if limit.format is not None and self._facts.other_api is not None:
                 why += f" here; {self._facts.other_api} does"
-            self._dropped.append(Dropped(limit.option, why))
+            self._change(limit.option, value, None, why, refuses=True)
         if limit.option in _FIELDS:
             empty: Any = () if isinstance(value, tuple) else None
             self._alter(**{limit.option: empty})
@@ -451,18 +445,8 @@ def _takes_budgets(rules: ModelClass) -> bool:
 
 def _kind(value: Any) -> str | None:
     """Return the kind of a tool choice or of a response format, also of one in a server's own words."""
-    if isinstance(value, NamedTool):
-        return "named"
-    if isinstance(value, ToolChoice):
-        return value.value
-    if hasattr(value, "schema"):
-        return "json_object" if value.schema is None else "json_schema"
     word = value.get("type", value) if isinstance(value, dict) else value
-    return _KINDS.get(word, word) if isinstance(word, str) else None
-
-
-def _shown(value: Any) -> Any:
-    return _kind(value) or (list(value) if isinstance(value, tuple) else value)
+    return kind_of(value) or (_KINDS.get(word, word) if isinstance(word, str) else None)
 
 
 def _word_of(budget: int) -> ReasoningEffort:

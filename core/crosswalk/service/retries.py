@@ -375,13 +375,17 @@ class Cooling:
         """Whether *endpoint* has failed, and not answered since."""
         return self._until[endpoint] is not None
 
+    def is_passed_over(self, endpoint: int) -> bool:
+        """Whether others are tried before *endpoint* now."""
+        until = self._until[endpoint]
+        return until is not None and self._timer() < until
+
     def admits(self, endpoint: int) -> bool:
         """Whether *endpoint* may be tried before others. After its cool-down, this one call may try it."""
         with self._lock:
-            until = self._until[endpoint]
-            if until is not None:
-                if self._timer() < until:
-                    return False
+            if self.is_passed_over(endpoint):
+                return False
+            if self.is_cooling(endpoint):
                 self._until[endpoint] = self._timer() + self._policy.cool_down_seconds
             return True
 

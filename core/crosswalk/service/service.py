@@ -44,7 +44,7 @@ from crosswalk.service.call import EventStream
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, Secret, resolve
 from crosswalk.service.http import CallSlots, ClientTransport, Transport, check_client
 from crosswalk.service.retries import Cooling, RetryPolicy, Timeouts
-from crosswalk.service.setup import LogObserver, Middleware, Observer, Setup
+from crosswalk.service.setup import LogObserver, Middleware, Observer, RequestPlan, Setup, planned
 from crosswalk.text import nearest
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.values import checks_keywords
@@ -433,6 +433,22 @@ class LLMService:
             options: see :meth:`complete`.
         """
         return EventStream(*with_options(self._setup, request, options), raw_events=raw_events)
+
+    @checks_keywords(CallOptions.__annotations__)
+    def plan(self, request: Asked, **options: Unpack[CallOptions]) -> RequestPlan:
+        """Return what :meth:`complete` would send for *request*, and each adaptation to the server. Nothing is sent.
+
+        Middleware does not run.
+
+        Args:
+            request: the request. With ``stream=True`` it is planned as :meth:`stream` sends it.
+            options: see :meth:`complete`.
+
+        Raises:
+            UnsupportedRequestError: :meth:`complete` would refuse the request.
+            ConfigurationError: a server is given by its address alone, and would have to be asked what it is.
+        """
+        return planned(*with_options(self._setup, request, options))
 
     @overload
     async def complete_json(

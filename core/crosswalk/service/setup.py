@@ -12,12 +12,12 @@ import attrs
 from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.otel import otel_attributes, otel_provider_name
-from crosswalk.request import ChatRequest, HTTPRequest, UnsupportedRequestError
+from crosswalk.request import Adaptation, ChatRequest, HTTPRequest, UnsupportedRequestError, without_secrets
 from crosswalk.service.building import OnUnsupported, build
-from crosswalk.service.endpoint import Route, attributes, join_url
+from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, attributes, join_url, shown_url, where
 from crosswalk.service.http import TimedWait, Transport
 from crosswalk.service.retries import AttemptFailure, Cooling, RetryPolicy, Timeouts
-from crosswalk.text import may_log_content, shortened
+from crosswalk.text import brief, may_log_content, short_repr, shortened
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.message import ToolCall, ToolCallDelta
 from crosswalk.types.response import Alternative, ChatResponse
@@ -428,6 +428,77 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
         else:
             return {}, {number: sent}
     return usable, refused if usable else dict([*refused.items()][:1])
+
+
+@brief
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class RequestPlan:
+    """What a service would send for a request, and how that differs from the request. Nothing has been sent.
+
+    Its text is for people: where the request would go, and each adaptation in a line.
+
+    Attributes:
+        endpoint: the endpoint that would be asked first.
+        url: the URL, without a query.
+        model: the model.
+        request: the HTTP request with all headers. Credentials are replaced by ``<secret>``.
+    """
+
+    endpoint: Endpoint
+    url: str
+    model: str
+    request: HTTPRequest
+
+    @property
+    def adaptations(self) -> tuple[Adaptation, ...]:
+        """All that the server would get otherwise than the request has it, or would not get."""
+        return self.request.adaptations
+
+    @property
+    def model_class(self) -> str | None:
+        """The class of the model whose rules were applied. See :attr:`HTTPRequest.model_class`."""
+        return self.request.model_class
+
+    def __str__(self) -> str:
+        known = "no model class" if self.model_class is None else f"model class {self.model_class}"
+        lines = [
+            f"{self.request.method} {self.url}",
+            f"provider {self.endpoint.provider}, model {self.model}, {known}",
+            *(f"{one.kind.value}: {one}" for one in self.adaptations),
+            *(() if self.adaptations else ("all that is asked for is sent",)),
+        ]
+        return "\n".join(lines)
+
+    __repr__ = short_repr("endpoint", "model", "adaptations")
+
+
+def planned(setup: Setup, request: ChatRequest) -> RequestPlan:
+    """Return what would be sent for *request*, and to which endpoint first.
+
+    Raises:
+        UnsupportedRequestError, ConfigurationError, PluginError: the request would be sent to no endpoint.
+    """
+    for route in setup.routes:
+        if route.provider == DISCOVERED:
+            raise ConfigurationError(
+                f"{where(route.host)}: only the first call asks the server what it is; name the provider",
+                key="provider",
+            )
+    usable, refused = prepared(setup, request)
+    for failure in refused.values() if not usable else ():
+        assert failure.error is not None, "nothing was sent"
+        raise failure.error
+    numbers = [*usable]
+    first = next((one for one in numbers if not setup.cooling.is_passed_over(one)), numbers[0])
+    route, sent = setup.routes[first], usable[first]
+    headers = {**sent.headers, **dict.fromkeys(route.headers, "<secret>")}
+    body = without_secrets(sent.built.body)
+    return RequestPlan(
+        endpoint=route.endpoint,
+        url=shown_url(sent.url),
+        model=request.model or route.endpoint.model or "",
+        request=attrs.evolve(sent.built, headers=headers, body=body),
+    )
 
 
 def not_sent(error: CrosswalkError) -> AttemptFailure:

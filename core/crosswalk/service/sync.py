@@ -25,6 +25,7 @@ from crosswalk.service.service import (
     setup_of,
     takes,
 )
+from crosswalk.service.setup import RequestPlan
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
 from crosswalk.types.values import checks_keywords
@@ -373,6 +374,11 @@ class SyncLLMService:
     ) -> SyncEventStream:
         """Return the answer to *request* as events, or its ``.text`` alone. See :meth:`LLMService.stream`."""
         return SyncEventStream(self._service.stream(request, raw_events=raw_events, **options), self._thread)
+
+    @checks_keywords(CallOptions.__annotations__)
+    def plan(self, request: Asked, **options: Unpack[CallOptions]) -> RequestPlan:
+        """Return what would be sent for *request*, and send nothing. See :meth:`LLMService.plan`."""
+        return self._service.plan(request, **options)
 
     @overload
     def complete_json(

@@ -15,9 +15,10 @@ from crosswalk.formats.reading import table_of
 from crosswalk.formats.tables import TABLES
 from crosswalk.formats.writing import INVALID_JSON
 from crosswalk.request import (
+    Adaptation,
+    AdaptationKind,
     CacheMark,
     ChatRequest,
-    Dropped,
     HostedTool,
     HTTPRequest,
     ReasoningEffort,
@@ -76,18 +77,37 @@ _SENTENCES: Final = {
 
 
 class Drops:
-    """Collects what a provider cannot express while its request is being built."""
+    """Collects what a provider cannot express while its request is being built.
 
-    def __init__(self) -> None:
-        self._found: list[Dropped] = []
+    Args:
+        request: the request.
+    """
+
+    def __init__(self, request: ChatRequest) -> None:
+        self._request = request
+        self._found: list[Adaptation] = []
 
     def add(self, option: str, reason: str, *, refuses: bool = True) -> None:
-        """Note that *option* is left out, or is sent otherwise, for *reason*. See :class:`Dropped` for *refuses*."""
-        self._found.append(Dropped(option, reason, refuses=refuses))
+        """Note that *option* is left out, for *reason*. See :class:`Adaptation` for *refuses*."""
+        self._note(option, AdaptationKind.DROPPED, reason, refuses=refuses)
+
+    def clamp(self, option: str, sent: Any, reason: str) -> None:
+        """Note that *option* is *sent* with another value than it has, for *reason*."""
+        self._note(option, AdaptationKind.CLAMPED, reason, sent)
+
+    def default(self, option: str, sent: Any, reason: str) -> None:
+        """Note that *option*, which the request does not set, is *sent*, for *reason*."""
+        self._note(option, AdaptationKind.DEFAULTED, reason, sent)
 
     def leave(self, number: int, reason: str) -> None:
         """Note that a part of the message *number* is left out, for *reason*. The request is sent all the same."""
-        self._found.append(Dropped(f"messages[{number}]", reason, refuses=False))
+        self._note(f"messages[{number}]", AdaptationKind.DROPPED, reason)
+
+    def _note(
+        self, field: str, kind: AdaptationKind, reason: str, sent: Any = None, *, refuses: bool = False
+    ) -> None:
+        asked = self._request.option(field)
+        self._found.append(Adaptation(field, kind, reason, asked=asked, sent=sent, refuses=refuses))
 
     def given(self, request: ChatRequest, *options: str, reason: str = "the API has no such option") -> None:
         """Note those of *options* that *request* sets."""
@@ -95,7 +115,7 @@ class Drops:
             if getattr(request, option) not in (None, ()):
                 self.add(option, reason)
 
-    def found(self) -> tuple[Dropped, ...]:
+    def found(self) -> tuple[Adaptation, ...]:
         """The notes, in order."""
         return tuple(self._found)
 
@@ -566,26 +586,27 @@ def word_of(option: str, value: Any, table: RequestTable | str, drops: Drops) ->
     why = f"{_table(table).label} knows {', '.join(most)} and {last}"
     if isinstance(value, ReasoningEffort) and value is not ReasoningEffort.NONE:
         near = value.nearest(words)
-        drops.add(option, f"sent as {near.value}: {why}", refuses=False)
+        drops.clamp(option, words[near], why)
         return words[near]
     drops.add(option, why)
     return None
 
 
 def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
-    """Return *built* with those of *request*'s ``extra_options`` that the API has. Add the others to ``dropped``."""
+    """Return *built* with those of *request*'s ``extra_options`` that the API has. Name the others."""
     if not request.extra_options:
         return built
     values, table = thaw(request.extra_options), table_of(built)
-    body, dropped = copy_json(built.body), list(built.dropped)
-    done = {one.option for one in dropped}  # by the plugin, which has said how
+    body = copy_json(built.body)
+    lost: list[Adaptation] = []
+    done = {one.field for one in built.adaptations}  # by the plugin, which has said how
     for name, place in OPTIONS.items():
         if name in values and name not in done:
             row = None if table is None else table.row(name)
             written = None if row is None else row.written(values[name])
             if row is None or written is None or not put_row(body, row, written):
-                dropped += _lost(place, values[name], table, row)
-    return attrs.evolve(built, body=body, dropped=tuple(dropped))
+                lost += _lost(place, values[name], table, row)
+    return attrs.evolve(built, body=body).adapted(*lost)
 
 
 def details_of(thing: Any, table: RequestTable | str, at: str, of: str) -> dict[str, Any]:
@@ -641,18 +662,20 @@ def hosted_fields(tool: HostedTool, table: RequestTable | str, drops: Drops) -> 
     return {**{name: values[0] for name, values in row.beside.items()}, **fields}
 
 
-def unsaid(request: ChatRequest, table: RequestTable | None, named: Iterable[Dropped]) -> Iterator[Dropped]:
+def unsaid(
+    request: ChatRequest, table: RequestTable | None, named: Iterable[Adaptation]
+) -> Iterator[Adaptation]:
     """Return the details of messages and tools in *request* for which *table* has no place, and that are not yet *named*."""
     if table is None:
         return
-    done = {one.option for one in named}
+    done = {one.field for one in named}
     for location, name, value in _details(request):
         whole, row = _WHOLES.get(name), table.row(name)
         is_named = value is None or location.removesuffix(".ttl") in done
         is_named |= whole is not None and table.row(whole) is None
         if not is_named and (row is None or (name in _OF_SERVERS and row.written(thaw(value)) is None)):
             lost = _lost(PLACES[name], value, table, row)
-            yield from (attrs.evolve(one, option=location) for one in lost)
+            yield from (attrs.evolve(one, field=location) for one in lost)
 
 
 _OF_SERVERS: Final = tuple(name for name in DETAILS if name.startswith("mcp."))
@@ -679,7 +702,7 @@ def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
 
 def _lost(
     place: RequestPlace, value: Any, table: RequestTable | None, row: RequestRow | None
-) -> Iterator[Dropped]:
+) -> Iterator[Adaptation]:
     if place.is_neutral(value):
         return
     label = table.label if table else "the API"
@@ -692,4 +715,5 @@ def _lost(
         why = f"{label} has no such value"
     elif row is not None:
         why = f"the request sets {row.path} differently"
-    yield Dropped(place.name, why, refuses=place.kind is PlaceKind.MEANING)
+    refuses = place.kind is PlaceKind.MEANING
+    yield Adaptation.dropped(place.name, why, asked=value, refuses=refuses)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plugin.hooks import CallIds, ServerTool, WayBack
-from crosswalk.request import CacheMark, ChatRequest, Dropped, Turn, UnsupportedRequestError, in_words
+from crosswalk.request import Adaptation, CacheMark, ChatRequest, Turn, UnsupportedRequestError, in_words
 from crosswalk.service.turns import (
     NO_ANSWER,
     NOT_RUN,
@@ -433,13 +433,13 @@ NO_PLACE: Final = "the API has no place for it"
 _SPOKEN: Final = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.REASONING)
 
 
-def not_sent(request: ChatRequest, body: Mapping[str, Any], named: Iterable[Dropped]) -> Iterator[Dropped]:
+def not_sent(request: ChatRequest, body: Any, named: Iterable[Adaptation]) -> Iterator[Adaptation]:
     """Return the parts of *request*, that *body* lacks and that are not yet named.
 
     A plugin may leave out parts that its API cannot express. So the finished body is searched: each text, each opaque
     value and each field of an answer's state has to be there, and not because another turn has the same.
     """
-    named_options = {dropped.option for dropped in named}
+    named_options = {one.field for one in named}
     contents: dict[bool, _Content] = {}
     for number, turn in enumerate(request.messages):
         option = f"messages[{number}]"
@@ -448,7 +448,7 @@ def not_sent(request: ChatRequest, body: Mapping[str, Any], named: Iterable[Drop
         if wanted and is_answer not in contents:
             contents[is_answer] = _Content(_without_others(body) if is_answer else body)
         for what in dict.fromkeys(what for what, is_in in wanted if not is_in(contents[is_answer])):
-            yield Dropped(option, f"{what}: {NO_PLACE}", refuses=False)
+            yield Adaptation.dropped(option, f"{what}: {NO_PLACE}")
 
 
 def _without_others(body: Any) -> Any:
@@ -551,8 +551,8 @@ _BLOCK_KEYS: Final = ("id", "name")
 
 def with_own_parts(
     request: ChatRequest, facts: WayBack, *, is_official: bool, takes_media: bool = True
-) -> tuple[ChatRequest, tuple[Dropped, ...]]:
-    """Return *request* with the parts of earlier turns that its provider takes, and the parts that are left out, by message.
+) -> tuple[ChatRequest, tuple[Adaptation, ...]]:
+    """Return *request* with the parts of earlier turns that its provider takes, and the other parts, by message.
 
     Args:
         request: the request. Its provider is the one that it is sent to.
@@ -565,7 +565,7 @@ def with_own_parts(
     sorter = _Sorter(request, facts, is_official=is_official, takes_media=takes_media)
     turns = tuple(sorter.sorted(number, turn) for number, turn in enumerate(request.messages))
     turns = sorter.shown(turns)
-    return altered(request, messages=turns), sorter.dropped()
+    return altered(request, messages=turns), sorter.adaptations()
 
 
 class _Sorter:
@@ -576,15 +576,14 @@ class _Sorter:
         self._facts = facts
         self._is_official = is_official
         self._takes_media = takes_media
-        self._reasons: dict[tuple[int, str], None] = {}
-        self._refused: list[Dropped] = []
+        self._named: dict[tuple[int, str], Adaptation] = {}
+        self._refused: list[Adaptation] = []
         self._pictures: dict[int, list[ImagePart]] = {}  # by the user's message that shows them
         self._halves = _Halves(request, facts.server_tools)
 
-    def dropped(self) -> tuple[Dropped, ...]:
-        """The parts that were left out: each reason once for each message."""
-        named = (Dropped(f"messages[{at}]", reason, refuses=False) for at, reason in sorted(self._reasons))
-        return (*named, *self._refused)
+    def adaptations(self) -> tuple[Adaptation, ...]:
+        """The parts that are left out or sent otherwise: each reason once for each message."""
+        return (*(self._named[key] for key in sorted(self._named)), *self._refused)
 
     def sorted(self, number: int, turn: Turn) -> Turn:
         """Return the turn to send for *turn*, which is the message *number*."""
@@ -603,22 +602,27 @@ class _Sorter:
             results[number] = attrs.evolve(message, content=(*pictures, *content_parts(message)))
         return tuple(results)
 
-    def _name(self, number: int, reason: str) -> None:
-        self._reasons[number, reason] = None
+    def _name(self, number: int, reason: str, kind: str = "dropped") -> None:
+        self._named[number, reason] = Adaptation(f"messages[{number}]", kind, reason)
+
+    def _tell(self, number: int, what: str, how: str = "it is sent as text") -> None:
+        self._name(number, f"{what}: {how}", "told")
 
     def _message(self, number: int, message: ChatMessage) -> ChatMessage:
         facts = self._facts
         if message.role is Role.SYSTEM and facts.moves_system:
             before = map(message_of, self._request.messages[:number])
             if any(other.role is not Role.SYSTEM for other in before):
-                self._name(number, "moved to the beginning: the API has system messages there alone")
+                self._name(
+                    number, "moved to the beginning: the API has system messages there alone", "clamped"
+                )
         if message.name and message.role is not Role.TOOL and not facts.names_speakers:
             self._name(number, f"the speaker's name: {NO_PLACE}")
             message = attrs.evolve(message, name=None)
         if message.is_error and not facts.knows_failures:
             self._name(number, "that the tool has failed: the API has no word for it")
         if not self._takes_media and has_media(message):
-            self._name(number, "images, sounds and files: the model takes text alone")
+            self._tell(number, "images, sounds and files", "the model takes text alone")
             message = attrs.evolve(message, content=with_words(message))
         calls = message.tool_calls or ()
         if not facts.takes_custom_calls and any(call.is_custom for call in calls):
@@ -706,20 +710,18 @@ class _Sorter:
                     reason = (
                         f"compaction: only its own server ({owner}) can read what stands for the conversation"
                     )
-                    self._refused.append(Dropped(f"messages[{number}]", reason))
+                    self._refused.append(Adaptation.dropped(f"messages[{number}]", reason, refuses=True))
             stored.append(entry)
         if not texts:
             return turn
-        self._name(number, "a summary of the conversation: it is sent as text")
+        self._tell(number, "a summary of the conversation")
         extensions = turn.metadata.extensions.thawed()
         _at(extensions, _path_of(turn) or ())[:] = thaw(stored)
-        summaries = [Segment(SegmentType.TEXT, text) for text in texts]
+        content = "\n\n".join(filter(None, (*texts, turn.message.text)))
         return attrs.evolve(
             turn,
-            message=attrs.evolve(
-                turn.message, content="\n\n".join(filter(None, (*texts, turn.message.text)))
-            ),
-            segments=[*summaries, *segments_of(turn)],
+            message=attrs.evolve(turn.message, content=content),
+            segments=[*(Segment(SegmentType.TEXT, text) for text in texts), *segments_of(turn)],
             metadata=attrs.evolve(turn.metadata, extensions=extensions),
         )
 
@@ -729,8 +731,8 @@ class _Sorter:
         words = [_in_words(segment) for segment in tools if "type" in segment.metadata]
         if words:
             reason = _of_server(turn)
-            del self._reasons[number, reason]
-            self._name(number, f"{reason}: it is sent as text")
+            del self._named[number, reason]
+            self._tell(number, reason)
         has_more = any(segment.type not in _VERDICTS for segment in turn.segments) or answer_state(turn)
         text = "\n".join(words or ([NO_ANSWER] if has_more else []))
         message = attrs.evolve(turn.message, content=text or turn.message.content)
@@ -798,11 +800,11 @@ class _Sorter:
         picture = _picture_of(segment) if kind == "image" else None
         user = self._next_user(number) if picture is not None and self._facts.shows_pictures else None
         if picture is not None and picture.media_type in _PICTURES and user is not None:
-            self._name(number, f"moved to messages[{user}]: a picture that the user shows")
+            self._name(number, f"moved to messages[{user}]: a picture that the user shows", "clamped")
             self._pictures.setdefault(user, []).append(picture)
             note = "the next message of the user shows it"
             return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], picture.media_type, note))
-        self._name(number, f"{_ARTICLES.get(kind, 'a file')}: it is sent as text")
+        self._tell(number, _ARTICLES.get(kind, "a file"))
         return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], *_about(segment, picture)))
 
     def _sound(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
@@ -817,9 +819,9 @@ class _Sorter:
             return _PLACEHOLDER
         transcript = "".join(str(piece.metadata.get("transcript") or "") for piece in pieces)
         if transcript:
-            self._name(number, "a sound: its transcript is sent")
+            self._tell(number, "a sound", "its transcript is sent")
             return Segment(SegmentType.TEXT, transcript)
-        self._name(number, "a sound: it is sent as text")
+        self._tell(number, "a sound")
         return Segment(SegmentType.TEXT, in_words("a sound", *_about(segment, None)))
 
     def _next_user(self, number: int) -> int | None:

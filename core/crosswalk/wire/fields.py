@@ -73,6 +73,9 @@ class Fields:
         place: its path.
         spelled: returns the name under which a field is taken, for formats in which it has several spellings.
 
+    Attributes:
+        is_told: whether other servers get the object as text, because they have no place for it.
+
     Raises:
         FieldError: *value* is not an object. From each method: a field has a wrong type.
     """
@@ -89,7 +92,7 @@ class Fields:
         self._below: list[Fields] = []
         self.given, self._why = value, ""
         self._names: set[str] = set()
-        self._is_told = False
+        self.is_told = False
 
     def __contains__(self, name: str) -> bool:
         return name in self._left
@@ -212,7 +215,7 @@ class Fields:
 
     def tell(self, *but: str) -> dict[str, Any]:
         """Take all fields except *but*, to be told as text, and return them as the client sent them."""
-        self._is_told = True
+        self.is_told = True
         fields = {
             name: member for name, member in self.given.items() if member is not None and name not in but
         }
@@ -221,7 +224,7 @@ class Fields:
 
     def told(self) -> Iterator[str]:
         """Return the paths of the objects that are told as text, in this one and inside."""
-        if self._is_told:
+        if self.is_told:
             yield path_of(self.place)
         for below in self._below:
             yield from below.told()

@@ -123,7 +123,7 @@ def built(incoming: Incoming, provider: str) -> HTTPRequest | str:
 def is_named(request: HTTPRequest, place: Place) -> bool:
     """Whether the report names *place*, its canonical path, or the option that it is read as."""
     path = path_of(place)
-    options = [dropped.option for dropped in request.dropped]
+    options = [dropped.field for dropped in request.dropped]
     if any(re.fullmatch(rf"messages\[\d+\]\.content\[\d+\]\.{place[-1]}", option) for option in options):
         return True
     return any(path == option or path.startswith((f"{option}.", f"{option}[")) for option in options) or any(

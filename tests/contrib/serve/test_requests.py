@@ -236,7 +236,7 @@ def test_parts_that_nobody_knows_stay_where_they_are() -> None:
     # Another server of the dialect gets them in their places, as far as there are such.
     built = sent(incoming, "vllm")
     assert built.body["messages"][0]["content"] == given
-    assert [dropped.option for dropped in built.dropped] == ["messages[1].content[0]"]
+    assert [dropped.field for dropped in built.dropped] == ["messages[1].content[0]"]
     # Its own provider gets what the client has said.
     assert sent(incoming, "openai").body["messages"][1]["content"] == [video]
     with pytest.raises(UnsupportedRequestError, match="messages") as caught:
@@ -291,10 +291,10 @@ def test_the_reasoning_of_an_answer_goes_back_to_servers_of_the_dialect_alone() 
     assert isinstance(incoming.request.messages[1], ChatResponse)
     assert incoming.unread == {"messages[1].name": "bob"}
     assert sent(incoming, "vllm").body["messages"][1]["reasoning"] == "two and two"
-    assert [d.option for d in sent(incoming, "vllm").dropped] == []
+    assert [d.field for d in sent(incoming, "vllm").dropped] == []
     # Reasoning is no reason to refuse the request, and it is recorded all the same.
     built = build_http_request(incoming.without("messages[1].name").request, "anthropic")
-    assert [(d.option, d.refuses, d.reason) for d in built.dropped] == [
+    assert [(d.field, d.refuses, d.reason) for d in built.dropped] == [
         ("messages[1]", False, "reasoning of another provider (openai)")
     ]
     assert "two and two" not in str(built.body)
@@ -332,7 +332,7 @@ def test_what_is_beside_the_answer_is_recorded_and_no_reason_to_refuse() -> None
     incoming = read(CHAT, user="u", metadata={"job": "a"}, prompt_cache_key="k")
     built = build_http_request(incoming.request, "anthropic")
     assert built.body["metadata"] == {"user_id": "u"}
-    assert {(d.option, d.reason) for d in built.dropped} == {
+    assert {(d.field, d.reason) for d in built.dropped} == {
         ("metadata", "Messages has no such option"),
         ("prompt_cache_key", "Messages has no such option"),
     }
@@ -375,7 +375,7 @@ def test_where_the_conversation_was_changed_what_stood_in_it_is_named() -> None:
     incoming = read(CHAT, messages=[{**HI, "new": 1}])
     longer = [ChatMessage.system("Be brief."), *incoming.request.messages]
     built = sent(incoming, "vllm", messages=longer)
-    assert [dropped.option for dropped in built.dropped] == ["messages[0].new"]
+    assert [dropped.field for dropped in built.dropped] == ["messages[0].new"]
     assert "new" not in str(built.body)
 
 
@@ -386,7 +386,7 @@ def test_what_has_no_place_leaves_no_trace() -> None:
     )
     built = sent(incoming, "vllm", tools=(), messages=(ChatMessage.user("a"),))
     assert built.body == {"model": "m", "messages": [HI | {"content": "a"}]}
-    assert [dropped.option for dropped in built.dropped] == ["messages[0].content[0].new", "tools[0].new"]
+    assert [dropped.field for dropped in built.dropped] == ["messages[0].content[0].new", "tools[0].new"]
 
 
 def test_what_the_request_says_itself_is_not_said_otherwise() -> None:
@@ -394,7 +394,7 @@ def test_what_the_request_says_itself_is_not_said_otherwise() -> None:
     assert incoming.request.max_tokens == 7
     built = sent(incoming, "vllm")
     assert built.body["max_tokens"] == 7
-    assert [dropped.option for dropped in built.dropped] == ["max_tokens"]
+    assert [dropped.field for dropped in built.dropped] == ["max_tokens"]
 
 
 def test_what_the_gateway_sees_to_goes_to_nobody() -> None:
@@ -415,7 +415,7 @@ def test_a_list_of_one_prompt_is_a_prompt() -> None:
     assert incoming.unread == {"logprobs": 2, "presence_penalty": 0.5}
     built = sent(incoming, "openai")
     assert built.body["presence_penalty"] == 0.5
-    assert [dropped.option for dropped in built.dropped] == ["logprobs"]
+    assert [dropped.field for dropped in built.dropped] == ["logprobs"]
 
 
 # Responses.
@@ -625,7 +625,7 @@ def test_what_ollama_shares_between_its_endpoints_goes_along() -> None:
     assert built.path == "/api/chat"
     assert built.body["options"] == {"num_ctx": 9, "top_k": 0}
     assert built.body["keep_alive"] == "5m"
-    assert [dropped.option for dropped in built.dropped] == ["template"]
+    assert [dropped.field for dropped in built.dropped] == ["template"]
 
 
 def test_one_text_may_be_the_stop_of_ollama() -> None:

@@ -136,7 +136,7 @@ def test_what_is_sent_is_read_as_what_is_sent_again(form: WireForm, data: st.Dat
     assert again.dropped == ()
     assert sent(incoming.request, form).body == built.body
     same = ("model", "stream", "tools", "max_tokens", "temperature", "top_p")
-    dropped = {each.option for each in built.dropped}
+    dropped = {each.field for each in built.dropped}
     for name in same:
         value = getattr(request, name)
         if value is not None and name not in dropped:

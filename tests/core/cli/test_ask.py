@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import select
 import signal
 import subprocess
@@ -227,7 +228,7 @@ def test_an_option_may_be_left_out_and_that_is_said(run: Run, server: ReplayServ
     server.add(stream("Hi"))
     done = run("ask", *to(server, "openai"), "--top-k", "3", "--unsupported", "drop", "Hi")
     assert done.status == 0
-    assert "Left out: top_k" in done.err
+    assert "Dropped: top_k" in done.err
 
 
 def test_an_option_in_another_form_is_said(run: Run, server: ReplayServer) -> None:
@@ -235,7 +236,89 @@ def test_an_option_in_another_form_is_said(run: Run, server: ReplayServer) -> No
     done = run("ask", *to(server, "openai", "gpt-5.1"), "--reasoning-effort", "max", "Hi")
     assert done.status == 0
     assert server.requests[0].json()["reasoning_effort"] == "high"
-    assert "Changed: reasoning_effort from max to high (gpt-5.1 takes no 'max')" in done.err
+    assert "Clamped: reasoning_effort: max became high: gpt-5.1 takes no 'max'" in done.err
+
+
+# What would be sent.
+
+
+def test_a_dry_run_sends_nothing_and_says_what_would_be_changed(run: Run, server: ReplayServer) -> None:
+    to_it = to(server, "openai", "gpt-5.1")
+    done = run("ask", "--dry-run", *to_it, "--reasoning-effort", "max", "Hi")
+    assert done == (
+        0,
+        f"POST {server.url}/v1/chat/completions\n"
+        "provider openai, model gpt-5.1, model class gpt-5.1\n"
+        "clamped: reasoning_effort: max became high: gpt-5.1 takes no 'max'\n",
+        "",
+    )
+    assert run("ask", "--dry-run", *to_it, "Hi").out.splitlines()[2:] == ["all that is asked for is sent"]
+    assert server.requests == ()
+
+
+def test_a_dry_run_writes_the_whole_request_as_json(
+    run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSWALK_OPENAI_API_KEY", "a-key-of-mine")
+    to_it = to(server, "openai", "gpt-8")
+    done = run("ask", "--dry-run", "--json", *to_it, "--top-k", "4", "--unsupported", "drop", "Hi")
+    assert "a-key-of-mine" not in done.out + done.err
+    shown = orjson.loads(done.out)
+    assert (shown["provider"], shown["model"], shown["method"]) == ("openai", "gpt-8", "POST")
+    assert shown["model_class"].endswith(" (assumed)")
+    assert shown["url"] == f"{server.url}/v1/chat/completions"
+    assert shown["headers"]["Authorization"] == "<secret>"
+    assert shown["body"]["stream"] is True
+    assert shown["adaptations"] == [
+        {
+            "field": "top_k",
+            "kind": "dropped",
+            "asked": 4,
+            "sent": None,
+            "reason": "Chat Completions has no such option",
+            "refuses": True,
+        }
+    ]
+    whole = run("ask", "--dry-run", "--json", "--no-stream", *to_it, "Hi")
+    assert "stream" not in orjson.loads(whole.out)["body"]
+    assert server.requests == ()
+
+
+def test_a_dry_run_draws_a_table_on_a_terminal_of_80_columns(
+    run: Run, server: ReplayServer, terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = terminal("stdout")
+    to_it = to(server, "anthropic", "claude-opus-7")
+    assert run("ask", "--dry-run", *to_it, "--reasoning-effort", "minimal", "Hi").status == 0
+    lines = re.sub(r"\x1b\[[\d;]*m", "", shown.text()).splitlines()
+    where, who, empty, headings, _, *rows = lines
+    assert where == f"POST {server.url}/v1/messages"
+    assert who == "provider anthropic, model claude-opus-7, model class claude-opus-5.5 (assumed)"
+    assert empty == ""
+    assert headings.split() == [
+        "field",
+        "kind",
+        "asked",
+        "sent",
+        "reason",
+    ]
+    assert max(map(len, rows)) <= 80
+    assert rows[0].split() == ["max_tokens", "defaulted", "128000", "the", "API", "needs", "it"]
+    assert rows[1].split()[:4] == ["reasoning_effort", "clamped", "minimal", "low"]
+
+
+def test_a_dry_run_refuses_what_the_command_would_refuse(run: Run, server: ReplayServer) -> None:
+    done = run("ask", "--dry-run", *to(server, "openai"), "--top-k", "4", "Hi")
+    assert done == (
+        2,
+        "",
+        "crosswalk ask: openai: it cannot express top_k (Chat Completions has no such option)\n",
+    )
+    done = run("ask", "--dry-run", "--base-url", server.url, "Hi")
+    assert (done.status, done.out) == (2, "")
+    assert "name the provider" in done.err
+    assert server.requests == ()
 
 
 # What a terminal shows.

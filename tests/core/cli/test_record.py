@@ -504,7 +504,7 @@ def test_an_option_may_be_left_out_and_that_is_said(run: Run, server: ReplayServ
     arguments = ["--top-k", "3", "--unsupported", "drop", "--output", "caps", "--name", "n", "Hi"]
     done = run("record", *to(server, "openai"), *arguments)
     assert done.status == 0
-    assert done.err.startswith("left out: top_k")
+    assert done.err.startswith("dropped: top_k")
 
 
 def test_an_option_in_another_form_is_said(run: Run, server: ReplayServer) -> None:
@@ -512,7 +512,7 @@ def test_an_option_in_another_form_is_said(run: Run, server: ReplayServer) -> No
     arguments = ["--reasoning-effort", "max", "--output", "caps", "--name", "n", "Hi"]
     done = run("record", *to(server, "openai", "gpt-5.1"), *arguments)
     assert done.status == 0
-    assert done.err.startswith("changed: reasoning_effort from max to high (gpt-5.1 takes no 'max')")
+    assert done.err.startswith("clamped: reasoning_effort: max became high: gpt-5.1 takes no 'max'")
 
 
 def test_unknown_words_may_be_kept(run: Run, server: ReplayServer) -> None:

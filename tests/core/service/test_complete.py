@@ -454,8 +454,15 @@ def test_what_is_dropped_is_recorded(server: ReplayServer, service_of: Make) -> 
     lax = Endpoint("ollama", model="n", base_url=server.url)
     response = complete(service_of(lax, on_unsupported="drop"), ChatRequest("hi", parallel_tool_calls=False))
     (attempt,) = response.attempts
-    assert attempt.extra["dropped"] == (
-        {"option": "parallel_tool_calls", "reason": "it cannot be forbidden"},
+    assert attempt.extra["adaptations"] == (
+        {
+            "field": "parallel_tool_calls",
+            "kind": "dropped",
+            "reason": "it cannot be forbidden",
+            "asked": False,
+            "sent": None,
+            "refuses": True,
+        },
     )
 
 

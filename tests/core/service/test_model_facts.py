@@ -15,6 +15,7 @@ from crosswalk.convert import WireForm
 from crosswalk.plugins import AudioPart, ImagePart, ProviderInfo, TextPart, hookimpl
 from crosswalk.service import (
     Adaptation,
+    AdaptationKind,
     ChatRequest,
     Endpoint,
     HTTPRequest,
@@ -39,7 +40,14 @@ def built(provider: str, model: str, *, drop: bool = False, **options: Any) -> H
 
 
 def changes(request: HTTPRequest) -> list[tuple[str, Any, Any]]:
-    return [(one.option, one.asked, one.sent) for one in request.adapted]
+    return [(one.field, one.asked, one.sent) for one in changed(request)]
+
+
+def changed(request: HTTPRequest) -> tuple[Adaptation, ...]:
+    """All adaptations but the ceiling of an API that needs one."""
+    return tuple(
+        one for one in request.adaptations if (one.field, one.kind.value) != ("max_tokens", "defaulted")
+    )
 
 
 # --------------------------------------------------------------------------------------- effort
@@ -48,7 +56,9 @@ def changes(request: HTTPRequest) -> list[tuple[str, Any, Any]]:
 def test_a_change_says_what_was_asked_what_is_sent_and_why() -> None:
     request = built("anthropic", "claude-opus-4-6", reasoning_effort="xhigh")
     why = "claude-opus-4-6 takes no 'xhigh'"
-    assert request.adapted == (Adaptation("reasoning_effort", "xhigh", "max", why),)
+    assert changed(request) == (
+        Adaptation("reasoning_effort", AdaptationKind.CLAMPED, why, asked="xhigh", sent="max"),
+    )
     assert request.model_class == "claude-4.6"
 
 
@@ -64,8 +74,8 @@ def test_a_change_says_what_was_asked_what_is_sent_and_why() -> None:
 def test_dropping_turns_none_into_the_least_word(provider: str, model: str, said: Any, sent: Any) -> None:
     request = built(provider, model, drop=True, reasoning_effort="none")
     assert json.dumps(said) in json.dumps(about_thinking(request.body))
-    (change,) = request.adapted
-    assert (change.option, change.asked, change.refuses) == ("reasoning_effort", "none", True)
+    (change,) = changed(request)
+    assert (change.field, change.asked, change.refuses) == ("reasoning_effort", "none", True)
     assert change.sent in (sent, "minimal")
 
 
@@ -105,7 +115,7 @@ def test_a_budget_is_the_callers_own_where_the_model_takes_one(
 ) -> None:
     request = built(provider, model, extra_options={"thinking_budget": 8000}, **options)
     assert {name: request.body[name] for name in fields} == fields
-    assert not request.adapted
+    assert not changed(request)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +146,7 @@ def test_a_budget_that_is_no_number_of_tokens_is_no_word(budget: Any) -> None:
     assert about_thinking(request.body) == {}
     request = built("gemini", "gemini-2.5-flash", extra_options={"thinking_budget": -1})
     assert about_thinking(request.body) == {"thinkingConfig": {"thinkingBudget": -1}}
-    assert not request.adapted
+    assert not changed(request)
 
 
 def test_a_budget_of_nothing_is_none() -> None:
@@ -155,7 +165,9 @@ def test_a_budget_above_the_models_is_the_models() -> None:
 def test_a_budget_stays_below_max_tokens() -> None:
     request = built("anthropic", "claude-sonnet-4-5", reasoning_effort="high", max_tokens=5000)
     assert request.body["thinking"] == {"type": "enabled", "budget_tokens": 4999}
-    assert request.adapted == (Adaptation("reasoning_effort", "high", 4999, "it must be below max_tokens"),)
+    why = "it must be below max_tokens"
+    change = Adaptation("reasoning_effort", AdaptationKind.CLAMPED, why, asked="high", sent=4999)
+    assert changed(request) == (change,)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +187,9 @@ def test_a_budget_that_is_asked_for_is_within_the_bounds_of_the_model(
     assert request.body["thinking"] == {"type": "enabled", "budget_tokens": sent}
     assert request.body["max_tokens"] > sent
     assert request.dropped == ()
-    named = () if reason is None else (Adaptation("thinking_budget", budget, sent, reason),)
-    assert request.adapted == named
+    assert [(one.reason, one.asked, one.sent) for one in changed(request)] == (
+        [] if reason is None else [(reason, budget, sent)]
+    )
 
 
 def test_a_budget_without_room_or_beside_no_thought_is_refused_by_its_name() -> None:
@@ -208,14 +221,14 @@ def test_functions_beside_an_effort_have_an_api_of_their_own(model: str, least: 
     assert changes(dropped) == [("reasoning_effort", "high", least)]
     assert built("openai_responses", model, **asked).body["reasoning"] == {"effort": "high"}
     assert built("openai", model, reasoning_effort="high").body["reasoning_effort"] == "high"
-    assert built("openai", model, tools=[TOOL], reasoning_effort="none").adapted == ()
+    assert built("openai", model, tools=[TOOL], reasoning_effort="none").adaptations == ()
 
 
 @pytest.mark.parametrize("model", ["gpt-5", "gpt-5-mini", "gpt-5.1", "o3"])
 def test_models_that_take_functions_beside_an_effort_get_both(model: str) -> None:
     request = built("openai", model, tools=[TOOL], reasoning_effort="high")
     assert request.body["reasoning_effort"] == "high"
-    assert (request.adapted, request.dropped) == ((), ())
+    assert changed(request) == ()
 
 
 def test_max_tokens_without_room_for_the_least_budget_is_refused_by_name() -> None:
@@ -244,7 +257,9 @@ def test_max_tokens_without_room_for_the_least_budget_is_refused_by_name() -> No
 def test_an_answer_may_be_as_long_as_the_model_writes(model: str, options: Any, most: int) -> None:
     request = built("anthropic", model, **options)
     assert request.body["max_tokens"] == most
-    assert request.added == {"max_tokens": most}
+    assert [(one.kind.value, one.sent) for one in request.adaptations if one.field == "max_tokens"] == [
+        ("defaulted", most)
+    ]
 
 
 def test_more_tokens_than_the_model_writes_are_its_ceiling() -> None:
@@ -329,7 +344,7 @@ def test_an_option_that_the_model_refuses_is_refused_by_name_or_dropped(
     assert caught.value.options == (refused,)
     request = built(provider, model, drop=True, **options)
     assert gone not in request.body
-    assert [one.option for one in request.dropped] == [refused]
+    assert [one.field for one in request.dropped] == [refused]
 
 
 @pytest.mark.parametrize(
@@ -360,14 +375,14 @@ def test_an_option_without_effect_is_named_and_sent() -> None:
     assert changes(request) == [("temperature", 0.3, 0.3)]
     request = built("deepseek", "deepseek-v4-pro", temperature=0.3)
     assert changes(request) == [("temperature", 0.3, 0.3)]
-    assert not built("deepseek", "deepseek-v4-pro", temperature=0.3, reasoning_effort="none").adapted
+    assert not built("deepseek", "deepseek-v4-pro", temperature=0.3, reasoning_effort="none").adaptations
 
 
 def test_an_answer_that_the_request_begins_is_refused_or_left_out() -> None:
     turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "{"}]
     request = built("anthropic", "claude-opus-5", drop=True, messages=turns)
     assert [message["role"] for message in request.body["messages"]] == ["user"]
-    assert [one.option for one in request.dropped] == ["messages"]
+    assert [one.field for one in request.dropped] == ["messages"]
     assert len(built("anthropic", "claude-haiku-4-5", messages=turns).body["messages"]) == 2
     greeting = [{"role": "assistant", "content": "Hello!"}]
     assert built("anthropic", "claude-opus-5", messages=greeting).body["messages"][-1]["role"] == "assistant"
@@ -392,7 +407,7 @@ def test_a_kind_of_content_that_the_model_does_not_take_is_refused_so_that_anoth
 def test_a_model_that_answers_in_a_stream_alone_is_asked_for_one() -> None:
     request = built("dashscope", "qwen3-32b")
     assert changes(request) == [("stream", False, True)]
-    assert not built("dashscope", "qwen3-32b", stream=True).adapted
+    assert not built("dashscope", "qwen3-32b", stream=True).adaptations
     assert "stream" not in built("dashscope", "qwen3-32b", reasoning_effort="none").body
 
 
@@ -412,7 +427,7 @@ def test_provider_options_win(provider: str, model: str, theirs: dict[str, Any])
     request = built(provider, model, reasoning_effort="high", provider_options={provider: theirs})
     assert {name: request.body[name] for name in theirs} == theirs
     (note,) = request.dropped
-    assert (note.option, note.refuses) == ("reasoning_effort", False)
+    assert (note.field, note.refuses) == ("reasoning_effort", False)
     assert note.reason.startswith(tuple(f"provider_options sets {name}" for name in theirs))
 
 
@@ -504,8 +519,8 @@ def test_provider_options_that_switch_thinking_off_stand_alone(
         provider, model, reasoning_effort=effort, temperature=0.5, provider_options={provider: theirs}
     )
     assert about_thinking(request.body) == theirs.get("generationConfig", theirs)
-    assert not request.adapted
-    assert {(one.option, one.refuses) for one in request.dropped} <= {("reasoning_effort", False)}
+    assert changed(request) == request.dropped
+    assert {(one.field, one.refuses) for one in request.dropped} <= {("reasoning_effort", False)}
     if effort == "high":
         assert request.dropped
 
@@ -568,7 +583,7 @@ def test_an_effort_is_judged_with_the_demands_of_the_provider_options(
     request = built(provider, model, drop=True, **options)
     assert changes(request) == [("reasoning_effort", "high", "none")]
     free = built("deepseek", "deepseek-v4-pro", provider_options={"deepseek": {"tool_choice": "auto"}})
-    assert not free.adapted
+    assert not changed(free)
 
 
 def test_provider_options_win_over_an_option_for_a_budget() -> None:
@@ -578,7 +593,7 @@ def test_provider_options_win_over_an_option_for_a_budget() -> None:
         "anthropic", "claude-haiku-4-5", extra_options=options, provider_options={"anthropic": theirs}
     )
     assert request.body["thinking"] == {"type": "disabled"}
-    assert [(one.option, one.refuses) for one in request.dropped] == [("thinking_budget", False)]
+    assert [(one.field, one.refuses) for one in request.dropped] == [("thinking_budget", False)]
 
 
 def test_provider_options_win_for_their_part() -> None:
@@ -610,7 +625,7 @@ def test_an_unknown_model_gets_the_plain_form_and_loses_nothing(model: str) -> N
     request = built("anthropic", model or "x", temperature=0.2, stop=["a"], top_k=3)
     assert request.model_class == "unknown"
     assert {"temperature", "stop_sequences", "top_k"} <= request.body.keys()
-    assert (request.adapted, request.dropped) == ((), ())
+    assert changed(request) == ()
 
 
 def test_a_new_model_of_a_family_is_assumed_to_be_of_the_newest_class() -> None:
@@ -830,8 +845,8 @@ def test_a_call_records_what_was_changed() -> None:
         with SyncLLMService(endpoint) as service:
             response = service.complete("Hi", reasoning_effort="max")
         assert server.requests[0].json()["reasoning_effort"] == "high"
-    (change,) = response.attempts[-1].extra["adapted"]
-    assert (change["option"], change["asked"], change["sent"]) == ("reasoning_effort", "max", "high")
+    (change,) = response.attempts[-1].extra["adaptations"]
+    assert (change["field"], change["asked"], change["sent"]) == ("reasoning_effort", "max", "high")
     assert "prod-7 takes no 'max'" in change["reason"]
 
 
@@ -902,7 +917,7 @@ def test_what_a_client_writes_for_a_model_in_its_own_format_is_not_changed() -> 
     for provider in ("openai", "vllm"):
         sent = build_http_request(request, provider)
         assert {name: sent.body[name] for name in said} == said
-        assert (sent.adapted, sent.dropped, sent.model_class) == ((), (), None)
+        assert (sent.adaptations, sent.model_class) == ((), None)
 
 
 def test_a_route_to_another_model_fits_the_request_to_it() -> None:
@@ -917,8 +932,12 @@ def test_a_route_to_another_model_fits_the_request_to_it() -> None:
     assert sent.body["reasoning_effort"] == "high"
     assert {"temperature", "frequency_penalty"}.isdisjoint(sent.body)
     assert sent.body["max_completion_tokens"] == 9
-    assert sorted(one.option for one in sent.dropped) == ["frequency_penalty", "temperature"]
-    assert changes(sent) == [("reasoning_effort", "xhigh", "high")]
+    assert sorted(one.field for one in sent.dropped) == ["frequency_penalty", "temperature"]
+    assert changes(sent) == [
+        ("reasoning_effort", "xhigh", "high"),
+        ("temperature", 0.2, None),
+        ("frequency_penalty", 1, None),
+    ]
     with pytest.raises(UnsupportedRequestError) as caught:
         build_http_request(request, "openai")
     assert sorted(caught.value.options) == ["frequency_penalty", "temperature"]
@@ -939,7 +958,7 @@ def test_a_clients_budget_fits_the_model_behind_the_alias() -> None:
         )
     request = build_http_request(of_client(WireForm.ANTHROPIC, "gemini-2.5-pro", said), "gemini")
     assert about_thinking(request.body)["thinkingConfig"]["thinkingBudget"] == 9000
-    assert not request.adapted
+    assert not changed(request)
     request = build_http_request(of_client(WireForm.ANTHROPIC, "gemini-3.5-flash", said), "gemini")
     assert about_thinking(request.body)["thinkingConfig"]["thinkingLevel"] == "MEDIUM"
     assert changes(request) == [("thinking_budget", 9000, None)]

@@ -30,9 +30,9 @@ def test_effort_reaches_each_model_in_its_own_words(provider: str, model: str, w
         return
     built = build_http_request(request, provider)
     assert about_thinking(built.body) == wanted
-    assert not built.dropped
+    assert not any(one.refuses for one in built.adaptations)
     is_same = word == "none" or f"{word!r}" in str(wanted).lower()
-    changes = [change for change in built.adapted if change.option == "reasoning_effort"]
+    changes = [change for change in built.adaptations if change.field == "reasoning_effort"]
     assert [change.asked for change in changes] == ([] if is_same else [word])
 
 
@@ -113,7 +113,7 @@ def test_the_300_requests_of_the_facts_page() -> None:
                 has_form = word != "none" or EFFORTS[provider, model]["none"] != REFUSED
                 verdict = "refused, though a form exists" if has_form else "rightly refused"
             else:
-                is_named = any(change.option == "reasoning_effort" for change in built.adapted)
+                is_named = any(change.field == "reasoning_effort" for change in built.adaptations)
                 if not _takes(rule, model, built.body):
                     verdict = "refused by the vendor"
                 elif about_thinking(built.body) or word == "none":

@@ -22,9 +22,10 @@ from crosswalk import (
 from crosswalk.plugins import CallIds, ProviderInfo, hookimpl, message_of
 from crosswalk.request import as_request
 from crosswalk.service import (
+    Adaptation,
+    AdaptationKind,
     CacheMark,
     ChatRequest,
-    Dropped,
     HostedTool,
     HTTPRequest,
     NamedTool,
@@ -318,8 +319,12 @@ def test_a_plugin_that_knows_nothing_of_hosted_tools_is_given_none() -> None:
         build(HTTPRequest("/p", {}), request)
 
 
+def lost(field: str, reason: str) -> Adaptation:
+    return Adaptation.dropped(field, reason, refuses=True)
+
+
 def test_what_cannot_be_expressed_raises_or_is_dropped() -> None:
-    built = HTTPRequest("/p", {}, dropped=(Dropped("seed", "there is none"), Dropped("top_k", "no")))
+    built = HTTPRequest("/p", {}, adaptations=(lost("seed", "there is none"), lost("top_k", "no")))
     with pytest.raises(
         UnsupportedRequestError, match=r"test: it cannot express seed \(there is none\); top_k"
     ) as raised:
@@ -329,9 +334,9 @@ def test_what_cannot_be_expressed_raises_or_is_dropped() -> None:
 
 
 def test_what_is_recorded_alone_is_no_reason_to_raise() -> None:
-    dropped = (Dropped("messages[0]", "another one's reasoning", refuses=False),)
-    assert build(HTTPRequest("/p", {}, dropped=dropped)).dropped == dropped
-    both = HTTPRequest("/p", {}, dropped=(*dropped, Dropped("seed", "there is none")))
+    dropped = (Adaptation.dropped("messages[0]", "another one's reasoning"),)
+    assert build(HTTPRequest("/p", {}, adaptations=dropped)).dropped == dropped
+    both = HTTPRequest("/p", {}, adaptations=(*dropped, lost("seed", "there is none")))
     with pytest.raises(UnsupportedRequestError, match="cannot express seed") as raised:
         build(both)
     assert raised.value.options == ("seed",)
@@ -346,7 +351,7 @@ def test_a_request_may_have_more_to_say_than_a_plugin_builds() -> None:
     request = Sealed("hi", model="m", hosted_tools=["web_search"])
     built = build_http_request(request, "vllm", on_unsupported="drop")
     assert built.body["seal"] == "vllm"
-    assert [each.option for each in built.dropped] == ["hosted_tools"]
+    assert [each.field for each in built.dropped] == ["hosted_tools"]
 
 
 def test_a_request_needs_a_model() -> None:
@@ -467,7 +472,7 @@ def test_options_that_several_apis_have(
     request = ChatRequest("Hi", model="m", extra_options=options, reasoning_effort=effort)
     built = build_http_request(request, provider, on_unsupported="drop")
     assert {name: built.body.get(name) for name in body} == body
-    assert [(one.option, one.reason, one.refuses) for one in built.dropped] == dropped
+    assert [(one.field, one.reason, one.refuses) for one in built.dropped] == dropped
 
 
 BUDGET_BOUNDS = "it must be at least 1024 and below max_tokens"
@@ -478,8 +483,8 @@ BUDGET_BOUNDS = "it must be at least 1024 and below max_tokens"
     [
         ({"thinking_budget": 8000}, 24_384, 8000, []),
         ({"thinking_budget": 8000, "max_tokens": 9000}, 9000, 8000, []),
-        ({"thinking_budget": 8000, "max_tokens": 8000}, 8000, 7999, [(f"sent as 7999: {BUDGET_BOUNDS}", False)]),
-        ({"thinking_budget": 5}, 17_408, 1024, [(f"sent as 1024: {BUDGET_BOUNDS}", False)]),
+        ({"thinking_budget": 8000, "max_tokens": 8000}, 8000, 7999, [(BUDGET_BOUNDS, False)]),
+        ({"thinking_budget": 5}, 17_408, 1024, [(BUDGET_BOUNDS, False)]),
         ({"thinking_budget": 8000, "max_tokens": 1024}, 1024, None, [(BUDGET_BOUNDS, True)]),
         ({"thinking_budget": "many"}, 16_384, None, [("it must be a whole number", True)]),
         ({"thinking_budget": 2000, "reasoning_effort": "none"}, 16_384, None, [("reasoning_effort is none", True)]),
@@ -495,9 +500,11 @@ def test_a_budget_of_thought_has_its_type_and_is_below_the_ceiling(
     off = {"type": "disabled"} if "reasoning_effort" in said else None
     expected = off if budget is None else {"type": "enabled", "budget_tokens": budget}
     assert (built.body["max_tokens"], built.body.get("thinking")) == (max_tokens, expected)
-    assert dict(built.added) == ({} if "max_tokens" in said else {"max_tokens": max_tokens})
-    assert [(one.reason, one.refuses) for one in built.dropped] == notes
-    assert {one.option for one in built.dropped} <= {"thinking_budget"}
+    added = [one.sent for one in built.adaptations if one.kind is AdaptationKind.DEFAULTED]
+    assert added == ([] if "max_tokens" in said else [max_tokens])
+    named = [one for one in built.adaptations if one.field != "max_tokens"]
+    assert [(one.reason, one.refuses) for one in named] == notes
+    assert {one.field for one in named} <= {"thinking_budget"}
 
 
 def test_what_an_effort_rules_out_a_budget_rules_out() -> None:
@@ -513,7 +520,7 @@ def test_what_an_effort_rules_out_a_budget_rules_out() -> None:
     built = build_http_request(request, "anthropic", on_unsupported="drop")
     assert {"temperature", "tool_choice"}.isdisjoint(built.body)
     assert built.body["top_p"] == 0.95
-    assert [(one.option, one.reason) for one in built.dropped] == [
+    assert [(one.field, one.reason) for one in built.dropped] == [
         ("temperature", "not with thinking_budget"),
         ("tool_choice", "no call can be forced with thinking_budget"),
     ]
@@ -596,7 +603,7 @@ def test_provider_options_win_over_the_effort(
     built = build_http_request(request, provider)
     assert {name: built.body.get(name) for name in expected} == expected
     notes = [] if instead is None else [("reasoning_effort", f"provider_options sets {instead}", False)]
-    assert [(one.option, one.reason, one.refuses) for one in built.dropped] == notes
+    assert [(one.field, one.reason, one.refuses) for one in built.dropped] == notes
 
 
 @pytest.mark.parametrize("thinking", [7, {"budget_tokens": "x"}, {"budget_tokens": -1}, {"type": "enabled"}])
@@ -633,8 +640,11 @@ def test_an_unknown_model_is_asked_for_effort_in_the_plain_form_of_its_api(
     built = build_http_request(ChatRequest("hi", model="m", reasoning_effort=effort), provider)
     assert {name: built.body.get(name) for name in body} == body
     assert built.model_class == "unknown"
-    assert [one.option for one in built.dropped] == ([] if said is None else ["reasoning_effort"])
-    assert all((said or "") in one.reason and not one.refuses for one in built.dropped)
+    named = [one for one in built.adaptations if one.field != "max_tokens"]
+    assert [(one.field, one.asked) for one in named] == (
+        [] if said is None else [("reasoning_effort", effort)]
+    )
+    assert all((said or "") in f"{one.sent} {one.reason}" and not one.refuses for one in named)
 
 
 def test_an_api_that_cannot_switch_thinking_off_refuses_it_for_an_unknown_model() -> None:
@@ -672,7 +682,7 @@ def test_a_choice_among_some_tools_has_a_mode_and_names() -> None:
         {"mode": "new", "tools": []},
         {"mode": "auto", "tools": [{"type": "mcp", "name": "f"}]},
     ):
-        assert [one.option for one in built(wrong).dropped] == ["allowed_tools"]
+        assert [one.field for one in built(wrong).dropped] == ["allowed_tools"]
 
 
 # ----------------------------------------------------------------------------------------- media

@@ -78,7 +78,7 @@ def test_what_no_row_reads_is_named(said: dict[str, Any], form: str) -> None:
     request = from_client({"model": "m", **conversation, **said}, form)
     (name,) = said.keys() - {"max_tokens"}
     built = build_http_request(request, "ollama", on_unsupported="drop")
-    assert any(name in one.option for one in built.dropped)
+    assert any(name in one.field for one in built.dropped)
 
 
 @pytest.mark.parametrize("part", [{"mystery": 1}, {"speechMetadata": {"speaker": "Ann"}}])
@@ -91,7 +91,7 @@ def test_a_tool_that_a_plugin_names_and_does_not_ask_for_is_named() -> None:
     request = ChatRequest("Hi", model="m", hosted_tools=[HostedTool("code_execution")])
     built = build_openai_chat_request(request, OpenAIChatStyle(hosted_tools={"code_execution": {}}))
     assert "tools" not in built.body
-    assert [(one.option, one.refuses) for one in built.dropped] == [("hosted_tools", True)]
+    assert [(one.field, one.refuses) for one in built.dropped] == [("hosted_tools", True)]
 
 
 def spoken(*about: dict[str, Any]) -> ChatResponse:

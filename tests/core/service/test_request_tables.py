@@ -128,7 +128,7 @@ def test_a_strict_server_gets_no_field_that_it_lacks() -> None:
     said = {"user": "u", "store": False, "verbosity": "low", "a_new_field": 1, "safe_prompt": True}
     request = built("openai-chat", said, "mistral")
     assert request.body == {"model": "m", "messages": [HI], "safe_prompt": True}
-    assert {one.option for one in request.dropped} == {"user", "verbosity", "a_new_field"}
+    assert {one.field for one in request.dropped} == {"user", "verbosity", "a_new_field"}
     assert built("openai-chat", said, "vllm").body == {**LEAST["openai-chat"], **said}
 
 
@@ -163,7 +163,7 @@ def marked(role: str, *blocks: dict[str, Any]) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_what_has_no_place_is_named_once(form: str, said: dict[str, Any], to: str, lost: str) -> None:
-    assert [one.option for one in built(form, said, to).dropped] == [lost]
+    assert [one.field for one in built(form, said, to).dropped] == [lost]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_picture_of_a_type_that_no_server_takes_is_told(to: str, format: str, 
 
 def test_a_word_without_a_row_is_not_said_to_have_no_place() -> None:
     (lost,) = built("openai-chat", {"a_new_field": 1}, "anthropic").dropped
-    assert (lost.option, lost.reason) == ("a_new_field", "it is not in the table of Chat Completions yet")
+    assert (lost.field, lost.reason) == ("a_new_field", "it is not in the table of Chat Completions yet")
 
 
 def test_a_sentence_that_a_server_forces_is_named() -> None:
@@ -222,8 +222,13 @@ def test_a_sentence_that_a_server_forces_is_named() -> None:
         HI,
     ]
     request = built("openai-chat", {"messages": turns}, "mistral")
-    assert request.added == {"messages[3].content": "I have the results."}
-    assert built("openai-chat", {"messages": [HI]}, "mistral").added == {}
+    (added,) = request.adaptations
+    assert (added.field, added.kind.value, added.sent) == (
+        "messages[3].content",
+        "added",
+        "I have the results.",
+    )
+    assert built("openai-chat", {"messages": [HI]}, "mistral").adaptations == ()
 
 
 @pytest.mark.parametrize(
@@ -265,12 +270,12 @@ def test_a_program_can_say_it_too() -> None:
     )
     claude = build_http_request(request, "anthropic", on_unsupported="drop")
     assert [tool["name"] for tool in claude.body["tools"]] == ["f", "web_search"]
-    assert {one.option: one.refuses for one in claude.dropped} == {
+    assert {one.field: one.refuses for one in claude.dropped} == {
         "tools[0].output_schema": False,
         "mcp_servers[0].approval": True,
     }
     gemini = build_http_request(request, "gemini", on_unsupported="drop")
-    assert {one.option for one in gemini.dropped} >= {
+    assert {one.field for one in gemini.dropped} >= {
         "hosted_tools.user_location.city",
         "hosted_tools.max_uses",
         "tools[0].defer_loading",

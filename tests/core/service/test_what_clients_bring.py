@@ -10,8 +10,9 @@ import pytest
 
 from crosswalk import ChatMessage, normalize
 from crosswalk.service import (
+    Adaptation,
+    AdaptationKind,
     ChatRequest,
-    Dropped,
     HTTPRequest,
     UnsupportedRequestError,
     build_http_request,
@@ -286,7 +287,7 @@ def test_an_output_without_a_call_is_text_with_its_name(item: dict[str, Any], te
         assert request.dropped == ()
     else:
         assert text in said_in(request)
-        assert Dropped("input[1]", "it is sent as text", refuses=False) in request.dropped
+        assert Adaptation("input[1]", AdaptationKind.TOLD, "it is sent as text") in request.adaptations
 
 
 def document(kind: str = "document", **more: Any) -> dict[str, Any]:
@@ -402,7 +403,7 @@ def test_content_that_only_its_format_has_becomes_json(
 ) -> None:
     request = built(form, body, to)
     assert text in said_in(request)
-    assert Dropped(path, "it is sent as text", refuses=False) in request.dropped
+    assert Adaptation(path, AdaptationKind.TOLD, "it is sent as text") in request.adaptations
     assert built(form, body, OWN[form]).dropped == ()
 
 
@@ -430,14 +431,14 @@ def test_a_message_of_declarations_is_left_out() -> None:
         "Hi",
         [{"type": "text", "text": "a", "prompt_cache_breakpoint": {"mode": "explicit"}}],
     ]
-    assert [one.option for one in request.dropped if one.refuses] == ["messages[1].content[0]"]
+    assert [one.field for one in request.dropped if one.refuses] == ["messages[1].content[0]"]
 
 
 def test_a_system_message_of_which_nothing_is_read_is_left_out() -> None:
     added = {"role": "system", "content": [{"type": "tool_addition", "tool": {}}]}
     request = built("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI, added]}, "openai")
     assert request.body["messages"] == [HI]
-    assert [dropped.option for dropped in request.dropped] == ["messages[1].content[0]"]
+    assert [dropped.field for dropped in request.dropped] == ["messages[1].content[0]"]
 
 
 # ------------------------------------------------------------------------------------ what servers did
@@ -469,7 +470,7 @@ def test_what_a_server_s_tool_did_alone_is_told(form: str, parts: Any, words: li
     assert "not run" not in text
     if to != OWN[form]:
         assert "zz" not in text  # only its owner can read it
-        assert any("it is sent as text" in dropped.reason for dropped in request.dropped)
+        assert any("it is sent as text" in one.reason for one in request.adaptations)
 
 
 @pytest.mark.parametrize(
@@ -506,8 +507,9 @@ def test_a_summary_of_the_conversation_is_told(blocks: list[Any], others: list[s
     assert all(word in text for word in others)
     assert "zz" not in text
     assert "(no answer)" not in text
-    assert Dropped("messages[1]", "a summary of the conversation: it is sent as text", refuses=False) in [
-        attrs.evolve(dropped, option="messages[1]") for dropped in request.dropped
+    why = "a summary of the conversation: it is sent as text"
+    assert Adaptation("messages[1]", AdaptationKind.TOLD, why) in [
+        attrs.evolve(one, field="messages[1]") for one in request.adaptations
     ]
 
 
@@ -614,9 +616,14 @@ def test_a_sentence_that_nobody_said_is_named(
     form: str, body: dict[str, Any], to: str, sentences: dict[str, str]
 ) -> None:
     request = built(form, body, to)
-    added = {place: text for place, text in request.added.items() if place != "max_tokens"}
+    added = added_to(request)
     assert added == sentences
     assert {at(request.body, place).partition("\n")[0] for place in added} == {*added.values()}
+
+
+def added_to(request: HTTPRequest) -> dict[str, Any]:
+    """The sentences that nobody has said, by their places."""
+    return {one.field: one.sent for one in request.adaptations if one.kind == "added"}
 
 
 def at(body: Any, place: str) -> Any:
@@ -627,6 +634,6 @@ def at(body: Any, place: str) -> Any:
 
 def test_a_sentence_that_the_client_said_is_its_own() -> None:
     said = chat(HI, {**SILENT, "content": "(no answer)"}, HI)
-    assert built("openai-chat", said, "cohere").added == {}
+    assert added_to(built("openai-chat", said, "cohere")) == {}
     mine = ChatRequest([ChatMessage.user("Hi"), ChatMessage.assistant("(no answer)")], model="m")
-    assert build_http_request(mine, "cohere").added == {}
+    assert added_to(build_http_request(mine, "cohere")) == {}
