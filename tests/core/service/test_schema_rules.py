@@ -5,14 +5,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from crosswalk.service import ChatRequest, HTTPRequest, ToolDefinition, build_http_request
+from crosswalk import ConfigurationError
+from crosswalk.plugin.registry import Registry
+from crosswalk.plugins import OpenAIChatDialect, build_openai_chat_request, hookimpl
+from crosswalk.service import (
+    ChatRequest,
+    HTTPRequest,
+    ResponseFormat,
+    ToolDefinition,
+    build_http_request,
+    read_request,
+)
 from crosswalk.service.json_answer import parser_for, with_schema
+from crosswalk.types.json import thaw
 from schema_types import TYPES
 
 FACTS = Path(__file__).parents[3] / "../shared/providers/schema_rules.json"
@@ -37,8 +49,16 @@ FORMS = (
 TOOL = ToolDefinition("f", "Does it.", {"type": "object", "properties": {}})
 
 
-def asked(kind: Any, model: str, **options: Any) -> ChatRequest:
-    return with_schema(ChatRequest("Hi", model=model, **options), parser_for(kind), instruct=False)
+@cache
+def wanted(name: str) -> ResponseFormat:
+    """What :meth:`LLMService.complete_json` asks for."""
+    request = with_schema(ChatRequest("Hi"), parser_for(TYPES[name][0]), instruct=False)
+    assert request.response_format is not None
+    return request.response_format
+
+
+def asked(name: str, model: str, **options: Any) -> ChatRequest:
+    return ChatRequest("Hi", model=model, response_format=wanted(name), **options)
 
 
 def schema_in(body: dict[str, Any]) -> dict[str, Any] | None:
@@ -195,9 +215,9 @@ def test_no_published_rule_is_broken(provider: str, model: str) -> None:
     target = next(
         (one for route, one in rules.get("by_model", {}).items() if model.startswith(route[:-1])), provider
     )
-    for name, (kind, _, _) in TYPES.items():
+    for name in TYPES:
         for options in ({}, {"stream": True}, {"tools": [TOOL]} if provider != "perplexity" else {}):
-            built = build_http_request(asked(kind, model, **options), provider)
+            built = build_http_request(asked(name, model, **options), provider)
             assert [*judged(facts[target], facts, built.body)] == [], name
             combines = {"stream": "streaming", "tools": "tools"}
             for option, company in combines.items():
@@ -243,18 +263,17 @@ def texts(value: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize(("provider", "model"), SERVERS)
 def test_each_limit_is_enforced_or_told_and_named(provider: str, model: str) -> None:
-    for name, (kind, _, _) in TYPES.items():
-        parser = parser_for(kind)
-        built = build_http_request(asked(kind, model), provider)
-        plain = parser.schema.server_schema()
+    for name in TYPES:
+        built = build_http_request(asked(name, model), provider)
+        plain = thaw(wanted(name).schema)
         missing = [one for one in limits_in(plain) if not is_said(*one, schema_in(built.body), built)]
         assert missing == [], name
 
 
 @pytest.mark.parametrize(("provider", "model"), SERVERS)
 def test_a_valid_answer_is_valid_for_the_server(provider: str, model: str) -> None:
-    for name, (kind, valid, _) in TYPES.items():
-        sent = schema_in(build_http_request(asked(kind, model), provider).body)
+    for name, (_, valid, _) in TYPES.items():
+        sent = schema_in(build_http_request(asked(name, model), provider).body)
         if sent is not None:
             jsonschema.Draft202012Validator.check_schema(sent)
             assert [
@@ -268,3 +287,208 @@ def test_what_no_server_checks_is_checked_here(name: str) -> None:
     parser = parser_for(kind)
     assert parser.parse(valid).ok
     assert not parser.parse(invalid).ok
+
+
+# ------------------------------------------------------------------------------------ what may not be combined, and tools
+
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+BOUND = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"]}
+
+
+def changes(built: HTTPRequest) -> dict[str, Any]:
+    places = ("response_format", "tools")
+    return {one.option: one.sent for one in built.adapted if re.split(r"[.\[]", one.option)[0] in places}
+
+
+def formatted(provider: str, model: str, schema: dict[str, Any] = CITY, **options: Any) -> HTTPRequest:
+    return build_http_request(
+        ChatRequest(
+            "Hi", model=model, response_format=ResponseFormat(schema, **options.pop("format", {})), **options
+        ),
+        provider,
+    )
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "options", "sent"),
+    [
+        ("groq", "openai/gpt-oss-20b", {}, "json_schema"),
+        ("groq", "openai/gpt-oss-20b", {"tools": [TOOL]}, None),
+        ("groq", "openai/gpt-oss-20b", {"stream": True}, None),
+        ("groq", "llama-3.3-70b-versatile", {}, "json_object"),
+        ("cohere", "command-a-03-2025", {"tools": [TOOL]}, None),
+        ("cohere", "command-a-03-2025", {"stream": True}, "json_object"),
+        ("cloudflare", "@cf/meta/llama-3.3-70b", {"stream": True}, None),
+        ("cloudflare", "@cf/openai/gpt-oss-120b", {}, "json_schema"),
+        ("minimax", "MiniMax-Text-01", {}, "json_schema"),
+        ("minimax", "MiniMax-Text-01", {"stream": True}, None),
+        ("minimax", "MiniMax-M2", {}, None),
+        ("deepseek", "deepseek-v4-pro", {"tools": [TOOL]}, "json_object"),
+        ("zai", "glm-5.3", {"stream": True}, "json_object"),
+    ],
+)
+def test_what_does_not_go_together_is_told_in_words(
+    provider: str, model: str, options: dict[str, Any], sent: Any
+) -> None:
+    built = formatted(provider, model, **options)
+    assert built.body.get("response_format", {}).get("type") == sent
+    is_told = schema_in(built.body) is None
+    assert changes(built) == ({"response_format": sent or "text"} if is_told else {})
+    first = built.body["messages"][0]
+    assert ('"city"' in str(first["content"])) is is_told
+    assert not [one for one in built.dropped if one.option == "response_format"]
+
+
+@pytest.mark.parametrize(("model", "is_sent"), [("gemini-2.5-pro", False), ("gemini-3-flash-preview", True)])
+def test_gemini_takes_a_schema_beside_tools_since_3(model: str, is_sent: bool) -> None:
+    built = formatted("gemini", model, tools=[TOOL])
+    assert ("responseJsonSchema" in built.body.get("generationConfig", {})) is is_sent
+    assert changes(built) == ({} if is_sent else {"response_format": "text"})
+
+
+def test_only_two_models_of_groq_take_a_strict_schema() -> None:
+    strict = formatted("groq", "openai/gpt-oss-120b")
+    loose = formatted("groq", "moonshotai/kimi-k2-instruct")
+    assert strict.body["response_format"]["json_schema"]["strict"] is True
+    assert loose.body["response_format"]["json_schema"] == {"name": "answer", "schema": CITY, "strict": False}
+    assert (changes(strict), changes(loose)) == ({}, {"response_format.strict": False})
+    said = formatted("groq", "moonshotai/kimi-k2-instruct", format={"strict": False})
+    assert changes(said) == {}
+
+
+def test_what_strict_mode_cannot_say_is_sent_without_it_and_named() -> None:
+    tree = {"type": "object", "properties": {"any": {}}, "required": ["any"]}
+    built = formatted("openai", "gpt-5.1", tree)
+    assert built.body["response_format"]["json_schema"] == {"name": "answer", "schema": tree, "strict": False}
+    (change,) = built.adapted
+    assert (change.option, change.reason) == (
+        "response_format.strict",
+        "OpenAI's strict mode: no any value at $.any",
+    )
+    assert changes(formatted("openai", "gpt-5.1", tree, format={"strict": False})) == {}
+    assert changes(formatted("openai", "gpt-5.1", {"type": "array"})) == {"response_format": "json_object"}
+
+
+def test_an_optional_key_becomes_null_only_for_who_reads_a_null_so() -> None:
+    optional = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    assert changes(formatted("openai", "gpt-5.1", optional)) == {"response_format.strict": False}
+    built = formatted("openai", "gpt-5.1", optional, format={"null_is_absent": True})
+    assert schema_in(built.body) == {
+        "type": "object", "additionalProperties": False, "required": ["n"],
+        "properties": {"n": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
+    }  # fmt: skip
+
+
+def test_a_schema_is_told_once_and_before_the_marks_of_the_cache() -> None:
+    parser = parser_for(CITY)
+    request = ChatRequest("Hi", model="deepseek-v4-pro", cache_marks=[0, -1, "system"])
+    for instruct in (True, False):
+        wanted = with_schema(request, parser, instruct=instruct)
+        assert [mark.after for mark in wanted.cache_marks] == [instruct, -1, "system"]
+        said = build_http_request(wanted, "deepseek").body["messages"]
+        assert [one["role"] for one in said] == ["system", "user"]
+
+
+def test_a_model_that_does_not_see_the_schema_is_told_what_is_not_enforced() -> None:
+    even = {**CITY, "properties": {"n": {"type": "integer", "multipleOf": 2}}, "required": ["n"]}
+    plain, told = formatted("llamacpp", "m"), formatted("llamacpp", "m", even)
+    assert [one["role"] for one in plain.body["messages"]] == ["user"]
+    assert '"multipleOf": 2' in told.body["messages"][0]["content"]
+    assert changes(told) == {"response_format.multipleOf": "description"}
+
+
+@pytest.mark.parametrize(
+    ("provider", "tool", "parameters", "named"),
+    [
+        ("anthropic", {"strict": True}, {**BOUND, "properties": {"n": {"type": "integer", "description": "{minimum: 1}"}},
+                                         "additionalProperties": False}, {"tools[0].parameters.minimum": "description"}),
+        ("anthropic", {}, BOUND, {}),
+        ("openai", {"strict": True}, {**BOUND, "additionalProperties": False}, {}),
+        ("vllm", {"strict": True}, BOUND, {}),
+        ("moonshot", {}, BOUND, {}),
+    ],
+)  # fmt: skip
+def test_a_strict_tool_keeps_the_rules(
+    provider: str, tool: dict[str, Any], parameters: dict[str, Any], named: Any
+) -> None:
+    request = ChatRequest("Hi", model="m", tools=[ToolDefinition("f", "Does it.", BOUND, **tool)])
+    built = build_http_request(request, provider)
+    (sent,) = built.body["tools"]
+    assert (sent.get("input_schema") or sent["function"]["parameters"]) == parameters
+    assert changes(built) == named
+
+
+def test_a_tool_that_cannot_be_strict_is_not_and_is_named() -> None:
+    free = {"type": "object", "properties": {"a": {}}}
+    tools = [ToolDefinition("f", "F.", free, strict=True), ToolDefinition("g", "G.", kind="custom")]
+    built = build_http_request(ChatRequest("Hi", model="gpt-5.1", tools=tools), "openai")
+    assert built.body["tools"][0]["function"] == {
+        "name": "f",
+        "description": "F.",
+        "parameters": free,
+        "strict": False,
+    }
+    assert changes(built) == {"tools[0].strict": False}
+    always = build_http_request(
+        ChatRequest("Hi", model="kimi-k2", tools=[ToolDefinition("f", "F.", free)]), "moonshot"
+    )
+    assert always.body["tools"][0]["function"]["parameters"] == free
+    assert changes(always) == {}
+
+
+def test_what_a_client_wrote_for_this_server_passes_as_it_came() -> None:
+    body = {
+        "model": "gpt-5.1",
+        "messages": [{"role": "user", "content": "Hi"}],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "Größe", "schema": {"type": "object"}, "strict": True},
+        },
+    }
+    assert (
+        build_http_request(read_request(body, "openai-chat").request, "openai").body["response_format"]
+        == body["response_format"]
+    )
+    other = build_http_request(read_request(body, "openai-chat").request.for_model("gpt-4o"), "openai")
+    assert schema_in(other.body) == {"type": "object"}
+    assert changes(other) == {"response_format.strict": False}
+
+
+def test_the_rules_of_a_users_file_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "own.toml"
+    monkeypatch.setenv("CROSSWALK_MODEL_CLASSES", str(file))
+    file.write_text(
+        '[[schemas]]\nproviders = ["openai"]\nmodels = ["our/*"]\nid = "ours"\nanswer = "text"\n', "utf-8"
+    )
+    assert changes(formatted("openai", "our/model")) == {"response_format": "text"}
+    assert changes(formatted("openai", "model")) == {}
+    assert changes(formatted("vllm", "our/model")) == {}
+    file = tmp_path / "broken.toml"
+    monkeypatch.setenv("CROSSWALK_MODEL_CLASSES", str(file))
+    file.write_text('[[schemas]]\nproviders = ["openai"]\nanswer = "prose"\n', "utf-8")
+    with pytest.raises(ConfigurationError, match=r"schemas\[0\]: answer must be one of"):
+        formatted("openai", "model")
+
+
+def test_a_server_without_rules_gets_the_plain_schema() -> None:
+    class Own(OpenAIChatDialect):
+        title = "Own"
+
+        @hookimpl
+        def build_request(self, request: ChatRequest) -> HTTPRequest:
+            return build_openai_chat_request(request)
+
+    known = Registry()
+    known.register(Own(), "own")
+    wanted = ResponseFormat(BOUND, name="Größe")
+    built = build_http_request(
+        ChatRequest("Hi", model="m", response_format=wanted, tools=[TOOL]), "own", registry=known
+    )
+    sent = built.body["response_format"]["json_schema"]
+    assert (sent["name"], sent["strict"], sent["schema"]["properties"]["n"]["minimum"]) == ("Gr__e", True, 1)
+    assert build_http_request(ChatRequest("Hi", model="m", tools=[TOOL]), "own", registry=known).body["tools"]
