@@ -217,7 +217,7 @@ def _read_field(name: str, value: Any) -> Any:
     kind = date if name == "checked" else type(_FIELDS[name].default)
     if type(value) is not kind:
         raise ValueError(f"{name} must be {kind.__name__}")
-    if name == "name" and not _NAME.fullmatch(value):
+    if name == "name" and not _NAME.fullmatch(str(value)):
         raise ValueError("name must be a class of characters and their number: [a-z]{1,64}")
     return value
 
@@ -399,7 +399,7 @@ class _Fitting:
         if "prefixItems" in schema and "prefixItems" not in takes:
             self._spread_items(schema, place, said)
         for exclusive, (inclusive, by, tighter) in _EXCLUSIVE.items():
-            bound = schema.get(exclusive)
+            bound: Any = schema.get(exclusive)
             is_written = type(bound) in (int, float) and self._is_enforced(exclusive, bound, schema) is False
             if is_written and self._is_enforced(inclusive, bound, schema):
                 if schema.get("type") == "integer" and type(bound) is int:

@@ -1,8 +1,8 @@
 """Facts about models: the options that each class of models accepts, read from TOML files in the plugins' folders.
 
 Each ``[[classes]]`` row has patterns of model names, and rules with their source and date. ``[forms]`` are the parts of a
-request body that turn on thinking, ``[[include]]`` takes rows of another provider, and ``[[schemas]]`` are the rules for JSON
-Schemas (:mod:`crosswalk.schemas.fitting`). The page "Models" describes all fields.
+request body that turn on thinking, ``[[include]]`` takes rows of another provider, and ``[[schemas]]`` are the rules for
+JSON Schemas (:mod:`crosswalk.schemas.fitting`). The page "Models" describes all fields.
 
 This module contains no model names. It reads each file once, when the first request is built.
 """

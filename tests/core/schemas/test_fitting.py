@@ -213,6 +213,8 @@ TREE: dict[str, Any] = {
 
 def test_a_root_that_refers_is_written_out() -> None:
     result = fitted(TREE)
+    chain = {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"type": "object"}}}
+    assert (fitted(chain).impossible, fitted(chain).schema["type"]) == ((), "object")
     assert (result.impossible, result.is_object) == ((), True)
     assert result.schema["properties"]["name"] == TEXT
     for root in (
