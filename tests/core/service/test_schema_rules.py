@@ -250,7 +250,7 @@ def is_said(keyword: str, value: Any, sent: dict[str, Any] | None, built: HTTPRe
     is_told = any(
         words in text or re.sub(r"\s", "", in_schema) in re.sub(r"\s", "", text) for text in strings
     )
-    named = {one.option for one in built.adapted}
+    named = {one.field for one in built.adaptations}
     return is_told and not named.isdisjoint({"response_format", f"response_format.{keyword}"})
 
 
@@ -302,7 +302,7 @@ BOUND = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}
 
 def changes(built: HTTPRequest) -> dict[str, Any]:
     places = ("response_format", "tools")
-    return {one.option: one.sent for one in built.adapted if re.split(r"[.\[]", one.option)[0] in places}
+    return {one.field: one.sent for one in built.adaptations if re.split(r"[.\[]", one.field)[0] in places}
 
 
 def formatted(provider: str, model: str, schema: dict[str, Any] = CITY, **options: Any) -> HTTPRequest:
@@ -341,7 +341,7 @@ def test_what_does_not_go_together_is_told_in_words(
     assert changes(built) == ({"response_format": sent or "text"} if is_told else {})
     first = built.body["messages"][0]
     assert ('"city"' in str(first["content"])) is is_told
-    assert not [one for one in built.dropped if one.option == "response_format"]
+    assert not [one for one in built.dropped if one.field == "response_format"]
 
 
 @pytest.mark.parametrize(("model", "is_sent"), [("gemini-2.5-pro", False), ("gemini-3-flash-preview", True)])
@@ -365,8 +365,8 @@ def test_what_strict_mode_cannot_say_is_sent_without_it_and_named() -> None:
     tree = {"type": "object", "properties": {"any": {}}, "required": ["any"]}
     built = formatted("openai", "gpt-5.1", tree)
     assert built.body["response_format"]["json_schema"] == {"name": "answer", "schema": tree, "strict": False}
-    (change,) = built.adapted
-    assert (change.option, change.reason) == (
+    (change,) = built.adaptations
+    assert (change.field, change.reason) == (
         "response_format.strict",
         "OpenAI's strict mode: no any value at $.any",
     )
