@@ -79,10 +79,15 @@ class Cloudflare(DialectFamily):
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``: OpenAI's endpoint, which refuses a content of null."""
-        from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
+        """See the hook ``build_request``: OpenAI's endpoint, which refuses a content of null and takes a bare schema."""
+        from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request, thaw
 
-        return build_openai_chat_request(request, OpenAIChatStyle(takes_empty=False, null_content=False))
+        built = build_openai_chat_request(request, OpenAIChatStyle(takes_empty=False, null_content=False))
+        wanted = request.response_format
+        is_openais = (request.model or "").startswith("@cf/openai/")
+        if wanted is not None and wanted.schema is not None and not is_openais:
+            built.body["response_format"]["json_schema"] = thaw(wanted.schema)
+        return built
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

@@ -163,6 +163,7 @@ class LlamaCpp(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="llama.cpp",
+            model_classes="crosswalk_llamacpp:models.toml",
             endpoints=("/completion", "/completions", "/infill", *OpenAILayer.endpoints),
             documentation="https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
             message_paths=OpenAILayer.message_paths,

@@ -216,6 +216,7 @@ class Perplexity(ChatDialect):
     """OpenAI's dialect as Perplexity speaks it. Each chunk has a delta and the whole message so far."""
 
     title: ClassVar[str] = "Perplexity"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/perplexity.toml"
     documentation: ClassVar[str | None] = "https://docs.perplexity.ai/api-reference/chat-completions-post"
     access: ClassVar[Access | None] = Access.by_name("https://api.perplexity.ai", "PERPLEXITY")
     style: ClassVar[Mapping[str, Any]] = {

@@ -51,16 +51,13 @@ class ZAI(ChatDialect):
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {**ChatDialect.finish_reasons, **_WORDS}
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``: thinking is on or off, tools are free, JSON has no schema."""
+        """See the hook ``build_request``: thinking is on or off, and tools are free."""
         from crosswalk.plugins import Drops, ReasoningEffort, ToolChoice
 
         built, drops = self.built(request), Drops(request)
         if request.tool_choice not in (None, ToolChoice.AUTO):
             del built.body["tool_choice"]
             drops.add("tool_choice", "the model decides whether to call a tool")
-        if request.response_format is not None and request.response_format.schema is not None:
-            built.body["response_format"] = {"type": "json_object"}
-            drops.add("response_format", "the API takes no schema")
         effort = request.reasoning_effort
         if effort is not None:
             del built.body["reasoning_effort"]

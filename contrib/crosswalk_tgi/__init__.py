@@ -168,6 +168,7 @@ class TGI(DialectFamily):
         """See the hook ``provider_info``."""
         return ProviderInfo(
             title="Text Generation Inference",
+            model_classes="crosswalk_tgi:models.toml",
             endpoints=("/generate", "/generate_stream", "/", "/invocations", *OpenAILayer.endpoints),
             documentation="https://huggingface.co/docs/text-generation-inference/reference/api_reference",
             message_paths=("choices[].message", "choices[].delta"),

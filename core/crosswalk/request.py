@@ -677,6 +677,9 @@ class ResponseFormat:
         name: the name of the schema, which OpenAI requires.
         strict: whether the provider must enforce the schema, if it can.
         description: the purpose of the answer, for the model, or ``None``.
+        null_is_absent: whether who reads the answer takes a null for an absent key. Then a server that wants each key may
+            be asked for a null.
+        is_told: whether the messages tell the schema, so that a server without schemas needs no more words.
 
     Raises:
         ResponseValidationError: an empty name, a schema that is not a JSON object, or a description that is not text.
@@ -688,6 +691,8 @@ class ResponseFormat:
     name: str = attrs.field(default="answer", validator=need_name)
     strict: bool = True
     description: str | None = attrs.field(default=None, kw_only=True, validator=_need_text)
+    null_is_absent: bool = attrs.field(default=False, kw_only=True)
+    is_told: bool = attrs.field(default=False, kw_only=True)
 
     __repr__ = short_repr("name", "schema")
 

@@ -91,11 +91,13 @@ def test_the_model_decides_whether_to_call_a_tool(choice: str, dropped: list[str
     assert [one.field for one in request.adaptations] == dropped
 
 
-@pytest.mark.parametrize(("schema", "dropped"), [(None, []), ({"type": "object"}, ["response_format"])])
-def test_json_has_no_schema(schema: Any, dropped: list[str]) -> None:
+@pytest.mark.parametrize(("schema", "adapted"), [(None, []), ({"type": "object"}, ["response_format"])])
+def test_json_has_no_schema(schema: Any, adapted: list[str]) -> None:
     request = asked(response_format=ResponseFormat(schema))
     assert request.body["response_format"] == {"type": "json_object"}
-    assert [one.field for one in request.adaptations] == dropped
+    assert [one.field for one in request.adaptations] == adapted
+    assert ("JSON Schema" in request.body["messages"][0]["content"]) is bool(adapted)
+    assert not request.dropped
 
 
 def test_a_stream_counts_without_being_asked() -> None:

@@ -56,7 +56,12 @@ from crosswalk.testing.replay import Answer, ReplayServer
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 PNG = "iVBORw0KGgo="
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
 TOOL = ToolDefinition("weather", "The weather.", SCHEMA)
 CALL = ToolCall("call_1", "weather", '{"city":"Paris"}')
 CONVERSATION = [
@@ -657,14 +662,9 @@ def test_cohere() -> None:
         ),
         ({"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}, []),
         (
-            {"tools": [ToolDefinition("f", strict=True)]},
+            {"tools": [ToolDefinition("f", None, SCHEMA, strict=True)]},
             {
-                "tools": [
-                    {
-                        "type": "function",
-                        "function": {"name": "f", "parameters": {"type": "object", "properties": {}}},
-                    }
-                ],
+                "tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}],
                 "strict_tools": True,
             },
             [],
@@ -719,7 +719,7 @@ def test_what_cohere_cannot_take() -> None:
 
 
 def test_tgi() -> None:
-    request = built("tgi", top_k=None)
+    request = built("tgi", top_k=None, tools=(), tool_choice=None)
     assert request.path == "/v1/chat/completions"
     assert dropped(request) == ["parallel_tool_calls", "reasoning_effort"]
     assert request.body["response_format"] == {"type": "json", "value": SCHEMA}

@@ -142,10 +142,7 @@ class Output:
         parser = kind if isinstance(kind, StructuredParser) else StructuredParser(kind, prose=prose)
         if not isinstance(parser.schema, Schema):
             raise ConfigurationError("output_type needs one schema, not several versions", key="output_type")
-        instructions = parser.schema.instructions()
-        if parser.schema.server_schema()[1]:
-            parser = parser.with_null_as_default()
-        return cls(parser, instructions)
+        return cls(parser.with_null_as_default(), parser.schema.instructions())
 
     def read(self, answer: ChatResponse) -> tuple[Any, str]:
         """Return the value in *answer* and ``""``, or ``None`` and what is wrong."""

@@ -606,79 +606,20 @@ def _of_words(members: Iterable[Any], where: str) -> dict[str, Any]:
     return {"type": types[0] if len(types) == 1 else types, "enum": words}
 
 
-# ------------------------------------------------------------------------------- forms for servers
-
-
-def strict_form(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Return *schema* in OpenAI's strict mode: every key required and, if it was optional, nullable, and no defaults.
-
-    Returns:
-        A new dict, or ``None`` if strict mode cannot express it: free objects and values, or an array of fixed positions.
-    """
-    try:
-        return _strict(schema)
-    except _NotStrictError:
-        return None
-
-
-class _NotStrictError(Exception):
-    """Strict mode cannot express this."""
-
-
-def _strict(schema: dict[str, Any]) -> dict[str, Any]:
-    if "$ref" in schema:
-        return {"$ref": schema["$ref"]}  # no other key may be next to it
-    if (
-        not {"type", "anyOf", "oneOf", "enum", "const"} & schema.keys()
-        or "prefixItems" in schema
-        or "allOf" in schema
-    ):
-        raise _NotStrictError
-    left_out = (
-        "default",
-        "title",
-        "$schema",
-        "discriminator",
-        "examples",
-        "uniqueItems",
-        "minLength",
-        "maxLength",
-    )
-    results = {key: value for key, value in schema.items() if key not in left_out}
-    if "oneOf" in results:
-        results["anyOf"] = results.pop("oneOf")
-    for key in ("$defs", "properties"):
-        if key in results:
-            results[key] = {name: _strict(each) for name, each in results[key].items()}
-    if "anyOf" in results:
-        results["anyOf"] = [_strict(each) for each in results["anyOf"]]
-    if "items" in results:
-        results["items"] = _strict(results["items"])
-    if results.get("type") == "array" and "items" not in results:
-        raise _NotStrictError
-    if results.get("type") == "object":
-        if "properties" not in results and results.get("additionalProperties") is False:
-            return results
-        if not results.get("properties") or isinstance(results.get("additionalProperties"), dict):
-            raise _NotStrictError
-        required = set(schema.get("required", ()))
-        results["properties"] = {
-            name: each if name in required else _nullable(each)
-            for name, each in results["properties"].items()
-        }
-        results |= {"required": list(results["properties"]), "additionalProperties": False}
-    return results
-
-
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    if {"type": "null"} in schema.get("anyOf", ()) or "null" in schema.get("type", ()):
-        return schema
-    text = {"description": schema.pop("description")} if "description" in schema else {}
-    return {"anyOf": [schema, {"type": "null"}], **text}
-
-
 # ------------------------------------------------------------------------------ typescript
 # A JSON Schema as TypeScript writes types: a third of the tokens, and models read it well.
+
+
+def as_words(schema: dict[str, Any], form: Literal["typescript", "json_schema"] = "json_schema") -> str:
+    """Return the text that asks a model for an answer of *schema*. Of the notations, only JSON Schema says all of it."""
+    what = "one JSON object" if schema.get("type") == "object" else "one JSON value"
+    asked = (
+        f"Answer with {what} and nothing else: no text before or after it, no Markdown fence, no comments."
+    )
+    if form == "typescript":
+        return f"{asked}\n\nIt must be of this TypeScript type:\n\n{as_typescript(schema)}"
+    shown = orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode()
+    return f"{asked}\n\nIt must conform to this JSON Schema:\n\n{shown}"
 
 
 _NAMES: Final = {"integer": "integer", "array": "any[]", "object": "object"}

@@ -25,7 +25,7 @@ from crosswalk.request import (
     Turn,
     UnsupportedRequestError,
 )
-from crosswalk.service.model_fit import fit, folded, is_off, value_at
+from crosswalk.service.model_fit import fit, folded, is_off, value_at, with_fitting_schemas
 from crosswalk.service.turns import (
     Drops,
     arguments_text,
@@ -414,6 +414,7 @@ def build(
     is_official = access is not None and access.base_url == base_url
     fitted = partial(_fitted, mapper=mapper, is_official=is_official, takes_media=takes_media)
     more = thaw(request.provider_options.get(provider) or {})
+    request, changes = with_fitting_schemas(request, mapper, model_class)
     if (to_model := fit(request, mapper, model_class)) is not None:
         request = to_model.request
     built = request.built_by(fitted)
@@ -425,6 +426,7 @@ def build(
         built = built.adapted(Adaptation.dropped("reasoning_effort", why, asked=effort))
     if to_model is not None:
         built = to_model.finished(built)
+    built = built.adapted(*changes)
     refused = [one for one in built.adaptations if one.refuses]
     if refused and on_unsupported == "raise":
         what = "; ".join(f"{one.field} ({one.reason})" for one in refused)

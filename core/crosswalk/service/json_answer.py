@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import AsyncIterator, Hashable, Iterator
 from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
@@ -11,6 +10,7 @@ import attrs
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.request import Asked, ChatRequest, ResponseFormat, as_request
+from crosswalk.service.turns import with_instructions
 from crosswalk.structured import ParseResult, Partial, Prose, Schema, StructuredAnswerError, StructuredParser
 from crosswalk.structured.parser import is_same
 from crosswalk.structured.result import as_choice
@@ -76,8 +76,8 @@ def parser_for(answer: AnswerType[T], prose: ProseChoice = Prose.ALLOW) -> Struc
         )
     if not isinstance(parser.schema, Schema):
         raise ConfigurationError("a parser of several versions has no one schema", key="answer")
-    # Strict mode makes every key required, so a null stands for a default.
-    return parser.with_null_as_default() if parser.schema.server_schema()[1] else parser
+    # Some servers want every key, so a null stands for a default.
+    return parser.with_null_as_default()
 
 
 @functools.lru_cache(maxsize=256)
@@ -88,18 +88,17 @@ def _made(answer: Any, prose: Prose) -> StructuredParser[Any]:
 def with_schema(asked: Asked, parser: StructuredParser[Any], *, instruct: bool) -> ChatRequest:
     """Return the request *asked* with the schema of *parser* as its response format, unless it has one.
 
-    With *instruct*, the schema is also put into a system message, for servers that do not enforce it.
+    With *instruct*, the schema is also put into a system message, for servers that do not enforce it. Others tell it there
+    by themselves.
     """
     request, schema = as_request(asked), parser.schema
     assert isinstance(schema, Schema)
     if request.response_format is None:
-        wanted, is_strict = schema.server_schema()
-        name = re.sub(r"\W", "_", schema.name)[:64]
-        format = ResponseFormat(FrozenObject(wanted), name=name, strict=is_strict)
+        format = ResponseFormat(FrozenObject(schema.server_schema()), name=schema.name, null_is_absent=True)
         request = attrs.evolve(request, response_format=format)
     if instruct:
-        instructions = ChatMessage.system(schema.instructions())
-        request = attrs.evolve(request, messages=(instructions, *request.messages))
+        request = with_instructions(request, schema.instructions())
+        request = attrs.evolve(request, response_format=attrs.evolve(request.response_format, is_told=True))
     return request
 
 

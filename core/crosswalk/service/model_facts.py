@@ -1,8 +1,8 @@
 """Facts about models: the options that each class of models accepts, read from TOML files in the plugins' folders.
 
 Each ``[[classes]]`` row has patterns of model names, and rules with their source and date. ``[forms]`` are the parts of a
-request body that turn on thinking, and ``[[include]]`` takes rows of another provider. The page "Models" describes all
-fields.
+request body that turn on thinking, ``[[include]]`` takes rows of another provider, and ``[[schemas]]`` are the rules for
+JSON Schemas (:mod:`crosswalk.schemas.fitting`). The page "Models" describes all fields.
 
 This module contains no model names. It reads each file once, when the first request is built.
 """
@@ -25,6 +25,7 @@ import attrs
 from crosswalk.errors import ConfigurationError, PluginError
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import ChatRequest, ReasoningEffort
+from crosswalk.schemas.fitting import SchemaRules, read_rules, rules_in
 from crosswalk.wire.options import OPTIONS
 
 USER_FILE_VARIABLE: Final = "CROSSWALK_MODEL_CLASSES"
@@ -214,16 +215,22 @@ class Facts:
         forms: the parts of a request body that turn on thinking, by name.
         needs: the options that the API requires, such as ``max_tokens``.
         other_api: the provider id of the API that accepts options that this one refuses, or ``None``.
+        schemas: groups of rules for schemas, the user's first.
     """
 
     layers: tuple[tuple[ModelClass, ...], ...] = ()
     forms: Mapping[str, Any] = attrs.field(factory=dict)
     needs: tuple[str, ...] = ()
     other_api: str | None = None
+    schemas: tuple[tuple[SchemaRules, ...], ...] = ()
 
     def match(self, model: str) -> ModelMatch | None:
         """Return the class of *model*, or ``None`` if it is unknown. The longest pattern wins."""
         return _match(self, model)
+
+    def schema_rules(self, model: str) -> SchemaRules | None:
+        """Return the rules for a schema that goes to *model*, or ``None`` if none are known. The longest pattern wins."""
+        return _schema_rules(self, model)
 
     def named(self, name: str) -> ModelClass | None:
         """Return the class with the id *name*, or else the class of the model *name*."""
@@ -253,6 +260,19 @@ def _match(facts: Facts, model: str) -> ModelMatch | None:
             fits = [_longest_fit(rules.family if is_assumed else rules.models, name) for rules in layer]
             if longest := max(fits, default=0):
                 return ModelMatch(model, layer[fits.index(longest)], is_assumed)
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _schema_rules(facts: Facts, model: str) -> SchemaRules | None:
+    whole, plain = model.strip().lower(), _plain_name(model)
+    for layer in facts.schemas:
+        fits = [
+            max((_longest_fit([each], whole if "/" in each else plain) for each in rules.models), default=1)
+            for rules in layer
+        ]
+        if longest := max(fits, default=0):
+            return layer[fits.index(longest)]
     return None
 
 
@@ -351,7 +371,9 @@ def _depth(value: Any) -> Depth:
     raise FactsError("effort stands for a word, a number of tokens, or both as {word, budget}")
 
 
-_PARTS: Final = {"classes", "forms", "include", "needs", "other_api", "signed_calls", "unsigned_calls"}
+_PARTS: Final = {
+    "classes", "forms", "include", "needs", "other_api", "schemas", "signed_calls", "unsigned_calls"
+}  # fmt: skip
 
 
 @lru_cache(maxsize=256)
@@ -389,6 +411,10 @@ def _rows(content: Mapping[str, Any]) -> tuple[ModelClass, ...]:
         except FactsError as error:
             raise FactsError(f"classes[{number}]: {error}") from None
     return tuple(results)
+
+
+def _for_provider(rules: Iterable[SchemaRules], provider: str) -> tuple[SchemaRules, ...]:
+    return tuple(each for each in rules if provider in (each.providers or (provider,)))
 
 
 def _included(mapper: Mapper, content: Mapping[str, Any]) -> Iterator[ModelClass]:
@@ -479,7 +505,9 @@ def _shipped(mapper: Mapper) -> Facts:
     try:
         content = read_file(place)
         rows = (*_rows(content), *_included(mapper, content))
-        facts = Facts((rows,), _forms(content), tuple(content.get("needs", ())), content.get("other_api"))
+        schemas = (_for_provider(rules_in(place), mapper.provider),)
+        needs, other_api = tuple(content.get("needs", ())), content.get("other_api")
+        facts = Facts((rows,), _forms(content), needs, other_api, schemas)
         _check_forms(facts)
     except (OSError, ValueError, TypeError, ImportError) as error:
         raise PluginError(
@@ -496,11 +524,12 @@ def _with_own(facts: Facts, path: str, provider: str) -> Facts:
 
     try:
         content = tomllib.loads(Path(path).read_text("utf-8"))
-        if strange := content.keys() - {"classes", "forms"}:
+        if strange := content.keys() - {"classes", "forms", "schemas"}:
             raise FactsError(f"there is no part {min(strange)!r:.40}")
         rows = tuple(_own_rows(_tables(content, "classes"), facts, provider))
         forms = {**facts.forms, **_forms(content)}
-        result = attrs.evolve(facts, layers=(rows, *facts.layers), forms=forms)
+        schemas = (_for_provider(read_rules(content.get("schemas", [])), provider), *facts.schemas)
+        result = attrs.evolve(facts, layers=(rows, *facts.layers), forms=forms, schemas=schemas)
         _check_forms(result)
     except (OSError, ValueError) as error:
         raise ConfigurationError(

@@ -20,11 +20,14 @@ from crosswalk.request import (
     ChatRequest,
     HTTPRequest,
     ReasoningEffort,
+    ResponseFormat,
+    ToolDefinition,
     UnsupportedRequestError,
     kind_of,
 )
+from crosswalk.schemas.fitting import ANSWERS, FittedSchema, SchemaRules, fit_schema
 from crosswalk.service.model_facts import Depth, Facts, Limit, ModelClass, ModelMatch, facts_of, match_of
-from crosswalk.service.turns import message_of
+from crosswalk.service.turns import message_of, with_instructions
 from crosswalk.types.json import FrozenObject, copy_json, thaw
 from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, Role
 from crosswalk.types.values import altered
@@ -70,6 +73,128 @@ def fit(request: ChatRequest, mapper: Mapper, model_class: str | None = None) ->
     if request.is_for(None if table is None else table.key, model):
         return None
     return Fit(request, match, facts, table)
+
+
+def with_fitting_schemas(
+    request: ChatRequest, mapper: Mapper, model_class: str | None = None
+) -> tuple[ChatRequest, tuple[Adaptation, ...]]:
+    """Return *request* with schemas that its server takes, and what was changed for that.
+
+    Where the server takes no such schema, or not beside the rest of the request, the model is told it in words. Nothing is
+    changed if a client has written the request for this model in the server's own format.
+
+    Args:
+        request: the canonical request, which names its model and provider.
+        mapper: the provider's mapper.
+        model_class: as for :func:`fit`.
+
+    Raises:
+        ConfigurationError: the user's file of classes is broken. PluginError: the plugin's is.
+    """
+    wanted, model = request.response_format, request.model or ""
+    has_schema = wanted is not None and wanted.schema is not None
+    if not (has_schema or request.tools):
+        return request, ()
+    rules = facts_of(mapper).schema_rules(model_class or model)
+    if rules is None:
+        rules = SchemaRules(tools="never") if has_schema else None
+    table = _table_of(mapper)
+    if rules is None or request.is_for(None if table is None else table.key, model):
+        return request, ()
+    changes: list[Adaptation] = []
+    if rules.tools != "never":
+        tools = tuple(_fitting_tool(tool, n, rules, changes) for n, tool in enumerate(request.tools))
+        request = altered(request, tools=tools)
+    if wanted is not None and has_schema:
+        request = _with_answer(request, wanted, rules, changes)
+    return request, tuple(changes)
+
+
+def _fitting_tool(
+    tool: ToolDefinition, number: int, rules: SchemaRules, changes: list[Adaptation]
+) -> ToolDefinition:
+    if tool.is_custom or not (tool.strict or rules.tools == "always"):
+        return tool
+    fitted = fit_schema(tool.parameters, rules, is_answer=False)
+    if not fitted.impossible:
+        _note(fitted, f"tools[{number}].parameters", rules, changes)
+        return attrs.evolve(tool, parameters=FrozenObject(fitted.schema))
+    if not tool.strict:
+        return tool
+    reason = f"{rules.id}: no {fitted.impossible[0]}"
+    changes.append(Adaptation(f"tools[{number}].strict", "clamped", reason, asked=True, sent=False))
+    return attrs.evolve(tool, strict=False)
+
+
+def _with_answer(
+    request: ChatRequest, wanted: ResponseFormat, rules: SchemaRules, changes: list[Adaptation]
+) -> ChatRequest:
+    """Return *request* with the answer that is *wanted* in the form that a server with *rules* takes."""
+    assert wanted.schema is not None, "the caller has looked"
+    answer, why = rules.answer, "the server takes no schema"
+    beside = {
+        "tools": rules.beside_tools if request.tools else None,
+        "a stream": rules.streamed if request.stream else None,
+    }
+    for what, instead in beside.items():
+        if instead is not None and ANSWERS.index(instead) > ANSWERS.index(answer):
+            answer, why = instead, f"the server takes no schema beside {what}"
+    is_free = rules.strict == "lifts" and not wanted.strict
+    fitted = fit_schema(wanted.schema, rules, null_is_absent=wanted.null_is_absent)
+    if answer == "json_schema" and fitted.impossible and not is_free:
+        why = f"{rules.id}: no {fitted.impossible[0]}"
+        if rules.strict == "lifts" and fitted.is_object:
+            changes.append(Adaptation("response_format.strict", "clamped", why, asked=True, sent=False))
+            is_free = True
+        else:
+            answer = rules.otherwise
+    if answer != "json_schema":
+        changes.append(
+            Adaptation(
+                "response_format",
+                "told",
+                f"{why}; the model is told it in words",
+                asked="json_schema",
+                sent=answer,
+            )
+        )
+        as_object = ResponseFormat(name=wanted.name) if answer == "json_object" else None
+        return _told(altered(request, response_format=as_object), wanted)
+    strict = wanted.strict and not is_free and rules.strict != "never"
+    if wanted.strict and rules.strict == "never":
+        changes.append(
+            Adaptation(
+                "response_format.strict",
+                "clamped",
+                f"{rules.id} takes no strict schema",
+                asked=True,
+                sent=False,
+            )
+        )
+    if not is_free:
+        _note(fitted, "response_format", rules, changes)
+    schema = wanted.schema if is_free else FrozenObject(fitted.schema)
+    sent = attrs.evolve(wanted, schema=schema, name=rules.fitting_name(wanted.name), strict=strict)
+    request = altered(request, response_format=sent)
+    return _told(request, wanted) if fitted.moved and not rules.is_shown else request
+
+
+def _note(fitted: FittedSchema, place: str, rules: SchemaRules, changes: list[Adaptation]) -> None:
+    """Name what is told in descriptions, by keyword."""
+    for keyword, places in fitted.moved.items():
+        reason = f"{rules.id} does not check it; a description tells it"
+        changes.append(
+            Adaptation(f"{place}.{keyword}", "told", reason, asked=list(places), sent="description")
+        )
+
+
+def _told(request: ChatRequest, wanted: ResponseFormat) -> ChatRequest:
+    """Return *request* with the schema in words before its messages, unless they tell it already."""
+    if wanted.is_told:
+        return request
+    from crosswalk.schemas.json_schema import as_words
+
+    return with_instructions(request, as_words(thaw(wanted.schema)))
 
 
 _TABLES: Final[WeakKeyDictionary[Mapper, RequestTable | None]] = WeakKeyDictionary()

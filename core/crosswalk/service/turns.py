@@ -38,7 +38,7 @@ from crosswalk.types.message import (
     ToolCall,
 )
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.values import FinishReason, Segment, SegmentType
+from crosswalk.types.values import FinishReason, Segment, SegmentType, altered
 from crosswalk.wire.fields import Place, path_of
 from crosswalk.wire.options import (
     DETAILS,
@@ -607,6 +607,16 @@ def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
             if row is None or written is None or not put_row(body, row, written):
                 lost += _lost(place, values[name], table, row)
     return attrs.evolve(built, body=body).adapted(*lost)
+
+
+def with_instructions(request: ChatRequest, text: str) -> ChatRequest:
+    """Return *request* with a system message of *text* before the others."""
+    marks = tuple(
+        attrs.evolve(mark, after=mark.after + 1) if isinstance(mark.after, int) and mark.after >= 0 else mark
+        for mark in request.cache_marks
+    )
+    messages = (ChatMessage.system(text), *request.messages)
+    return altered(request, messages=messages, cache_marks=marks)
 
 
 def details_of(thing: Any, table: RequestTable | str, at: str, of: str) -> dict[str, Any]:

@@ -13,8 +13,10 @@ import orjson
 from crosswalk.codec.converters import problems_in
 from crosswalk.codec.layout import MissingKey, Refused
 from crosswalk.errors import CrosswalkError
+from crosswalk.plugin.registry import registry
 from crosswalk.schemas.check import compile_dictionary, compile_schema, folded_key
-from crosswalk.schemas.json_schema import as_typescript, schema_of, strict_form
+from crosswalk.schemas.fitting import SchemaRules, default_rules, fit_schema
+from crosswalk.schemas.json_schema import as_words, schema_of
 from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Finding, Report
 from crosswalk.schemas.pydantic_types import KEYS
 from crosswalk.schemas.values import answer_converter, value_to_json as value_to_json
@@ -358,33 +360,39 @@ class Schema(Generic[T]):
         copied: dict[str, Any] = orjson.loads(orjson.dumps(self._json_schema))
         return copied
 
-    def server_schema(self) -> tuple[dict[str, Any], bool]:
-        """Return the schema to send to a server that enforces one, and whether it has the form of OpenAI's strict mode.
+    def server_schema(self) -> dict[str, Any]:
+        """Return the schema of the answer to ask a server for, with all limits. A service fits it to each server.
 
-        In strict mode every key is required and nullable, so read the answer with ``null_is_default``. llama.cpp, vLLM
-        and Ollama take either form. An answer that is not an object is requested under the key ``value``.
+        An answer that is not an object is requested under the key ``value``.
         """
         if isinstance(self.cls, Mapping):
-            wanted = self.json_schema()
-            return wanted, self.is_object and strict_form(wanted) == wanted
+            return self.json_schema()
         wanted, _ = schema_of(self.cls, forbid_unknown=True)  # unknown keys need not be invited
-        if not self.is_object:
-            outer: dict[str, Any] = {key: wanted.pop(key) for key in ("$schema", "$defs") if key in wanted}
-            required = {"required": [WRAPPED], "additionalProperties": False}
-            wanted = {**outer, "type": "object", "properties": {WRAPPED: wanted}, **required}
-        strict = strict_form(wanted)
-        return (wanted, False) if strict is None else (strict, True)
+        if self.is_object:
+            return wanted
+        outer: dict[str, Any] = {key: wanted.pop(key) for key in ("$schema", "$defs") if key in wanted}
+        required = {"required": [WRAPPED], "additionalProperties": False}
+        return {**outer, "type": "object", "properties": {WRAPPED: wanted}, **required}
 
-    def response_format(self) -> dict[str, Any]:
+    def response_format(self, provider: str = "openai") -> dict[str, Any]:
         """Return the ``response_format`` of a Chat Completions request, for a client of your own.
 
         Read the answer with :meth:`StructuredParser.with_null_as_default` if its ``strict`` is true.
+
+        Args:
+            provider: the provider id of the server, whose rules it has to keep.
+
+        Raises:
+            UnknownProviderError: there is no such provider.
         """
-        wanted, is_strict = self.server_schema()
-        name = re.sub(r"[^a-zA-Z0-9_-]", "_", self.name)[:64]
+        place = registry.mapper(provider).info.model_classes
+        rules = SchemaRules() if place is None else default_rules(place, provider)
+        fitted = fit_schema(self.server_schema(), rules, null_is_absent=True)
+        is_strict = not fitted.impossible
+        schema = fitted.schema if is_strict else self.server_schema()
         return {
             "type": "json_schema",
-            "json_schema": {"name": name, "schema": wanted, "strict": is_strict},
+            "json_schema": {"name": rules.fitting_name(self.name), "schema": schema, "strict": is_strict},
         }
 
     def instructions(
@@ -399,14 +407,7 @@ class Schema(Generic[T]):
         Raises:
             TypeError: *example* is not JSON.
         """
-        what = "one JSON object" if self.is_object else "one JSON value"
-        parts = [
-            f"Answer with {what} and nothing else: no text before or after it, no Markdown fence, no comments."
-        ]
-        if form == "typescript":
-            parts.append(f"It must be of this TypeScript type:\n\n{as_typescript(self._json_schema)}")
-        else:
-            parts.append(f"It must conform to this JSON Schema:\n\n{_shown(self._json_schema)}")
+        parts = [as_words(self._json_schema, form)]
         if self.invariants:
             rules = "\n".join(f"- {rule.message}" for rule in self.invariants)
             parts.append(f"These rules must hold:\n\n{rules}")

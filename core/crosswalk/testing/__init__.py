@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from crosswalk.testing.replay import (
         ReplayServer as ReplayServer,
     )
-    from crosswalk.testing.strict.providers import (
+    from crosswalk.testing.strict import (
         STRICT_PROVIDERS as STRICT_PROVIDERS,
         strict_rules as strict_rules,
     )
@@ -92,7 +92,7 @@ else:
             ),
             "crosswalk.testing.recorded": "Recording store_capture",
             "crosswalk.testing.replay": "ReplayServer",
-            "crosswalk.testing.strict.providers": "STRICT_PROVIDERS strict_rules",
+            "crosswalk.testing.strict": "STRICT_PROVIDERS strict_rules",
             "crosswalk.testing.strict.rules": "ServerRule StrictRules",
         },
         hidden="" if find_spec("syrupy") else "ProviderConformance",

@@ -59,7 +59,7 @@ def test_the_answer_is_a_value(server: ReplayServer, run: Run, said: Said, outpu
     assert (response.value, response.final_output) == (Weather(25), text)
     assert response.raise_for_outcome() is response
     body = server.requests[0].json()
-    assert body["response_format"]["json_schema"]["schema"]["required"] == ["degrees", "sky"]
+    assert body["response_format"]["json_schema"]["schema"]["required"] == ["degrees"]
     system = body["messages"][0]
     assert (system["role"], system["content"][:41]) == (
         "system",

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from crosswalk import ConfigurationError
-from crosswalk.service import ChatRequest, JSONAnswer, JSONAnswerError, LLMService, ResponseFormat
+from crosswalk.service import ChatRequest, Endpoint, JSONAnswer, JSONAnswerError, LLMService, ResponseFormat
 from crosswalk.structured import Invariant, Partial, ReasonCode, Schema, Stage, StructuredParser
 from crosswalk.structured.response import RESPONSE_VERSIONS
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -48,6 +48,10 @@ PARIS = Weather("Paris", 20, Place(48.9))
 ASK = ChatRequest("The weather?")
 
 
+def openai(server: ReplayServer) -> Endpoint:
+    return Endpoint("openai", model="m", base_url=server.url, api_key="k")
+
+
 def answer(
     server: ReplayServer,
     service: LLMService,
@@ -83,11 +87,14 @@ def test_a_value_of_a_class(server: ReplayServer, service_of: Make, of: Any) -> 
 
 @pytest.mark.parametrize("text", ['{"city": "Paris"}', '{"city": "Paris", "note": null}'])
 def test_a_default_is_nullable_in_strict_mode(server: ReplayServer, service_of: Make, text: str) -> None:
-    assert answer(server, service_of(server), text, Loose).value == Loose("Paris")
+    assert answer(server, service_of(openai(server)), text, Loose).value == Loose("Paris")
     sent = server.requests[0].json()["response_format"]["json_schema"]
     assert sent["strict"] is True
     assert sent["schema"]["required"] == ["city", "note"]
-    assert sent["schema"]["properties"]["note"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    assert sent["schema"]["properties"]["note"] == {
+        "anyOf": [{"type": "string"}, {"type": "null"}],
+        "description": '{default: "none"}',
+    }
 
 
 def test_what_is_no_object_is_asked_for_in_one(server: ReplayServer, service_of: Make) -> None:
@@ -95,6 +102,7 @@ def test_what_is_no_object_is_asked_for_in_one(server: ReplayServer, service_of:
     sent = server.requests[0].json()["response_format"]["json_schema"]
     assert (sent["name"], sent["strict"]) == ("answer", True)
     assert sent["schema"] == {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": {"value": {"type": "array", "items": {"type": "string"}}},
         "required": ["value"],
@@ -142,14 +150,13 @@ def test_prose_may_be_refused(server: ReplayServer, service_of: Make) -> None:
     ("schema", "strict"),
     [
         ({"type": "object", "additionalProperties": False}, True),
-        ({"anyOf": [{"type": "null"}, {"type": "object"}]}, False),
         (
             {
                 "type": "object",
                 "properties": {"a": {"type": "integer", "default": 1}},
                 "additionalProperties": False,
             },
-            False,
+            True,
         ),
         (
             {
@@ -165,13 +172,16 @@ def test_prose_may_be_refused(server: ReplayServer, service_of: Make) -> None:
 def test_whether_a_schema_is_strict(
     server: ReplayServer, service_of: Make, schema: Any, strict: bool
 ) -> None:
-    answer(server, service_of(server), "{}", schema)
+    found = answer(server, service_of(openai(server)), "{}", schema)
     assert server.requests[0].json()["response_format"]["json_schema"]["strict"] is strict
+    assert [each["option"] for each in found.response.attempts[-1].extra.get("adapted", ())] == (
+        [] if strict else ["response_format.strict"]
+    )
 
 
 def test_a_json_schema(server: ReplayServer, service_of: Make) -> None:
     schema = {"type": "object", "properties": {"n": {"anyOf": [{"type": "integer"}, {"type": "object"}]}}}
-    found = answer(server, service_of(server), '```json\n{"n": 1}\n```', schema)
+    found = answer(server, service_of(openai(server)), '```json\n{"n": 1}\n```', schema)
     assert found.value == {"n": 1}
     assert found.result.stage is Stage.EXTRACT
     sent = server.requests[0].json()["response_format"]["json_schema"]

@@ -79,18 +79,20 @@ def test_a_tool_that_takes_free_text_is_a_function_elsewhere() -> None:
     assert function["parameters"]["required"] == ["input"]
 
 
+NOTHING = {"type": "object", "properties": {}, "additionalProperties": False, "required": []}
+"""A schema that strict mode takes."""
+
+
 def test_what_is_read_is_what_is_sent() -> None:
     """The reader and the writer of OpenAI's form know the same."""
     request = {
         "model": "m",
         "messages": [*CONVERSATION, {"role": "user", "content": "And?"}],
-        "tools": [
-            {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}, "strict": True}}
-        ],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": NOTHING, "strict": True}}],
         "tool_choice": {"type": "function", "function": {"name": "f"}},
         "response_format": {
             "type": "json_schema",
-            "json_schema": {"name": "n", "schema": {"type": "object"}, "strict": True},
+            "json_schema": {"name": "n", "schema": NOTHING, "strict": True},
         },
         "max_completion_tokens": 7,
         "temperature": 0.5,

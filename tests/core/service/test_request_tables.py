@@ -84,7 +84,7 @@ ARRIVES: list[tuple[str, dict[str, Any], str, str, Any]] = [
     ("openai-responses", {"tools": [{"type": "shell"}]}, "anthropic", "tools.0.name", "shell_call"),
     ("gemini", {"tools": [{"functionDeclarations": [{"name": "f"}]}], "toolConfig": {"functionCallingConfig": {"mode": "VALIDATED"}}}, "openai", "tool_choice", "auto"),
     # the format of the answer
-    ("openai-chat", {"response_format": {"type": "json_schema", "json_schema": {"name": "tide", "description": "Of the sea.", "schema": SCHEMA}}}, "anthropic", "output_config.format.schema", {"title": "tide", "description": "Of the sea.", **SCHEMA}),
+    ("openai-chat", {"response_format": {"type": "json_schema", "json_schema": {"name": "tide", "description": "Of the sea.", "schema": SCHEMA}}}, "anthropic", "output_config.format.schema", {"title": "tide", "description": "Of the sea.", **SCHEMA, "additionalProperties": False}),
     ("openai-responses", {"text": {"format": {"type": "json_schema", "name": "tide", "description": "Of the sea.", "schema": SCHEMA}}}, "openai", "response_format.json_schema.description", "Of the sea."),
     ("openai-chat", {"response_format": {"type": "json_schema", "json_schema": {"name": "tide", "description": "Of the sea.", "schema": SCHEMA}}}, "bedrock", "outputConfig.textFormat.structure.jsonSchema.description", "Of the sea."),
     # options
