@@ -271,7 +271,7 @@ def send(body: Mapping[str, Any], format: str, target: str) -> Sent | Refused:
         return Refused(str(error), is_typed=True)
     except Exception as error:  # judged, not raised: a crash is one cell
         return Refused(f"{type(error).__name__}: {error}", is_typed=False)
-    named = [one for one in built.adaptations if one.kind.value not in ("added", "defaulted")]
+    named = [one for one in built.adaptations if one.kind.value not in ("added", "defaulted", "told")]
     losses = tuple(Loss(one.field, one.reason, one.refuses) for one in named)
     added = tuple(one.sent for one in built.adaptations if one.kind.value in ("added", "defaulted"))
     return Sent(dict(built.body), losses, added)

@@ -93,13 +93,13 @@ def with_schema(asked: Asked, parser: StructuredParser[Any], *, instruct: bool) 
     """
     request, schema = as_request(asked), parser.schema
     assert isinstance(schema, Schema)
-    if request.response_format is None:
-        format = ResponseFormat(FrozenObject(schema.server_schema()), name=schema.name, null_is_absent=True)
-        request = attrs.evolve(request, response_format=format)
+    wanted = request.response_format
+    if wanted is None:
+        wanted = ResponseFormat(FrozenObject(schema.server_schema()), name=schema.name, null_is_absent=True)
     if instruct:
         request = with_instructions(request, schema.instructions())
-        request = attrs.evolve(request, response_format=attrs.evolve(request.response_format, is_told=True))
-    return request
+        wanted = attrs.evolve(wanted, is_told=True)
+    return attrs.evolve(request, response_format=wanted)
 
 
 @attrs.frozen

@@ -121,7 +121,7 @@ def _fitting_tool(
         return attrs.evolve(tool, parameters=FrozenObject(fitted.schema))
     if not tool.strict:
         return tool
-    reason = f"{rules.id}: no {fitted.impossible[0]}"
+    reason = f"{rules.id} does not take {fitted.impossible[0]}"
     changes.append(Adaptation(f"tools[{number}].strict", "clamped", reason, asked=True, sent=False))
     return attrs.evolve(tool, strict=False)
 
@@ -142,7 +142,7 @@ def _with_answer(
     is_free = rules.strict == "lifts" and not wanted.strict
     fitted = fit_schema(wanted.schema, rules, null_is_absent=wanted.null_is_absent)
     if answer == "json_schema" and fitted.impossible and not is_free:
-        why = f"{rules.id}: no {fitted.impossible[0]}"
+        why = f"{rules.id} does not take {fitted.impossible[0]}"
         if rules.strict == "lifts" and fitted.is_object:
             changes.append(Adaptation("response_format.strict", "clamped", why, asked=True, sent=False))
             is_free = True

@@ -10,7 +10,15 @@ import attrs
 import pytest
 
 from crosswalk import ConfigurationError
-from crosswalk.service import ChatRequest, Endpoint, JSONAnswer, JSONAnswerError, LLMService, ResponseFormat
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    JSONAnswer,
+    JSONAnswerError,
+    LLMService,
+    ResponseFormat,
+    adaptations_of,
+)
 from crosswalk.structured import Invariant, Partial, ReasonCode, Schema, Stage, StructuredParser
 from crosswalk.structured.response import RESPONSE_VERSIONS
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -174,7 +182,7 @@ def test_whether_a_schema_is_strict(
 ) -> None:
     found = answer(server, service_of(openai(server)), "{}", schema)
     assert server.requests[0].json()["response_format"]["json_schema"]["strict"] is strict
-    assert [each["option"] for each in found.response.attempts[-1].extra.get("adapted", ())] == (
+    assert [each.field for each in adaptations_of(found.response)] == (
         [] if strict else ["response_format.strict"]
     )
 

@@ -205,7 +205,7 @@ def test_a_picture_of_a_type_that_no_server_takes_is_told(to: str, format: str, 
     }
     request = built("openai-responses", {"input": [HI, made, HI]}, to)
     assert ("iVBORw0KGgo=" in str(request.body)) is is_shown
-    assert any("picture" in one.reason for one in request.dropped)
+    assert any("picture" in one.reason for one in request.adaptations)
 
 
 def test_a_word_without_a_row_is_not_said_to_have_no_place() -> None:

@@ -6,22 +6,42 @@ reasoning come back. They say nothing of options, models or prices.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
 import attrs
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.strict.chat import DEEPSEEK, GROQ, MISTRAL, MOONSHOT, OPENAI
-from crosswalk.testing.strict.cloud import BEDROCK, GEMINI
-from crosswalk.testing.strict.messages import ANTHROPIC
-from crosswalk.testing.strict.responses import RESPONSES
-from crosswalk.testing.strict.rules import StrictRules
 
-_RULES = {
-    rules.provider: rules
-    for rules in (ANTHROPIC, BEDROCK, DEEPSEEK, GEMINI, GROQ, MISTRAL, MOONSHOT, OPENAI, RESPONSES)
-}
-STRICT_PROVIDERS: tuple[str, ...] = tuple(_RULES)
+if TYPE_CHECKING:
+    from crosswalk.testing.strict.rules import StrictRules
+
+STRICT_PROVIDERS: Final = (
+    *(
+        "anthropic",
+        "bedrock",
+        "deepseek",
+        "gemini",
+        "groq",
+        "mistral",
+        "moonshot",
+        "openai",
+        "openai_responses",
+    ),
+)
 """The providers that have strict rules."""
+
+
+@cache
+def _all_rules() -> dict[str, StrictRules]:
+    from crosswalk.testing.strict.chat import DEEPSEEK, GROQ, MISTRAL, MOONSHOT, OPENAI
+    from crosswalk.testing.strict.cloud import BEDROCK, GEMINI
+    from crosswalk.testing.strict.messages import ANTHROPIC
+    from crosswalk.testing.strict.responses import RESPONSES
+
+    known = (ANTHROPIC, BEDROCK, DEEPSEEK, GEMINI, GROQ, MISTRAL, MOONSHOT, OPENAI, RESPONSES)
+    return {rules.provider: rules for rules in known}
 
 
 def strict_rules(provider: str) -> StrictRules:
@@ -30,8 +50,8 @@ def strict_rules(provider: str) -> StrictRules:
     Raises:
         ConfigurationError: no rules are known for this provider.
     """
-    if provider not in _RULES:
+    if provider not in STRICT_PROVIDERS:
         names = ", ".join(STRICT_PROVIDERS)
         raise ConfigurationError(f"no strict rules for {provider[:60]!r}; there are some for {names}")
     own = registry.mapper(provider).info.framing
-    return attrs.evolve(_RULES[provider], framing=own)
+    return attrs.evolve(_all_rules()[provider], framing=own)
