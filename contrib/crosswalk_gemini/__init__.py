@@ -18,6 +18,7 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
+    BatchFile,
     ErrorInfo,
     ErrorKind,
     FinishReason,
@@ -169,6 +170,10 @@ class Gemini:
             ),
             hosted_tools=("web_search", "web_fetch", "code_execution"),
             repeats_finish=True,  # old models send STOP in every chunk
+            # https://ai.google.dev/gemini-api/docs/batch-api
+            batch_file=BatchFile(
+                id="key", body="request", names_endpoint=False, model="job", results="gemini_batch"
+            ),
         )
 
     @hookimpl

@@ -14,6 +14,7 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
+    BatchFile,
     CallIds,
     CitationRef,
     FinishReason,
@@ -518,6 +519,8 @@ class Mistral(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/mistral.toml"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
+    # https://docs.mistral.ai/capabilities/batch
+    batch_file: ClassVar[BatchFile | None] = BatchFile(names_endpoint=False, model="job")
     # It counts without being asked, and refuses unknown fields and empty messages.
     style: ClassVar[Mapping[str, Any]] = {
         "options": {
