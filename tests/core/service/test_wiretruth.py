@@ -1,0 +1,158 @@
+"""Crosswalk before wiretruth, which replays answers through a library and grades what the library reports.
+
+Its package has the replay server, the grades and a reader of its own for each API, which states the truth of an answer. Its
+suite is not in the package. So the cells here are captures of this project. Name a clone of its repository in
+``CROSSWALK_WIRETRUTH`` to run its own suite as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.sweep  # a process for each cell
+
+ROOT = Path(__file__).parents[3]
+SHIM = ROOT / "tests/neighbours"
+APIS = {
+    "openai": "openai-chat",
+    "openai_responses": "openai-responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+    "ollama": "ollama",
+}
+PATHS = {
+    "openai-chat": ("/v1/chat/completions",),
+    "openai-responses": ("/v1/responses",),
+    "anthropic": ("/v1/messages",),
+    "gemini": (":generateContent", ":streamGenerateContent"),
+    "ollama": ("/api/chat",),
+}
+REQUIREMENTS = (
+    ("text", "text_matches_truth", {}),
+    ("calls", "tool_calls_match_truth", {}),
+    ("usage", "usage_matches_truth", {"fields": ["input", "output"]}),
+    ("raw", "raw_finish_matches_truth", {}),
+)
+
+
+def captures() -> dict[str, tuple[str, dict[str, Any]]]:
+    """The complete captures of the APIs that wiretruth knows, by name, with the API and the line of the manifest."""
+    found = {}
+    for provider, api in APIS.items():
+        folder = ROOT / "tests/captures" / provider
+        for line in (folder / "MANIFEST.jsonl").read_text().splitlines():
+            entry = json.loads(line)
+            if entry["complete"] and entry["status"] == 200 and entry["path"].endswith(PATHS[api]):
+                found[f"{provider}/{entry['file']}"] = (api, entry)
+    return found
+
+
+CAPTURES = captures()
+
+
+def cell_of(name: str, folder: Path) -> Any:
+    """The cell of wiretruth's for the capture *name*, with the documents that describe it written into *folder*."""
+    formats = pytest.importorskip("wiretruth.formats", reason="wiretruth is not installed")
+    from wiretruth.providers import PROVIDERS
+    from wiretruth.runner import Cell
+
+    api, entry = CAPTURES[name]
+    content = (ROOT / "tests/captures" / name).read_text()
+    if entry["stream"] and name.endswith(".sse"):
+        body: dict[str, Any] = {"text": content}
+    elif entry["stream"]:
+        body = {"ndjson": content.splitlines()}
+    else:
+        body = {"json": json.loads(content)}
+    exchange = {
+        "match": {"method": "POST", "path": "/*"},
+        "response": {"status": 200, "headers": {"content-type": entry["content_type"]}, "body": body},
+    }
+    truth = PROVIDERS[api].extract_truth([formats.build_exchange(exchange)], None)
+    scenario = {
+        "format": "wiretruth.scenario/v1",
+        "id": "finish.capture",
+        "title": name,
+        "bug_class": "capture",
+        "priority": "P0",
+        "summary": name,
+        "call": {"stream": entry["stream"], "messages": [{"role": "user", "content": "Hi"}]},
+        "providers": [api],
+        "requirements": [
+            {"id": id, "level": "MUST", "check": check, "args": args, "text": id}
+            for id, check, args in (
+                *REQUIREMENTS,
+                ("finish", "finish_is", {"value": truth["finish"]}),
+                ("outcome", "outcome_is_returned", {}),
+            )
+        ],
+    }
+    fixture = {
+        "format": "wiretruth.fixture/v1",
+        "id": f"{api}/finish.capture",
+        "scenario": "finish.capture",
+        "provider": api,
+        "tier": "documented",
+        "provenance": {"requested_model": "m", "source_url": "https://example.com", "notes": "A capture."},
+        "derived_from": None,
+        "exchanges": [exchange],
+        "truth": truth,
+    }
+    for kind, document in (("scenario", scenario), ("fixture", fixture)):
+        (folder / f"{kind}.json").write_text(json.dumps(document))
+    return Cell(
+        formats.load_scenario(folder / "scenario.json"), api, formats.load_fixture(folder / "fixture.json")
+    )
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_a_capture_is_reported_as_wiretruths_own_reader_reads_it(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("wiretruth.runner", reason="wiretruth is not installed")
+    from wiretruth.formats import load_shim_manifest
+    from wiretruth.runner import closed_port, run_cell
+
+    cell = cell_of(name, tmp_path)
+    with closed_port() as port:
+        result = run_cell(
+            cell,
+            shim_dir=SHIM,
+            manifest=load_shim_manifest(SHIM / "wiretruth-shim.json"),
+            stderr_dir=tmp_path,
+            reserved_port=port,
+            timeout=60,
+            interpreter=sys.executable,
+        )
+    unmet = {one.id: one.evidence for one in result.grade.requirements if one.status != "SATISFIED"}
+    assert (result.grade.grade, unmet, result.notes) == ("PASS", {}, ())
+
+
+@pytest.mark.skipif("CROSSWALK_WIRETRUTH" not in os.environ, reason="CROSSWALK_WIRETRUTH names no clone")
+def test_the_suite_of_wiretruth_passes() -> None:
+    pytest.importorskip("wiretruth.runner", reason="wiretruth is not installed")
+    from wiretruth.formats import load_shim_manifest
+    from wiretruth.runner import closed_port, find_cells, run_cell
+
+    root, manifest = (
+        Path(os.environ["CROSSWALK_WIRETRUTH"]),
+        load_shim_manifest(SHIM / "wiretruth-shim.json"),
+    )
+    (root / ".wiretruth").mkdir(exist_ok=True)
+    grades = {}
+    with closed_port() as port:
+        for cell in find_cells(root):
+            result = run_cell(
+                cell,
+                shim_dir=SHIM,
+                manifest=manifest,
+                stderr_dir=root / ".wiretruth",
+                reserved_port=port,
+                interpreter=sys.executable,
+            )
+            grades[cell.fixture.id] = result.grade.grade
+    assert {id: grade for id, grade in grades.items() if grade != "PASS"} == {}
