@@ -729,6 +729,7 @@ def test_a_file_of_ones_own_comes_first(own: Path) -> None:
         ('[[classes]]\nproviders = ["openai"]\nrefuses = ["warmth"]', "'warmth' names no option"),
         ('[[classes]]\nproviders = ["openai"]\nrefuses = ["tool_choice=odd"]', "compares with something unknown"),
         ('[[classes]]\nproviders = ["openai"]\nrefuses = ["temperature<hot"]', "compares with no number"),
+        ('[[classes]]\nproviders = ["openai"]\nrefuses = ["temperature>hot"]', "compares with no number"),
         ('[[classes]]\nproviders = ["openai"]\neffort = ["much"]', "effort has no word 'much'"),
         ('[[classes]]\nproviders = ["openai"]\neffort = 3', "effort must be a list of words"),
         ('[[classes]]\nproviders = ["openai"]\neffort = { low = 1.5 }', "effort stands for a word"),
