@@ -63,11 +63,17 @@ def request_of(call: dict[str, Any]) -> ChatRequest:
 
 
 def finish_of(response: ChatResponse) -> str:
-    if response.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON:
+    if response.incomplete_reason in (IncompleteReason.UNKNOWN_FINISH_REASON, IncompleteReason.PAUSED):
         return "other"
-    if response.finish_reason is FinishReason.STOP and response.refusal and not response.text:
+    if response.raw_finish_reason == "refusal" or response.incomplete_reason is IncompleteReason.REFUSAL:
         return "refusal"
     return "other" if response.finish_reason is FinishReason.CANCELLED else response.finish_reason.value
+
+
+def raw_of(response: ChatResponse) -> str | None:
+    """The word of the wire. Crosswalk writes the status of the Responses API before its detail."""
+    status, _, detail = (response.raw_finish_reason or "").partition(":")
+    return detail if status == "incomplete" else status or None
 
 
 def count_of(response: ChatResponse, name: str) -> int | None:
@@ -101,7 +107,7 @@ def observed(response: ChatResponse | None) -> dict[str, Any]:
     return {
         "finish": {
             "value": finish_of(response),
-            "raw": response.raw_finish_reason,
+            "raw": raw_of(response),
             "surface": "primary",
             "source": "response.finish_reason",
         },

@@ -1,4 +1,4 @@
-"""Crosswalk before wiretruth, which replays answers through a library and grades what the library reports.
+"""Crosswalk before wiretruth (https://pypi.org/project/wiretruth), which replays answers through a library and grades what the library reports.
 
 Its package has the replay server, the grades and a reader of its own for each API, which states the truth of an answer. Its
 suite is not in the package. So the cells here are captures of this project. Name a clone of its repository in
@@ -54,6 +54,28 @@ def captures() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 CAPTURES = captures()
+OTHERWISE = {
+    "wiretruth's reader does not read it": """
+        anthropic/llama_tool_parallel_stream gemini/array_stream""",
+    "wiretruth's reader loses calls of custom tools and patches, arguments in pieces, and those of the start of a block": """
+        anthropic/made_thinking_tools_stream anthropic/made_whole_start_stream gemini/vertex_arguments_stream
+        openai/made_custom_tool openai_responses/openai_patch openai_responses/openai_patch_stream
+        openai_responses/openai_reasoning_calls openai_responses/openai_reasoning_calls_stream""",
+    "wiretruth's reader joins two answers": "gemini/candidates_stream",
+    "wiretruth's reader does not know the reason in another field": """
+        gemini/blocked gemini/blocked_stream openai/made_finish_details""",
+    "wiretruth's reader takes no failure, where the words or the end of a stream say one": """
+        gemini/malformed_call gemini/malformed_call_stream openai_responses/ollama_crash_stream""",
+    "debatable: tokens of a tool's result are part of the prompt, as they are paid for": """
+        gemini/grounded gemini/grounded_stream""",
+    "debatable: a word of moderation that wiretruth does not list": "gemini/filtered",
+    "debatable: an answer in a queue is not whole, and neither library has a word for it": "openai_responses/vllm_background",
+    "debatable: Ollama loaded a model or showed a prompt, and nothing was cut": """
+        ollama/chat_load_empty_messages ollama/chat_load_empty_messages_stream ollama/go_chat_debug_render_only
+        ollama/go_chat_debug_render_only_stream""",
+}
+"""The captures that wiretruth 0.2 reads in another way, by the reason. Everything else passes."""
+LISTED = {name for names in OTHERWISE.values() for name in names.split()}
 
 
 def cell_of(name: str, folder: Path) -> Any:
@@ -89,7 +111,7 @@ def cell_of(name: str, folder: Path) -> Any:
             for id, check, args in (
                 *REQUIREMENTS,
                 ("finish", "finish_is", {"value": truth["finish"]}),
-                ("outcome", "outcome_is_returned", {}),
+                ("outcome", f"outcome_is_{'returned' if truth['error'] is None else 'error'}", {}),
             )
         ],
     }
@@ -117,7 +139,12 @@ def test_a_capture_is_reported_as_wiretruths_own_reader_reads_it(name: str, tmp_
     from wiretruth.formats import load_shim_manifest
     from wiretruth.runner import closed_port, run_cell
 
-    cell = cell_of(name, tmp_path)
+    listed = name.partition(".")[0] in LISTED
+    try:
+        cell = cell_of(name, tmp_path)
+    except ValueError:  # of wiretruth's reader
+        assert listed
+        return
     with closed_port() as port:
         result = run_cell(
             cell,
@@ -129,7 +156,8 @@ def test_a_capture_is_reported_as_wiretruths_own_reader_reads_it(name: str, tmp_
             interpreter=sys.executable,
         )
     unmet = {one.id: one.evidence for one in result.grade.requirements if one.status != "SATISFIED"}
-    assert (result.grade.grade, unmet, result.notes) == ("PASS", {}, ())
+    assert (result.grade.grade != "PASS", bool(unmet)) == (listed, listed), (result.grade.grade, unmet)
+    assert result.grade.grade in ("PASS", "LOSSY", "WRONG")  # never a crash
 
 
 @pytest.mark.skipif("CROSSWALK_WIRETRUTH" not in os.environ, reason="CROSSWALK_WIRETRUTH names no clone")
