@@ -411,6 +411,48 @@ def test_a_failed_request_is_an_error_of_its_kind_with_its_id(provider: str) -> 
 
 
 @EACH
+def test_a_repeated_id_is_two_results_and_a_missing_one_is_none(provider: str) -> None:
+    """Which of them counts is for the caller to say. The ids that have no answer are those that no result names."""
+    answer = VENDORS[provider].answer
+    id_key = next(iter({"custom_id", "key", "recordId"} & set(answer)))
+    lines = [{**answer, id_key: id} for id in ("r1", "r3", "r1")]
+    results = read(provider, *lines)
+    assert [(one.id, one.error) for one in results] == [("r1", None), ("r3", None), ("r1", None)]
+    assert {"r1", "r2", "r3"} - {one.id for one in results if one.error is None} == {"r2"}
+
+
+@EACH
+def test_a_last_line_that_is_cut_is_an_error_of_that_line(provider: str) -> None:
+    whole = file_of(VENDORS[provider].answer)
+    first, last = read(provider, whole, whole[: len(whole) // 2])
+    assert (first.id, first.error) == ("r2", None)
+    assert (last.number, last.response, type(last.error)) == (2, None, RecordError)
+
+
+@pytest.mark.parametrize(
+    ("provider", "other"),
+    [("openai", "gemini"), ("gemini", "anthropic"), ("bedrock", "openai"), ("anthropic", "mistral")],
+)
+def test_results_of_another_vendor_are_errors_of_each_line(provider: str, other: str) -> None:
+    results = read(provider, VENDORS[other].answer, VENDORS[other].answer)
+    assert [(one.response, type(one.error)) for one in results] == [(None, RecordError)] * 2
+
+
+@EACH
+def test_results_are_read_one_at_a_time(provider: str) -> None:
+    taken: list[int] = []
+
+    def lines() -> Iterator[bytes]:
+        for number in range(1000):
+            taken.append(number)
+            yield file_of(VENDORS[provider].answer)
+
+    results = read_batch_results(lines(), provider)
+    assert [next(results).number, next(results).number] == [1, 2]
+    assert taken == [0, 1]
+
+
+@EACH
 def test_lines_that_cannot_be_read_do_not_stop_the_others(provider: str) -> None:
     """Neither what is no line, nor one without an answer, nor one whose answer is broken."""
     answer = VENDORS[provider].answer

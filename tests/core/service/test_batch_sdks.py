@@ -12,7 +12,16 @@ from unittest.mock import create_autospec
 import orjson
 import pytest
 
-from crosswalk.service import ToolDefinition, build_batch_requests, read_batch_results
+from crosswalk import ChatMessage, ToolCall
+from crosswalk.plugins import ImagePart, TextPart
+from crosswalk.service import (
+    ChatRequest,
+    ResponseFormat,
+    ToolChoice,
+    ToolDefinition,
+    build_batch_requests,
+    read_batch_results,
+)
 from pages import blocks
 
 from .test_batch_files import VENDORS, ask, file_of
@@ -39,8 +48,28 @@ def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 def lines_of(provider: str) -> bytes:
-    requests = {"r1": ask(provider, max_tokens=9), "r2": ask(provider, tools=[TOOL])}
-    return b"".join(one.line for one in build_batch_requests(requests, provider))
+    call = ToolCall("call00001", "look", '{"city":"Oslo"}')
+    talk = [
+        ChatMessage("system", "Be brief."),
+        ChatMessage("user", [TextPart("What is this?"), ImagePart(data=b"GIF89a", media_type="image/gif")]),
+        ChatMessage("assistant", "", tool_calls=[call]),
+        ChatMessage("tool", "Rain", tool_call_id="call00001"),
+    ]
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    requests = {
+        "r1": ask(provider, max_tokens=9),
+        "r2": ask(provider, tools=[TOOL], tool_choice=ToolChoice.AUTO),
+        "r3": ChatRequest(talk, model=VENDORS[provider].model, tools=[TOOL]),
+        "r4": ask(provider, response_format=ResponseFormat(schema=schema, name="a")),
+        "r5": ask(provider, reasoning_effort="low"),
+    }
+    lines = build_batch_requests(requests, provider, on_unsupported="drop")
+    return b"".join(one.line for one in lines)
 
 
 def bodies_of(provider: str) -> list[Any]:
@@ -62,10 +91,15 @@ def bodies_of(provider: str) -> list[Any]:
 def test_the_type_of_the_sdk_takes_each_body(provider: str, types: str, name: str) -> None:
     pydantic = pytest.importorskip("pydantic")
     pytest.importorskip(types.partition(".")[0], reason=f"{types} is not installed")
-    adapter = pydantic.TypeAdapter(getattr(import_module(types), name))
+    kind = getattr(import_module(types), name)
+    adapter = pydantic.TypeAdapter(kind)
+    fields = {*getattr(kind, "model_fields", {}), *getattr(kind, "__annotations__", {})}
+    for base in kind.__mro__ if isinstance(kind, type) else ():
+        fields |= getattr(base, "__annotations__", {}).keys()
     for body in bodies_of(provider):
         known = adapter.validate_python(body | ({"model": "m"} if provider == "mistral" else {}))
         assert known
+        assert body.keys() - fields == set()
 
 
 def test_the_types_of_google_take_each_field_of_a_body() -> None:
@@ -76,6 +110,10 @@ def test_the_types_of_google_take_each_field_of_a_body() -> None:
         types.GenerationConfig.model_validate(body.get("generationConfig", {}))
         for tool in body.get("tools", ()):
             types.Tool.model_validate(tool)
+        types.Content.model_validate(body.get("systemInstruction", {}))
+        types.ToolConfig.model_validate(body.get("toolConfig", {}))
+        known = {"contents", "generationConfig", "tools", "systemInstruction", "toolConfig"}
+        assert body.keys() - known == set()
 
 
 def test_the_model_of_the_service_takes_each_body_of_converse() -> None:
