@@ -269,8 +269,9 @@ def test_a_request_fits_its_model_and_says_what_was_changed() -> None:
     request = ChatRequest("Hi", model="claude-opus-4-6", reasoning_effort="xhigh", seed=1)
     (one,) = build_batch_requests([("r1", request)], "anthropic", on_unsupported="drop")
     assert orjson.loads(one.line)["params"]["output_config"] == {"effort": "max"}
-    assert [change.option for change in one.built.adapted] == ["reasoning_effort"]
-    assert [left.option for left in one.built.dropped] == ["seed"]
+    changed = [one.field for one in one.built.adaptations if one.kind != "dropped"]
+    assert changed == ["max_tokens", "reasoning_effort"]
+    assert [left.field for left in one.built.dropped] == ["seed"]
 
 
 def test_a_model_class_counts_and_a_wrong_one_is_an_error_of_the_settings() -> None:
