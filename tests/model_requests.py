@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["EFFORTS", "NEIGHBOURS", "PAIRS", "REFUSED", "WORDS", "about_thinking"]
+__all__ = ["EFFORTS", "KEPT_BACK", "NEIGHBOURS", "PAIRS", "REFUSED", "WORDS", "about_thinking"]
 
 WORDS = ("none", "minimal", "low", "medium", "high", "xhigh")
 REFUSED = "refused"
@@ -276,3 +276,59 @@ NEIGHBOURS: list[tuple[str, str, dict[str, Any], Any]] = [
     ("vllm", "openai/gpt-oss-20b", {"reasoning_effort": "none"}, "reasoning_effort"),
 ]  # fmt: skip
 """As ``PAIRS``, of names that no row has in full."""
+
+
+def _penalty(name: str, value: float) -> dict[str, Any]:
+    return {"extra_options": {name: value}}
+
+
+_PARALLEL = {"tools": _TOOL, "parallel_tool_calls": False}
+
+KEPT_BACK: list[tuple[str, str, dict[str, Any], Any]] = [
+    # Judged by the facts page after the rows were written.
+    ("anthropic", "claude-opus-4-5", {"temperature": 0.3, "top_p": 0.9}, "top_p"),
+    ("anthropic", "claude-opus-4-7", {"top_p": 0.9}, "top_p"),
+    ("anthropic", "claude-sonnet-4-6", {"temperature": 0.3, "reasoning_effort": "high"}, "temperature"),
+    ("anthropic", "claude-sonnet-4-6", {"temperature": 0.3}, {"temperature": 0.3, "thinking": None}),
+    ("anthropic", "claude-opus-4-6", {**_FORCED, "reasoning_effort": "high"}, {"tool_choice": {"type": "any"}, "output_config": {"effort": "high"}}),
+    ("anthropic", "claude-opus-4-5", {**_FORCED, "reasoning_effort": "high"}, {"tool_choice": {"type": "any"}, "thinking": None}),
+    ("anthropic", "claude-sonnet-5-5", _FORCED, "tool_choice"),
+    ("anthropic", "claude-sonnet-5", _FORCED, {"tool_choice": {"type": "any"}}),
+    ("anthropic", "claude-haiku-4-5", {"messages": _PREFILL}, {"max_tokens": 64000}),
+    ("anthropic", "claude-opus-5", {"messages": _PREFILL}, "messages"),
+    ("anthropic", "claude-fable-5-2", {"reasoning_effort": "none"}, "reasoning_effort"),
+    ("anthropic", "claude-opus-5", {"reasoning_effort": "none", **_PARALLEL}, {**_DISABLED, "tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}),
+    ("anthropic", "claude-sonnet-4-0", {}, {"max_tokens": 4096}),
+    ("bedrock", "us.anthropic.claude-opus-4-7-v1:0", {"temperature": 0.3}, "temperature"),
+    ("bedrock", "anthropic.claude-opus-4-6-v1:0", {"reasoning_effort": "xhigh"}, {"additionalModelRequestFields": _ADAPTIVE, "outputConfig": {"effort": "max"}}),
+    ("gemini", "gemini-3.6-flash", {"reasoning_effort": "none"}, "reasoning_effort"),
+    ("gemini", "gemini-2.5-pro", _penalty("presence_penalty", 0.5), "presence_penalty"),
+    ("gemini", "gemini-2.0-flash", {"reasoning_effort": "none"}, {"generationConfig": None}),
+    ("openai", "gpt-5.2", {"reasoning_effort": "none", "temperature": 0.3}, {"reasoning_effort": "none", "temperature": 0.3}),
+    ("openai", "gpt-5.5", {"temperature": 0.3}, "temperature"),
+    ("openai", "gpt-5.5", {"temperature": 0.3, "reasoning_effort": "none"}, {"temperature": 0.3, "reasoning_effort": "none"}),
+    ("openai", "gpt-5-mini", {"stop": ["END"]}, "stop"),
+    ("openai", "o4-mini", _PARALLEL, "parallel_tool_calls"),
+    ("openai", "gpt-4o", {"temperature": 0.3, "stop": ["END"], "max_tokens": 50}, {"temperature": 0.3, "stop": ["END"], "max_completion_tokens": 50}),
+    ("openai", "gpt-5.4", {"tools": _TOOL, "reasoning_effort": "none"}, {"reasoning_effort": "none"}),
+    ("openai_responses", "gpt-5.6-sol", {"tools": _TOOL, "reasoning_effort": "high"}, {"reasoning": {"effort": "high"}}),
+    ("xai", "grok-4.5", _penalty("frequency_penalty", 0.5), "frequency_penalty"),
+    ("xai", "grok-4.3", {"reasoning_effort": "xhigh", "temperature": 0.3}, {"reasoning_effort": "high", "temperature": 0.3}),
+    ("deepseek", "deepseek-v4-pro", {"response_format": _SCHEMA}, {"response_format": {"type": "json_object"}}),
+    ("mistral", "magistral-medium-2509", {"reasoning_effort": "high"}, {"reasoning_effort": None}),
+    ("cohere", "command-a-reasoning-08-2025", _penalty("frequency_penalty", 1.5), "frequency_penalty"),
+    ("cohere", "command-a-plus-05-2026", _penalty("presence_penalty", -0.5), "presence_penalty"),
+    ("cohere", "command-a-reasoning-08-2025", _penalty("frequency_penalty", 0.5), {"frequency_penalty": 0.5}),
+    ("dashscope", "qwen-plus", {"reasoning_effort": "none"}, {"enable_thinking": False}),
+    ("zai", "glm-5.2", {"reasoning_effort": "none"}, {**_DISABLED, "reasoning_effort": None}),
+    ("zai", "glm-5.3", {"reasoning_effort": "minimal"}, {"reasoning_effort": "low", "thinking": None}),
+    ("moonshot", "kimi-k2.5", {"temperature": 0.3}, "temperature"),
+    ("moonshot", "kimi-k2.7-code", {"reasoning_effort": "none"}, "reasoning_effort"),
+    ("groq", "qwen/qwen3-32b", {"reasoning_effort": "none"}, {"reasoning_effort": "none"}),
+    ("openrouter", "openai/gpt-5.4", {"reasoning_effort": "xhigh"}, {"reasoning_effort": "xhigh"}),
+    ("minimax", "MiniMax-M2.5", {"temperature": 0}, "temperature"),
+    ("minimax", "MiniMax-M3", {"temperature": 1.2}, "temperature"),
+    ("minimax", "MiniMax-M2.5", {"temperature": 1}, {"temperature": 1}),
+    ("vllm", "google/gemma-4-31b-it", {"reasoning_effort": "none"}, {"reasoning_effort": "none"}),
+]  # fmt: skip
+"""As ``PAIRS``, asks that no row was written for."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from crosswalk.plugins import (
     Access,
+    BatchFile,
     CallIds,
     DialectFamily,
     ProviderInfo,
@@ -65,6 +66,14 @@ class Anthropic(DialectFamily):
                 ),
             ),
             hosted_tools=("web_search", "web_fetch", "code_execution"),
+            # https://docs.anthropic.com/en/api/creating-message-batches
+            batch_file=BatchFile(
+                body="params",
+                names_endpoint=False,
+                model="line",
+                ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
+                results="anthropic_batch",
+            ),
         )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswalk.plugins import (
     Access,
+    BatchFile,
     CallIds,
     FinishReason,
     MappingState,
@@ -146,6 +147,11 @@ class Bedrock:
             # The API takes a few characters more, the models behind it do not.
             call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
             call_names="[a-zA-Z0-9_-]{1,64}",
+            # https://docs.aws.amazon.com/bedrock/latest/userguide/batch-inference-data.html; the job's
+            # ``modelInvocationType`` is ``Converse``.
+            batch_file=BatchFile(
+                id="recordId", body="modelInput", names_endpoint=False, model="job", results="bedrock_batch"
+            ),
         )
 
     @hookimpl

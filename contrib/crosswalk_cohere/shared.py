@@ -9,7 +9,6 @@ import attrs
 from crosswalk.plugins import (
     CitationRef,
     ErrorInfo,
-    ErrorKind,
     FinishReason,
     MappingState,
     Provenance,
@@ -25,7 +24,6 @@ from crosswalk.plugins import (
     error_info,
     leave_mistyped,
     look_at,
-    refined,
 )
 
 _LARGEST = 2**53  # from there on a float no longer tells neighbours apart
@@ -59,7 +57,7 @@ def end_delta(word: str, message: str | None) -> ResponseDelta:
     if not message:
         return ResponseDelta(raw_finish_reason=word)
     info = error_info(None, {"finish_reason": word or None, "error": message})
-    info = refined(attrs.evolve(info, code=word or None), ErrorKind.TIMEOUT if word == "TIMEOUT" else None)
+    info = _ERRORS.refined(attrs.evolve(info, code=word or None))
     return attrs.evolve(error_delta(info), raw_finish_reason=word)
 
 

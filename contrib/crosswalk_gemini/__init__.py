@@ -18,6 +18,7 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
+    BatchFile,
     ErrorInfo,
     ErrorKind,
     FinishReason,
@@ -28,6 +29,7 @@ from crosswalk.plugins import (
     ResponseDelta,
     ServerTool,
     UsageInfo,
+    VendorErrors,
     WayBack,
     accept_string,
     error_delta,
@@ -36,7 +38,6 @@ from crosswalk.plugins import (
     hookimpl,
     look_at,
     look_at_time,
-    refined,
     requests_of,
     require_object,
     take_count,
@@ -71,27 +72,12 @@ ACCESS = Access(
     api_key_scheme=None,
 )
 
-_BY_NUMBER = {
-    str(number): ErrorKind.TIMEOUT if word == "CANCELLED" else error_info(None, {"code": word}).kind
-    for number, word in enumerate(wire.ERRORS, 1)
-}
-"""The kinds by the numbers of ``google.rpc.Code``, which the rows of a batch that failed have alone."""
+_ERRORS = VendorErrors("crosswalk_gemini", "gemini")
 
 
 def gemini_error(status: int | None, body: Any) -> ErrorInfo:
     """Read an error. *status* is ``None`` inside a stream, because the error has it as its ``code``."""
-    info = error_info(status, body, codes=_BY_NUMBER)
-    if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
-        return refined(info, ErrorKind.AUTHENTICATION)
-    return refined(info, ErrorKind.TIMEOUT, retryable=False) if info.code in ("CANCELLED", "1") else info
-
-
-def _reasons(body: Any) -> list[str]:
-    """Return the reasons in the details. It never raises."""
-    match body[0] if isinstance(body, list) and body else body:
-        case {"error": {"details": list(items)}}:
-            return [str(item.get("reason")) for item in items if isinstance(item, dict)]
-    return []
+    return _ERRORS.refined(error_info(status, body))
 
 
 class OpenAILayer(OpenAIChatDialect):
@@ -169,6 +155,10 @@ class Gemini:
             ),
             hosted_tools=("web_search", "web_fetch", "code_execution"),
             repeats_finish=True,  # old models send STOP in every chunk
+            # https://ai.google.dev/gemini-api/docs/batch-api
+            batch_file=BatchFile(
+                id="key", body="request", names_endpoint=False, model="job", results="gemini_batch"
+            ),
         )
 
     @hookimpl

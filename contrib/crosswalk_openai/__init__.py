@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from crosswalk.plugins import (
     Access,
     Annotation,
+    BatchFile,
     CallIds,
     CitationRef,
     ContentFilterCategory,
@@ -320,6 +321,7 @@ class OpenAI(ChatDialect):
         "takes_any_arguments": True,
     }
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {"web_search": {}}  # an option of the request
+    batch_file: ClassVar[BatchFile | None] = BatchFile()
     call_ids: ClassVar[CallIds | None] = CallIds(maximum=40)
     way_back: ClassVar[WayBack] = WayBack(
         takes_custom_calls=True, takes_media=("audio_id",), shows_pictures=True, names_speakers=True

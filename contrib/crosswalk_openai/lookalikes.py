@@ -14,6 +14,7 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
+    BatchFile,
     CallIds,
     CitationRef,
     FinishReason,
@@ -428,6 +429,42 @@ class SGLang(ChatDialect):
         return fragment
 
 
+class Moonshot(ChatDialect):
+    """OpenAI's dialect as Moonshot AI's Kimi API speaks it. A stream's token counts are inside the choice.
+
+    Facts: ``tests/captures/moonshot/README.md`` names the public page of each.
+    """
+
+    title: ClassVar[str] = "Moonshot AI"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/moonshot.toml"
+    documentation: ClassVar[str | None] = "https://platform.kimi.ai/docs/api/chat"
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "moonshot")
+    access: ClassVar[Access | None] = Access.by_name("https://api.moonshot.ai/v1", "MOONSHOT")
+    style: ClassVar[Mapping[str, Any]] = {"takes_empty": False, "call_reasoning": NO_REASONING}
+    way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True)
+    speaks: ClassVar[tuple[str, ...]] = ("anthropic",)
+    endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions",)
+    cached_tokens: ClassVar[tuple[str, ...]] = ("cached_tokens", *ChatDialect.cached_tokens)
+    usage_key: ClassVar[str | None] = None  # the counts of two places are compared
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
+    call_ids: ClassVar[CallIds | None] = CallIds()  # two calls of one id are refused
+
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk_openai.requests import continue_last_answer
+
+        built = self.built(request, arrange=continue_last_answer)
+        if built.body.get("reasoning_effort") == "none":
+            del built.body["reasoning_effort"]
+            built.body["thinking"] = {"type": "disabled"}
+        return built
+
+    def is_marked(self, event: dict[str, Any]) -> bool:
+        """Whether a choice has counts. TGI has a null there."""
+        choices = (choice for choice in event["choices"] if type(choice) is dict)
+        return any(type(choice.get("usage")) is dict for choice in choices)
+
+
 class OpenRouter(ChatDialect):
     """OpenAI's dialect as OpenRouter speaks it for every provider. Answers with status 200 may contain an error."""
 
@@ -482,6 +519,8 @@ class Mistral(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/mistral.toml"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
+    # https://docs.mistral.ai/capabilities/batch
+    batch_file: ClassVar[BatchFile | None] = BatchFile(names_endpoint=False, model="job")
     # It counts without being asked, and refuses unknown fields and empty messages.
     style: ClassVar[Mapping[str, Any]] = {
         "options": {
@@ -623,6 +662,7 @@ fireworks = Fireworks()
 groq = Groq()
 lmstudio = LMStudio()
 mistral = Mistral()
+moonshot = Moonshot()
 openrouter = OpenRouter()
 perplexity = Perplexity()
 sglang = SGLang()

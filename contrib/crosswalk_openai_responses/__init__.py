@@ -13,6 +13,7 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
+    BatchFile,
     CallIds,
     FinishReason,
     MappingState,
@@ -90,6 +91,7 @@ class ResponsesDialect:
                 takes_custom_calls=True, takes_citations=True, takes_media=("image",), shows_pictures=True
             ),
             hosted_tools=("web_search", "code_execution"),
+            batch_file=BatchFile(),
         )
 
     @hookimpl

@@ -73,6 +73,7 @@ from crosswalk.plugin.hooks import (
     API as API,
     API_MINOR as API_MINOR,
     Access as Access,
+    BatchFile as BatchFile,
     LogprobReader as LogprobReader,
     Path as Path,
     ProviderHooks as ProviderHooks,

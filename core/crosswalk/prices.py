@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
+from importlib.resources import files
 from importlib.util import find_spec
 from typing import Final
 
@@ -36,19 +38,16 @@ https://aws.amazon.com/bedrock/pricing/, https://docs.mistral.ai/capabilities/ba
 https://docs.together.ai/docs/batch-inference, https://docs.fireworks.ai/guides/batch-inference.
 """
 
-_ENDED: Final = {
-    ("deepseek", "deepseek-chat"): (
-        datetime(2025, 9, 5, 16, tzinfo=UTC),
-        {Decimal("0.27"), Decimal("0.135")},
-    ),
-    ("deepseek", "deepseek-reasoner"): (
-        datetime(2025, 9, 5, 16, tzinfo=UTC),
-        {Decimal("0.55"), Decimal("0.135")},
-    ),
-}
-"""By provider and model of the price lists: when a price ended that the lists still have, and what a million tokens of input
-cost until then: https://api-docs.deepseek.com/quick_start/pricing. A later answer is not charged the old price.
-"""
+
+@cache
+def _ended_prices() -> dict[tuple[str, str], tuple[datetime, frozenset[Decimal]]]:
+    """By provider and model of the price lists: when a price ended, and what a million tokens of input cost until then."""
+    rows = tomllib.loads(files("crosswalk").joinpath("ended_prices.toml").read_text(encoding="utf-8"))[
+        "ended"
+    ]
+    return {
+        (row["provider"], row["model"]): (row["on"], frozenset(map(Decimal, row["input"]))) for row in rows
+    }
 
 
 def tier_of(response: ChatResponse) -> str | None:
@@ -114,7 +113,7 @@ def cost_of(response: ChatResponse, *, vendor: str | None = None, tier: str | No
         )
     except (LookupError, ValueError):  # impossible counts
         return None
-    ended, old = _ENDED.get((price.provider.id, price.model.id), (None, frozenset()))
+    ended, old = _ended_prices().get((price.provider.id, price.model.id), (None, frozenset()))
     if ended is not None and response.created >= ended and price.model_price.input_mtok in old:
         return None
     return Cost(price.total_price * share, "USD", Provenance.DERIVED)

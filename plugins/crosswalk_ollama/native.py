@@ -22,6 +22,7 @@ from crosswalk.plugins import (
     TokenLogprob,
     ToolCallDelta,
     UsageInfo,
+    VendorErrors,
     accept_count,
     accept_logprobs,
     error_info,
@@ -41,7 +42,7 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-_CANCELLED = 499
+_ERRORS = VendorErrors("crosswalk_ollama", "ollama")
 
 
 class _End:
@@ -147,9 +148,7 @@ def ollama_error(status: int | None, body: Any) -> ErrorInfo:
 
     *status* is ``None`` for an error line inside a stream.
     """
-    info = error_info(status, body)
-    if status == _CANCELLED:
-        return refined(info, ErrorKind.TIMEOUT, retryable=False)
+    info = _ERRORS.refined(error_info(status, body))
     if info.kind is ErrorKind.UNKNOWN and status is None:
         # An error line comes from the runner behind the server, which has crashed or lost its model.
         return refined(info, ErrorKind.SERVER)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crosswalk.plugins import Access, OpenAIChatDialect, WayBack, hookimpl
+from crosswalk.plugins import Access, BatchFile, OpenAIChatDialect, WayBack, hookimpl
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -59,6 +59,7 @@ class VLLM(OpenAIChatDialect):
         },
     }
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:8000", "VLLM")
+    batch_file: ClassVar[BatchFile | None] = BatchFile()  # of ``vllm run-batch``
     text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
     way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True)
 

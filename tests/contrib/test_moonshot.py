@@ -10,7 +10,7 @@ from crosswalk import ChatMessage, ErrorKind, FinishReason, UsageInfo, normalize
 from crosswalk.plugins import Recognition, ToolDefinition
 from crosswalk.service import ChatRequest, build_http_request
 from crosswalk.testing import ProviderConformance
-from crosswalk_openai.moonshot import plugin
+from crosswalk_openai.lookalikes import moonshot as plugin
 from wires import body, chunk, one, read, sse, usage
 
 

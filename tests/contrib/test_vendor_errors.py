@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ FILES: Final = sorted(Path(__file__).parents[2].glob("*/crosswalk_*/errors.toml"
 TABLES: Final = {
     name: table for file in FILES for name, table in tomllib.loads(file.read_text("utf-8")).items()
 }
-KEYS: Final = {"codes", "statuses", "message", "kind", "retryable"}
+KEYS: Final = {"codes", "statuses", "message", "reasons", "kind", "retryable"}
 TEXTS: Final = {
     r"^model:": "model: x",
     "input length": "Range of input length should be [1, 30720]",
@@ -33,16 +34,21 @@ TEXTS: Final = {
 """A message of the vendor for each pattern."""
 
 
-def rows() -> Iterator[tuple[str, dict[str, Any], str | None, int]]:
+def rows() -> Iterator[tuple[str, dict[str, Any], str | None, int, str | None]]:
     for vendor, table in TABLES.items():
         for row in table["errors"]:
-            for code in row.get("codes", [None]):
-                for status in row.get("statuses", [400]):
-                    yield vendor, row, code, status
+            names = (row.get("codes", [None]), row.get("statuses", [400]), row.get("reasons", [None]))
+            for code, status, reason in product(*names):
+                yield vendor, row, code, status, reason
 
 
-def failed(vendor: str, code: str | None, message: str) -> dict[str, Any]:
+def failed(vendor: str, code: str | None, message: str, reason: str | None = None) -> dict[str, Any]:
     match vendor:
+        case "gemini" if code is not None and code.isdecimal():
+            return {"error": {"code": int(code), "message": message}}
+        case "gemini":
+            details = [7, {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason}]
+            return {"error": {"code": 400, "message": message, "status": code or "X", "details": details}}
         case "minimax":
             return {"base_resp": {"status_code": int(code or 0), "status_msg": message}}
         case "cloudflare":
@@ -53,8 +59,12 @@ def failed(vendor: str, code: str | None, message: str) -> dict[str, Any]:
             return {"error": message, "error_type": code}
         case "bedrock":
             return {"message": message, "__type": code}
+        case "cohere" if code is not None:  # the finish word of an answer
+            return {"id": "a", "message": {"role": "assistant"}, "finish_reason": code, "error": message}
         case "cohere":
             return {"message": message}
+        case "ollama":
+            return {"error": message}
     return {"error": {"message": message, "code": code}}
 
 
@@ -71,13 +81,14 @@ def test_every_table_names_its_sources_and_a_date(vendor: str) -> None:
         assert "message" not in row or re.search(row["message"], TEXTS[row["message"]], re.IGNORECASE)
 
 
-@pytest.mark.parametrize(("vendor", "row", "code", "status"), list(rows()))
+@pytest.mark.parametrize(("vendor", "row", "code", "status", "reason"), list(rows()))
 def test_every_row_decides_the_kind_of_its_error(
-    vendor: str, row: dict[str, Any], code: str | None, status: int
+    vendor: str, row: dict[str, Any], code: str | None, status: int, reason: str | None
 ) -> None:
     text = TEXTS[row["message"]] if "message" in row else "No."
-    body = failed(vendor, None if code is None else code.replace("*", "Parameter"), text)
-    info = normalize(body, vendor, status=status).error_info
+    body = failed(vendor, None if code is None else code.replace("*", "Parameter"), text, reason)
+    is_answer = vendor == "cohere" and code is not None
+    info = normalize(body, vendor, status=200 if is_answer else status).error_info
     assert info is not None
     assert info.kind == row["kind"]
     if "retryable" in row:

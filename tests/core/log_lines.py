@@ -234,7 +234,7 @@ FAILURES = {
     ),
     "Bedrock": (
         {"recordId": "r1", "modelInput": {}, "error": {"errorCode": 400, "errorMessage": "too long"}},
-        "unknown", "too long",
+        "invalid_request", "too long",
     ),
     "Gemini": ({"key": "r1", "error": {"code": 400, "message": "no"}}, "invalid_request", "no"),
     "a span": (

@@ -220,22 +220,26 @@ def _is_long(message: str, body: Any) -> bool:
 
 
 def _quotas(body: Any) -> Iterator[str]:
+    for detail in _details(body):
+        violations = detail.get("violations")
+        for violation in violations if isinstance(violations, list) else ():
+            if isinstance(violation, dict) and isinstance(violation.get("quotaId"), str):
+                yield violation["quotaId"]
+
+
+def _details(body: Any) -> Iterator[dict[str, Any]]:
     match body[0] if isinstance(body, list) and body else body:
         case {"error": {"details": list(details)}}:
-            for detail in details:
-                violations = detail.get("violations") if isinstance(detail, dict) else None
-                for violation in violations if isinstance(violations, list) else ():
-                    if isinstance(violation, dict) and isinstance(violation.get("quotaId"), str):
-                        yield violation["quotaId"]
+            yield from (detail for detail in details if isinstance(detail, dict))
 
 
 class VendorErrors:
     """What a vendor says of its errors: the rows of a table in an ``errors.toml`` beside its plugin. It is read late.
 
     A row has the ``kind`` that it stands for, and how it is recognized: ``codes`` (the type or code, in any case, with
-    ``*`` for any text), ``statuses``, and ``message``, a regular expression for a part of the text outside quotations.
-    All that it names must fit, and the first row counts. ``retryable`` is that of the kind if it names none. The table
-    names its ``sources``, and when they were ``checked``.
+    ``*`` for any text), ``statuses``, ``reasons``, which Google's errors have in their details, and ``message``, a regular
+    expression for a part of the text outside quotations. All that it names must fit, and the first row counts.
+    ``retryable`` is that of the kind if it names none. The table names its ``sources``, and when they were ``checked``.
 
     Args:
         package: the package that has the file.
@@ -261,10 +265,12 @@ class VendorErrors:
                 for row in table["errors"]
             ]
         code, text = (info.code or "").lower(), _QUOTED.sub("…", info.message)
+        details = [*_details(info.raw)]
         for row, message in self._rows:
             if (
                 ("codes" not in row or any(fnmatchcase(code, known.lower()) for known in row["codes"]))
                 and ("statuses" not in row or info.status in row["statuses"])
+                and ("reasons" not in row or any(one.get("reason") in row["reasons"] for one in details))
                 and (message is None or message.search(text))
             ):
                 return refined(info, ErrorKind(row["kind"]), retryable=row.get("retryable"))

@@ -209,7 +209,7 @@ def _as_bytes(body: Body) -> bytes:
     if isinstance(body, str):
         return body.encode(errors="surrogatepass")
     if isinstance(body, list | tuple):
-        return b"".join(map(_as_chunk, body))
+        return b"".join(map(as_chunk, body))
     if not isinstance(body, Mapping) and not is_dumpable(body):
         raise TypeError(
             f"body is an answer's bytes, text or decoded JSON object, not {type(body).__name__}; an SDK's object "
@@ -218,8 +218,12 @@ def _as_bytes(body: Body) -> bytes:
     return _as_json(body) or b""
 
 
-def _as_chunk(chunk: Chunk) -> bytes:
-    """The bytes of *chunk*: an event that somebody has decoded is a line of JSON."""
+def as_chunk(chunk: Chunk) -> bytes:
+    """The bytes of *chunk*: an event that somebody has decoded is a line of JSON.
+
+    Raises:
+        InvalidJSONError: it is no JSON object. TypeError: it is of another type.
+    """
     if isinstance(chunk, bytes | bytearray | memoryview):
         return bytes(chunk)
     if isinstance(chunk, str):
@@ -328,13 +332,13 @@ class DeltaStream(Iterator[ResponseDelta]):
             if isinstance(self._reading, StreamStart):
                 start = self._reading
                 for chunk in source:
-                    if start.push(_as_chunk(chunk)):
+                    if start.push(as_chunk(chunk)):
                         break
                 self._reading = start.reader()
                 yield from self._reading.read(start.so_far)
             reader = self._reading
             for chunk in source:
-                yield from reader.read(chunk if type(chunk) is bytes else _as_chunk(chunk))
+                yield from reader.read(chunk if type(chunk) is bytes else as_chunk(chunk))
             yield from reader.finish()
         except CrosswalkError as error:
             self._failure = error
@@ -495,7 +499,7 @@ class _AsyncDeltas(AsyncIterator[ResponseDelta]):
         if isinstance(self._reading, StreamStart):
             start = self._reading
             async for chunk in self._source:
-                if start.push(_as_chunk(chunk)):
+                if start.push(as_chunk(chunk)):
                     break
             self._reading = start.reader()
             self._pending = iter(self._reading.read(start.so_far))
@@ -503,7 +507,7 @@ class _AsyncDeltas(AsyncIterator[ResponseDelta]):
                 yield delta
         reader = self._reading
         async for chunk in self._source:
-            self._pending = iter(reader.read(chunk if type(chunk) is bytes else _as_chunk(chunk)))
+            self._pending = iter(reader.read(chunk if type(chunk) is bytes else as_chunk(chunk)))
             for delta in self._pending:
                 yield delta
         self._pending = iter(reader.finish())

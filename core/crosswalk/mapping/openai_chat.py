@@ -442,6 +442,7 @@ class OpenAIChatDialect:
         call_names: see ``ProviderInfo``.
         hosted_tools: the item of ``tools`` for each kind of tool that the server runs.
         model_classes: see ``ProviderInfo``.
+        batch_file: see ``ProviderInfo``.
     """
 
     title: ClassVar[str] = "OpenAI Chat Completions"

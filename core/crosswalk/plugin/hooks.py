@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import attrs
 import pluggy
@@ -265,6 +265,28 @@ class Access:
 
 
 @attrs.frozen(kw_only=True)
+class BatchFile:
+    """The lines of the files with which a vendor takes many requests as one job. The defaults are OpenAI's.
+
+    Attributes:
+        id: the key of a request's id.
+        body: the key of its body.
+        names_endpoint: whether a line also names the ``method`` of its request, and its path as ``url``.
+        model: where the model is named: in each ``"line"``; in each line, but the same one in a whole ``"file"``; or
+            only where the ``"job"`` is created. Then no line names it.
+        ids: the ids that the vendor takes, or ``None`` for any.
+        results: the name of the layout of the results, one of :func:`crosswalk.records.layouts`.
+    """
+
+    id: str = "custom_id"
+    body: str = "body"
+    names_endpoint: bool = True
+    model: Literal["line", "file", "job"] = "file"
+    ids: CallIds | None = None
+    results: str = "openai_batch"
+
+
+@attrs.frozen(kw_only=True)
 class ProviderInfo:
     """The description of a provider by its plugin.
 
@@ -323,6 +345,7 @@ class ProviderInfo:
             returns its answers as they were, or ``None`` if the words are OpenAI's.
         model_classes: the file with the facts about the provider's models, ``package:path``, or ``None`` without one. See
             :mod:`crosswalk.service.model_facts`.
+        batch_file: the lines of the vendor's batch files, or ``None`` if it has none.
     """
 
     title: str
@@ -352,6 +375,7 @@ class ProviderInfo:
     way_back: WayBack = _NOTHING
     spell: Callable[[dict[str, Any]], None] | None = None
     model_classes: str | None = None
+    batch_file: BatchFile | None = None
 
     @property
     def api_version(self) -> tuple[int, int]:

@@ -78,6 +78,13 @@ if TYPE_CHECKING:
         PlainAnswer as PlainAnswer,
         TokenCount as TokenCount,
     )
+    from crosswalk.service.batch_files import (
+        BatchRequest as BatchRequest,
+        BatchRequestError as BatchRequestError,
+        BatchResult as BatchResult,
+        build_batch_requests as build_batch_requests,
+        read_batch_results as read_batch_results,
+    )
     from crosswalk.service.building import (
         OpenAIChatStyle as OpenAIChatStyle,
         build_http_request as build_http_request,
@@ -190,6 +197,9 @@ else:
                 "UnsupportedRequestError adaptations_of"
             ),
             "crosswalk.service.auxiliary_requests": "Embeddings PlainAnswer TokenCount",
+            "crosswalk.service.batch_files": (
+                "BatchRequest BatchRequestError BatchResult build_batch_requests read_batch_results"
+            ),
             "crosswalk.service.building": (
                 "OpenAIChatStyle build_http_request build_openai_chat_request openai_choice openai_format "
                 "openai_tool tool_fields"

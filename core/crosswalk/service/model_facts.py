@@ -16,6 +16,7 @@ from datetime import date
 from fnmatch import translate
 from functools import lru_cache
 from importlib.resources import files
+from operator import gt, le, lt, ne
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -38,7 +39,8 @@ _OPTIONS: Final = frozenset(
         "prefill",
     }
 )
-_LIMIT: Final = re.compile(r"(?:([a-z]+):)?([a-z_]+)(?:(!=|=|<|\+)(.+))?")
+_LIMIT: Final = re.compile(r"(?:([a-z]+):)?([a-z_]+)(?:(!=|<=|=|<|>|\+)(.+))?")
+_COMPARED: Final = {"!=": (ne, "other than"), "<": (lt, "below"), "<=": (le, "up to"), ">": (gt, "above")}
 _KINDS: Final = {"tool_choice": ("forced", "required"), "response_format": ("json_schema", "json_object")}
 
 
@@ -50,14 +52,15 @@ class FactsError(ValueError):
 class Limit:
     """An option that a model refuses, always or with some values.
 
-    It is written as ``temperature``, ``temperature!=1``, ``top_p<0.95``, ``tool_choice=forced``,
-    ``response_format=json_schema``, ``top_p+temperature`` (not together), and ``chat:tools`` (only in that format).
+    It is written as ``temperature``, ``temperature!=1``, ``top_p<0.95``, ``temperature<=0``, ``temperature>1``,
+    ``tool_choice=forced``, ``response_format=json_schema``, ``top_p+temperature`` (not together), and ``chat:tools`` (only
+    in that format).
 
     Attributes:
         option: the name of the option.
         format: the format to which the limit applies, or ``None`` for all.
-        operator: the comparison that the model refuses: ``!=``, ``=``, ``<``, ``+`` (set together with another option), or
-            ``""`` for any value.
+        operator: the comparison that the model refuses: ``!=``, ``<``, ``<=``, ``>``, ``=``, ``+`` (set together with
+            another option), or ``""`` for any value.
         value: the number, the kind or the other option for the comparison.
     """
 
@@ -77,7 +80,7 @@ class Limit:
         if match is None or match[2] not in _OPTIONS:
             raise FactsError(f"{text!r:.60} names no option")
         format, option, operator, value = match[1], match[2], match[3] or "", match[4]
-        if operator in ("!=", "<"):
+        if operator in _COMPARED:
             try:
                 return cls(option, format, operator, float(value))
             except ValueError:
@@ -95,11 +98,9 @@ class Limit:
             kind: the kind of the value: for a tool choice ``named`` or its word, for a response format its type.
             is_beside: whether the request also sets the other option.
         """
+        if self.operator in _COMPARED:
+            return bool(_COMPARED[self.operator][0](value, self.value))
         match self.operator:
-            case "!=":
-                return bool(value != self.value)
-            case "<":
-                return bool(value < self.value)
             case "+":
                 return is_beside
             case "=" if self.value == "forced":
@@ -109,11 +110,9 @@ class Limit:
         return True
 
     def __str__(self) -> str:
+        if self.operator in _COMPARED:
+            return f"{self.option} {_COMPARED[self.operator][1]} {self.value:g}"
         match self.operator:
-            case "!=":
-                return f"{self.option} other than {self.value:g}"
-            case "<":
-                return f"{self.option} below {self.value:g}"
             case "+":
                 return f"{self.option} beside {self.value}"
             case "=":

@@ -174,12 +174,14 @@ def test_a_server_may_ask_to_be_asked_again(upstream: ReplayServer, ask: Ask) ->
 
 
 OF_A_DAY = "Rate limit reached for tokens per day (TPD): Limit 10"
+OF_A_DAY_FOR_GOOGLE = [{"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}]
 NO_MONEY = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
 SPENT = [
     Answer.failure(402),
     Answer.of_json(NO_MONEY, status=429),
     Answer.failure(429, message=OF_A_DAY),
     Answer.failure(429, message="The monthly limit of this plan is reached"),
+    Answer.of_json({"error": {"message": "No.", "details": OF_A_DAY_FOR_GOOGLE}}, status=429),
 ]
 """What no repetition brings back: money, and limits of a day or longer."""
 

@@ -289,6 +289,7 @@ def refused(status: int, **error: Any) -> Answer:
 
 
 OF_A_DAY = "Rate limit reached for requests per day (RPD): Limit 10"
+OF_A_DAY_FOR_GOOGLE = [{"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]
 SPENT = [
     ("vllm", Answer.failure(402), QuotaError),
     ("openai", refused(429, code="insufficient_quota"), QuotaError),
@@ -298,6 +299,9 @@ SPENT = [
     ("zai", refused(429, code="1302", message="The monthly limit is reached"), RateLimitError),
     ("dashscope", refused(429, code="Throttling.AllocationQuota", message=OF_A_DAY), RateLimitError),
     ("zai", refused(429, code="1308", message="Come back later"), RateLimitError),
+    ("minimax", Answer.of_json({"base_resp": {"status_code": 2056, "status_msg": "No."}}), RateLimitError),
+    ("gemini", refused(429, code=429, details=OF_A_DAY_FOR_GOOGLE), RateLimitError),
+    ("gemini", refused(403, code=403, details=[{"reason": "BILLING_DISABLED"}]), QuotaError),
 ]
 """Errors of accounts without money, and of limits that are reached for the day or longer."""
 

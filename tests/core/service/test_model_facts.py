@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -728,6 +729,7 @@ def test_a_file_of_ones_own_comes_first(own: Path) -> None:
         ('[[classes]]\nproviders = ["openai"]\nrefuses = ["warmth"]', "'warmth' names no option"),
         ('[[classes]]\nproviders = ["openai"]\nrefuses = ["tool_choice=odd"]', "compares with something unknown"),
         ('[[classes]]\nproviders = ["openai"]\nrefuses = ["temperature<hot"]', "compares with no number"),
+        ('[[classes]]\nproviders = ["openai"]\nrefuses = ["temperature>hot"]', "compares with no number"),
         ('[[classes]]\nproviders = ["openai"]\neffort = ["much"]', "effort has no word 'much'"),
         ('[[classes]]\nproviders = ["openai"]\neffort = 3', "effort must be a list of words"),
         ('[[classes]]\nproviders = ["openai"]\neffort = { low = 1.5 }', "effort stands for a word"),
@@ -790,32 +792,55 @@ def test_a_plugin_has_its_own_facts_and_those_of_other_providers(
         _asked(place, "Hi", model="ray-1", top_p=0.5)
 
 
-def test_the_strongest_statement_wins(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The provider options, the class by name, the user's file, the plugin's rows, the rows that it includes."""
-    (tmp_path / "strong_facts").mkdir()
-    (tmp_path / "strong_facts/__init__.py").write_text("")
-    (tmp_path / "strong_facts/models.toml").write_text(
-        '[[include]]\nprovider = "openai"\n[[classes]]\nid = "plugin"\nmodels = ["gpt-5.1"]\neffort = ["minimal"]\n'
+@pytest.mark.parametrize(
+    ("strongest", "expected"),
+    [
+        ("included", "high"),
+        ("plugin", "minimal"),
+        ("user", "low"),
+        ("endpoint", "xhigh"),
+        ("provider_options", "theirs"),
+    ],
+)
+def test_the_stronger_statement_wins(
+    strongest: str,
+    expected: str,
+    own: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each is made beside all that are weaker: rows that a plugin includes, its own, a user's file, the endpoint, the request."""
+    steps = ("included", "plugin", "user", "endpoint", "provider_options")
+    said = steps[: steps.index(strongest) + 1]
+    package = f"facts_up_to_{strongest}"
+    row = '[[classes]]\nid = "of-the-plugin"\nmodels = ["gpt-5.1"]\neffort = ["minimal"]\n'
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text("")
+    (tmp_path / package / "models.toml").write_text(
+        '[[include]]\nprovider = "openai"\n' + (row if "plugin" in said else "")
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    place = "strong_facts:models.toml"
-    own.write_text("")
-    assert _asked(place, "Hi", model="gpt-5.2").model_class == "gpt-5.4"
-    assert _asked(place, "Hi", model="gpt-5.1").model_class == "plugin"
-    row = '[[classes]]\nproviders = ["stranger"]\nid = "user"\nmodels = ["gpt-5*"]\neffort = ["low"]\n'
-    monkeypatch.setenv("CROSSWALK_MODEL_CLASSES", str(own.with_name("other.toml")))
-    own.with_name("other.toml").write_text(row)
-    assert _asked(place, "Hi", model="gpt-5.1").model_class == "user"
-    named = _asked(place, "Hi", model="gpt-5.1", model_class="plugin", reasoning_effort="max")
-    assert (named.model_class, named.body["effort"]) == ("plugin", "minimal")
-    request = ChatRequest(
-        "Hi",
-        model="prod-7",
-        reasoning_effort="max",
-        provider_options={"openai": {"reasoning_effort": "theirs"}},
-    )
-    sent = build_http_request(request, "openai", model_class="gpt-5.1")
-    assert (sent.model_class, sent.body["reasoning_effort"]) == ("gpt-5.1", "theirs")
+    row = '[[classes]]\nproviders = ["stranger"]\nid = "of-the-user"\nmodels = ["gpt-5*"]\neffort = ["low"]\n'
+    own.write_text(row if "user" in said else "")
+
+    class Stranger(OpenAI):
+        model_classes: ClassVar[str | None] = f"{package}:models.toml"
+
+    options = {"stranger": {"reasoning_effort": "theirs"}} if "provider_options" in said else {}
+    with ReplayServer() as server:
+        server.add(Answer.of_json(body({"content": "Hi"})))
+        endpoint = Endpoint(
+            "stranger",
+            model="gpt-5.1",
+            model_class="gpt-5.4" if "endpoint" in said else None,
+            base_url=f"{server.url}/v1",
+            api_key="k",
+        )
+        known = registry_of(stranger=Stranger(), openai=OpenAI())
+        with SyncLLMService(endpoint, registry=known) as service:
+            service.complete("Hi", reasoning_effort="max", provider_options=options)
+        (asked,) = server.requests
+    assert asked.json()["reasoning_effort"] == expected
 
 
 def _asked(place: str, messages: str, *, model_class: str | None = None, **options: Any) -> HTTPRequest:
@@ -883,25 +908,59 @@ def test_every_row_has_a_source_and_a_date() -> None:
 
 
 NAMES = re.compile(
-    r"claude-(?!code)|gpt-\d|\bgpt-['\"]|gpt-oss|gemini-\d|grok-\d|glm-\d|kimi-|qwen-?\d|deepseek-[rv]\d|command-[ar]\b|o[134]-mini"
-    r"|mistral-(small|medium|large)|magistral|codestral|gemma-?\d|sonnet|haiku|llama-\d",
+    r"\bgpt(-\w|['\"])|gemini-[\d(\[]|\bo[134](-(mini|pro)|['\"])|claude-|sonnet|opus-?\d|haiku|(fable|mythos)-\d"
+    r"|grok-\w|glm-\d|kimi-\w|qwen-?\w|\bqwq|deepseek-[a-z]+|command-[ar]\b|mistral-(small|medium|large)"
+    r"|(magi|code|mini|dev)stral|gemma|llama-?\d|minimax-m\d|(['\"])(claude|gpt|grok|glm|kimi|qwen|llama|gemma)\W",
     re.IGNORECASE,
 )
+OTHERS = re.compile(r"https?://\S+|llama[.-]?cpp\b|llamafile|claude[ _-]code", re.I)
+"""Addresses, and programs with the name of a family of models."""
+EXAMPLES = {
+    "core/crosswalk/agent/agent.py": 1,
+    "core/crosswalk/agent/chat.py": 3,
+    "core/crosswalk/agent/sync.py": 1,
+    "core/crosswalk/cli/demo.py": 1,
+    "core/crosswalk/cli/parser.py": 3,
+    "core/crosswalk/service/__init__.py": 1,
+    "core/crosswalk/service/endpoint.py": 2,
+    "core/crosswalk/service/service.py": 1,
+    "contrib/crosswalk_serve/command.py": 2,
+}
+"""How often a file has an example for its reader, of a command, an argument or a configuration: always the same name."""
+
+
+def names_in(text: str) -> list[str]:
+    return [match[0] for match in NAMES.finditer(OTHERS.sub("", text))]
 
 
 def test_no_code_knows_the_name_of_a_model() -> None:
     """Neither a text, nor a comment or a docstring. The test servers of ``crosswalk.testing`` may."""
     found: list[str] = []
+    examples: Counter[str] = Counter()
     for folder in ("core", "plugins", "contrib", "scripts", "benchmarks"):
         for path in (ROOT / folder).rglob("*.py"):
             if "testing" in path.parts:
                 continue
-            lines = path.read_text("utf-8").splitlines()
-            names = [
-                (number, match[0]) for number, line in enumerate(lines, 1) for match in NAMES.finditer(line)
-            ]
-            found += [f"{path.relative_to(ROOT)}:{number}: {name}" for number, name in names]
+            place = str(path.relative_to(ROOT))
+            for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+                rest, count = re.subn(r"\bllama3\.2\b", "", line)
+                examples.update({place: count} if count else ())
+                found += [f"{place}:{number}: {name}" for name in names_in(rest)]
     assert found == []
+    assert examples == EXAMPLES
+
+
+@pytest.mark.parametrize("model", sorted({model.rpartition("/")[2] for _, model in EFFORTS}))
+def test_the_names_are_recognized_in_code(model: str) -> None:
+    assert names_in(f'if model == "{model}":')
+
+
+@pytest.mark.parametrize(
+    "code",
+    ['name.startswith("gpt")', "if 'qwen' in name:", r're.compile(r"gemini-(?![12])")', '("claude", "x")'],
+)
+def test_families_and_patterns_are_recognized_too(code: str) -> None:
+    assert names_in(code)
 
 
 # --------------------------------------------------------------------------------------- the gateway
@@ -909,17 +968,42 @@ def test_no_code_knows_the_name_of_a_model() -> None:
 
 def of_client(form: WireForm, model: str, said: dict[str, Any]) -> ChatRequest:
     """A client's request, for another model than the client named."""
-    asked = {"model": "best", "messages": [{"role": "user", "content": "Hi"}], **said}
+    content = "input" if form is WireForm.OPENAI_RESPONSES else "messages"
+    asked = {"model": "best", content: [{"role": "user", "content": "Hi"}], **said}
     return read_request(asked, form).request.for_model(model)
 
 
-def test_what_a_client_writes_for_a_model_in_its_own_format_is_not_changed() -> None:
-    said = {"temperature": 0.2, "reasoning_effort": "xhigh", "frequency_penalty": 1}
-    request = of_client(WireForm.OPENAI_CHAT, "best", {**said, "model": "o3"}).for_model("o3")
-    for provider in ("openai", "vllm"):
-        sent = build_http_request(request, provider)
-        assert {name: sent.body[name] for name in said} == said
-        assert (sent.adaptations, sent.model_class) == ((), None)
+TO_O3 = {"temperature": 0.2, "reasoning_effort": "xhigh", "frequency_penalty": 1}
+OWN_FORMAT: list[tuple[WireForm, str, str, dict[str, Any]]] = [
+    (WireForm.OPENAI_CHAT, "openai", "o3", TO_O3),
+    (WireForm.OPENAI_CHAT, "vllm", "o3", TO_O3),
+    (WireForm.OPENAI_CHAT, "openai", "gpt-4.1", {"reasoning_effort": "high", "tools": [TOOL]}),
+    (WireForm.OPENAI_RESPONSES, "openai_responses", "o3", {"temperature": 0.2, "reasoning": {"effort": "xhigh"}}),
+    (WireForm.OPENAI_RESPONSES, "openai_responses", "gpt-6-astra", {"reasoning": {"effort": "none"}}),
+    (WireForm.ANTHROPIC, "anthropic", "claude-opus-4-8", {"temperature": 0.2, "max_tokens": 999_999}),
+    (WireForm.ANTHROPIC, "anthropic", "claude-sonnet-4-5", {"thinking": {"type": "adaptive"}, "max_tokens": 9}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "provider", "model", "said"), OWN_FORMAT)
+def test_what_a_client_writes_for_a_model_in_its_own_format_is_not_changed(
+    form: WireForm, provider: str, model: str, said: dict[str, Any]
+) -> None:
+    asked = of_client(form, model, {**said, "model": model}).for_model(model)
+    sent = build_http_request(asked, provider)
+    assert {name: sent.body[name] for name in said} == said
+    assert (sent.adaptations, sent.model_class) == ((), None)
+
+
+@pytest.mark.parametrize(("form", "provider", "model", "said"), OWN_FORMAT)
+def test_an_exchanged_model_or_another_format_lets_the_facts_count(
+    form: WireForm, provider: str, model: str, said: dict[str, Any]
+) -> None:
+    asked = of_client(form, model, said)
+    assert build_http_request(asked, provider, on_unsupported="drop").model_class not in (None, "")
+    same_name = of_client(form, model, {**said, "model": model}).for_model(model)
+    other = "gemini" if form is WireForm.ANTHROPIC else "anthropic"
+    assert build_http_request(same_name, other, on_unsupported="drop").model_class is not None
 
 
 def test_a_route_to_another_model_fits_the_request_to_it() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from crosswalk.service import ChatRequest, UnsupportedRequestError, build_http_request
-from model_requests import EFFORTS, NEIGHBOURS, PAIRS, REFUSED, WORDS, about_thinking
+from model_requests import EFFORTS, KEPT_BACK, NEIGHBOURS, PAIRS, REFUSED, WORDS, about_thinking
 
 BARE: dict[str, Any] = {"messages": "Hi"}
 
@@ -36,7 +36,9 @@ def test_effort_reaches_each_model_in_its_own_words(provider: str, model: str, w
     assert [change.asked for change in changes] == ([] if is_same else [word])
 
 
-@pytest.mark.parametrize(("provider", "model", "options", "wanted"), [*PAIRS, *NEIGHBOURS], ids=str)
+@pytest.mark.parametrize(
+    ("provider", "model", "options", "wanted"), [*PAIRS, *NEIGHBOURS, *KEPT_BACK], ids=str
+)
 def test_each_option_reaches_a_model_or_is_refused_by_name(
     provider: str, model: str, options: dict[str, Any], wanted: Any
 ) -> None:
