@@ -25,6 +25,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, wraps
 from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.request import getproxies
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.request import ChatRequest
@@ -369,16 +370,19 @@ class BlockingTransport:
     Args:
         client: the application's own HTTP client, which the application closes, or ``None``.
         options: arguments for the connections made here: ``proxy``, ``verify``, ``cert`` and ``trust_env``. With any other
-            argument of ``httpx2.Client``, and with a *client*, the limits of a call are looked at when bytes arrive, and
-            another thread can end it once its answer has begun.
+            argument of ``httpx2.Client``, a SOCKS proxy, and with a *client*, the limits of a call are looked at when bytes
+            arrive, and another thread can end it once its answer has begun.
     """
 
     def __init__(self, client: httpx2.Client | None, options: Mapping[str, Any]) -> None:
         self._given = client
         self._options = options
         has_plain_options = not set(options) - {"proxy", "verify", "cert", "trust_env"}
-        is_plain_proxy = isinstance(options.get("proxy"), str | None)
-        self._is_plain = client is None and has_plain_options and is_plain_proxy
+        proxies = [options.get("proxy"), *(getproxies().values() if options.get("trust_env", True) else ())]
+        has_plain_proxies = all(
+            proxy is None or (isinstance(proxy, str) and not proxy.startswith("socks")) for proxy in proxies
+        )
+        self._is_plain = client is None and has_plain_options and has_plain_proxies
         self._process: int | None = None
         self._is_closed = False
         self._left: list[Any] = []  # of the process from which this one was forked
@@ -489,8 +493,6 @@ class BlockingTransport:
         import httpx2
 
         url = httpx2.URL(address)
-        if url.scheme not in ("http", "https"):
-            raise httpx2.UnsupportedProtocol("neither http nor https")
         proxy = proxy_for(url.scheme, url.host, self._options)
         with self._mutex, refused(httpx2.InvalidURL):
             pool = self._pools.get(proxy)
@@ -523,8 +525,6 @@ class BlockingTransport:
             port=proxy.url.port,
             target=proxy.url.raw_path,
         )
-        if proxy.url.scheme.startswith("socks"):
-            return httpcore2.SOCKSProxy(url, proxy_auth=proxy.raw_auth, **kept)
         return httpcore2.HTTPProxy(
             url,
             proxy_auth=proxy.raw_auth,
