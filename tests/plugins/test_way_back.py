@@ -1031,7 +1031,7 @@ def test_unsigned_thinking_goes_to_every_host_but_anthropics_own(host: str) -> N
         return httpx2.Response(200, content=dump_json(claude({"type": "text", "text": "ok"})))
 
     endpoint = Endpoint("anthropic", model="m", base_url=host, api_key="k")
-    client = httpx2.AsyncClient(transport=httpx2.MockTransport(handle))
+    client = httpx2.Client(transport=httpx2.MockTransport(handle))
     with SyncLLMService(endpoint, settings=Settings(), client=client) as service:
         got = service.complete([USER, answer("anthropic", UNSIGNED["anthropic"]), MORE])
     is_own = host.startswith("https")

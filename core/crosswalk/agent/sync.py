@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Coroutine, Generator, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
 
 from crosswalk.agent.agent import Agent, AgentOptions, AgentRun, RunOptions, Tools
 from crosswalk.agent.chat import SyncServiceOwner
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
-from crosswalk.errors import CrosswalkError
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
@@ -34,8 +36,8 @@ StepT = TypeVar("StepT", covariant=True)
 class SyncAgent(SyncServiceOwner, Generic[OutputT]):
     """:class:`Agent` without ``await``: the same options and behaviour, with a synchronous service.
 
-    Tools run concurrently, asynchronous ones too, in an event loop that belongs to the run. The calling thread blocks while
-    it waits for an answer.
+    Tools run concurrently, asynchronous ones too, in an event loop that belongs to the run, and in a thread of its own if
+    the calling one has an event loop, as in a notebook. The calling thread blocks while it waits for an answer.
 
     Args:
         service: a service, or an endpoint such as ``"ollama:llama3.2"``.
@@ -140,7 +142,7 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT, OutputT]):
         """Return the next step.
 
         Raises:
-            CrosswalkError: the request cannot be sent, or this thread has an event loop. Use :class:`Agent` there.
+            CrosswalkError: the request cannot be sent.
         """
         return next(self._steps)
 
@@ -176,23 +178,49 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT, OutputT]):
         self.close()
 
     def _all_steps(self) -> Generator[StepT, None, None]:
-        with suppress(RuntimeError):
-            asyncio.get_running_loop()
-            raise CrosswalkError("this thread has an event loop: use Agent and LLMService there")
         self._loop = loop = asyncio.new_event_loop()
-        try:
-            while True:
-                try:
-                    step = _run_until_done(loop, self._run.__anext__())
-                except StopAsyncIteration:
-                    return
-                yield step
-        finally:
+        with _running(loop) as until_done:
             try:
-                _run_until_done(loop, self._run.aclose())
-                _run_until_done(loop, loop.shutdown_asyncgens())
+                while True:
+                    try:
+                        step = until_done(self._run.__anext__())
+                    except StopAsyncIteration:
+                        return
+                    yield step
             finally:
-                loop.close()
+                try:
+                    until_done(self._run.aclose())
+                    until_done(loop.shutdown_asyncgens())
+                finally:
+                    loop.close()
+
+
+@contextmanager
+def _running(loop: asyncio.AbstractEventLoop) -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
+    """Return what runs coroutines in *loop*: in this thread, or in one of its own if this one has a running loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        yield partial(_run_until_done, loop)
+        return
+
+    def until_done(work: Coroutine[Any, Any, _T]) -> _T:
+        future = thread.submit(copy_context().run, _run_until_done, loop, work)
+        try:
+            return future.result()
+        except BaseException:
+            if not future.done():  # this thread was interrupted
+                loop.call_soon_threadsafe(_cancel_all, loop)
+                wait([future])
+            raise
+
+    with ThreadPoolExecutor(1, "crosswalk agent") as thread:
+        yield until_done
+
+
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
 
 
 def _run_until_done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, _T]) -> _T:

@@ -9,10 +9,19 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.request import getproxies, proxy_bypass
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.http import HTTPAnswer, Kept, Sending, TimedWait, decoded, refused, with_context
+from crosswalk.service.http import (
+    KEPT_SECONDS,
+    HTTPAnswer,
+    Kept,
+    Sending,
+    Wait,
+    decoded,
+    proxy_for,
+    refused,
+    with_context,
+)
 from crosswalk.service.retries import Timeouts
 
 if TYPE_CHECKING:
@@ -23,7 +32,6 @@ if TYPE_CHECKING:
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 _HEAD_LINE = 100 * 1024
 _HEAD_LINES = 1000
-_KEPT_SECONDS = 5.0
 
 
 class AiohttpTransport(Kept["aiohttp.ClientSession"]):
@@ -65,7 +73,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         connector = aiohttp.TCPConnector(
             ssl=context,
             limit=0,
-            keepalive_timeout=_KEPT_SECONDS,
+            keepalive_timeout=KEPT_SECONDS,
             resolver=aiohttp.ThreadedResolver(loop=loop),  # the system's, even if aiodns is installed
             loop=loop,
         )
@@ -93,7 +101,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         headers: Mapping[str, str],
         content: bytes,
         timeouts: Timeouts,
-        wait: TimedWait,
+        wait: Wait,
     ) -> HTTPAnswer:
         """See :class:`Transport`."""
         import aiohttp
@@ -139,14 +147,11 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         import yarl
 
         url = yarl.URL(address, encoded=True)
-        proxy = self._options.get("proxy")
-        if proxy is None and self._options.get("trust_env", True) and not proxy_bypass(url.host or ""):
-            known = getproxies()
-            proxy = known.get(url.scheme, known.get("all"))
-        if proxy is not None and not str(proxy).startswith(("http://", "https://")):
-            scheme = str(proxy).partition(":")[0]
+        proxy = proxy_for(url.scheme, url.host or "", self._options)
+        if proxy is not None and not proxy.startswith(("http://", "https://")):
+            scheme = proxy.partition(":")[0]
             raise ConfigurationError(f"aiohttp cannot use a proxy of the kind {scheme!r:.40}", key="proxy")
-        return url, None if proxy is None else str(proxy)
+        return url, proxy
 
 
 def _answer(response: aiohttp.ClientResponse) -> HTTPAnswer:

@@ -15,7 +15,6 @@ from crosswalk.plugin.registry import Registry
 from crosswalk.request import ChatRequest, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.service.endpoint import DISCOVERED, Route, join_url, resolve, where
-from crosswalk.service.http import TimedWait
 from crosswalk.service.retries import failure_of, retry_after_of
 from crosswalk.service.setup import HEADERS, Setup
 from crosswalk.text import brief, clean_message, summary
@@ -96,7 +95,7 @@ async def fetch(
     Raises:
         ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
     """
-    wait = TimedWait()
+    wait = setup.new_wait()
     content = body if isinstance(body, bytes) else b"" if body is None else dump_json(dict(body))
     url = join_url(route.base_url, path)
     sent_headers = {**HEADERS, **(headers or {}), **route.headers}

@@ -24,7 +24,7 @@ from crosswalk.errors import (
 from crosswalk.mapping.reader import Reader
 from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.endpoint import Redaction, Route, where
-from crosswalk.service.http import HTTPAnswer, Nested, TimedWait
+from crosswalk.service.http import HTTPAnswer, Wait
 from crosswalk.service.retries import (
     CANCELLED,
     AttemptFailure,
@@ -100,7 +100,7 @@ class Attempt:
     """
 
     def __init__(
-        self, setup: Setup, route: Route, request: ChatRequest, wait: TimedWait, deadline: float | None = None
+        self, setup: Setup, route: Route, request: ChatRequest, wait: Wait, deadline: float | None = None
     ) -> None:
         self.model = request.model or route.endpoint.model or ""
         self.path = self.content_type = ""
@@ -433,7 +433,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._raw_events = raw_events
         self._taken = 0  # of the present attempt's frames
         self._unreadable: int | None = None  # the number of the frame that could not be read
-        self._wait = TimedWait()
+        self._wait = setup.new_wait()
         self._source = self._through() if setup.middleware else self._batches()
         self.ready: deque[StreamEvent] = deque()
         """Events that have arrived and not been read."""
@@ -533,6 +533,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         ``cancelled``. Does nothing to a stream that has ended.
         """
         self._wait.cancel()
+        if self._wait.is_read_here:
+            return  # it ends when the reading goes on
         async with self._wait.lock:
             try:
                 async for batch in self._source:
@@ -563,7 +565,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         """
         async with self._wait.lock:
             if not self.ready:
-                self.ready.extend(await Nested(self._source.__anext__()))
+                self.ready.extend(await self._wait.nested(self._source.__anext__()))
 
     def _as_shown(self, request: ChatRequest) -> ChatRequest:
         return altered(request, stream=True) if self._shows and not request.stream else request

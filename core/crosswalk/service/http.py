@@ -10,9 +10,10 @@ import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
+from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -39,8 +40,57 @@ a failed attempt.
 T = TypeVar("T")
 
 
+class Wait(Protocol):
+    """The waits of one call, in an event loop or in a thread.
+
+    Attributes:
+        is_cancelled: whether the caller has ended the call. Every further wait ends at once.
+        is_late: whether the last wait was ended by its time limit, or in an event loop by the caller.
+        lock: held while the call is read.
+        now: the clock of the limits, in seconds.
+        resent: the number of times that the request was sent once more, over another connection.
+    """
+
+    is_cancelled: bool
+    is_late: bool
+    resent: int
+
+    @property
+    def lock(self) -> AbstractAsyncContextManager[None]:
+        """See above."""
+
+    @property
+    def now(self) -> Callable[[], float]:
+        """See above."""
+
+    @property
+    def is_read_here(self) -> bool:
+        """Whether who asks is called by what reads the call now."""
+
+    def begin(self) -> None:
+        """Begin the call here."""
+
+    def end(self) -> None:
+        """End the call."""
+
+    def is_here(self) -> bool:
+        """Return whether the call began here."""
+
+    async def within(self, when: float | None, work: Awaitable[T]) -> T:
+        """Return the result of *work*. Raises if it is late, at the time *when*, and if the caller ends it."""
+
+    async def pause(self, seconds: float) -> None:
+        """Wait for this time, or until the caller ends it."""
+
+    def nested(self, work: Awaitable[T]) -> Awaitable[T]:
+        """Return *work* so that its asynchronous generators end with the one that awaits it."""
+
+    def cancel(self) -> None:
+        """End the wait, and any that follows."""
+
+
 class TimedWait:
-    """The waits of one call. One timer serves all of them: it is set again only when it rings.
+    """The waits of one call in an event loop. One timer serves all of them: it is set again only when it rings.
 
     Attributes:
         is_cancelled: whether the caller has ended the call. Every further wait ends at once.
@@ -49,6 +99,8 @@ class TimedWait:
         now: the clock of the limits, in seconds.
         resent: the number of times that the request was sent once more, over another connection.
     """
+
+    is_read_here = False
 
     def __init__(self) -> None:
         self.resent = 0
@@ -95,6 +147,10 @@ class TimedWait:
         with suppress(TimeoutError):  # the caller ended it
             await self.within(None, asyncio.sleep(seconds))
 
+    def nested(self, work: Awaitable[T]) -> Awaitable[T]:
+        """See :class:`Nested`."""
+        return Nested(work)
+
     def cancel(self) -> None:
         """End the wait, and any that follows."""
         self.is_cancelled = True
@@ -136,7 +192,7 @@ class CallSlots:
         self._number = number
         self._of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
-    async def take(self, wait: TimedWait) -> None:
+    async def take(self, wait: Wait) -> None:
         """Wait for a free slot.
 
         Raises:
@@ -233,7 +289,7 @@ class Transport(Protocol):
         headers: Mapping[str, str],
         content: bytes,
         timeouts: Timeouts,
-        wait: TimedWait,
+        wait: Wait,
     ) -> HTTPAnswer:
         """Send a request, after :meth:`ready`. The bytes of the answer are still to be read.
 
@@ -358,6 +414,8 @@ class Sending:
         return self.was_kept and time.monotonic() - self._at <= RESEND_SECONDS
 
 
+KEPT_SECONDS: Final = 5.0
+"""The number of seconds for which an unused connection stays open."""
 _FREE: Final = 32 * 2**20
 """The size up to which any ratio is allowed: a model that repeats itself compresses well."""
 _RATIO: Final = 100
@@ -483,7 +541,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         headers: Mapping[str, str],
         content: bytes,
         timeouts: Timeouts,
-        wait: TimedWait,
+        wait: Wait,
     ) -> HTTPAnswer:
         """See :class:`Transport`."""
         import httpx2
@@ -548,8 +606,10 @@ class _Trace(Sending):
             self.was_kept = False
 
 
-def check_client(client: object, options: Mapping[str, Any]) -> None:
-    """Refuse a *client* of another type, and *options* that the client does not have. The client checks their values itself.
+def check_client(
+    client: object, options: Mapping[str, Any], name: Literal["AsyncClient", "Client"] = "AsyncClient"
+) -> None:
+    """Refuse a *client* that is not httpx2's *name*, and *options* that such a one does not have. It checks the values.
 
     Raises:
         ConfigurationError: one of them is refused.
@@ -558,15 +618,25 @@ def check_client(client: object, options: Mapping[str, Any]) -> None:
         return
     import httpx2  # needed only by callers that pass one of them
 
-    if client is not None and not isinstance(client, httpx2.AsyncClient):
+    kind = getattr(httpx2, name)
+    if client is not None and not isinstance(client, kind):
         raise ConfigurationError(
-            f"client must be an httpx2.AsyncClient, not {type(client).__name__}", key="client"
+            f"client must be an httpx2.{name}, not {type(client).__name__}", key="client"
         )
-    wrong = sorted(set(options) - set(inspect.signature(httpx2.AsyncClient).parameters))
+    wrong = sorted(set(options) - set(inspect.signature(kind).parameters))
     if wrong:
         raise ConfigurationError(
-            f"client_options: httpx2.AsyncClient has no option {wrong[0]!r:.60}", key="client_options"
+            f"client_options: httpx2.{name} has no option {wrong[0]!r:.60}", key="client_options"
         )
+
+
+def proxy_for(scheme: str, host: str, options: Mapping[str, Any]) -> str | None:
+    """Return the address of the proxy for a URL with *scheme* and *host*: that of *options*, or of the environment."""
+    proxy = options.get("proxy")
+    if proxy is None and options.get("trust_env", True) and not proxy_bypass(host):
+        known = getproxies()
+        proxy = known.get(scheme, known.get("all"))
+    return None if proxy is None else str(proxy) if "://" in str(proxy) else f"http://{proxy}"
 
 
 def with_context(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping
+from asyncio import to_thread
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import (
@@ -42,9 +43,19 @@ from crosswalk.service.auxiliary_requests import ServerDiscovery
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call import EventStream
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, Secret, resolve
-from crosswalk.service.http import CallSlots, ClientTransport, Transport, check_client
+from crosswalk.service.http import CallSlots, ClientTransport, TimedWait, Transport, Wait, check_client
 from crosswalk.service.retries import Cooling, RetryPolicy, Timeouts
-from crosswalk.service.setup import LogObserver, Middleware, Observer, RequestPlan, Setup, planned
+from crosswalk.service.setup import (
+    Driver,
+    LogObserver,
+    Middleware,
+    Observer,
+    RequestPlan,
+    Setup,
+    Slots,
+    cached,
+    planned,
+)
 from crosswalk.text import nearest
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.values import checks_keywords
@@ -68,13 +79,18 @@ TransportChoice: TypeAlias = Literal["httpx2", "aiohttp"]
 P = ParamSpec("P")
 
 
-def takes(function: Callable[P, Any]) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
-    """Decorate an ``__init__`` that passes its arguments on to *function*: type checkers and ``help`` show its signature."""
-    given = inspect.signature(function)
+def takes(
+    function: Callable[Concatenate[Any, P], Any],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """Decorate an ``__init__`` that passes its arguments on to *function*, behind a first one of its own.
+
+    Type checkers and ``help`` show the signature of *function* without that one.
+    """
+    _, *shown = inspect.signature(function).parameters.values()
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
     def decorate(init: Any) -> Any:
-        init.__signature__ = inspect.Signature([own, *given.parameters.values()], return_annotation=None)
+        init.__signature__ = inspect.Signature([own, *shown], return_annotation=None)
         return init
 
     return decorate
@@ -82,6 +98,8 @@ def takes(function: Callable[P, Any]) -> Callable[[Callable[..., None]], Callabl
 
 @checks_keywords(elsewhere={"Endpoint": ("api_key", "model", "provider", "takes_media", "headers")})
 def setup_of(
+    driver: Driver,
+    /,
     *endpoints: Endpoint | str,
     retry: RetryPolicy | int | None = None,
     timeout: Timeouts | float | None = None,
@@ -92,7 +110,7 @@ def setup_of(
     on_unsupported: OnUnsupported = "raise",
     keep_raw: bool = True,
     limits: Limits | None = None,
-    client: httpx2.AsyncClient | None = None,
+    client: httpx2.AsyncClient | httpx2.Client | None = None,
     client_options: Mapping[str, Any] | None = None,
     transport: TransportChoice = "httpx2",
     observers: Iterable[Observer] = (),
@@ -110,7 +128,7 @@ def setup_of(
         ConfigurationError: see there. UnknownProviderError: there is no such provider. PluginError: it is broken.
     """
     observers = _as_observers(observers)
-    middleware = _as_middleware(middleware)
+    middleware = tuple(map(driver.middleware, _as_middleware(middleware)))
     _check_types(
         ("limits", limits, Limits),
         ("settings", settings, Settings),
@@ -147,13 +165,15 @@ def setup_of(
         if client is not None:
             raise ConfigurationError("give proxy= to the client", key="proxy")
         client_options = {**(client_options or {}), "proxy": proxy}
+    if transport not in ("httpx2", "aiohttp"):
+        raise ConfigurationError("transport is 'httpx2' or 'aiohttp'", key="transport")
     known = default_registry if registry is None else registry
     requested = [_as_endpoint(one) for one in endpoints]
     routes = tuple(_route(endpoint, known) for endpoint in requested)
     retry = RetryPolicy.of(retry)
     setup = Setup(
         routes=routes,
-        transport=_transport(transport, client, dict(client_options or {})),
+        transport=driver.transport(transport, client, dict(client_options or {})),
         retry=retry,
         timeouts=Timeouts.of(settings.timeout_seconds if timeout is None else timeout),
         on_unsupported=on_unsupported,
@@ -168,16 +188,15 @@ def setup_of(
         timer=timer,
         cooling=Cooling(len(routes), retry, timer),
         known=known.names,
+        new_wait=driver.wait,
         middleware=middleware,
         discovery=ServerDiscovery(known) if any(route.provider == DISCOVERED for route in routes) else None,
-        slots=None if max_concurrency is None else CallSlots(max_concurrency),
+        slots=None if max_concurrency is None else driver.slots(max_concurrency),
     )
     if cache is not None:
         if not callable(getattr(cache, "get", None)) or not callable(getattr(cache, "put", None)):
             raise ConfigurationError(f"cache must be an AnswerCache, not {type(cache).__name__}", key="cache")
-        from crosswalk.service.caching import cached
-
-        innermost = cached(cache, setup)
+        innermost = driver.caching(cached(cache, setup))
         setup = attrs.evolve(setup, middleware=(*middleware, innermost))
     if not has_own_settings:
         apply_settings(settings)
@@ -218,22 +237,6 @@ def _as_middleware(middleware: Any) -> tuple[Middleware, ...]:
     if not isinstance(middleware, Iterable) or not all(map(callable, given)):
         raise ConfigurationError("middleware must be a list of generator functions", key="middleware")
     return given
-
-
-def _transport(
-    library: TransportChoice, client: httpx2.AsyncClient | None, options: dict[str, Any]
-) -> Transport:
-    """Return what sends the requests through *library*."""
-    if library == "httpx2":
-        check_client(client, options)
-        return ClientTransport(client, options)
-    if library != "aiohttp":
-        raise ConfigurationError("transport is 'httpx2' or 'aiohttp'", key="transport")
-    if client is not None:
-        raise ConfigurationError("aiohttp cannot use client=", key="client")
-    from crosswalk.service.aiohttp_transport import AiohttpTransport
-
-    return AiohttpTransport(options)
 
 
 def _route(endpoint: Endpoint, known: Registry) -> Route:
@@ -345,6 +348,48 @@ def _with_headers(route: Route, headers: Mapping[str, str | Secret]) -> Route:
 T = TypeVar("T")
 
 
+class LoopDriver:
+    """A :class:`~crosswalk.service.setup.Driver` whose calls wait in an event loop."""
+
+    def wait(self) -> Wait:
+        """See :class:`Driver`."""
+        return TimedWait()
+
+    def slots(self, number: int) -> Slots:
+        """See :class:`Driver`."""
+        return CallSlots(number)
+
+    def transport(self, library: str, client: Any, options: dict[str, Any]) -> Transport:
+        """See :class:`Driver`."""
+        if library == "httpx2":
+            check_client(client, options)
+            return ClientTransport(client, options)
+        if client is not None:
+            raise ConfigurationError("aiohttp cannot use client=", key="client")
+        from crosswalk.service.aiohttp_transport import AiohttpTransport
+
+        return AiohttpTransport(options)
+
+    def middleware(self, middleware: Middleware) -> Middleware:
+        """See :class:`Driver`."""
+        return middleware
+
+    def caching(self, middleware: Middleware) -> Middleware:
+        """See :class:`Driver`. Each step runs in a thread."""
+
+        async def around(request: ChatRequest) -> AsyncGenerator[ChatRequest | ChatResponse, ChatResponse]:
+            steps: Any = middleware(request)
+            response = yield await to_thread(next, steps)
+            await to_thread(_finish, steps, response)
+
+        return around
+
+
+def _finish(steps: Any, response: ChatResponse) -> None:
+    with suppress(StopIteration):
+        steps.send(response)
+
+
 class LLMService:
     """Sends requests to servers, and returns every answer as one type.
 
@@ -368,7 +413,8 @@ class LLMService:
             are listed in the attempt's ``extra``.
         keep_raw: whether to keep the provider's bytes as the response's ``raw_events``.
         limits: the largest answer that is accepted, or ``None`` for the defaults.
-        client: the application's own HTTP client, which the application closes, or ``None`` to create one.
+        client: the application's own HTTP client, an ``httpx2.AsyncClient`` (of :class:`SyncLLMService`: an
+            ``httpx2.Client``), which the application closes, or ``None`` to create one.
         client_options: arguments for that client, as for ``httpx2.AsyncClient``: ``proxy``, ``verify``, ``http2``.
         transport: the HTTP library: ``"httpx2"``, or ``"aiohttp"`` for programs with many concurrent calls, which it costs
             less. aiohttp takes the options ``proxy``, ``verify``, ``cert`` and ``trust_env``, and no *client*.
@@ -393,7 +439,7 @@ class LLMService:
 
     @takes(setup_of)
     def __init__(self, *endpoints: Any, **options: Any) -> None:
-        self._setup = setup_of(*endpoints, **options)
+        self._setup = setup_of(LoopDriver(), *endpoints, **options)
 
     @checks_keywords(CallOptions.__annotations__)
     async def complete(self, request: Asked, **options: Unpack[CallOptions]) -> ChatResponse:

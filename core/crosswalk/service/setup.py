@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakSet
 
 import attrs
@@ -15,15 +15,19 @@ from crosswalk.otel import otel_attributes, otel_provider_name
 from crosswalk.request import Adaptation, ChatRequest, HTTPRequest, UnsupportedRequestError, without_secrets
 from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, attributes, join_url, shown_url, where
-from crosswalk.service.http import TimedWait, Transport
+from crosswalk.service.http import Transport, Wait
 from crosswalk.service.retries import AttemptFailure, Cooling, RetryPolicy, Timeouts
 from crosswalk.text import brief, may_log_content, short_repr, shortened
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import dump_json
 from crosswalk.types.message import ToolCall, ToolCallDelta
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.stream import EventMaker, StreamEvent, StreamEventType
-from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
-from crosswalk.types.values import FinishReason, IncompleteReason, Segment, SegmentType
+from crosswalk.types.usage import AttemptOutcome, Provenance, ProviderAttempt
+from crosswalk.types.values import FinishReason, IncompleteReason, Segment, SegmentType, altered
+
+if TYPE_CHECKING:
+    from crosswalk.structured.metrics import AnswerCache
 
 # ------------------------------------------------------------------------------ middleware
 # Middleware around each call, and a whole answer, such as one of a middleware, as the events of a stream.
@@ -323,6 +327,7 @@ class Setup:
         cooling: the endpoints that have failed lately.
         calls: the running calls.
         known: the available providers, by name.
+        new_wait: makes the waits of a call.
         middleware: the middleware around each call, the outermost first.
         discovery: detects the providers of servers given by their address alone, or ``None`` if there are none.
         slots: limits the number of calls that run at once, or ``None`` for no limit.
@@ -338,6 +343,7 @@ class Setup:
     timer: Callable[[], float]
     cooling: Cooling
     known: Callable[[], Iterable[str]]
+    new_wait: Callable[[], Wait]
     middleware: tuple[Middleware, ...] = ()
     discovery: Discovery | None = None
     slots: Slots | None = None
@@ -362,11 +368,34 @@ class Discovery(Protocol):
 class Slots(Protocol):
     """Limits the number of calls that run at once."""
 
-    async def take(self, wait: TimedWait) -> None:
+    async def take(self, wait: Wait) -> None:
         """Wait for a free slot, or until the call is cancelled."""
 
     def give_back(self) -> None:
         """Free the slot of a call that has ended."""
+
+
+class Driver(Protocol):
+    """How the calls of a service wait: in an event loop, or in the thread that makes them."""
+
+    def wait(self) -> Wait:
+        """Return the waits of a new call."""
+
+    def slots(self, number: int) -> Slots:
+        """Return what lets *number* calls run at once."""
+
+    def transport(self, library: str, client: Any, options: dict[str, Any]) -> Transport:
+        """Return what sends the requests through *library*, over the application's *client*, or one with *options*.
+
+        Raises:
+            ConfigurationError: one of them is refused.
+        """
+
+    def middleware(self, middleware: Middleware) -> Middleware:
+        """Return the application's *middleware* as the calls can take it."""
+
+    def caching(self, middleware: Middleware) -> Middleware:
+        """Return *middleware* that reads and writes, so that the calls do not wait for that."""
 
 
 @attrs.frozen
@@ -505,3 +534,45 @@ def not_sent(error: CrosswalkError) -> AttemptFailure:
     """Return the failure of a request that *error* prevents from being sent to any endpoint."""
     info = ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), code="not_sent")
     return AttemptFailure(info, error=error, is_final=True)
+
+
+# ----------------------------------------------------------------------------------- cache
+# A cache of whole answers: a middleware that answers repeated requests.
+
+
+def cached(cache: AnswerCache, setup: Setup) -> Middleware:
+    """Return the middleware that answers a request of *setup* from *cache* if it has an answer, and stores new answers.
+
+    Args:
+        cache: the store of answers.
+        setup: that of the service: the key is the request to each endpoint, whether streamed or not.
+    """
+
+    def around(request: ChatRequest) -> Generator[ChatRequest | ChatResponse, ChatResponse, None]:
+        key = _key(setup, request)
+        stored = None if key is None else cache.get(key)
+        response = yield stored if isinstance(stored, ChatResponse) else request
+        if key is not None and response is not stored and _is_whole(response):
+            cache.put(key, attrs.evolve(response, attempts=()))
+
+    return around
+
+
+def _key(setup: Setup, request: ChatRequest) -> str | None:
+    """Return the key of the answer to *request*, or ``None`` if the request cannot be sent."""
+    from crosswalk.structured.metrics import answer_key  # only if there is a cache
+
+    parts = ["crosswalk.response/1"]
+    for route in setup.routes:
+        sent = prepared_for(setup, route, altered(request, stream=False))
+        if isinstance(sent, AttemptFailure):
+            return None
+        headers = dump_json(sorted(sent.built.headers.items()))
+        parts += [route.provider, sent.built.method, sent.url, headers.decode(), sent.content.decode()]
+    return answer_key(*parts)
+
+
+def _is_whole(response: ChatResponse) -> bool:
+    is_known = Provenance.UNMAPPED not in response.metadata.provenance.values()
+    answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
+    return is_known and all(answer.incomplete_reason is None for answer in answers)

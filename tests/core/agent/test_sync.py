@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import signal
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
 
-from crosswalk import ConfigurationError, CrosswalkError, StreamEvent
+from crosswalk import ConfigurationError, StreamEvent
 from crosswalk.agent import (
     Agent,
     AgentOutcome,
@@ -138,12 +140,51 @@ def test_a_stop_while_tools_run_and_before_all(
     assert len(server.requests) == 1
 
 
-def test_it_is_not_for_threads_with_an_event_loop(service: SyncLLMService) -> None:
-    async def main() -> None:
-        with pytest.raises(CrosswalkError, match="use Agent and LLMService there"):
-            SyncAgent(service).answer("?")
+def in_a_notebook(cell: Callable[[], Any]) -> Any:
+    """The result of *cell* in a thread whose event loop runs."""
 
-    asyncio.run(main())
+    async def running() -> Any:
+        return cell()
+
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(running())
+    finally:
+        loop.close()
+
+
+def test_it_works_in_a_notebook(server: ReplayServer, service: SyncLLMService, said: Said) -> None:
+    user: ContextVar[str] = ContextVar("user")
+
+    async def who() -> str:
+        await asyncio.sleep(0)
+        return user.get()
+
+    server.add(said(None, ("1", "who", "{}"))).add(said("42"))
+    user.set("Ann")
+    response = in_a_notebook(lambda: SyncAgent(service, [who]).answer("?"))
+    assert response.final_output == "42"
+    assert [result.value for turn in response.turns for result in turn.tool_results] == ["Ann"]
+
+
+def test_ctrl_c_in_a_notebook_stops_the_run(
+    server: ReplayServer, service: SyncLLMService, said: Said
+) -> None:
+    here = threading.get_ident()
+
+    async def pressed() -> None:
+        signal.pthread_kill(here, signal.SIGINT)
+        await asyncio.sleep(3600)
+
+    server.add(said(None, ("1", "pressed", "{}")))
+    run = SyncAgent(service, [pressed]).run("?")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            in_a_notebook(run.finish)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert run.response.outcome is AgentOutcome.CANCELLED
 
 
 def test_it_wants_a_service_that_blocks(endpoint: Endpoint) -> None:

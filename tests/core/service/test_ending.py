@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -24,7 +21,6 @@ from crosswalk.service import (
     SyncLLMService,
     Timeouts,
 )
-from crosswalk.service.sync import ReadAhead, ServiceThread
 from crosswalk.testing.exchange import Cut, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import chunk, usage
@@ -239,38 +235,3 @@ def test_closing_the_sync_service_while_another_thread_waits(
     (error,) = ended  # the stream was ended, and gave what had come
     assert isinstance(error, CrosswalkError)
     assert streams[0].response.finish_reason is FinishReason.CANCELLED
-
-
-async def nothing() -> None: ...
-
-
-def test_events_that_came_while_the_thread_stopped_are_read() -> None:
-    class Stopping(ServiceThread):
-        def begin(self, work: Any) -> Any:
-            work.close()
-            future: Future[None] = Future()
-            future.cancel()
-            return future
-
-    stream: Any = SimpleNamespace(ready=deque(["last"]), has_ended=True)
-    ahead = ReadAhead(stream, Stopping(nothing))
-    ahead.start()
-    assert [ahead.take() for _ in range(3)] == [["last"], [], []]
-    stream.has_ended = False  # it had not begun
-    ahead = ReadAhead(stream, Stopping(nothing))
-    ahead.start()
-    with pytest.raises(CrosswalkError, match="the service was closed"):
-        ahead.take()
-
-
-def test_what_is_begun_while_the_thread_stops_is_ended() -> None:
-    thread = ServiceThread(nothing)
-    stopper = threading.Thread(target=lambda: (thread._loop, thread.close()))
-
-    async def forever() -> None:
-        stopper.start()
-        await asyncio.sleep(3600)
-
-    with pytest.raises(CrosswalkError, match="the service was closed"):
-        thread.run(forever())
-    stopper.join()

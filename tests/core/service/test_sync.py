@@ -1,4 +1,4 @@
-"""The twin without ``await``: the same answers, and a thread that goes away."""
+"""The twin without ``await``: the same answers, in the thread that asks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any
@@ -18,7 +18,7 @@ import httpx2
 import orjson
 import pytest
 
-from crosswalk import ChatResponse, CrosswalkError, FinishReason, RateLimitError
+from crosswalk import ChatResponse, ConfigurationError, CrosswalkError, FinishReason, RateLimitError
 from crosswalk.config import Settings
 from crosswalk.service import (
     ChatRequest,
@@ -26,11 +26,9 @@ from crosswalk.service import (
     SyncLLMService,
     Timeouts,
     UnsupportedRequestError,
-    sync as service_thread,
 )
 from crosswalk.service.aiohttp_transport import AiohttpTransport
 from crosswalk.service.http import ClientTransport
-from crosswalk.service.sync import READ_AHEAD
 from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
@@ -141,45 +139,36 @@ def test_ctrl_c_in_a_wait_ends_the_stream(server: ReplayServer, service: SyncLLM
     assert events.response.text == "Hel"
 
 
-def test_a_stream_is_read_ahead_of_its_consumer_within_a_bound() -> None:
-    """A consumer that does not read holds the server back, and goes on when it reads again."""
-    pieces = 3 * READ_AHEAD
+def test_nothing_is_read_before_it_is_asked_for() -> None:
+    """So a consumer that does not read holds the server back."""
+    pieces = 9
     sent: list[int] = []
-    is_taken = asyncio.Event()
 
-    class Body(httpx2.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
+    class Body(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
             for number in range(pieces):
-                if number:
-                    await is_taken.wait()
                 sent.append(number)
                 yield b"data: " + orjson.dumps(chunk({"content": f"{number} "})) + b"\n\n"
             yield b"data: " + orjson.dumps(chunk({}, "stop")) + b"\n\ndata: [DONE]\n\n"
 
-    async def answer(request: httpx2.Request) -> httpx2.Response:
-        if b'"stream":true' in request.content:
-            sent.clear()
-            is_taken.clear()
-            return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Body())
-        is_taken.set()
-        await asyncio.sleep(0)  # until the task that reads has gone as far as it goes
-        return httpx2.Response(200, json=body({"content": "Hello."}))
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Body())
 
-    client = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+    client = httpx2.Client(transport=httpx2.MockTransport(answer))
     endpoint = Endpoint("vllm", model="m", base_url="http://server.test")
     with SyncLLMService(endpoint, client=client, settings=Settings()) as service:
         events = service.stream(ASK)
+        assert not sent
         next(events)
-        service.complete(ASK)
-        assert len(sent) == 1 + READ_AHEAD
-        assert events.partial.text == "".join(f"{number} " for number in sent)
+        assert sent == [0]
+        assert events.partial.text == "0 "
         assert "".join(events.text) == "".join(f"{number} " for number in range(pieces))
         events = service.stream(ASK)
         next(events)
-        service.complete(ASK)
         service.close()
-        assert "".join(events.text) == "".join(f"{number} " for number in range(1 + READ_AHEAD))
+        assert "".join(events.text) == "0 "
         assert events.response.finish_reason is FinishReason.CANCELLED
+    assert not client.is_closed
 
 
 def test_a_stream_that_is_read_to_its_end_stays_there(server: ReplayServer, service: SyncLLMService) -> None:
@@ -196,7 +185,7 @@ def test_an_error_in_place_of_an_event_is_raised_once(server: ReplayServer, serv
     assert list(events) == []
 
 
-def test_a_closed_service_leaves_what_was_read_ahead(server: ReplayServer, service: SyncLLMService) -> None:
+def test_a_closed_service_leaves_what_has_arrived(server: ReplayServer, service: SyncLLMService) -> None:
     server.add(ANSWER, Stall(after_events=1))
     events = service.stream(ASK)
     next(events)
@@ -210,26 +199,92 @@ def test_a_closed_service_leaves_what_was_read_ahead(server: ReplayServer, servi
         next(unread)
 
 
-def test_what_runs_in_the_thread_sees_the_callers_context_and_cannot_wait_for_it(
-    server: ReplayServer, service: SyncLLMService
-) -> None:
+def test_middleware_sees_the_callers_context_and_may_ask_its_own_service(server: ReplayServer) -> None:
+    """Asynchronous middleware runs in an event loop of its own, always the same one."""
     user: ContextVar[str] = ContextVar("user")
-    users: list[str] = []
+    seen: list[Any] = []
 
-    async def asking(request: ChatRequest) -> AsyncGenerator[ChatRequest | ChatResponse, ChatResponse]:
-        users.append(user.get())
-        with pytest.raises(CrosswalkError, match="cannot wait for its own service"):
-            service.complete(ASK)
+    async def waiting(request: ChatRequest) -> AsyncGenerator[ChatRequest | ChatResponse, ChatResponse]:
+        await asyncio.sleep(0)
+        seen.append((user.get(), asyncio.get_running_loop()))
+        response = yield request
+        await asyncio.sleep(0)
+        yield attrs.evolve(response, id="changed")
+
+    def asking(request: ChatRequest) -> Iterator[Any]:
+        if request.max_tokens is None:
+            seen.append(service.complete(ASK, max_tokens=1).text)
         yield request
 
-    server.add(Answer.of_json(body({"content": "Hello."})))
-    server.add(ANSWER)
+    def refusing(request: ChatRequest) -> Iterator[Any]:
+        yield request
+        if request.max_tokens == 2:
+            raise LookupError("not this one")
+
+    server.add(Answer.of_json(body({"content": "Hello."})), times=2)
+    server.add(ANSWER).add(Answer.of_json(body({"content": "Hello."})))
     user.set("Ann")
+    middleware: list[Any] = [waiting, refusing, asking]
     with SyncLLMService(
-        Endpoint("vllm", model="m", base_url=server.url), settings=Settings(), middleware=[asking]
+        Endpoint("vllm", model="m", base_url=server.url), settings=Settings(), middleware=middleware
     ) as service:
-        assert service.complete(ASK).text == "".join(service.stream(ASK).text) == "Hello."
-    assert users == ["Ann", "Ann"]
+        assert service.complete(ASK).id == "changed"
+        assert "".join(service.stream(ASK, max_tokens=1).text) == "Hello."
+        with pytest.raises(LookupError, match="not this one"):
+            service.complete(ASK, max_tokens=2)
+    (name, loop), *_ = seen
+    assert name == "Ann"
+    assert [one for one in seen if one != (name, loop)] == ["Hello."]
+    assert loop.is_closed()
+
+
+def test_what_waits_for_an_event_loop_is_named(server: ReplayServer) -> None:
+    class Cache:
+        def get(self, _: Any) -> None: ...
+
+        def put(self, *_: Any) -> None: ...
+
+    server.add(Answer.of_json(body({"content": "Hello."})), times=2)
+    endpoint = Endpoint("vllm", model="m", base_url=server.url)
+    with SyncLLMService(endpoint, settings=Settings(), cache=Cache()) as service:  # type: ignore[arg-type]
+        assert service.complete(ASK).text == "Hello."
+        waits: Any = service._service
+        monkey = waits.models
+
+        async def models() -> tuple[str, ...]:
+            await asyncio.sleep(0)
+            return ()
+
+        waits.models = models
+        with pytest.raises(CrosswalkError, match="waits for an event loop: use LLMService"):
+            service.models()
+        waits.models = monkey
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"transport": "aiohttp"}, "aiohttp needs an event loop"),
+        ({"client": httpx2.AsyncClient(verify=False)}, "client must be an httpx2.Client, not AsyncClient"),
+        ({"client_options": {"colour": 1}}, "httpx2.Client has no option 'colour'"),
+    ],
+)
+def test_what_only_an_event_loop_can_use_is_refused(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        SyncLLMService(Endpoint("vllm", model="m"), **options)
+
+
+def test_it_works_in_a_thread_with_an_event_loop(server: ReplayServer, service: SyncLLMService) -> None:
+    """As in a notebook."""
+    server.add(Answer.of_json(body({"content": "Hello."}))).add(ANSWER).add(ANSWER, Stall(after_events=1))
+
+    async def cell() -> None:
+        assert service.complete(ASK).text == "Hello."
+        assert "".join(service.stream(ASK).text) == "Hello."
+        left = service.stream(ASK)
+        next(left)
+
+    asyncio.run(cell())
 
 
 def test_several_threads_share_a_service(server: ReplayServer, service: SyncLLMService) -> None:
@@ -243,30 +298,20 @@ def test_several_threads_share_a_service(server: ReplayServer, service: SyncLLMS
     assert texts == ["Hello."] * 8
 
 
-def service_threads() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if thread.name == "crosswalk service"}
-
-
-def test_a_forgotten_service_ends_its_thread_once_its_streams_are_forgotten(server: ReplayServer) -> None:
+def test_a_forgotten_service_closes_the_connections_of_its_forgotten_streams(server: ReplayServer) -> None:
     server.add(ANSWER, Stall(after_events=1))
-    before = service_threads()
     events = SyncLLMService(Endpoint("vllm", model="m", base_url=server.url), settings=Settings()).stream(ASK)
     assert [next(events).event_type.value for _ in range(2)][-1] == "response.output_text.delta"
-    (started,) = service_threads() - before
     del events
     collect_garbage()
-    started.join()
     server.wait_for(lambda it: bool(it.disconnects))
 
 
-def test_closing_ends_the_thread(server: ReplayServer, service: SyncLLMService) -> None:
+def test_a_closed_service_cannot_be_asked(server: ReplayServer, service: SyncLLMService) -> None:
     server.add(Answer.of_json(body({"content": "Hello."})))
-    before = service_threads()
     service.complete(ASK)
-    (started,) = service_threads() - before
     service.close()
-    assert not started.is_alive()
-    with pytest.raises(Exception, match="the service is closed"):
+    with pytest.raises(CrosswalkError, match="the service is closed"):
         service.complete(ASK)
     service.close()
 
@@ -312,9 +357,7 @@ service.close()
 @pytest.mark.sweep
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
-def test_a_forked_process_has_a_thread_and_connections_of_its_own(
-    server: ReplayServer, options: dict[str, Any]
-) -> None:
+def test_a_forked_process_has_connections_of_its_own(server: ReplayServer, options: dict[str, Any]) -> None:
     """As in the workers of a web server with an application that made the service before they were forked."""
     server.add(Answer.of_json(body({"content": "Hello."}))).add(ANSWER)
     server.add(Answer.of_json(body({"content": "Hello."})), times=2)
@@ -350,21 +393,6 @@ def test_a_program_may_end_in_the_middle_of_a_stream(server: ReplayServer) -> No
     assert (done.stderr, done.returncode) == ("", 0)
 
 
-def test_nothing_waits_for_the_thread_of_a_program_that_ends(
-    server: ReplayServer, service: SyncLLMService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same within one process."""
-    server.add(ANSWER)
-    events = service.stream(ASK)
-    next(events)
-    with monkeypatch.context() as ending:
-        ending.setattr(sys, "is_finalizing", lambda: True)
-        events.close()
-        service.close()
-        with pytest.raises(CrosswalkError, match="the program is ending"):
-            service.complete(ASK)
-
-
 def test_a_service_may_be_closed_by_several_threads(server: ReplayServer) -> None:
     server.add(Answer.of_json(body({"content": "Hello."})), times=30)
     for _ in range(30):
@@ -387,20 +415,13 @@ def test_what_a_forked_process_forgets(
     next(events)
     with monkeypatch.context() as patched:
         patched.setattr("os.getpid", lambda: -1)
-        service_thread._forget_threads()
         with pytest.raises(CrosswalkError, match="belongs to the process"):
             next(events)
         events.close()
-        del events
-        collect_garbage()
         assert service.complete(ASK).text == "Hello."
         assert server.requests[-1].connection > server.requests[0].connection
-        (left,) = service._service._setup.transport._left
-    ((loop, old),) = service._thread._left
-    asyncio.run_coroutine_threadsafe(left.aclose(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    old.join()
-    service_thread.ServiceThread(service._service.aclose).forget()  # one that has not started
+        service.close()
+    assert "".join(events.text).endswith("lo.")
 
 
 def test_a_client_of_ones_own_does_not_go_along(monkeypatch: pytest.MonkeyPatch) -> None:

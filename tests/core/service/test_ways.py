@@ -27,9 +27,9 @@ from crosswalk.service import (
     Timeouts,
     http,
 )
+from crosswalk.service.blocking import BlockingTransport
 from crosswalk.service.http import ClientTransport, TimedWait
 from crosswalk.service.setup import LogObserver, Setup
-from crosswalk.service.sync import ServiceThread
 from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
@@ -278,35 +278,6 @@ def test_what_an_observer_cancels_in_the_middle_of_a_read_ends(server: ReplaySer
     assert server.requests == ()
 
 
-def test_an_observer_may_cancel_before_the_reader_goes_on(
-    server: ReplayServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The service's thread may be the faster one: the observer hears of the call while the reader still begins it."""
-    is_cancelled = threading.Event()
-    begin = ServiceThread.begin
-
-    class Impatient(LogObserver):
-        def started(self, call: Any) -> Any:
-            try:
-                events.cancel()
-            finally:
-                is_cancelled.set()
-            return super().started(call)
-
-    def begun_first(thread: ServiceThread, work: Any) -> Any:
-        future = begin(thread, work)
-        if not thread.is_current:
-            assert is_cancelled.wait(60)
-        return future
-
-    server.add(STREAM)
-    with SyncLLMService(at(server), observers=[Impatient()], **OPTIONS) as service:
-        events = service.stream(ASK)
-        with monkeypatch.context() as patch:
-            patch.setattr(ServiceThread, "begin", begun_first)
-            assert [event.event_type.value for event in events] == ["response.incomplete"]
-
-
 def test_a_call_is_cancelled_while_the_connections_are_made(
     server: ReplayServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,7 +308,8 @@ def test_a_timeout_of_making_connections_is_no_limit_of_the_call(
     async def fail(_: object) -> None:
         raise TimeoutError("a bug")
 
-    monkeypatch.setattr(ClientTransport, "ready", fail)
+    for transport in (ClientTransport, BlockingTransport):
+        monkeypatch.setattr(transport, "ready", fail)
     with pytest.raises(TimeoutError, match="a bug"):
         way(at(server))
 

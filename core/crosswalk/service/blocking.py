@@ -1,0 +1,730 @@
+"""Waiting without an event loop: the coroutines of a service, whose awaits block the thread that makes the call.
+
+The limit of a wait is the argument of ``recv``. Another thread ends a wait by shutting its connection down.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+)
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache, wraps
+from socket import SHUT_RDWR, socket
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.request import getproxies
+
+from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.request import ChatRequest
+from crosswalk.service.http import (
+    KEPT_SECONDS,
+    HTTPAnswer,
+    Sending,
+    Transport,
+    Wait,
+    check_client,
+    decoded,
+    proxy_for,
+    refused,
+    with_context,
+)
+from crosswalk.service.retries import Timeouts
+from crosswalk.service.setup import Middleware, Slots
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpcore2
+    import httpx2
+    from anyio.from_thread import BlockingPortal
+    from httpcore2 import NetworkBackend, NetworkStream
+else:
+    NetworkBackend = NetworkStream = object  # httpcore2 is loaded only when something is sent
+
+T = TypeVar("T")
+
+
+class _Here(threading.local):
+    """What the thread does now.
+
+    Attributes:
+        wait: the waits of the call that it sends.
+        interruption: what has interrupted a wait, such as Ctrl-C, and is still to be raised.
+    """
+
+    wait: BlockingWait | None = None
+    interruption: BaseException | None = None
+
+
+_here: Final = _Here()
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of *work*, whose awaits block.
+
+    Raises:
+        BaseException: as from *work*, or what has interrupted it.
+        CrosswalkError: *work* waits for an event loop.
+    """
+    hooks = sys.get_asyncgen_hooks()
+    if hooks != (None, None):  # those of this thread's event loop: it would close what is not its own
+        sys.set_asyncgen_hooks(None, None)
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    finally:
+        if hooks != (None, None):
+            sys.set_asyncgen_hooks(*hooks)
+        interruption, _here.interruption = _here.interruption, None
+        if interruption is not None:
+            raise interruption
+    work.close()
+    raise CrosswalkError("something of this call waits for an event loop: use LLMService")
+
+
+class _CallLock:
+    """A lock that a coroutine takes as an asynchronous one. A signal's handler may ask who has it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._owner: int | None = None
+
+    @property
+    def is_mine(self) -> bool:
+        return self._owner == threading.get_ident()
+
+    async def __aenter__(self) -> None:
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._owner = None
+        self._lock.release()
+
+
+class BlockingWait:
+    """The waits of one call in the thread that makes it: a :class:`~crosswalk.service.http.Wait`.
+
+    Attributes:
+        is_new: whether its request has opened a connection.
+    """
+
+    now = staticmethod(time.monotonic)
+    is_new = False
+
+    def __init__(self) -> None:
+        self.resent = 0
+        self.is_cancelled = self.is_late = False
+        self.lock = _CallLock()
+        self._when: float | None = None
+        self._socket: socket | None = None  # of the connection at which its thread waits now
+        self._bell: threading.Event | None = None
+        self._mutex = threading.RLock()  # a signal's handler may cancel the call that it interrupts
+        self._process = os.getpid()
+
+    def begin(self) -> None:
+        """Begin the call here."""
+
+    def end(self) -> None:
+        """End the call."""
+
+    def is_here(self) -> bool:
+        """Return whether the call began in this process."""
+        return self._process == os.getpid()
+
+    @property
+    def is_read_here(self) -> bool:
+        """Whether this thread reads the call now. A signal's handler has interrupted it, or it has called an observer."""
+        return self.lock.is_mine
+
+    def nested(self, work: Awaitable[T]) -> Awaitable[T]:
+        """Return *work* itself: :func:`run` leaves the event loop of this thread alone."""
+        return work
+
+    async def within(self, when: float | None, work: Awaitable[T]) -> T:
+        """Return the result of *work*. Raises at the time *when*, with :attr:`is_late` set, or if another thread ends it."""
+        self._when, self.is_late = when, False
+        try:
+            return await work
+        except Exception:
+            self.is_late = when is not None and self.now() >= when - _GRAIN
+            raise
+
+    async def pause(self, seconds: float) -> None:
+        """Wait for this time, or until another thread ends it."""
+        self.await_bell(threading.Event(), seconds)
+
+    def await_bell(self, bell: threading.Event, seconds: float | None = None) -> None:
+        """Wait until *bell* is set, for at most this time, or until another thread ends it."""
+        self._bell = bell
+        try:
+            if not self.is_cancelled:
+                bell.wait(seconds)
+        except Exception:
+            raise
+        except BaseException as interruption:
+            self._interrupted(interruption)
+        finally:
+            self._bell = None
+
+    def left(self, most: float | None) -> float | None:
+        """Return the seconds that the thread may wait now, at most *most*, or ``None`` for no limit."""
+        if self._when is None:
+            return most
+        left = max(self._when - self.now(), _GRAIN)
+        return left if most is None else min(left, most)
+
+    def read(self, stream: NetworkStream, connection: socket, size: int, most: float | None) -> bytes:
+        """Return the next bytes of *stream*, whose socket is *connection*: :meth:`at` for each piece of an answer.
+
+        Raises:
+            httpcore2.ReadError: see there.
+        """
+        self._socket = connection
+        try:
+            received = b"" if self.is_cancelled else stream.read(size, self.left(most))
+        except Exception:
+            raise
+        except BaseException as interruption:
+            self._interrupted(interruption)
+            received = b""
+        finally:
+            with self._mutex:
+                self._socket = None
+        if not received and self.is_cancelled:
+            raise _ended()
+        return received
+
+    @contextmanager
+    def at(self, connection: socket | None) -> Iterator[None]:
+        """Let another thread end what the block waits for at *connection*.
+
+        Raises:
+            httpcore2.ReadError: the call was ended before, or is now.
+        """
+        self._socket = connection
+        try:
+            if self.is_cancelled:
+                raise _ended()
+            yield
+        except Exception:
+            raise
+        except BaseException as interruption:
+            self._interrupted(interruption)
+            raise _ended() from None
+        finally:
+            with (
+                self._mutex
+            ):  # or cancel() could shut a connection down that the pool has given to another call
+                self._socket = None
+
+    def cancel(self) -> None:
+        """End the wait, and any that follows. May be called in any thread."""
+        with self._mutex:
+            self.is_cancelled = True
+            if self._socket is not None:
+                with suppress(
+                    OSError
+                ):  # not that of ssl.SSLSocket, which takes the TLS from the thread that reads
+                    socket.shutdown(self._socket, SHUT_RDWR)
+            bell = self._bell
+        if bell is not None:
+            bell.set()
+
+    def _interrupted(self, interruption: BaseException) -> None:
+        """Let the call end as a cancelled one, so that its last event can be read. The interruption is raised behind it."""
+        self.is_cancelled, _here.interruption = True, interruption
+
+
+_GRAIN: Final = 0.001
+"""The shortest wait, in seconds, and the grain of the clock at its end."""
+
+
+def _ended() -> Exception:
+    import httpcore2
+
+    return httpcore2.ReadError("the call was ended")
+
+
+class ThreadSlots:
+    """Lets a number of calls run at once. Further calls wait: :class:`~crosswalk.service.http.CallSlots` for threads.
+
+    Args:
+        number: the limit.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process, self._free = os.getpid(), self._number
+        self._waiting: deque[threading.Event] = deque()
+        self._mutex = threading.RLock()
+
+    async def take(self, wait: Wait) -> None:
+        """Wait for a free slot.
+
+        Raises:
+            TimeoutError: the call was cancelled.
+        """
+        assert isinstance(wait, BlockingWait), "of the same driver"
+        if self._process != os.getpid():
+            self._begin()  # the calls of the parent of this forked process do not end here
+        with self._mutex:
+            if self._free:
+                self._free -= 1
+                return
+            bell = threading.Event()
+            self._waiting.append(bell)
+        wait.await_bell(bell)
+        with self._mutex:
+            if bell not in self._waiting:  # it was freed for this call
+                if not wait.is_cancelled:
+                    return
+                self.give_back()
+            else:
+                self._waiting.remove(bell)
+        raise TimeoutError
+
+    def give_back(self) -> None:
+        """Free the slot of a call that has ended."""
+        with self._mutex:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._free += 1
+
+
+# ------------------------------------------------------------------------------- transport
+# Sends requests through the pool of httpcore2, which httpx2 itself uses, or through a client of the application.
+
+
+class _WaitingStream(NetworkStream):
+    """A connection whose waits belong to the call that has written to it last. Not for HTTP/2, where calls share one."""
+
+    def __init__(self, inner: NetworkStream) -> None:
+        self._inner = inner
+        self._socket: socket = inner.get_extra_info("socket")
+        self._wait: BlockingWait | None = None
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        wait = self._wait
+        assert wait is not None, "it was written to"
+        return wait.read(self._inner, self._socket, max_bytes, timeout)
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._wait = wait = _here.wait
+        assert wait is not None, "a call sends"
+        with wait.at(self._socket):
+            self._inner.write(buffer, wait.left(timeout))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> NetworkStream:
+        wait = _here.wait
+        assert wait is not None, "a call sends"
+        with wait.at(self._socket):
+            return _WaitingStream(self._inner.start_tls(ssl_context, server_hostname, wait.left(timeout)))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class _WaitingBackend(NetworkBackend):
+    """Opens connections within the limits of the call that the thread sends."""
+
+    def __init__(self) -> None:
+        import httpcore2
+
+        self._inner = httpcore2.SyncBackend()
+
+    def connect_tcp(self, host: str, port: int, timeout: float | None = None, *rest: Any, **more: Any) -> Any:
+        wait = _here.wait
+        assert wait is not None, "a call sends"
+        wait.is_new = True
+        return _WaitingStream(self._inner.connect_tcp(host, port, wait.left(timeout), *rest, **more))
+
+
+class BlockingTransport:
+    """A :class:`~crosswalk.service.http.Transport` whose awaits block.
+
+    Args:
+        client: the application's own HTTP client, which the application closes, or ``None``.
+        options: arguments for the connections made here: ``proxy``, ``verify``, ``cert`` and ``trust_env``. With any other
+            argument of ``httpx2.Client``, a SOCKS proxy, and with a *client*, the limits of a call are looked at when bytes
+            arrive, and another thread can end it once its answer has begun.
+    """
+
+    def __init__(self, client: httpx2.Client | None, options: Mapping[str, Any]) -> None:
+        self._given = client
+        self._options = options
+        has_plain_options = not set(options) - {"proxy", "verify", "cert", "trust_env"}
+        proxies = [options.get("proxy"), *(getproxies().values() if options.get("trust_env", True) else ())]
+        has_plain_proxies = all(
+            proxy is None or (isinstance(proxy, str) and not proxy.startswith("socks")) for proxy in proxies
+        )
+        self._is_plain = client is None and has_plain_options and has_plain_proxies
+        self._process: int | None = None
+        self._is_closed = False
+        self._left: list[Any] = []  # of the process from which this one was forked
+        self._begin()
+
+    def _begin(self) -> None:
+        self._mutex = threading.Lock()
+        self._client = self._given
+        self._pools: dict[str | None, httpcore2.ConnectionPool] = {}
+        weakref.finalize(self, _close_all, self._pools).atexit = False
+        self._target = lru_cache(maxsize=64)(self._new_target)
+
+    async def ready(self) -> None:
+        """See :class:`Transport`."""
+        if self._is_closed:
+            raise CrosswalkError("the service is closed")
+        process = os.getpid()
+        if self._process not in (None, process):
+            if self._given is not None:
+                raise CrosswalkError(
+                    "client= belongs to the process from which this one was forked; make a service here"
+                )
+            self._left += [self._client, *self._pools.values()]  # closing them would end requests there
+            self._begin()
+        self._process = process
+        with self._mutex:
+            if not self._is_plain and self._client is None:
+                import httpx2
+
+                limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+                with refused(httpx2.InvalidURL):
+                    self._client = httpx2.Client(**{"limits": limits, **with_context(self._options)})
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: Wait,
+    ) -> HTTPAnswer:
+        """See :class:`Transport`."""
+        import httpcore2
+        import httpx2
+
+        assert isinstance(wait, BlockingWait), "of the same driver"
+
+        lost = (
+            httpx2.NetworkError,
+            httpx2.RemoteProtocolError,
+            httpcore2.NetworkError,
+            httpcore2.RemoteProtocolError,
+        )
+        way = self._through_client if self._client is not None else self._through_pool
+        while True:
+            sending = _BlockingSending(wait)
+            outer, _here.wait, wait.is_new = _here.wait, wait, False
+            try:
+                return way(url, method, headers, content, timeouts, sending)
+            except lost:
+                if wait.is_cancelled or not sending.may_repeat:
+                    raise
+                wait.resent += 1
+            finally:
+                _here.wait = outer
+
+    def _through_pool(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        sending: _BlockingSending,
+    ) -> HTTPAnswer:
+        import httpcore2
+
+        pool, target, host = self._target(url)
+        raw = {b"host": host, b"accept": b"*/*", b"accept-encoding": b"gzip, deflate"}
+        raw[b"content-length"] = b"%d" % len(content)
+        try:
+            raw |= {name.lower().encode("ascii"): value.encode("ascii") for name, value in headers.items()}
+        except UnicodeEncodeError:
+            raise httpcore2.LocalProtocolError("a header is not ASCII") from None
+        connect = timeouts.connect
+        limits = {"connect": connect, "write": connect, "read": None, "pool": None}
+        sending.begin()
+        response = pool.handle_request(
+            httpcore2.Request(
+                method, target, headers=list(raw.items()), content=content, extensions={"timeout": limits}
+            )
+        )
+        named: dict[str, str] = {}
+        for name, value in response.headers:
+            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+            named[key] = f"{named[key]}, {text}" if key in named else text
+        chunks = _Chunks(iter(response.iter_stream()))
+        return HTTPAnswer(response.status, named, decoded(chunks, named), _closing(response.close))
+
+    def _new_target(self, address: str) -> tuple[httpcore2.ConnectionPool, httpcore2.URL, bytes]:
+        """Return the connections for *address*, the URL as httpcore2 writes it, and its host.
+
+        Raises:
+            ConfigurationError: the options are refused, or the proxy is of another kind.
+        """
+        import httpcore2
+        import httpx2
+
+        url = httpx2.URL(address)
+        proxy = proxy_for(url.scheme, url.host, self._options)
+        with self._mutex, refused(httpx2.InvalidURL):
+            pool = self._pools.get(proxy)
+            if pool is None:
+                pool = self._pools[proxy] = self._new_pool(proxy)
+        target = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        return pool, target, url.netloc
+
+    def _new_pool(self, address: str | None) -> httpcore2.ConnectionPool:
+        import httpcore2
+        import httpx2
+
+        options = with_context(self._options)
+        names = ("verify", "cert", "trust_env")
+        kept: dict[str, Any] = {
+            "ssl_context": httpx2.create_ssl_context(
+                **{name: options[name] for name in names if name in options}
+            ),
+            "max_connections": None,
+            "max_keepalive_connections": None,
+            "keepalive_expiry": KEPT_SECONDS,
+            "network_backend": _WaitingBackend(),
+        }
+        if address is None:
+            return httpcore2.ConnectionPool(**kept)
+        proxy = httpx2.Proxy(address)
+        url = httpcore2.URL(
+            scheme=proxy.url.raw_scheme,
+            host=proxy.url.raw_host,
+            port=proxy.url.port,
+            target=proxy.url.raw_path,
+        )
+        return httpcore2.HTTPProxy(
+            url,
+            proxy_auth=proxy.raw_auth,
+            proxy_headers=proxy.headers.raw,
+            proxy_ssl_context=proxy.ssl_context,
+            **kept,
+        )
+
+    def _through_client(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        sending: _BlockingSending,
+    ) -> HTTPAnswer:
+        import httpx2
+
+        assert self._client is not None, "it is ready"
+        wait = sending.wait
+        timeout = httpx2.Timeout(
+            None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total, read=wait.left(None)
+        )
+        request = self._client.build_request(
+            method, url, headers=headers, content=content, timeout=timeout, extensions={"trace": sending.note}
+        )
+        # A redirect would carry the key to an unknown address.
+        response = self._client.send(request, stream=True, follow_redirects=False)
+        network = response.extensions.get("network_stream")
+        is_read = response.is_stream_consumed  # by a hook or a transport of the application
+        steps = response.iter_bytes() if is_read else response.iter_raw()
+        chunks: AsyncIterator[bytes] = _Chunks(_watched(steps, network, wait))
+        if not is_read:
+            chunks = decoded(chunks, response.headers)
+        return HTTPAnswer(response.status_code, response.headers, chunks, _closing(response.close))
+
+    async def aclose(self) -> None:
+        """See :class:`Transport`."""
+        self._is_closed = True
+        if self._process == os.getpid():
+            _close_all(self._pools)
+            if self._client is not None and self._client is not self._given:
+                self._client.close()
+
+
+def _close_all(pools: dict[str | None, httpcore2.ConnectionPool]) -> None:
+    for pool in pools.values():
+        pool.close()
+
+
+class _BlockingSending(Sending):
+    """One sending of a request by the call with this *wait*."""
+
+    def __init__(self, wait: BlockingWait) -> None:
+        self.wait = wait
+
+    @property
+    def may_repeat(self) -> bool:
+        """See :class:`Sending`."""
+        return not self.wait.is_new and super().may_repeat
+
+    def note(self, event: str, _: Any) -> None:
+        """Take the trace of a request from httpx2. Some of its transports give no trace."""
+        if event.startswith("connection."):
+            self.wait.is_new = True
+        elif event == "http11.send_request_headers.started":
+            self.begin()
+        elif event == "http11.receive_response_headers.complete":
+            self.was_kept = False
+
+
+class _Chunks(AsyncIterator[bytes]):
+    """The bytes of a body as they arrive, awaited without an event loop."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+
+    async def __anext__(self) -> bytes:
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            raise StopAsyncIteration
+        return chunk
+
+
+def _watched(chunks: Iterator[bytes], network: Any, wait: BlockingWait) -> Iterator[bytes]:
+    """Yield *chunks*, which another thread can end if their connection is known.
+
+    Raises:
+        httpx2.ReadTimeout: they come too late.
+    """
+    import httpx2
+
+    while True:
+        if network is None:
+            chunk = next(chunks, None)
+        else:
+            with wait.at(network.get_extra_info("socket")):
+                chunk = next(chunks, None)
+        if wait.is_cancelled:
+            raise _ended()
+        if chunk is None:
+            return
+        if wait.left(None) == _GRAIN:
+            raise httpx2.ReadTimeout("too late")
+        yield chunk
+
+
+def _closing(close: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    async def aclose() -> None:
+        close()
+
+    return aclose
+
+
+# --------------------------------------------------------------------------------- driver
+# What a service without ``await`` is made of.
+
+
+class ThreadDriver:
+    """A :class:`~crosswalk.service.setup.Driver` whose calls wait in the thread that makes them.
+
+    Asynchronous middleware runs in an event loop of a thread of its own, which begins with the first call that needs it.
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.RLock()
+        self._portal: BlockingPortal | None = None
+        self._stack = ExitStack()
+        self._process = os.getpid()
+
+    def wait(self) -> Wait:
+        """See :class:`Driver`."""
+        return BlockingWait()
+
+    def slots(self, number: int) -> Slots:
+        """See :class:`Driver`."""
+        return ThreadSlots(number)
+
+    def transport(self, library: str, client: Any, options: dict[str, Any]) -> Transport:
+        """See :class:`Driver`."""
+        if library == "aiohttp":
+            raise ConfigurationError("aiohttp needs an event loop: use LLMService", key="transport")
+        check_client(client, options, "Client")
+        return BlockingTransport(client, options)
+
+    def caching(self, middleware: Middleware) -> Middleware:
+        """See :class:`Driver`."""
+        return middleware
+
+    def middleware(self, middleware: Middleware) -> Middleware:
+        """See :class:`Driver`."""
+
+        @wraps(middleware)
+        def around(request: ChatRequest) -> Any:
+            steps = middleware(request)
+            return self._stepped(steps) if isinstance(steps, AsyncGenerator) else steps
+
+        return around
+
+    def _stepped(self, steps: AsyncGenerator[Any, Any]) -> Generator[Any, Any, None]:
+        """Return *steps*, taken in the event loop of the other thread, with the context variables of this one."""
+        portal = self._started()
+        received: Any = None
+        try:
+            while True:
+                try:
+                    received = yield _called(portal, steps.asend(received))
+                except StopAsyncIteration:
+                    return
+        finally:
+            _called(portal, steps.aclose())
+
+    def _started(self) -> BlockingPortal:
+        from anyio.from_thread import start_blocking_portal
+
+        if self._process != os.getpid():  # the thread belongs to the parent of this forked process
+            self.__init__()  # type: ignore[misc]
+        with self._mutex:
+            if self._portal is None:
+                self._portal = self._stack.enter_context(start_blocking_portal(name="crosswalk middleware"))
+            return self._portal
+
+    def close(self) -> None:
+        """End the thread of asynchronous middleware."""
+        with self._mutex:
+            portal, self._portal = self._portal, None
+        if portal is not None and self._process == os.getpid():
+            self._stack.close()
+
+
+def _called(portal: BlockingPortal, work: Awaitable[Any]) -> Any:
+    """Return the result of *work* in the thread of *portal*. If this thread is interrupted, *work* is cancelled."""
+
+    async def awaited() -> Any:
+        return await work
+
+    future = portal.start_task_soon(awaited)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise

@@ -1,0 +1,245 @@
+"""A call that waits without an event loop: how its waits end, its connections, a client of the application, and forks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import httpcore2
+import httpx2
+import orjson
+import pytest
+
+from crosswalk import CrosswalkError, FinishReason, ProviderTimeoutError
+from crosswalk.config import Settings
+from crosswalk.service import ChatRequest, Endpoint, RetryPolicy, SyncLLMService, Timeouts
+from crosswalk.service.blocking import BlockingWait, ThreadSlots, run
+from crosswalk.testing.exchange import Stall
+from crosswalk.testing.replay import Answer, ReplayServer
+from wires import body, chunk
+
+ASK = ChatRequest("hi")
+HELLO = body({"content": "Hello."})
+ANSWER = Answer.of_events([chunk({"content": "Hel"}), chunk({"content": "lo."}), chunk({}, "stop")])
+LATER = RetryPolicy(initial_seconds=3600, max_seconds=3600)
+
+
+def service_of(server: ReplayServer, **options: Any) -> SyncLLMService:
+    endpoint = Endpoint("vllm", model="m", base_url=server.url)
+    return SyncLLMService(endpoint, **{"settings": Settings(), **options})
+
+
+# ------------------------------------------------------------------------------------ how waits end
+
+
+def test_another_thread_ends_the_wait_for_the_next_attempt(server: ReplayServer) -> None:
+    server.add(Answer.failure(503))
+    with service_of(server, retry=LATER) as service:
+        events = service.stream(ASK)
+        canceller = threading.Thread(
+            target=lambda: (server.wait_for(lambda it: bool(it.requests)), events.cancel())
+        )
+        canceller.start()
+        assert [event.event_type.value for event in events] == ["response.incomplete"]
+        canceller.join()
+    assert events.response.finish_reason is FinishReason.CANCELLED
+
+
+def test_another_thread_ends_the_wait_for_the_head_of_an_answer(server: ReplayServer) -> None:
+    server.add(ANSWER, Stall(after_events=0))
+    with service_of(server) as service:
+        events = service.stream(ASK)
+        canceller = threading.Thread(
+            target=lambda: (server.wait_for(lambda it: bool(it.requests)), events.cancel())
+        )
+        canceller.start()
+        assert [event.event_type.value for event in events] == ["response.incomplete"]
+        canceller.join()
+        server.wait_for(lambda it: bool(it.disconnects))
+
+
+def test_ctrl_c_ends_the_wait_for_the_next_attempt(server: ReplayServer) -> None:
+    server.add(Answer.failure(503))
+    is_pressed, here = threading.Event(), threading.get_ident()
+
+    def interrupt(*_: object) -> None:
+        if not is_pressed.is_set():
+            is_pressed.set()
+            raise KeyboardInterrupt
+
+    def press() -> None:
+        server.wait_for(lambda it: bool(it.requests))
+        while not is_pressed.wait(0.01):  # a signal just before the wait does not end it
+            signal.pthread_kill(here, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    ctrl_c = threading.Thread(target=press)
+    ctrl_c.start()
+    try:
+        with service_of(server, retry=LATER) as service, pytest.raises(KeyboardInterrupt):
+            service.complete(ASK)
+    finally:
+        ctrl_c.join()
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_call_that_has_ended_waits_for_nothing() -> None:
+    wait = BlockingWait()
+    wait.cancel()
+    wait.await_bell(threading.Event())
+    with pytest.raises(httpcore2.ReadError), wait.at(None):
+        pytest.fail("it has ended")
+
+
+def test_without_limits_a_call_waits_as_long_as_it_takes(server: ReplayServer) -> None:
+    endless = Timeouts(total=None, connect=None, whole=None, between_bytes=None)
+    server.add(Answer.of_json(HELLO)).add(ANSWER)
+    with service_of(server, timeout=endless) as service:
+        assert service.complete(ASK).text == "".join(service.stream(ASK).text) == "Hello."
+
+
+def test_a_slot_that_comes_too_late_is_given_back() -> None:
+    slots, waits = ThreadSlots(1), [BlockingWait() for _ in range(3)]
+    run(slots.take(waits[0]))
+
+    def freed_and_cancelled(_: object) -> None:
+        slots.give_back()
+        waits[1].cancel()
+
+    waits[1].await_bell = freed_and_cancelled  # type: ignore[method-assign]
+    with pytest.raises(TimeoutError):
+        run(slots.take(waits[1]))
+    run(slots.take(waits[2]))  # without waiting
+
+
+def test_calls_wait_for_a_slot_and_can_be_ended_meanwhile(server: ReplayServer) -> None:
+    server.add(ANSWER, Stall(after_events=1)).add(Answer.of_json(HELLO))
+    with service_of(server, max_concurrency=1) as service:
+        first = service.stream(ASK)
+        next(first)
+        second = service.stream(ASK)
+        reader = threading.Thread(target=lambda: list(second))
+        third: list[str] = []
+        waiter = threading.Thread(target=lambda: third.append(service.complete(ASK).text))
+        for thread in (reader, waiter):
+            thread.start()
+        second.cancel()
+        reader.join()
+        assert len(server.requests) == 1
+        first.close()
+        waiter.join()
+    assert third == ["Hello."]
+
+
+# ------------------------------------------------------------------------------------ connections
+
+
+def test_a_header_that_is_not_ascii_is_named(server: ReplayServer) -> None:
+    with service_of(server) as service, pytest.raises(CrosswalkError, match="is not HTTP"):
+        service.request("GET", "/v1/models", headers={"x": "ü"})
+    assert server.requests == ()
+
+
+def test_a_socks_proxy_is_asked_if_there_is_the_package_for_it(server: ReplayServer) -> None:
+    with (
+        service_of(server, proxy="socks5://127.0.0.1:9", retry=0) as service,
+        pytest.raises(CrosswalkError, match=r"(?i)socks|connect"),
+    ):
+        service.complete(ASK)
+    assert server.requests == ()
+
+
+# ------------------------------------------------------------------------------------ a client of the application
+
+
+def client_of(*pieces: bytes, **options: Any) -> httpx2.Client:
+    """A client whose server answers with *pieces*."""
+
+    class Body(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield from pieces
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "application/json"}, stream=Body())
+
+    return httpx2.Client(transport=httpx2.MockTransport(answer), **options)
+
+
+def test_a_hook_may_read_the_answer(server: ReplayServer) -> None:
+    client = client_of(orjson.dumps(HELLO), event_hooks={"response": [lambda response: response.read()]})
+    with service_of(server, client=client) as service:
+        assert service.complete(ASK).text == "Hello."
+
+
+def test_an_answer_of_a_client_may_be_too_late(server: ReplayServer) -> None:
+    client = client_of(orjson.dumps(HELLO))
+    limited = service_of(server, client=client, timeout=Timeouts(total=1e-9), retry=0)
+    with limited as service, pytest.raises(ProviderTimeoutError):
+        service.complete(ASK)
+
+
+def test_an_answer_of_a_client_ends_where_it_is_cancelled(server: ReplayServer) -> None:
+    class Body(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield b"data: " + orjson.dumps(chunk({"content": "Hel"})) + b"\n\n"
+            events.cancel()
+            yield b"data: " + orjson.dumps(chunk({"content": "lo."})) + b"\n\n"
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Body())
+
+    client = httpx2.Client(transport=httpx2.MockTransport(answer))
+    with service_of(server, client=client) as service:
+        events = service.stream(ASK)
+        assert [event.event_type.value for event in events][-1] == "response.incomplete"
+    assert events.response.text == "Hel"
+
+
+# ------------------------------------------------------------------------------------ a forked process
+
+
+def test_a_client_of_ones_own_belongs_to_its_process(
+    server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with service_of(server, client=client_of(orjson.dumps(HELLO))) as service:
+        assert service.complete(ASK).text == "Hello."
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "getpid", lambda: -1)
+            with pytest.raises(CrosswalkError, match="make a service here"):
+                service.complete(ASK)
+
+
+@pytest.mark.parametrize("is_forked", [False, True])
+def test_slots_and_middleware_of_a_forked_process_are_its_own(
+    server: ReplayServer, monkeypatch: pytest.MonkeyPatch, is_forked: bool
+) -> None:
+    seen: list[str] = []
+
+    async def noting(request: ChatRequest) -> AsyncGenerator[Any, Any]:
+        seen.append((yield request).text)
+
+    server.add(Answer.of_json(HELLO), times=2)
+    with service_of(server, max_concurrency=1, middleware=[noting]) as service:
+        service.complete(ASK)
+        with monkeypatch.context() if is_forked else nullcontext(monkeypatch) as patched:
+            if is_forked:
+                patched.setattr(os, "getpid", lambda: -1)
+            service.complete(ASK)
+            service.close()
+    assert seen == ["Hello.", "Hello."]
+
+
+def test_an_error_of_asynchronous_middleware_is_raised(server: ReplayServer) -> None:
+    async def failing(_: ChatRequest) -> AsyncGenerator[Any, Any]:
+        raise LookupError("not this one")
+        yield
+
+    with (
+        service_of(server, middleware=[failing]) as service,
+        pytest.raises(LookupError, match="not this one"),
+    ):
+        service.complete(ASK)
