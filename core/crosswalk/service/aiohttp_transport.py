@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from crosswalk.errors import ConfigurationError
 from crosswalk.service.http import (
     KEPT_SECONDS,
+    CallWait,
     HTTPAnswer,
     Kept,
     Sending,
-    Wait,
     decoded,
     proxy_for,
     refused,
@@ -101,7 +101,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         headers: Mapping[str, str],
         content: bytes,
         timeouts: Timeouts,
-        wait: Wait,
+        wait: CallWait,
     ) -> HTTPAnswer:
         """See :class:`Transport`."""
         import aiohttp

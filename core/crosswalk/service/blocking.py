@@ -31,10 +31,10 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.request import ChatRequest
 from crosswalk.service.http import (
     KEPT_SECONDS,
+    CallWait,
     HTTPAnswer,
     Sending,
     Transport,
-    Wait,
     check_client,
     decoded,
     proxy_for,
@@ -118,7 +118,7 @@ class _CallLock:
 
 
 class BlockingWait:
-    """The waits of one call in the thread that makes it: a :class:`~crosswalk.service.http.Wait`.
+    """The waits of one call in the thread that makes it: a :class:`~crosswalk.service.http.CallWait`.
 
     Attributes:
         is_new: whether its request has opened a connection.
@@ -277,7 +277,7 @@ class ThreadSlots:
         self._waiting: deque[threading.Event] = deque()
         self._mutex = threading.RLock()
 
-    async def take(self, wait: Wait) -> None:
+    async def take(self, wait: CallWait) -> None:
         """Wait for a free slot.
 
         Raises:
@@ -423,7 +423,7 @@ class BlockingTransport:
         headers: Mapping[str, str],
         content: bytes,
         timeouts: Timeouts,
-        wait: Wait,
+        wait: CallWait,
     ) -> HTTPAnswer:
         """See :class:`Transport`."""
         import httpcore2
@@ -656,7 +656,7 @@ class ThreadDriver:
         self._stack = ExitStack()
         self._process = os.getpid()
 
-    def wait(self) -> Wait:
+    def wait(self) -> CallWait:
         """See :class:`Driver`."""
         return BlockingWait()
 

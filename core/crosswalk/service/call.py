@@ -24,7 +24,7 @@ from crosswalk.errors import (
 from crosswalk.mapping.reader import Reader
 from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.endpoint import Redaction, Route, where
-from crosswalk.service.http import HTTPAnswer, Wait
+from crosswalk.service.http import CallWait, HTTPAnswer
 from crosswalk.service.retries import (
     CANCELLED,
     AttemptFailure,
@@ -100,7 +100,7 @@ class Attempt:
     """
 
     def __init__(
-        self, setup: Setup, route: Route, request: ChatRequest, wait: Wait, deadline: float | None = None
+        self, setup: Setup, route: Route, request: ChatRequest, wait: CallWait, deadline: float | None = None
     ) -> None:
         self.model = request.model or route.endpoint.model or ""
         self.path = self.content_type = ""

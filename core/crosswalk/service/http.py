@@ -40,7 +40,7 @@ a failed attempt.
 T = TypeVar("T")
 
 
-class Wait(Protocol):
+class CallWait(Protocol):
     """The waits of one call, in an event loop or in a thread.
 
     Attributes:
@@ -192,7 +192,7 @@ class CallSlots:
         self._number = number
         self._of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
-    async def take(self, wait: Wait) -> None:
+    async def take(self, wait: CallWait) -> None:
         """Wait for a free slot.
 
         Raises:
@@ -289,7 +289,7 @@ class Transport(Protocol):
         headers: Mapping[str, str],
         content: bytes,
         timeouts: Timeouts,
-        wait: Wait,
+        wait: CallWait,
     ) -> HTTPAnswer:
         """Send a request, after :meth:`ready`. The bytes of the answer are still to be read.
 
@@ -541,7 +541,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         headers: Mapping[str, str],
         content: bytes,
         timeouts: Timeouts,
-        wait: Wait,
+        wait: CallWait,
     ) -> HTTPAnswer:
         """See :class:`Transport`."""
         import httpx2

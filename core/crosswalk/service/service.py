@@ -43,7 +43,7 @@ from crosswalk.service.auxiliary_requests import ServerDiscovery
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call import EventStream
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, Secret, resolve
-from crosswalk.service.http import CallSlots, ClientTransport, TimedWait, Transport, Wait, check_client
+from crosswalk.service.http import CallSlots, CallWait, ClientTransport, TimedWait, Transport, check_client
 from crosswalk.service.retries import Cooling, RetryPolicy, Timeouts
 from crosswalk.service.setup import (
     Driver,
@@ -351,7 +351,7 @@ T = TypeVar("T")
 class LoopDriver:
     """A :class:`~crosswalk.service.setup.Driver` whose calls wait in an event loop."""
 
-    def wait(self) -> Wait:
+    def wait(self) -> CallWait:
         """See :class:`Driver`."""
         return TimedWait()
 

@@ -15,7 +15,7 @@ from crosswalk.otel import otel_attributes, otel_provider_name
 from crosswalk.request import Adaptation, ChatRequest, HTTPRequest, UnsupportedRequestError, without_secrets
 from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, attributes, join_url, shown_url, where
-from crosswalk.service.http import Transport, Wait
+from crosswalk.service.http import CallWait, Transport
 from crosswalk.service.retries import AttemptFailure, Cooling, RetryPolicy, Timeouts
 from crosswalk.text import brief, may_log_content, short_repr, shortened
 from crosswalk.types.delta import ResponseDelta
@@ -343,7 +343,7 @@ class Setup:
     timer: Callable[[], float]
     cooling: Cooling
     known: Callable[[], Iterable[str]]
-    new_wait: Callable[[], Wait]
+    new_wait: Callable[[], CallWait]
     middleware: tuple[Middleware, ...] = ()
     discovery: Discovery | None = None
     slots: Slots | None = None
@@ -368,7 +368,7 @@ class Discovery(Protocol):
 class Slots(Protocol):
     """Limits the number of calls that run at once."""
 
-    async def take(self, wait: Wait) -> None:
+    async def take(self, wait: CallWait) -> None:
         """Wait for a free slot, or until the call is cancelled."""
 
     def give_back(self) -> None:
@@ -378,7 +378,7 @@ class Slots(Protocol):
 class Driver(Protocol):
     """How the calls of a service wait: in an event loop, or in the thread that makes them."""
 
-    def wait(self) -> Wait:
+    def wait(self) -> CallWait:
         """Return the waits of a new call."""
 
     def slots(self, number: int) -> Slots:

@@ -62,14 +62,17 @@ def test_another_thread_ends_the_wait_for_the_head_of_an_answer(server: ReplaySe
         server.wait_for(lambda it: bool(it.disconnects))
 
 
-def test_ctrl_c_ends_the_wait_for_the_next_attempt(server: ReplayServer) -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
+def test_what_a_signals_handler_raises_ends_the_wait_for_the_next_attempt(
+    server: ReplayServer, error: type[BaseException]
+) -> None:
     server.add(Answer.failure(503))
     is_pressed, here = threading.Event(), threading.get_ident()
 
     def interrupt(*_: object) -> None:
         if not is_pressed.is_set():
             is_pressed.set()
-            raise KeyboardInterrupt
+            raise error
 
     def press() -> None:
         server.wait_for(lambda it: bool(it.requests))
@@ -80,7 +83,7 @@ def test_ctrl_c_ends_the_wait_for_the_next_attempt(server: ReplayServer) -> None
     ctrl_c = threading.Thread(target=press)
     ctrl_c.start()
     try:
-        with service_of(server, retry=LATER) as service, pytest.raises(KeyboardInterrupt):
+        with service_of(server, retry=LATER) as service, pytest.raises(error):
             service.complete(ASK)
     finally:
         ctrl_c.join()
@@ -106,7 +109,7 @@ def test_a_slot_that_comes_too_late_is_given_back() -> None:
     slots, waits = ThreadSlots(1), [BlockingWait() for _ in range(3)]
     run(slots.take(waits[0]))
 
-    def freed_and_cancelled(_: object) -> None:
+    def freed_and_cancelled(bell: threading.Event, seconds: float | None = None) -> None:
         slots.give_back()
         waits[1].cancel()
 

@@ -368,7 +368,7 @@ def test_what_strict_mode_cannot_say_is_sent_without_it_and_named() -> None:
     (change,) = built.adaptations
     assert (change.field, change.reason) == (
         "response_format.strict",
-        "OpenAI's strict mode: no any value at $.any",
+        "OpenAI's strict mode does not take any value at $.any",
     )
     assert changes(formatted("openai", "gpt-5.1", tree, format={"strict": False})) == {}
     assert changes(formatted("openai", "gpt-5.1", {"type": "array"})) == {"response_format": "json_object"}
