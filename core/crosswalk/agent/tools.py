@@ -20,7 +20,7 @@ from crosswalk.request import ToolDefinition
 from crosswalk.schemas.json_schema import type_hints
 from crosswalk.schemas.metadata import described, refuse_field_as_default
 from crosswalk.structured import Schema, SchemaDefinitionError
-from crosswalk.structured.reader import loads
+from crosswalk.structured.repair import loads
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import FrozenObject, as_frozen_object
 from crosswalk.types.message import ToolCall

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.schemas.check import folded_key
-from crosswalk.structured.reader import (
+from crosswalk.structured.repair import (
     CLOSING_QUOTES,
     FULL_WIDTH,
     NO_JSON,

@@ -18,7 +18,7 @@ from crosswalk.structured.metrics import (
     checked_ttl,
 )
 from crosswalk.structured.parser import StructuredParser
-from crosswalk.structured.reader import NO_JSON, loads
+from crosswalk.structured.repair import NO_JSON, loads
 from crosswalk.structured.result import (
     Candidate,
     FallbackUsed,

@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from crosswalk.structured.reader import QUOTES, SPACE, STRINGS, UnreadableError, decode_string, read_json
+from crosswalk.structured.repair import QUOTES, SPACE, STRINGS, UnreadableError, decode_string, read_json
 from crosswalk.structured.result import ReasonCode
 
 # ----------------------------------------------------------------------------------- marks

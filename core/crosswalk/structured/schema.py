@@ -20,7 +20,7 @@ from crosswalk.schemas.json_schema import as_words, schema_of
 from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Finding, Report
 from crosswalk.schemas.pydantic_types import KEYS
 from crosswalk.schemas.values import answer_converter, value_to_json as value_to_json
-from crosswalk.structured.reader import TOO_DEEP, UnreadJSON, is_too_deep, loads
+from crosswalk.structured.repair import TOO_DEEP, UnreadJSON, is_too_deep, loads
 from crosswalk.structured.result import (
     Candidate,
     MigrationError,

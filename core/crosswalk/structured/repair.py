@@ -1,4 +1,4 @@
-"""Reads the JSON of models. It repairs damaged structure, and never changes a value."""
+"""Reads the JSON of models, and repairs what is damaged in its structure. It never changes a value."""
 
 from __future__ import annotations
 

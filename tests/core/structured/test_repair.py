@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crosswalk.structured import Partial, ReasonCode, StructuredParser, StructuredResponse, repair_json
-from crosswalk.structured.reader import UnreadableError, decode_string, read_json
+from crosswalk.structured.repair import UnreadableError, decode_string, read_json
 from crosswalk.structured.scan import scan
 
 TRUNCATED, REPAIR, DUPLICATE, LIMIT = (
