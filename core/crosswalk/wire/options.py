@@ -87,6 +87,7 @@ OPTIONS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("top_logprobs", _MEANING, 0),
             RequestPlace("verbosity", _MEANING, "medium"),
             RequestPlace("modalities", _MEANING, ["text"]),
+            RequestPlace("audio", _MEANING),
             RequestPlace("best_of", _MEANING, 1),
             RequestPlace("prediction", _HINT, why="it saves time, and changes no word of the answer"),
             RequestPlace("moderation", _MEANING),
@@ -97,6 +98,11 @@ OPTIONS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("truncation", _MEANING, "disabled"),
             RequestPlace("compaction", _HINT, why="it shortens a conversation that grows too long for the model"),
             RequestPlace("background", _MEANING, False),
+            # What a server keeps.
+            *(
+                RequestPlace(name, _STATE)
+                for name in ("previous_response_id", "conversation", "container", "cached_content")
+            ),
             # The user, records and cost.
             *(RequestPlace(name, _HINT) for name in ("user", "safety_identifier")),
             RequestPlace("metadata", _HINT, {}),
@@ -132,6 +138,7 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("part.text", _MEANING),
             RequestPlace("part.image", _MEANING),
             RequestPlace("part.audio", _MEANING),
+            RequestPlace("part.video", _MEANING),
             RequestPlace("part.file", _MEANING),
             RequestPlace("part.file_id", _STATE),
             RequestPlace("part.detail", _HINT, "auto", why="it sets how closely a picture is looked at"),
@@ -155,6 +162,7 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("tool.defer_loading", _HINT, False, why="a tool that is loaded at once can be called", type=bool),
             RequestPlace("tool.output_schema", _HINT, why="it describes a result that the model gets to see", type=dict),
             RequestPlace("tool.input_format", _MEANING, type=dict),
+            RequestPlace("tool.input_examples", _HINT, (), why="the schema says what they show"),
             RequestPlace("format.schema", _MEANING, type=dict),
             RequestPlace("format.name", _HINT, "answer", why="it is a label of the schema", type=str),
             RequestPlace("format.description", _HINT, why="the schema says what the answer holds", type=str),
@@ -165,8 +173,16 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("hosted.max_uses", _MEANING, type=int),
             RequestPlace("hosted.user_location", _MEANING, type=dict),
             RequestPlace("hosted.search_context_size", _MEANING, "medium", type=str),
+            RequestPlace("hosted.file_store_ids", _MEANING, type=list),
+            RequestPlace("hosted.max_results", _MEANING, type=int),
+            *(
+                RequestPlace(f"hosted.{name}", _MEANING, type=str)
+                for name in ("size", "quality", "background", "output_format")
+            ),
             RequestPlace("web_fetch", _MEANING),
             RequestPlace("code_execution", _MEANING),
+            RequestPlace("file_search", _MEANING),
+            RequestPlace("image_generation", _MEANING),
             RequestPlace("client_tool", _MEANING),
             RequestPlace("mcp.name", _MEANING, type=str),
             RequestPlace("mcp.url", _MEANING, type=str),

@@ -302,7 +302,7 @@ AS_TEXT = [
     (document(title="Green", context="old", source={"type": "content", "content": [TEXT]}), ["Green\nold\n\nThe sky"]),
     (document(source={"type": "content", "content": "The sky"}), ["The sky"]),
     (document(title="Green", source={"type": "content", "content": [IMAGE]}), ["Green", PNG]),
-    (document("search_result", title="Green", source="https://x", content=[TEXT, TEXT]), ["Green\nhttps://x\n\nThe sky", "The sky"]),
+    (document("search_result", title="Green", source="https://x", content=[TEXT, TEXT]), ["Green", "https://x", "The sky"]),
     (document("tool_reference", tool_name="look"), ["look"]),
 ]  # fmt: skip
 
