@@ -111,7 +111,7 @@ CONVERSE = RequestTable(
             RequestRow("video", "part.video"),
             RequestRow("document.context", "part.context"),
             RequestRow("document.citations", "part.citations"),
-            RequestRow("searchResult", "part.search_result"),
+            RequestRow("searchResult", "part.search_result", write=lambda is_cited: is_cited or None),
         ),
         RequestRow("toolConfig.tools[].cachePoint", "cache.tools"),
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, cast
@@ -11,8 +10,17 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, cast
 import attrs
 
 from crosswalk.errors import CrosswalkError, ResponseValidationError
-from crosswalk.lazy import pattern
-from crosswalk.text import brief, clean_message, counted, json_type_name, meant, short_repr, summary
+from crosswalk.text import (
+    SECRET,
+    brief,
+    clean_message,
+    counted,
+    json_type_name,
+    meant,
+    names_secret,
+    short_repr,
+    summary,
+)
 from crosswalk.types.json import (
     EMPTY_OBJECT,
     Dumpable,
@@ -34,7 +42,7 @@ from crosswalk.wire.chat import (
     read_tool,
 )
 from crosswalk.wire.fields import FieldError, Fields, path_of
-from crosswalk.wire.options import OPTIONS, RequestTable, option_named
+from crosswalk.wire.options import OPTIONS, RequestTable, as_headers, option_named
 from crosswalk.wire.responses import read_part
 
 # ---------------------------------------------------------------------------- http request
@@ -61,17 +69,13 @@ class AdaptationKind(StrEnum):
 
 
 _LONGEST_VALUE: Final = 60
-_SECRET: Final = "<secret>"
-_SECRET_NAME: Final = re.compile(
-    r"(authorization|cookie|credentials?|password|secret|token|api[_-]?key)$", re.IGNORECASE
-)
 
 
 def _shown(field: str, value: Any) -> bool | int | float | str | None:
     """Return *value* for people: a number or a word as it is, a text shortened, and of anything else how much there is."""
     value = getattr(value, "value", value)
-    if value is not None and _SECRET_NAME.search(field):
-        return _SECRET
+    if value is not None and names_secret(field):
+        return SECRET
     if value is None or isinstance(value, bool | float) or (type(value) is int and abs(value) < 2**63):
         return value
     if isinstance(value, str):
@@ -135,16 +139,6 @@ def adaptations_of(response: ChatResponse) -> tuple[Adaptation, ...]:
     """Return the adaptations of the request that *response* answers, from its last attempt."""
     named: Any = response.attempts[-1].extra.get("adaptations", ()) if response.attempts else ()
     return tuple(Adaptation(**one) for one in named)
-
-
-def without_secrets(value: Any) -> Any:
-    """Return *value*, plain JSON, with ``<secret>`` for each text whose name says that it is one."""
-    if isinstance(value, Mapping):
-        return {
-            name: _SECRET if isinstance(inner, str) and _SECRET_NAME.search(name) else without_secrets(inner)
-            for name, inner in value.items()
-        }
-    return [*map(without_secrets, value)] if isinstance(value, list) else value
 
 
 @brief
@@ -884,35 +878,6 @@ _OPTION_VALUES: Final[Mapping[str, Callable[[Any], Any]]] = {
 """The functions that convert the value of an option that people write in a shorter form."""
 
 
-_SECRET: Final = ("auth", "key", "token", "secret", "cookie", "credential", "signature", "password")
-_OF_HTTP: Final = ("host", "connection", "content-", "transfer-encoding", "accept-encoding")
-_HEADER_NAME: Final = pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
-_HEADER_VALUE: Final = pattern(r"[\t\x20-\x7e]*\Z")
-
-
-def _as_extra_headers(value: Mapping[str, str]) -> Mapping[str, str]:
-    given: Any = value
-    if not isinstance(given, Mapping):
-        raise ResponseValidationError(f"extra_headers must be headers by name, not {json_type_name(given)}")
-    headers: dict[str, str] = {}
-    for name, text in given.items():
-        if not (isinstance(name, str) and _HEADER_NAME.match(name)):
-            raise ResponseValidationError(f"extra_headers: no name of a header: {name!r:.60}")
-        low = name.lower()
-        if any(word in low for word in _SECRET):
-            raise ResponseValidationError(
-                f"extra_headers: {name:.60} may hold a secret: give it as api_key= or headers= of the endpoint or the call"
-            )
-        if low.startswith(_OF_HTTP):
-            raise ResponseValidationError(f"extra_headers: {name:.60} is set by the connection")
-        if not (isinstance(text, str) and _HEADER_VALUE.match(text)):
-            raise ResponseValidationError(
-                f"extra_headers: the value of {name:.60} must be a line of ASCII text"
-            )
-        headers[low] = text
-    return cast("Mapping[str, str]", as_frozen_object(headers))
-
-
 _ANY_INTEGER = number(-(2**63), 2**63 - 1, whole=True)
 
 
@@ -1112,7 +1077,7 @@ class ChatRequest:
         factory=FrozenObject, kw_only=True, converter=_as_extra_options, hash=False
     )
     extra_headers: Mapping[str, str] = attrs.field(
-        factory=FrozenObject, kw_only=True, converter=_as_extra_headers, hash=False
+        factory=FrozenObject, kw_only=True, converter=as_headers, hash=False
     )
     provider: str | None = attrs.field(
         default=None, kw_only=True, validator=attrs.validators.optional(need_name)
@@ -1199,8 +1164,8 @@ class ChatRequest:
     def details_of_part(self, part: object) -> Mapping[str, Any] | None:
         """Return what a client has said of *part* of a message that only some APIs have a place for, or ``None``.
 
-        Its keys are ``title``, ``source``, ``context`` and ``citations`` (true), as far as they are known. A part that is
-        told as text has its plain text, without the title, under ``document`` or ``search_result``.
+        Its keys are ``title``, ``context`` and ``citations`` (true), as far as they are known. A document that is told as
+        text has its plain text, without the title, under ``document``. ``at`` is the part's place in the client's request.
         """
         return None
 

@@ -67,7 +67,7 @@ from crosswalk.types.message import (
 from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire import messages as wire, messages as wire_form
-from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.fields import Fields, path_of, placed
 from crosswalk.wire.options import read_details
 
 # -------------------------------------------------------------------------------- messages
@@ -339,9 +339,9 @@ def _part(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
     if kind in ("image", "document") and isinstance(source, dict):
         how = source.get("type")
     if how in ("base64", "url"):
-        yield _medium(block, kind)
+        yield _at_place(block, _medium(block, kind), details)
     elif kind == "search_result":
-        yield _search_result(block)
+        yield from _search_result(block, details)
     elif (kind == "document" and how in ("text", "content")) or kind == "tool_reference":
         yield from _told(block, kind, details)
     elif (part := told_part(block, MESSAGES, f"messages[].content[][{kind}]")) is not None:
@@ -365,16 +365,21 @@ def _is_cited(block: Fields) -> bool | None:
     return None if citations is None else citations.flag("enabled")
 
 
-def _search_result(block: Fields) -> SearchResultPart:
-    """Return *block* as the result of a search."""
+def _at_place(block: Fields, part: ContentPart, details: _Details) -> ContentPart:
+    """Return *part*, which *block* is, and note the place of *block* in *details*."""
+    details[id(part)] = {"at": path_of(block.place)}
+    return part
+
+
+def _search_result(block: Fields, details: _Details) -> Iterator[ContentPart]:
+    """Return *block* as the result of a search, and what else than text is in it."""
     is_text = isinstance(block.look("content"), str)
-    pieces = (
-        [block.text("content") or ""]
-        if is_text
-        else [part.text for part in _parts(block) if isinstance(part, TextPart)]
-    )
+    parts = [TextPart(block.text("content") or "")] if is_text else [*_parts(block, details)]
+    pieces = [part.text for part in parts if isinstance(part, TextPart)]
     title, source = (block.text(name) or "" for name in ("title", "source"))
-    return SearchResultPart(pieces or "", title=title, source=source, citations=_is_cited(block))
+    found = SearchResultPart(pieces or "", title=title, source=source, citations=_is_cited(block))
+    yield _at_place(block, found, details)
+    yield from (part for part in parts if not isinstance(part, TextPart))
 
 
 def _about(block: Fields, *names: str) -> dict[str, Any]:

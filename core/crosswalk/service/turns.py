@@ -707,14 +707,17 @@ def unsaid(
         whole, row = _WHOLES.get(name), table.row(name)
         is_named = value is None or location.removesuffix(".ttl") in done
         is_named |= whole is not None and table.row(whole) is None
-        if not is_named and row is None and name == "part.search_result":
-            yield Adaptation(location, AdaptationKind.TOLD, "it is sent as text")
-        elif not is_named and (row is None or (name in _OF_SERVERS and row.written(thaw(value)) is None)):
+        if not is_named and (row is None or (name in _IN_PART and row.written(thaw(value)) is None)):
+            if name == "part.search_result":
+                yield Adaptation(location, AdaptationKind.TOLD, "it is sent as text")
+                continue
             lost = _lost(PLACES[name], value, table, row)
             yield from (attrs.evolve(one, field=location) for one in lost)
 
 
 _OF_SERVERS: Final = tuple(name for name in DETAILS if name.startswith("mcp."))
+_IN_PART: Final = (*_OF_SERVERS, "part.search_result")
+"""Details that some APIs have a place for, but not for every value."""
 _WHOLES: Final = {"cache.ttl": "cache.mark", **dict.fromkeys(_OF_SERVERS, "mcp_servers")}
 """Details of what is named as a whole where an API has no place for it."""
 
@@ -732,14 +735,15 @@ def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
             yield f"mcp_servers[{number}].{name}", f"mcp.{name}", value
     for number, turn in enumerate(request.messages):
         for inner, part in enumerate(content_parts(message_of(turn))):
-            at = f"messages[{number}].content[{inner}]"
+            about = request.details_of_part(part) or {}
+            at = about.get("at", f"messages[{number}].content[{inner}]")
             if isinstance(part, ImagePart):
                 yield f"{at}.detail", "part.detail", part.detail
             elif isinstance(part, FilePart):
                 yield f"{at}.context", "part.context", part.context
                 yield f"{at}.citations", "part.citations", part.citations
             elif isinstance(part, SearchResultPart):
-                yield f"{at}.search_result", "part.search_result", True
+                yield at, "part.search_result", bool(part.citations)
                 yield f"{at}.citations", "part.citations", part.citations
 
 

@@ -241,7 +241,7 @@ def _as_texts(value: str | Iterable[str]) -> tuple[str, ...]:
 class SearchResultPart(TextPart):
     """A result of your own search, so that the model can answer from it and cite it.
 
-    Anthropic and Bedrock have a place for it. Any other server gets it as text, which is named.
+    Anthropic has a place for it, and so has Bedrock if it is cited. Any other server gets it as text, which is named.
 
     Attributes:
         text: the result in words: the title, the source and the content.

@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import attrs
 
+from crosswalk.lazy import pattern
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import json_type_name, names_secret
+from crosswalk.types.json import as_frozen_object
 from crosswalk.types.values import altered
 from crosswalk.wire.fields import Fields, Place as Path
 
@@ -494,3 +498,38 @@ def put(body: dict[str, Any], path: str, value: Any) -> bool:
         items += [item for item in found if item not in items]
         return True
     return bool(body.setdefault(last, value) == value)
+
+
+# Headers.
+
+_OF_HTTP: Final = ("host", "connection", "content-", "transfer-encoding", "accept-encoding")
+_HEADER_NAME: Final = pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
+_HEADER_VALUE: Final = pattern(r"[\t\x20-\x7e]*\Z")
+
+
+def as_headers(value: Mapping[str, str]) -> Mapping[str, str]:
+    """Return *value*, the headers that a request adds, with names in lower case.
+
+    Raises:
+        ResponseValidationError: they are no headers, may hold a secret, or are set by the connection.
+    """
+    given: Any = value
+    if not isinstance(given, Mapping):
+        raise ResponseValidationError(f"extra_headers must be headers by name, not {json_type_name(given)}")
+    headers: dict[str, str] = {}
+    for name, text in given.items():
+        if not (isinstance(name, str) and _HEADER_NAME.match(name)):
+            raise ResponseValidationError(f"extra_headers: no name of a header: {name!r:.60}")
+        low = name.lower()
+        if names_secret(name):
+            raise ResponseValidationError(
+                f"extra_headers: {name:.60} may hold a secret: give it as api_key= or headers= of the endpoint or the call"
+            )
+        if low.startswith(_OF_HTTP):
+            raise ResponseValidationError(f"extra_headers: {name:.60} is set by the connection")
+        if not (isinstance(text, str) and _HEADER_VALUE.match(text)):
+            raise ResponseValidationError(
+                f"extra_headers: the value of {name:.60} must be a line of ASCII text"
+            )
+        headers[low] = text
+    return cast("Mapping[str, str]", as_frozen_object(headers))

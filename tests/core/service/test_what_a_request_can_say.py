@@ -24,6 +24,7 @@ from crosswalk import (
     normalize,
 )
 from crosswalk.service import (
+    AdaptationKind,
     CacheMark,
     CallOptions,
     ChatRequest,
@@ -66,7 +67,7 @@ class Kept(NamedTuple):
 
 
 class Left(NamedTuple):
-    """The answer is as good without it. It is left out and named."""
+    """The answer is as good without it. It is left out, or another value is sent, and it is named."""
 
     option: str
 
@@ -115,6 +116,12 @@ def chat(path: str) -> dict[str, str]:
     return dict.fromkeys(CHAT, path)
 
 
+HEIGHT = {
+    "type": "object",
+    "properties": {"m": {"type": "number"}},
+    "required": ["m"],
+    "additionalProperties": False,
+}
 LOOKED = [
     ChatMessage.user("Go"),
     ChatMessage.assistant(tool_calls=[ToolCall("c1", "look")]),
@@ -146,7 +153,7 @@ THINGS = (
     Thing("a text document", {"messages": user("a", FilePart(text="High tide.", name="Tides"))}, "Tides", {**chat("messages.0.content.1.file.filename"), "openai_responses": "input.0.content.1.filename", "anthropic": "messages.0.content.1.title", "gemini": "contents.0.parts.1.inlineData.displayName", "bedrock": "messages.0.content.1.document.name"}, Told("Tides\n\nHigh tide.")),
     Thing("words about a document", {"messages": pdf(context="It is old.")}, "It is old.", {"anthropic": "messages.0.content.1.context", "bedrock": "messages.0.content.1.document.context"}, Refused("messages[0].content[1].context"), NO_FILES),
     Thing("citations of a document", {"messages": pdf(citations=True)}, True, {"anthropic": "messages.0.content.1.citations.enabled", "bedrock": "messages.0.content.1.document.citations.enabled"}, Refused("messages[0].content[1].citations"), NO_FILES),
-    Thing("a search result", {"messages": user("a", SearchResultPart("High.", title="Tide", source="https://x.example"))}, "High.", {"anthropic": "messages.0.content.1.content.0.text", "bedrock": "messages.0.content.1.searchResult.content.0.text"}, Told("Tide\nhttps://x.example\n\nHigh.")),
+    Thing("a search result", {"messages": user("a", SearchResultPart("High.", title="Tide", source="https://x.example"))}, "High.", {"anthropic": "messages.0.content.1.content.0.text"}, Told("Tide\nhttps://x.example\n\nHigh.")),
     Thing("an uploaded file", {"messages": user("a", FilePart(id="file-1"))}, "file-1", {**chat("messages.0.content.1.file.file_id"), "openai_responses": "input.0.content.1.file_id"}),
     Thing("a cache point", {"messages": user("a", "b"), "cache_marks": [CacheMark(0, part=0)]}, {"mode": "explicit"}, {"openai": "messages.0.content.0.prompt_cache_breakpoint", "openai_responses": "input.0.content.0.prompt_cache_breakpoint"}, Left("cache_marks[0]"), {"anthropic": Told('"cache_control"'), "bedrock": Told('"cachePoint"')}),
     Thing("a part of the Responses API", {"messages": [{"role": "user", "content": [{"type": "input_text", "text": "High."}]}]}, "High.", {**chat("messages.0.content.0.text"), "ollama": "messages.0.content", "openai_responses": "input.0.content.0.text", "anthropic": "messages.0.content.0.text", "gemini": "contents.0.parts.0.text", "bedrock": "messages.0.content.0.text"}),
@@ -181,7 +188,7 @@ THINGS = (
     Thing("a sound as the answer", option(modalities=["text", "audio"], audio={"voice": "v", "format": "wav"}), "v", chat("audio.voice"), Refused("audio")),
     Thing("an expected answer", option(prediction={"type": "content", "content": "High."}), "High.", {"openai": "prediction.content"}, Left("prediction")),
     Thing("how much is reasoned", option(reasoning_effort="max"), "max", {**chat("reasoning_effort"), "openai_responses": "reasoning.effort", "anthropic": "output_config.effort", "bedrock": "outputConfig.effort"}, Left("reasoning_effort")),
-    Thing("the schema of the answer", option(response_format=ResponseFormat({"type": "object"}, description="Tides.")), "Tides.", {**chat("response_format.json_schema.description"), "ollama": "format.description", "openai_responses": "text.format.description", "anthropic": "output_config.format.schema.description", "gemini": "generationConfig.responseJsonSchema.description", "bedrock": "outputConfig.textFormat.structure.jsonSchema.description"}),
+    Thing("the schema of the answer", option(response_format=ResponseFormat(HEIGHT, description="Tides.")), "Tides.", {**chat("response_format.json_schema.description"), "ollama": "format.description", "openai_responses": "text.format.description", "anthropic": "output_config.format.schema.description", "gemini": "generationConfig.responseJsonSchema.description", "bedrock": "outputConfig.textFormat.structure.jsonSchema.description"}),
     # What a server keeps.
     Thing("a previous answer that the server keeps", option(previous_response_id="r1"), "r1", {"openai_responses": "previous_response_id"}, Kept("previous_response_id")),
     Thing("a conversation that the server keeps", option(conversation="v1"), "v1", {"openai_responses": "conversation"}, Kept("conversation")),
@@ -221,7 +228,9 @@ def test_what_is_said_arrives_is_told_or_is_named(thing: Thing, server: str) -> 
         said = json.dumps(request.body, separators=(",", ":"))
         assert json.dumps(outcome.text)[1:-1] in said or outcome.text in said
     elif isinstance(outcome, Left):
-        assert outcome.option in [one.option for one in built(thing.fields, server).dropped]
+        named = {one.field: one for one in built(thing.fields, server).adaptations}
+        assert named[outcome.option].kind in (AdaptationKind.DROPPED, AdaptationKind.CLAMPED)
+        assert not named[outcome.option].refuses
     else:
         modes = ("raise", "drop") if isinstance(outcome, Kept) else ("raise",)
         for mode in modes:
@@ -395,6 +404,9 @@ def test_headers_of_the_api_go_out_and_replace_its_own() -> None:
         ({"x-api-key": "sk-1"}, "x-api-key may hold a secret"),
         ({"Cookie": "sk-1"}, "Cookie may hold a secret"),
         ({"X-Amz-Security-Token": "sk-1"}, "may hold a secret"),
+        ({"Ocp-Apim-Subscription-Key": "sk-1"}, "may hold a secret"),
+        ({"Proxy-Authentication": "sk-1"}, "may hold a secret"),
+        ({"X-Signature": "sk-1"}, "may hold a secret"),
         ({"Content-Length": "1"}, "Content-Length is set by the connection"),
         ({"host": "sk-1"}, "host is set by the connection"),
         ({"x y": "sk-1"}, "no name of a header"),
@@ -426,6 +438,16 @@ def test_a_search_result_has_pieces_and_may_be_cited() -> None:
         "content": [{"type": "text", "text": "High."}, {"type": "text", "text": "Low."}],
         "citations": {"enabled": True},
     }
+    request = built({"messages": user("a", found)}, "bedrock")
+    assert request.body["messages"][0]["content"][1] == {
+        "searchResult": {
+            "source": "x",
+            "title": "Tide",
+            "content": [{"text": "High."}, {"text": "Low."}],
+            "citations": {"enabled": True},
+        }
+    }
+    assert request.adaptations == ()
     with pytest.raises(UnsupportedRequestError, match="citations"):
         built({"messages": user(found)}, "gemini")
     for wrong in ({"content": []}, {"content": [7]}, {"title": 7}, {"source": None}, {"citations": 1}):
