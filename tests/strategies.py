@@ -38,6 +38,7 @@ from crosswalk.types import (
     ResponseMetadata,
     Role,
     SafetyAnnotation,
+    SearchResultPart,
     Segment,
     SegmentType,
     StreamEvent,
@@ -48,6 +49,7 @@ from crosswalk.types import (
     ToolCallDelta,
     UsageDetails,
     UsageInfo,
+    VideoPart,
 )
 from crosswalk.types.stream import TERMINAL
 
@@ -138,8 +140,26 @@ _media = st.builds(lambda address, kind: address | kind, _addresses, _media_type
 text_parts = st.builds(TextPart, texts)
 image_parts = _media.map(lambda fields: ImagePart(**fields))
 audio_parts = _media.map(lambda fields: AudioPart(**fields))
-file_parts = st.builds(lambda fields, name: FilePart(**fields, name=name), _media, optional(texts))
-content_parts: st.SearchStrategy[ContentPart] = text_parts | image_parts | audio_parts | file_parts
+video_parts = _media.map(lambda fields: VideoPart(**fields))
+file_parts = st.builds(
+    lambda fields, name, context, citations: FilePart(
+        **fields, name=name, context=context, citations=citations
+    ),
+    _media,
+    optional(texts),
+    optional(texts),
+    optional(st.booleans()),
+)
+search_result_parts = st.builds(
+    SearchResultPart,
+    st.lists(texts, min_size=1, max_size=2),
+    title=texts,
+    source=texts,
+    citations=optional(st.booleans()),
+)
+content_parts: st.SearchStrategy[ContentPart] = (
+    text_parts | image_parts | audio_parts | video_parts | file_parts | search_result_parts
+)
 contents = texts | tuples(content_parts)
 
 assistant_messages = st.builds(
@@ -266,6 +286,8 @@ BY_TYPE: dict[type, st.SearchStrategy[Any]] = {
     ResponseDelta: response_deltas,
     ResponseMetadata: response_metadata,
     SafetyAnnotation: safety_annotations,
+    SearchResultPart: search_result_parts,
+    VideoPart: video_parts,
     Segment: segments,
     StreamEvent: stream_events,
     TextPart: text_parts,

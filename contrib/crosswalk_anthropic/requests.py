@@ -26,16 +26,19 @@ from crosswalk.plugins import (
     ImagePart,
     NamedTool,
     ReasoningEffort,
+    SearchResultPart,
     Segment,
     SegmentType,
     TextPart,
     ToolCall,
     ToolChoice,
     Turn,
+    VideoPart,
     alternating,
     arguments_object,
     as_json_object,
     cache_mark,
+    client_tool_item,
     content_parts,
     details_of,
     hosted_fields,
@@ -105,7 +108,10 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     refused = [name for name, least in _LEAST.items() if thinks and (getattr(request, name) or 0) < least]
     drops.given(request, *refused, reason=f"not with {cause}")
     put_options(body, request, "messages", drops, but=[*refused, "parallel_tool_calls"])
-    tools = [details_of(tool, "messages", "tools[][custom]", "tool") for tool in request.tools]
+    tools = [
+        client_tool_item(tool, "messages") or details_of(tool, "messages", "tools[][custom]", "tool")
+        for tool in request.tools
+    ]
     tools += [hosted_fields(tool, "messages", drops) for tool in request.hosted_tools]
     if tools:
         _mark(tools, cache_mark(request, "tools"))
@@ -179,7 +185,8 @@ def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> Non
 
 def _container(request: ChatRequest, drops: Drops) -> str | None:
     """The container that the last answer with one ran code in, unless it has expired or the caller names another."""
-    if "container" in request.provider_options.get(request.provider or "", {}):
+    own: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
+    if "container" in own or "container" in request.extra_options:
         return None
     for number in reversed(range(len(request.messages))):
         turn = request.messages[number]
@@ -241,9 +248,20 @@ _DOCUMENT = "application/pdf"
 
 
 def _plain_block(part: ContentPart) -> dict[str, Any] | None:
+    citing = getattr(part, "citations", None)
+    cited = {} if citing is None else {"citations": {"enabled": citing}}
+    if isinstance(part, SearchResultPart):
+        content = [{"type": "text", "text": text} for text in part.content]
+        return {
+            "type": "search_result",
+            "source": part.source,
+            "title": part.title,
+            "content": content,
+            **cited,
+        }
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text} if part.text.strip() else None
-    if isinstance(part, AudioPart):
+    if isinstance(part, AudioPart | VideoPart):
         raise unsupported_part(part, "cannot be sent to this API")
     is_image, media_type = isinstance(part, ImagePart), part.media_type
     source: dict[str, Any] = {"type": "url", "url": part.url}
@@ -258,8 +276,9 @@ def _plain_block(part: ContentPart) -> dict[str, Any] | None:
         raise unsupported_part(part, f"of type {media_type:.60} cannot be sent to this API")
     if is_image:
         return {"type": "image", "source": source}
-    title = part.name if isinstance(part, FilePart) else None
-    return {"type": "document", "source": source, **({"title": title} if title else {})}
+    about = {"title": part.name, "context": part.context} if isinstance(part, FilePart) else {}
+    said = {name: text for name, text in about.items() if text}
+    return {"type": "document", "source": source, **said, **cited}
 
 
 # An answer of the model as it goes back: the blocks that it was made of.

@@ -26,12 +26,14 @@ from crosswalk.plugins import (
     RequestRow,
     RequestTable,
     Role,
+    SearchResultPart,
     Segment,
     SegmentType,
     TextPart,
     ToolCall,
     ToolChoice,
     Turn,
+    VideoPart,
     alternating,
     arguments_object,
     as_json_object,
@@ -59,6 +61,7 @@ from crosswalk_bedrock.events import DOCUMENTS
 
 _FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
 _IMAGES = ("gif", "jpeg", "png", "webp")
+_VIDEOS = {"quicktime": "mov", "matroska": "mkv", "ms-wmv": "wmv", "3gpp": "three_gp"}
 _NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 
 
@@ -103,13 +106,14 @@ CONVERSE = RequestTable(
             "messages[].content[].cachePoint", "cache.mark", write=lambda mark: {"type": "default", **mark}
         ),
         RequestRow("messages[].content[].cachePoint.ttl", "cache.ttl"),
-        RequestRow("toolConfig.tools[].cachePoint", "cache.tools"),
         *below(
             "messages[].content[]",
+            RequestRow("video", "part.video"),
             RequestRow("document.context", "part.context"),
             RequestRow("document.citations", "part.citations"),
-            RequestRow("searchResult", "part.search_result"),
+            RequestRow("searchResult", "part.search_result", write=lambda is_cited: is_cited or None),
         ),
+        RequestRow("toolConfig.tools[].cachePoint", "cache.tools"),
     ),
 )
 """What the API takes, and where."""
@@ -222,24 +226,29 @@ def _result(message: ChatMessage, request: ChatRequest) -> dict[str, Any]:
 
 
 def _block(part: ContentPart, request: ChatRequest) -> dict[str, Any] | None:
-    """The block of *part*, with what a client has said of it, or ``None`` if it would be refused."""
+    """The block of *part*, with what a client has said of it, or ``None`` if it would be refused.
+
+    Only some models take results of searches and documents of text, and cite them. As text, all others take them, too.
+    """
     about = request.details_of_part(part) or {}
-    cited = {"citations": {"enabled": True}} if "citations" in about else {}
-    more = {**({"context": about["context"]} if "context" in about else {}), **cited}
-    # Only models that cite are known to take these blocks. As text, all others take them, too.
-    if cited:
-        if about.keys() >= {"search_result", "title", "source"}:
-            names = {key: about[key] for key in ("source", "title")}
-            return {"searchResult": {**names, "content": [{"text": about["search_result"]}], **cited}}
-        if "document" in about and not _is_alone(part, request):
-            source = {"text": about["document"]}
-            return {
-                "document": {"format": "txt", "name": _name(about.get("title")), "source": source, **more}
+    citing = about.get("citations", getattr(part, "citations", None))
+    cited = {} if citing is None else {"citations": {"enabled": citing}}
+    if isinstance(part, SearchResultPart) and citing:
+        content = [{"text": text} for text in part.content]
+        return {"searchResult": {"source": part.source, "title": part.title, "content": content, **cited}}
+    if citing and "document" in about and not _is_alone(part, request):
+        context = {"context": about["context"]} if "context" in about else {}
+        source = {"text": about["document"]}
+        return {
+            "document": {
+                "format": "txt",
+                "name": _name(about.get("title")),
+                "source": source,
+                **context,
+                **cited,
             }
-    block = _plain_block(part)
-    if block is not None and "document" in block:
-        block["document"] |= more
-    return block
+        }
+    return _plain_block(part, cited)
 
 
 def _is_alone(document: ContentPart, request: ChatRequest) -> bool:
@@ -257,7 +266,7 @@ def _name(name: str | None) -> str:
     return (_NO_NAME.sub(" ", name or "").strip() or "file")[:200]
 
 
-def _plain_block(part: ContentPart) -> dict[str, Any] | None:
+def _plain_block(part: ContentPart, cited: dict[str, Any]) -> dict[str, Any] | None:
     if isinstance(part, TextPart):
         return {"text": part.text} if part.text.strip() else None
     if part.data is not None:
@@ -272,12 +281,15 @@ def _plain_block(part: ContentPart) -> dict[str, Any] | None:
         return {"image": {"format": word, "source": source}}
     if isinstance(part, AudioPart):
         return {"audio": {"format": {"wave": "wav"}.get(word, word), "source": source}}
+    if isinstance(part, VideoPart):
+        return {"video": {"format": _VIDEOS.get(word, word), "source": source}}
     format = _FORMATS.get(media_type)
     if format is None and isinstance(part, FilePart) and text_in(part) is not None:
         format = "txt"
     if format is None or isinstance(part, ImagePart):
         raise unsupported_part(part, f"of type {media_type[:60]} cannot be sent to this API")
-    return {"document": {"format": format, "name": _name(part.name), "source": source}}
+    context = {"context": part.context} if part.context else {}
+    return {"document": {"format": format, "name": _name(part.name), "source": source, **context, **cited}}
 
 
 _BLOCKS = frozenset(

@@ -153,7 +153,7 @@ class Gemini:
                     ServerTool("toolCall", "toolResponse"),
                 ),
             ),
-            hosted_tools=("web_search", "web_fetch", "code_execution"),
+            hosted_tools=("web_search", "web_fetch", "code_execution", "file_search"),
             repeats_finish=True,  # old models send STOP in every chunk
             # https://ai.google.dev/gemini-api/docs/batch-api
             batch_file=BatchFile(

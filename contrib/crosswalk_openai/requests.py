@@ -40,8 +40,9 @@ OPENROUTERS_ROWS = (
         RequestRow("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark}),
         RequestRow("cache_control.ttl", "cache.ttl"),
     ),
+    RequestRow("messages[].content[][video_url].video_url.url", "part.video"),
 )
-"""OpenRouter takes cache marks on the parts of a message, and passes them on to providers that have them."""
+"""OpenRouter takes cache marks on the parts of a message and videos, and passes them on to providers that have them."""
 
 
 def add_chunks(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:

@@ -90,7 +90,7 @@ class ResponsesDialect:
             way_back=WayBack(
                 takes_custom_calls=True, takes_citations=True, takes_media=("image",), shows_pictures=True
             ),
-            hosted_tools=("web_search", "code_execution"),
+            hosted_tools=("web_search", "code_execution", "file_search", "image_generation"),
             batch_file=BatchFile(),
         )
 

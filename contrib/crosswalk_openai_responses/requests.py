@@ -23,9 +23,11 @@ from crosswalk.plugins import (
     ToolDefinition,
     Turn,
     UnsupportedRequestError,
+    VideoPart,
     arguments_text,
     as_json_object,
     call_item,
+    client_tool_item,
     content_parts,
     data_url,
     details_of,
@@ -53,14 +55,14 @@ _ENCRYPTED = "reasoning.encrypted_content"
 def build_request(request: ChatRequest) -> HTTPRequest:
     """Build *request* for the Responses API.
 
-    Some ``provider_options`` have an effect here. With ``previous_response_id`` the turns up to that answer are left out,
-    because the server has them. With ``store`` false reasoning goes back encrypted or not at all. A ``background`` response
-    is streamed, so that its end is seen.
+    Some options have an effect here, also in ``provider_options``. With ``previous_response_id`` the turns up to that
+    answer are left out, because the server has them. With ``store`` false reasoning goes back encrypted or not at all. A
+    ``background`` response is streamed, so that its end is seen.
 
     Raises:
         UnsupportedRequestError: a message holds a sound, or a result does not fit its call's kind.
     """
-    options: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
+    options = {**request.extra_options, **request.provider_options.get(request.provider or "", {})}
     drops = Drops(request)
     is_stored = options.get("store") is not False
     kept_state = _kept_state(request, options)
@@ -74,12 +76,19 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     body: dict[str, Any] = {"model": request.model, "input": items, **kept_state}
     put_options(body, request, "responses", drops)
     tools = [_tool(tool) for tool in request.tools]
-    tools += [hosted_fields(tool, "responses", drops) for tool in request.hosted_tools]
+    for hosted in request.hosted_tools:
+        if hosted.kind == "file_search" and not hosted.file_store_ids:
+            drops.add("hosted_tools", "a search in files needs file_store_ids")
+        else:
+            tools.append(hosted_fields(hosted, "responses", drops))
     if tools:
         body["tools"] = tools
     choice = openai_choice(request)
     if choice is not None:
-        body["tool_choice"] = choice
+        named = [tool for tool in request.tools if isinstance(choice, dict) and tool.name == choice["name"]]
+        body["tool_choice"] = next(
+            (item for tool in named if (item := client_tool_item(tool, "responses"))), choice
+        )
     if request.response_format is not None:
         body["text"] = {"format": openai_format(request.response_format)}
     if request.reasoning_effort is not None:
@@ -132,6 +141,8 @@ def _start(request: ChatRequest, where: Mapping[str, Any]) -> int:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    if (item := client_tool_item(tool, "responses")) is not None:
+        return item
     if tool.is_custom:
         return {"type": "custom", **details_of(tool, "responses", "tools[][custom]", "tool")}
     # If left out, ``strict`` would be true here, which makes every argument a required one.
@@ -296,6 +307,6 @@ def _result(message: ChatMessage, kind: str, marks: Mapping[int, dict[str, Any]]
 
 
 def _part(part: ContentPart, marks: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
-    if isinstance(part, AudioPart):
+    if isinstance(part, AudioPart | VideoPart):
         raise unsupported_part(part, "cannot be sent to this API")
     return {**input_part(part, data_url), **marks.get(id(part), {})}

@@ -330,7 +330,7 @@ class Quotas:
 
 _ANSWER_TOKENS: Final = 16384
 """The tokens to reserve for an answer without ``max_tokens``, if it is unknown how long the model's answers may be."""
-_NOT_DEFAULTS = ("messages", "model", "stream", "provider", "provider_options")
+_NOT_DEFAULTS = ("messages", "model", "stream", "provider", "provider_options", "extra_headers")
 
 
 @attrs.frozen(eq=False)

@@ -133,9 +133,11 @@ from crosswalk.types.message import (
     FilePart as FilePart,
     ImagePart as ImagePart,
     Role as Role,
+    SearchResultPart as SearchResultPart,
     TextPart as TextPart,
     ToolCall as ToolCall,
     ToolCallDelta as ToolCallDelta,
+    VideoPart as VideoPart,
 )
 from crosswalk.types.response import (
     Alternative as Alternative,
@@ -242,6 +244,7 @@ if TYPE_CHECKING:
         arguments_object as arguments_object,
         arguments_text as arguments_text,
         cache_mark as cache_mark,
+        client_tool_item as client_tool_item,
         content_parts as content_parts,
         data_url as data_url,
         details_of as details_of,
@@ -324,8 +327,9 @@ else:
             ),
             "crosswalk.service.model_facts": "signs_calls",
             "crosswalk.service.turns": (
-                "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "
-                "data_url details_of hosted_fields is_of known_media_type lost_marks mark_behind media_type_of "
+                "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark client_tool_item "
+                "content_parts data_url details_of hosted_fields is_of known_media_type lost_marks mark_behind "
+                "media_type_of "
                 "message_of noun_of part_marks put_options reasoning_of refusal_of schema_of segments_of "
                 "system_text system_texts text_in text_of tool_names unsupported_part with_files_told "
                 "with_results_shown without_silence word_of words_of written_mark"

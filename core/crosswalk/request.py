@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, cast
 
 import attrs
 
 from crosswalk.errors import CrosswalkError, ResponseValidationError
-from crosswalk.text import brief, clean_message, counted, json_type_name, meant, short_repr, summary
+from crosswalk.text import (
+    SECRET,
+    brief,
+    clean_message,
+    counted,
+    json_type_name,
+    meant,
+    names_secret,
+    short_repr,
+    summary,
+)
 from crosswalk.types.json import (
+    EMPTY_OBJECT,
     Dumpable,
     FrozenObject,
     JSONObject,
@@ -32,7 +42,8 @@ from crosswalk.wire.chat import (
     read_tool,
 )
 from crosswalk.wire.fields import FieldError, Fields, path_of
-from crosswalk.wire.options import OPTIONS, RequestTable, option_named
+from crosswalk.wire.options import OPTIONS, RequestTable, as_headers, option_named
+from crosswalk.wire.responses import read_part
 
 # ---------------------------------------------------------------------------- http request
 # The HTTP request that a plugin builds, with the options that its API cannot express, and the error if it builds none.
@@ -58,17 +69,13 @@ class AdaptationKind(StrEnum):
 
 
 _LONGEST_VALUE: Final = 60
-_SECRET: Final = "<secret>"
-_SECRET_NAME: Final = re.compile(
-    r"(authorization|cookie|credentials?|password|secret|token|api[_-]?key)$", re.IGNORECASE
-)
 
 
 def _shown(field: str, value: Any) -> bool | int | float | str | None:
     """Return *value* for people: a number or a word as it is, a text shortened, and of anything else how much there is."""
     value = getattr(value, "value", value)
-    if value is not None and _SECRET_NAME.search(field):
-        return _SECRET
+    if value is not None and names_secret(field):
+        return SECRET
     if value is None or isinstance(value, bool | float) or (type(value) is int and abs(value) < 2**63):
         return value
     if isinstance(value, str):
@@ -132,16 +139,6 @@ def adaptations_of(response: ChatResponse) -> tuple[Adaptation, ...]:
     """Return the adaptations of the request that *response* answers, from its last attempt."""
     named: Any = response.attempts[-1].extra.get("adaptations", ()) if response.attempts else ()
     return tuple(Adaptation(**one) for one in named)
-
-
-def without_secrets(value: Any) -> Any:
-    """Return *value*, plain JSON, with ``<secret>`` for each text whose name says that it is one."""
-    if isinstance(value, Mapping):
-        return {
-            name: _SECRET if isinstance(inner, str) and _SECRET_NAME.search(name) else without_secrets(inner)
-            for name, inner in value.items()
-        }
-    return [*map(without_secrets, value)] if isinstance(value, list) else value
 
 
 @brief
@@ -285,7 +282,8 @@ def _turn(given: Any, *place: str | int) -> Turn:
     given_fields = _plain(_mapping(given, wanted, *place))
     if isinstance(given_fields.get("content"), list):
         given_fields["content"] = [
-            TextPart(part) if isinstance(part, str) else part for part in given_fields["content"]
+            _given_part(part, (*place, "content", number))
+            for number, part in enumerate(given_fields["content"])
         ]
     fields = Fields({name: value for name, value in given_fields.items() if value != []}, place)
     role = read_role(fields)
@@ -295,6 +293,18 @@ def _turn(given: Any, *place: str | int) -> Turn:
     if refusal:
         message = attrs.evolve(message, content="\n\n".join(filter(None, (message.text, refusal))))
     return message
+
+
+def _given_part(part: Any, place: tuple[str | int, ...]) -> Any:
+    """Return a text, and a part in the form of the Responses API, as a part of a message. Any other value stays."""
+    if isinstance(part, str):
+        return TextPart(part)
+    if not (isinstance(part, dict) and part.get("type") in ("input_text", "input_image", "input_file")):
+        return part
+    fields = Fields(part, place)
+    read = read_part(fields)
+    _need_all_read(fields)
+    return read
 
 
 def _plain(given: Any) -> Any:
@@ -372,12 +382,10 @@ def request_fields(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, 
         del fields["stream_options"]  # a service always asks for the usage
     if isinstance(search := fields.pop("web_search_options", None), Mapping):
         fields["hosted_tools"] = [*fields.get("hosted_tools", ()), _web_search(search)]
-    for name in [name for name in fields if name not in known]:
-        option = option_named(name)
-        if option is None:
+    for name in fields:
+        if name not in known and option_named(name) is None:
             why = "no option of a ChatRequest; what only one API knows goes into provider_options"
-            raise FieldError(f"{why}{meant(name, known)}", f"request.{name:.40}")
-        fields["extra_options"] = {**fields.get("extra_options", {}), option.name: fields.pop(name)}
+            raise FieldError(f"{why}{meant(name, [*known, *OPTIONS])}", f"request.{name:.40}")
     return fields
 
 
@@ -431,6 +439,10 @@ def _need_text(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
         raise ResponseValidationError(f"{attribute.name} must be text, not {json_type_name(value)}")
 
 
+def _as_examples(value: Iterable[JSONObject]) -> tuple[FrozenObject, ...]:
+    return tuple(map(as_frozen_object, as_tuple("input_examples", value)))
+
+
 _FREE_TEXT: Final = {
     "type": "object",
     "properties": {"input": {"type": "string"}},
@@ -455,6 +467,9 @@ class ToolDefinition:
         input_format: the format of the free text in the form of the Responses API, or ``None`` for any text.
         defer_loading: whether the model finds the tool only when it searches for tools.
         output_schema: the JSON Schema of its results, or ``None``.
+        input_examples: arguments as examples for the model (Anthropic).
+        client_tool: the type of a tool that a vendor has defined and you run, such as ``shell``. See
+            :func:`crosswalk.service.client_tool`. ``None`` for a tool of your own.
 
     Raises:
         ResponseValidationError: an empty name, parameters that are not a JSON object, or a field of another type.
@@ -476,6 +491,8 @@ class ToolDefinition:
     output_schema: FrozenObject | None = attrs.field(
         default=None, kw_only=True, converter=attrs.converters.optional(as_frozen_object)
     )
+    input_examples: tuple[FrozenObject, ...] = attrs.field(default=(), kw_only=True, converter=_as_examples)
+    client_tool: str | None = attrs.field(default=None, kw_only=True, validator=_need_text)
 
     __repr__ = short_repr("name", "description", "parameters")
 
@@ -516,6 +533,10 @@ class HostedToolKind(StrEnum):
     """Reads pages by the addresses in the conversation."""
     CODE_EXECUTION = "code_execution"
     """Runs code that the model writes."""
+    FILE_SEARCH = "file_search"
+    """Searches the files of stores that the provider keeps."""
+    IMAGE_GENERATION = "image_generation"
+    """Makes and changes pictures."""
 
 
 def _as_kind(value: str) -> HostedToolKind:
@@ -524,11 +545,24 @@ def _as_kind(value: str) -> HostedToolKind:
     )
 
 
+def _names(what: str, value: Iterable[str]) -> tuple[str, ...]:
+    """Convert *value* to a tuple of names. *what* says of what, for the error."""
+    names = () if isinstance(value, str) else as_tuple(what, value)
+    if not all(type(name) is str and name for name in names) or isinstance(value, str):
+        raise ResponseValidationError(f"{what} must be a list of names")
+    return names
+
+
 def _as_domains(value: Iterable[str]) -> tuple[str, ...]:
-    domains = () if isinstance(value, str) else as_tuple("domains", value)
-    if not all(type(domain) is str and domain for domain in domains) or isinstance(value, str):
-        raise ResponseValidationError("domains must be a list of names, such as example.org")
-    return domains
+    return _names("domains", value)
+
+
+def _as_stores(value: Iterable[str]) -> tuple[str, ...]:
+    return _names("file_store_ids", value)
+
+
+def _as_allowed_names(value: Iterable[str]) -> tuple[str, ...]:
+    return _names("allowed_tools", value)
 
 
 @attrs.frozen
@@ -543,6 +577,10 @@ class HostedTool:
         user_location: for a search, where the user is: ``city``, ``region``, ``country``, ``timezone``. ``None`` leaves
             that open.
         search_context_size: for a search, how much of the pages the model gets: ``low``, ``medium``, ``high``.
+        file_store_ids: for a search in files, the ids or names of the provider's stores of files.
+        max_results: for a search in files, the most results that the model gets, or ``None`` for the provider's own limit.
+        size, quality, background, output_format: for pictures, in OpenAI's words: ``1024x1024``, ``high``,
+            ``transparent``, ``png``. ``None`` for the provider's default.
 
     Raises:
         ResponseValidationError: an unknown kind, domains that are not a list of names, a limit below 1, or a place or size
@@ -557,9 +595,48 @@ class HostedTool:
         default=None, kw_only=True, converter=attrs.converters.optional(as_frozen_object), hash=False
     )
     search_context_size: str | None = attrs.field(default=None, kw_only=True, validator=_need_text)
+    file_store_ids: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_stores)
+    max_results: int | None = attrs.field(default=None, kw_only=True)
+    size: str | None = attrs.field(default=None, kw_only=True, validator=_need_text)
+    quality: str | None = attrs.field(default=None, kw_only=True, validator=_need_text)
+    background: str | None = attrs.field(default=None, kw_only=True, validator=_need_text)
+    output_format: str | None = attrs.field(default=None, kw_only=True, validator=_need_text)
 
     def __attrs_post_init__(self) -> None:
-        number(1, whole=True)(self, attrs.fields(HostedTool).max_uses, self.max_uses)
+        for limit in (attrs.fields(HostedTool).max_uses, attrs.fields(HostedTool).max_results):
+            number(1, whole=True)(self, limit, getattr(self, limit.name))
+
+
+@checks_keywords()
+@brief
+@attrs.frozen(repr=False)
+class MCPServer:
+    """An MCP server that the provider calls, so that the model may use its tools.
+
+    Attributes:
+        name: the name under which the model knows it.
+        url: its address.
+        authorization: the token that the provider sends it, without ``Bearer``, or ``None``. It is in no message.
+        headers: more headers that the provider sends it, or ``None``.
+        allowed_tools: the names of its tools that the model may call, or ``None`` for all.
+        approval: ``"never"`` if its tools run without being asked for, which is the default, or ``"always"``.
+
+    Raises:
+        ResponseValidationError: an empty name or address, or a field of another type.
+    """
+
+    name: str = attrs.field(validator=need_name)
+    url: str = attrs.field(validator=need_name)
+    authorization: str | None = attrs.field(default=None, kw_only=True, validator=_need_text)
+    headers: FrozenObject | None = attrs.field(
+        default=None, kw_only=True, converter=attrs.converters.optional(as_frozen_object), hash=False
+    )
+    allowed_tools: tuple[str, ...] | None = attrs.field(
+        default=None, kw_only=True, converter=attrs.converters.optional(_as_allowed_names)
+    )
+    approval: Any = attrs.field(default="never", kw_only=True)
+
+    __repr__ = short_repr("name", "url")
 
 
 def as_definition(value: ToolDefinition | Mapping[str, Any], place: str = "tools") -> ToolDefinition:
@@ -756,22 +833,181 @@ def _as_options(value: Mapping[str, JSONObject]) -> Mapping[str, FrozenObject]:
 
 
 def _as_extra_options(value: JSONObject) -> FrozenObject:
-    options = as_frozen_object(value)
+    given: Any = value
+    if not isinstance(given, Mapping):
+        raise ResponseValidationError(f"extra_options must be an object, not {json_type_name(given)}")
     names = [name for name in OPTIONS if name not in _FIELDS]
-    for name in options:
+    for name in given:
         if name not in names:
             raise ResponseValidationError(
                 f"extra_options: there is no option {name!r:.60}{meant(name, names)}"
             )
-    return options
+    return as_frozen_object({name: _OPTION_VALUES.get(name, _same)(of) for name, of in given.items()})
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _as_allowed(value: Any) -> Any:
+    """Return the names of tools that the model may call as the option ``allowed_tools``. Any other value stays."""
+    if isinstance(value, Mapping):
+        return value
+    names = _names("allowed_tools", value)
+    return {"mode": "auto", "tools": [{"type": "function", "name": name} for name in names]}
+
+
+def _as_servers(value: Any) -> list[Any]:
+    known = attrs.fields_dict(MCPServer)
+    servers = [
+        attrs.asdict(one) if isinstance(one, MCPServer) else one for one in as_tuple("mcp_servers", value)
+    ]
+    for server in servers:
+        if not isinstance(server, Mapping):
+            raise ResponseValidationError(f"mcp_servers must hold an MCPServer, not {json_type_name(server)}")
+        for name in server:
+            if name not in known:
+                raise ResponseValidationError(f"an MCPServer has no {name!r:.60}{meant(name, known)}")
+    return [{name: field for name, field in server.items() if field is not None} for server in servers]
+
+
+_OPTION_VALUES: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "allowed_tools": _as_allowed,
+    "mcp_servers": _as_servers,
+}
+"""The functions that convert the value of an option that people write in a shorter form."""
 
 
 _ANY_INTEGER = number(-(2**63), 2**63 - 1, whole=True)
 
 
-@checks_keywords()
+class ExtraOptions(TypedDict, total=False):
+    """The options of a :class:`ChatRequest` that are no fields of it, given as keywords.
+
+    Each API gets them in its own spelling. One that it lacks refuses the request by name, or is left out and named if the
+    answer is as good without it. Absent ones, and ``None``, leave the provider's default.
+
+    Attributes:
+        allowed_tools: the names of the tools among ``tools`` that the model may call now. OpenAI and Gemini have it.
+        mcp_servers: servers of tools that the provider calls: :class:`MCPServer`, or its fields.
+        frequency_penalty, presence_penalty: how much a token is avoided for how often, or that, it was said: -2 to 2.
+        repeat_penalty: a factor against repeated tokens: 1 is none.
+        min_p: sample only from tokens at least this likely, as a share of the most likely one.
+        repeat_last_n, typical_p, mirostat, mirostat_tau, mirostat_eta, penalize_newline, tfs_z: Ollama's and llama.cpp's.
+        logit_bias: what is added to the scores of tokens, by their numbers: -100 to 100.
+        n: the number of answers. best_of: from how many the best is chosen (Completions).
+        logprobs: whether the answer has log probabilities. top_logprobs: of how many tokens at each place.
+        verbosity: how long answers are: ``low``, ``medium``, ``high`` (OpenAI).
+        modalities: what the answer is made of: ``["text", "audio"]``. audio: its ``voice`` and ``format`` (OpenAI).
+        prediction: text that the answer probably has, in OpenAI's form, which saves time.
+        moderation: OpenAI's moderation of the answer.
+        encrypted_reasoning: whether the answer holds its reasoning encrypted (OpenAI).
+        reasoning_summary: whether and how reasoning is shown: ``auto``, ``concise``, ``detailed``.
+        thinking_budget: the most tokens of reasoning (Anthropic, Gemini, Cohere). think: Ollama's word for reasoning.
+        truncation: ``auto`` if the server may shorten a conversation that is too long, or ``disabled`` (OpenAI).
+        compaction: has the server summarize a conversation that grows too long: ``{"threshold": tokens}``, or ``{}`` for
+            the provider's own limit (Anthropic's and OpenAI's ``context_management``).
+        background: whether the answer is made in the background (OpenAI).
+        previous_response_id: the id of the answer that is continued, which the server keeps. No other server takes it.
+        conversation: the id of a conversation that the server keeps (OpenAI).
+        container: the id of a container that the server keeps, in which code runs (Anthropic).
+        cached_content: the name of cached content that the server keeps (Gemini).
+        user, safety_identifier: a label of the end user, for records and against abuse.
+        metadata: texts by name, for the provider's records.
+        store: whether the provider keeps the answer.
+        prompt_cache_key, prompt_cache_retention, prompt_cache_mode, prompt_cache_ttl: OpenAI's cache of prompts.
+        cache_control: Anthropic's automatic cache mark. Marks by place are ``cache_marks``.
+        service_tier: ``auto``, ``default``, ``flex``, ``priority``. speed: Anthropic's ``fast``.
+        safety_settings: what Gemini's filter lets pass.
+        include_obfuscation: whether the events of a stream are padded (OpenAI).
+        keep_alive: how long Ollama keeps the model in memory: ``"5m"``, or seconds.
+        num_ctx, num_batch, num_gpu, num_keep, num_thread, main_gpu, numa, low_vram, f16_kv, use_mmap, use_mlock: how
+            Ollama runs the model.
+        truncate, shift: whether Ollama shortens a prompt that is too long, and a conversation that grows too long.
+    """
+
+    allowed_tools: Iterable[str] | Mapping[str, Any] | None
+    mcp_servers: Iterable[MCPServer | Mapping[str, Any]] | None
+    frequency_penalty: float | None
+    presence_penalty: float | None
+    repeat_penalty: float | None
+    min_p: float | None
+    repeat_last_n: int | None
+    typical_p: float | None
+    mirostat: int | None
+    mirostat_tau: float | None
+    mirostat_eta: float | None
+    penalize_newline: bool | None
+    tfs_z: float | None
+    logit_bias: Mapping[str, float] | None
+    n: int | None
+    best_of: int | None
+    logprobs: bool | None
+    top_logprobs: int | None
+    verbosity: Literal["low", "medium", "high"] | None
+    modalities: Iterable[str] | None
+    audio: Mapping[str, Any] | None
+    prediction: Mapping[str, Any] | None
+    moderation: Any
+    encrypted_reasoning: bool | None
+    reasoning_summary: Literal["auto", "concise", "detailed"] | None
+    thinking_budget: int | None
+    think: bool | str | None
+    truncation: Literal["auto", "disabled"] | None
+    compaction: Mapping[str, int] | None
+    background: bool | None
+    previous_response_id: str | None
+    conversation: str | None
+    container: str | None
+    cached_content: str | None
+    user: str | None
+    safety_identifier: str | None
+    metadata: Mapping[str, str] | None
+    store: bool | None
+    prompt_cache_key: str | None
+    prompt_cache_retention: str | None
+    prompt_cache_mode: str | None
+    prompt_cache_ttl: str | None
+    cache_control: Mapping[str, Any] | None
+    service_tier: str | None
+    speed: str | None
+    safety_settings: Iterable[Mapping[str, Any]] | None
+    include_obfuscation: bool | None
+    keep_alive: str | float | None
+    num_ctx: int | None
+    num_batch: int | None
+    num_gpu: int | None
+    num_keep: int | None
+    num_thread: int | None
+    main_gpu: int | None
+    numa: bool | None
+    low_vram: bool | None
+    f16_kv: bool | None
+    use_mmap: bool | None
+    use_mlock: bool | None
+    truncate: bool | None
+    shift: bool | None
+
+
+def with_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *fields* of a request, with those that are :class:`ExtraOptions` among its ``extra_options``.
+
+    Raises:
+        ResponseValidationError: its ``extra_options`` are no such options.
+    """
+    own = {name: value for name, value in fields.items() if name in _FIELDS}
+    places = ((option_named(name), value) for name, value in fields.items() if name not in _FIELDS)
+    if more := {place.name: value for place, value in places if place is not None and value is not None}:
+        own["extra_options"] = {**_as_extra_options(own.get("extra_options", EMPTY_OBJECT)), **more}
+    return own
+
+
+_ALSO: Final = tuple(name for place in OPTIONS.values() for name in place.also)
+
+
+@checks_keywords(ExtraOptions.__annotations__, _ALSO)
 @brief
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, init=False)
 class ChatRequest:
     """A request to a model, independent of the provider.
 
@@ -801,9 +1037,9 @@ class ChatRequest:
         provider_options: JSON objects by provider id, each merged into the body for that provider, for options of one
             API. ``{"ollama": {"keep_alive": "5m", "options": {"num_ctx": 8192}}}``. Lists, such as tools, get more
             items. A field of the request cannot be overridden here.
-        extra_options: options that several APIs have and that have no field above, by their name in
-            :data:`crosswalk.wire.options.OPTIONS`: ``{"frequency_penalty": 0.3, "prompt_cache_key": "a"}``. Each API gets
-            them in its own spelling.
+        extra_options: the other :class:`ExtraOptions`, by name. Say each as a keyword: ``frequency_penalty=0.3``.
+        extra_headers: headers of the API, by name in lower case, such as ``anthropic-beta``. Credentials, and anything
+            that looks like one, go into the endpoint's ``api_key`` or the ``headers=`` of the endpoint or the call.
         provider: the provider for which it is being built. The service fills it in.
 
     Raises:
@@ -840,9 +1076,62 @@ class ChatRequest:
     extra_options: FrozenObject = attrs.field(
         factory=FrozenObject, kw_only=True, converter=_as_extra_options, hash=False
     )
+    extra_headers: Mapping[str, str] = attrs.field(
+        factory=FrozenObject, kw_only=True, converter=as_headers, hash=False
+    )
     provider: str | None = attrs.field(
         default=None, kw_only=True, validator=attrs.validators.optional(need_name)
     )
+
+    def __init__(
+        self,
+        messages: Messages,
+        *,
+        model: str | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        max_tokens: int | None = None,
+        stop: str | Iterable[str] = (),
+        seed: int | None = None,
+        tools: Iterable[ToolDefinition | Mapping[str, Any]] = (),
+        hosted_tools: Iterable[HostedTool | str] = (),
+        tool_choice: str | NamedTool | Mapping[str, Any] | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: ResponseFormat | Mapping[str, Any] | None = None,
+        reasoning_effort: str | None = None,
+        cache_marks: Iterable[CacheMark | str | int] = (),
+        stream: bool = False,
+        provider_options: Mapping[str, JSONObject] = EMPTY_OBJECT,
+        extra_options: JSONObject = EMPTY_OBJECT,
+        extra_headers: Mapping[str, str] = EMPTY_OBJECT,
+        provider: str | None = None,
+        **options: Unpack[ExtraOptions],
+    ) -> None:
+        if options:
+            extra_options = with_extra({**options, "extra_options": extra_options})["extra_options"]
+        self.__attrs_init__(
+            messages,
+            model=model,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            max_tokens=max_tokens,
+            stop=stop,
+            seed=seed,
+            tools=tools,
+            hosted_tools=hosted_tools,
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            response_format=response_format,
+            reasoning_effort=reasoning_effort,
+            cache_marks=cache_marks,
+            stream=stream,
+            provider_options=provider_options,
+            extra_options=extra_options,
+            extra_headers=extra_headers,
+            provider=provider,
+        )
 
     @cache_marks.validator
     def _check_marks(self, _: Any, marks: tuple[CacheMark, ...]) -> None:
@@ -875,8 +1164,8 @@ class ChatRequest:
     def details_of_part(self, part: object) -> Mapping[str, Any] | None:
         """Return what a client has said of *part* of a message that only some APIs have a place for, or ``None``.
 
-        Its keys are ``title``, ``source``, ``context`` and ``citations`` (true), as far as they are known. A part that is
-        told as text has its plain text, without the title, under ``document`` or ``search_result``.
+        Its keys are ``title``, ``context`` and ``citations`` (true), as far as they are known. A document that is told as
+        text has its plain text, without the title, under ``document``. ``at`` is the part's place in the client's request.
         """
         return None
 

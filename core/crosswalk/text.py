@@ -50,6 +50,29 @@ def holds_key(text: str) -> bool:
     return re.search(_KEY, text) is not None
 
 
+SECRET: Final = "<secret>"
+"""What is shown in place of a secret."""
+_SECRET_NAME = pattern(
+    r"(?:auth(?:orization|entication)?|cookie|credentials?|password|secret|signature|token|(?:api|access)_?key|-key)\Z",
+    re.IGNORECASE,
+)
+
+
+def names_secret(name: str) -> bool:
+    """Whether a field or header called *name* holds a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def without_secrets(value: Any) -> Any:
+    """*value*, plain JSON, with :data:`SECRET` for each text whose name says that it is one."""
+    if isinstance(value, Mapping):
+        return {
+            name: SECRET if isinstance(inner, str) and names_secret(name) else without_secrets(inner)
+            for name, inner in value.items()
+        }
+    return [*map(without_secrets, value)] if isinstance(value, list) else value
+
+
 def clean_message(text: str, limit: int = 500) -> str:
     """*text* for a message: without secrets, file paths and control characters, cut after *limit* characters.
 

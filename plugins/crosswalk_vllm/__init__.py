@@ -66,9 +66,11 @@ class VLLM(OpenAIChatDialect):
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``: OpenAI's fields and vLLM's sampling parameters (version 0.32)."""
-        from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
+        from crosswalk.plugins import OpenAIChatStyle, RequestRow, build_openai_chat_request
 
-        return build_openai_chat_request(request, OpenAIChatStyle(options=_OPTIONS, reasoning="reasoning"))
+        rows = (RequestRow("messages[].content[][video_url].video_url.url", "part.video"),)
+        style = OpenAIChatStyle(options=_OPTIONS, reasoning="reasoning", rows=rows)
+        return build_openai_chat_request(request, style)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* has what only vLLM writes."""

@@ -25,8 +25,10 @@ from crosswalk.types.message import (
     FilePart,
     ImagePart,
     Role,
+    SearchResultPart,
     TextPart,
     ToolCall,
+    VideoPart,
 )
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import IncompleteReason, Segment, SegmentType
@@ -147,7 +149,7 @@ def stopped(call: ToolCall) -> ToolExecutionResult:
     return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED)
 
 
-_MEDIA = (TextPart, ImagePart, AudioPart, FilePart)
+_MEDIA = (TextPart, SearchResultPart, ImagePart, AudioPart, VideoPart, FilePart)
 _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 

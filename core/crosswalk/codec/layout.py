@@ -22,9 +22,11 @@ from crosswalk.types.message import (
     ChatMessage,
     FilePart,
     ImagePart,
+    SearchResultPart,
     TextPart,
     ToolCall,
     ToolCallDelta,
+    VideoPart,
 )
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.stream import StreamEvent
@@ -125,6 +127,8 @@ TAGS: Final[dict[type, str]] = {
     TextPart: "text",
     ImagePart: "image",
     AudioPart: "audio",
+    VideoPart: "video",
+    SearchResultPart: "search_result",
     FilePart: "file",
     CitationRef: "citation",
     SafetyAnnotation: "safety",

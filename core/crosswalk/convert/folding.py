@@ -48,6 +48,7 @@ from crosswalk.types.message import (
     ImagePart,
     Role,
     ToolCall,
+    VideoPart,
 )
 from crosswalk.wire.fields import FieldError, Fields
 from crosswalk.wire.responses import ITEMS, ItemRole, call_item, input_part, read_part
@@ -326,9 +327,11 @@ def _input(message: ChatMessage, place: str) -> str | list[dict[str, Any]]:
     content = message.content
     if content is None or isinstance(content, str):
         return content or ""
-    if any(isinstance(part, AudioPart) for part in content):
-        raise FoldingError("audio cannot be part of an item", place=place, item_type=message.role.value)
-    return [input_part(part, _url) for part in content if not isinstance(part, AudioPart)]
+    if any(isinstance(part, AudioPart | VideoPart) for part in content):
+        raise FoldingError(
+            "audio or video cannot be part of an item", place=place, item_type=message.role.value
+        )
+    return [input_part(part, _url) for part in content if not isinstance(part, AudioPart | VideoPart)]
 
 
 def _url(part: ImagePart | FilePart) -> str:

@@ -211,7 +211,7 @@ def definition(tool: Fields, table: RequestTable, at: str) -> ToolDefinition:
         return ToolDefinition(**fields)
 
 
-def client_tool(tool: Fields, table: RequestTable, at: str, kind: str) -> ToolDefinition:
+def read_client_tool(tool: Fields, table: RequestTable, at: str, kind: str) -> ToolDefinition:
     """Return the function that stands for *tool*, a tool of the type *kind* that the client runs."""
     known = CLIENT_TOOLS[table.key][kind]
     name = known.call or tool.need("name", tool.text("name"))
@@ -219,7 +219,10 @@ def client_tool(tool: Fields, table: RequestTable, at: str, kind: str) -> ToolDe
     fields = read_details(table, at, "tool", tool)
     with placed(tool):
         return ToolDefinition(
-            **{**fields, "name": name}, description=known.description, parameters=known.parameters
+            **{**fields, "name": name},
+            description=known.description,
+            parameters=known.parameters,
+            client_tool=kind,
         )
 
 

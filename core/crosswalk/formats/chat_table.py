@@ -6,8 +6,12 @@ Facts: OpenAI's reference of ``POST /v1/chat/completions``, the types of its SDK
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from crosswalk.errors import ResponseValidationError
+from crosswalk.request import ToolDefinition
+from crosswalk.text import meant
 from crosswalk.wire.options import OPTIONS, RequestRow, RequestTable, below, hint, link, meaning, put, state
 
 # -------------------------------------------------------------------------------- values
@@ -64,11 +68,13 @@ class ClientTool(NamedTuple):
         description: its purpose.
         parameters: the JSON Schema of its arguments.
         call: the type of the items that call it, which is its name elsewhere, or ``""`` if the client names it.
+        declared: the item of ``tools`` that declares it to a server of its format.
     """
 
     description: str
     parameters: dict[str, Any]
     call: str = ""
+    declared: Mapping[str, Any] = MappingProxyType({})
 
 
 def _object(*required: str, **properties: Any) -> dict[str, Any]:
@@ -90,6 +96,7 @@ CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = {
         "bash": ClientTool(
             "Run a command in a bash session that stays open.",
             _object(command=_TEXT, restart={"type": "boolean"}),
+            declared={"type": "bash_20250124", "name": "bash"},
         ),
         "text_editor": ClientTool(
             "View, create and edit text files.",
@@ -105,6 +112,7 @@ CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = {
                 insert_text=_TEXT,
                 view_range=_RANGE,
             ),
+            declared={"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
         ),
         "memory": ClientTool(
             "Keep notes in files below /memories, which later conversations can read.",
@@ -121,6 +129,7 @@ CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = {
                 old_path=_TEXT,
                 new_path=_TEXT,
             ),
+            declared={"type": "memory_20250818", "name": "memory"},
         ),
     },
     "responses": {
@@ -128,6 +137,7 @@ CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = {
             "Run commands in a shell.",
             _object("commands", commands=_TEXTS, timeout_ms=_WHOLE, max_output_length=_WHOLE),
             "shell_call",
+            {"type": "shell"},
         ),
         "local_shell": ClientTool(
             "Run a command in a shell.",
@@ -143,6 +153,7 @@ CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = {
                 user=_TEXT,
             ),
             "local_shell_call",
+            {"type": "local_shell"},
         ),
         "apply_patch": ClientTool(
             "Create, update or delete a file. A diff has the form of V4A.",
@@ -154,10 +165,29 @@ CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = {
                 diff=_TEXT,
             ),
             "apply_patch_call",
+            {"type": "apply_patch"},
         ),
     },
 }
 """The tools of each format, by type without a version."""
+
+
+def client_tool(kind: str) -> ToolDefinition:
+    """Return the tool *kind* that a vendor has defined and you run: ``shell``, ``local_shell`` or ``apply_patch`` of OpenAI,
+    ``bash``, ``text_editor`` or ``memory`` of Anthropic.
+
+    Its vendor gets it as its own tool, for which its models are trained, and any other server as a function. You run each
+    call, and answer it with ``ChatMessage.tool_result``.
+
+    Raises:
+        ResponseValidationError: there is no such tool.
+    """
+    known = {name: tool for tools in CLIENT_TOOLS.values() for name, tool in tools.items()}
+    if kind not in known:
+        raise ResponseValidationError(f"there is no tool {kind!r:.60} that clients run{meant(kind, known)}")
+    tool = known[kind]
+    name = tool.call or tool.declared["name"]
+    return ToolDefinition(name, tool.description, tool.parameters, client_tool=kind)
 
 
 # --------------------------------------------------------------------------------- table
@@ -199,6 +229,8 @@ _PARTS: Final = (
         RequestRow("file.filename", "part.name"),
     ),
 )
+VIDEO: Final = RequestRow("messages[].content[][video_url].video_url.url", "part.video")
+"""The row of videos, which vLLM and OpenRouter take."""
 _MESSAGES: Final = (
     *below("messages[].content[]", *_PARTS),
     RequestRow("messages[].name", "message.name"),
@@ -257,7 +289,7 @@ _SERVERS: Final = (
     RequestRow("logprobs", "logprobs"),
     RequestRow("top_logprobs", "top_logprobs", needs="logprobs"),
     RequestRow("modalities", "modalities"),
-    *meaning("audio"),
+    RequestRow("audio", "audio"),
     RequestRow("web_search_options", "web_search"),
     RequestRow("web_search_options.search_context_size", "hosted.search_context_size"),
     RequestRow(
@@ -310,6 +342,7 @@ _OTHERS: Final = (
     RequestRow("cache_control", "cache_control"),  # OpenRouter
     RequestRow("messages[].content[][text].cache_control", "cache.mark"),
     RequestRow("messages[].content[][text].cache_control.ttl", "cache.ttl"),
+    VIDEO,
     *(
         RequestRow(f"messages[].{name}", "reasoning")
         for name in ("reasoning_content", "reasoning", "reasoning_details")

@@ -46,7 +46,15 @@ from crosswalk.request import (
     Turn,
 )
 from crosswalk.types.json import dump_json
-from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
+from crosswalk.types.message import (
+    AudioPart,
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    TextPart,
+    VideoPart,
+)
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import CitationRef, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import gemini as wire
@@ -68,7 +76,11 @@ _DEFAULTS: Final = {
 } | {"stopSequences": [], "responseModalities": ["TEXT"]}
 _MODES: Final = read_words("tool_choice", "gemini") | {"VALIDATED": "auto"}
 _LEVELS: Final = read_words("reasoning_effort", "gemini")
-_MEDIA: Final[dict[str, type[ImagePart | AudioPart]]] = {"image": ImagePart, "audio": AudioPart}
+_MEDIA: Final[dict[str, type[ImagePart | AudioPart | VideoPart]]] = {
+    "image": ImagePart,
+    "audio": AudioPart,
+    "video": VideoPart,
+}
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:

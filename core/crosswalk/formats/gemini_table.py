@@ -125,7 +125,7 @@ _OF_MEDIA: Final = (
 _PARTS: Final = below(
     "contents[].parts[]",
     RequestRow("text", "part.text"),
-    *below("inlineData", *_MEDIUM),
+    *below("inlineData", *_MEDIUM, RequestRow("", "part.video")),
     *below(
         "fileData",
         RequestRow("fileUri", "part.file"),
@@ -164,8 +164,12 @@ _TOOLS: Final = below(
     *meaning("googleSearch.searchTypes", "googleSearch.timeRangeFilter"),
     RequestRow("urlContext", "web_fetch"),
     RequestRow("codeExecution", "code_execution"),
+    RequestRow("fileSearch", "file_search"),
+    RequestRow("fileSearch.fileSearchStoreNames", "hosted.file_store_ids"),
+    RequestRow("fileSearch.topK", "hosted.max_results"),
+    *meaning("fileSearch.metadataFilter"),
     RequestRow("mcpServers", "mcp_servers", write=_write_servers),
-    *meaning("computerUse", "fileSearch", "googleMaps", "googleSearchRetrieval"),
+    *meaning("computerUse", "googleMaps", "googleSearchRetrieval"),
 )
 
 GEMINI: Final = RequestTable(
@@ -192,7 +196,8 @@ GEMINI: Final = RequestTable(
         *hint("it is for the records of the account", "store", "labels"),
         *link("contents[].role", "systemInstruction.role"),
         RequestRow("systemInstruction", "part.text"),
-        *state("cachedContent", "continuationToken"),
+        RequestRow("cachedContent", "cached_content"),
+        *state("continuationToken"),
         *_PARTS,
         *_TOOLS,
         *_SERVERS,

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.formats.chat import client_tool, definition, hosted_tool, mcp_server
+from crosswalk.formats.chat import definition, hosted_tool, mcp_server, read_client_tool
 from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.messages_table import MESSAGES
 from crosswalk.formats.reading import (
@@ -55,11 +55,19 @@ from crosswalk.request import (
     Turn,
 )
 from crosswalk.types.json import copy_json, dump_json
-from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, TextPart, ToolCall
+from crosswalk.types.message import (
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    SearchResultPart,
+    TextPart,
+    ToolCall,
+)
 from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire import messages as wire, messages as wire_form
-from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.fields import Fields, path_of, placed
 from crosswalk.wire.options import read_details
 
 # -------------------------------------------------------------------------------- messages
@@ -268,7 +276,7 @@ class _Conversation:
             elif known is not None:
                 hosted.append(_hosted(tool, known))
             elif (run := _run_by_client(kind)) is not None:
-                own.append(client_tool(tool, MESSAGES, f"tools[][{run}]", run))
+                own.append(read_client_tool(tool, MESSAGES, f"tools[][{run}]", run))
             else:
                 tool.need("type", tool.text("type"))
                 tool.leave()
@@ -308,7 +316,6 @@ def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:
 
 _ABOUT: Final = {
     "document": ("title", "context"),
-    "search_result": ("title", "source"),
     "tool_reference": ("tool_name",),
 }
 """The fields with words about a block that is told as text, by its type. Its own text follows them."""
@@ -332,11 +339,10 @@ def _part(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
     if kind in ("image", "document") and isinstance(source, dict):
         how = source.get("type")
     if how in ("base64", "url"):
-        medium = _medium(block, kind)
-        if about := _about(block, "context"):
-            details[id(medium)] = about
-        yield medium
-    elif (kind == "document" and how in ("text", "content")) or kind in ("search_result", "tool_reference"):
+        yield _at_place(block, _medium(block, kind), details)
+    elif kind == "search_result":
+        yield from _search_result(block, details)
+    elif (kind == "document" and how in ("text", "content")) or kind == "tool_reference":
         yield from _told(block, kind, details)
     elif (part := told_part(block, MESSAGES, f"messages[].content[][{kind}]")) is not None:
         yield part
@@ -349,7 +355,31 @@ def _medium(block: Fields, kind: str) -> ContentPart:
     with placed(source):
         if kind == "image":
             return ImagePart(**where)
-        return FilePart(**where, name=block.text("title"))
+        name, context = block.text("title"), block.text("context")
+        return FilePart(**where, name=name, context=context, citations=_is_cited(block))
+
+
+def _is_cited(block: Fields) -> bool | None:
+    """Return whether *block* asks for citations."""
+    citations = block.object("citations")
+    return None if citations is None else citations.flag("enabled")
+
+
+def _at_place(block: Fields, part: ContentPart, details: _Details) -> ContentPart:
+    """Return *part*, which *block* is, and note the place of *block* in *details*."""
+    details[id(part)] = {"at": path_of(block.place)}
+    return part
+
+
+def _search_result(block: Fields, details: _Details) -> Iterator[ContentPart]:
+    """Return *block* as the result of a search, and what else than text is in it."""
+    is_text = isinstance(block.look("content"), str)
+    parts = [TextPart(block.text("content") or "")] if is_text else [*_parts(block, details)]
+    pieces = [part.text for part in parts if isinstance(part, TextPart)]
+    title, source = (block.text(name) or "" for name in ("title", "source"))
+    found = SearchResultPart(pieces or "", title=title, source=source, citations=_is_cited(block))
+    yield _at_place(block, found, details)
+    yield from (part for part in parts if not isinstance(part, TextPart))
 
 
 def _about(block: Fields, *names: str) -> dict[str, Any]:

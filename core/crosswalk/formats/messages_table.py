@@ -147,7 +147,7 @@ _TOOLS: Final = (
         RequestRow("description", "tool.description"),
         RequestRow("input_schema", "tool.parameters"),
         *_OF_ALL_TOOLS,
-        *hint("the schema says what they show", "input_examples"),
+        RequestRow("input_examples", "tool.input_examples"),
         *hint("it sets how arguments are streamed", "eager_input_streaming"),
     ),
     *below(
@@ -180,7 +180,7 @@ _TOOLS: Final = (
             *link("name", "type"),
             RequestRow("", "client_tool"),
             *_OF_ALL_TOOLS,
-            *hint("the schema says what they show", "input_examples"),
+            RequestRow("input_examples", "tool.input_examples"),
         )
     ),
     *meaning(
@@ -235,7 +235,8 @@ _OPTIONS: Final = (
         "diagnostics",
     ),
     *meaning("inference_geo", "fallbacks", "fallback", "system"),
-    *state("container", "thread", "fallback_credit_token", "continuation_token"),
+    RequestRow("container", "container"),
+    *state("thread", "fallback_credit_token", "continuation_token"),
 )
 
 MESSAGES: Final = RequestTable(

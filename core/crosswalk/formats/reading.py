@@ -246,9 +246,8 @@ class ClientRequest(ChatRequest):
         row = own.row_at(own.path_in(self.said, unread.place))
         if target is None or row is None or row.place not in _OF_PARTS or target.row(row.place) is None:
             return False
-        same = [one for one in self.unread if (one.place[-1], one.value) == (unread.place[-1], unread.value)]
         written = dump_json({str(unread.place[-1]): unread.value})[1:-1]
-        return dump_json(built.body).count(written) >= len(same)
+        return dump_json(built.body).count(written) >= dump_json(copy_json(self.said)).count(written)
 
     def _own(self, turn: Any) -> Any:
         if not isinstance(turn, ChatResponse) or self.provider is None or turn.id in self.known:

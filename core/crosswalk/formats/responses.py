@@ -15,12 +15,12 @@ from crosswalk.errors import ErrorInfo
 from crosswalk.formats.chat import (
     answer_format,
     choice,
-    client_tool,
     custom_definition,
     definition,
     effort,
     hosted_tool,
     mcp_server,
+    read_client_tool,
 )
 from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.reading import Incoming, Wants, answer, incoming, marks_of, take_neutral, told_result
@@ -94,6 +94,8 @@ _LONGEST: Final = 64
 _KEPT: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
 _RUN_BY_CLIENT: Final = CLIENT_TOOLS[RESPONSES.key]
+_OWN_HOSTED: Final = ("file_search", "image_generation")
+"""The server's tools whose types are canonical kinds."""
 _SEARCHES: Final = ("web_search", "web_search_preview")
 
 
@@ -396,8 +398,10 @@ def _tools(
         elif kind == "code_interpreter" and tool.look("container") == {"type": "auto"}:
             tool.take("container")
             hosted.append(HostedTool(HostedToolKind.CODE_EXECUTION))
+        elif kind in _OWN_HOSTED and not any(one.kind == kind for one in hosted):
+            hosted.append(hosted_tool(HostedToolKind(kind), tool, RESPONSES, f"tools[][{kind}]"))
         elif kind in _RUN_BY_CLIENT and not any(one.name == _RUN_BY_CLIENT[kind].call for one in own):
-            own.append(client_tool(tool, RESPONSES, f"tools[][{kind}]", kind))
+            own.append(read_client_tool(tool, RESPONSES, f"tools[][{kind}]", kind))
         elif kind == "mcp" and isinstance(tool.look("server_url"), str):
             servers.append(mcp_server(tool, RESPONSES, "tools[][mcp]"))
         else:

@@ -239,12 +239,22 @@ _TOOLS: Final = (
             f"tools[][{name}]", RequestRow("", "client_tool"), *meaning("allowed_callers", "environment")
         )
     ),
-    *meaning(
+    *below(
         "tools[][file_search]",
+        RequestRow("", "file_search", beside={"type": ("file_search",)}),
+        RequestRow("vector_store_ids", "hosted.file_store_ids"),
+        RequestRow("max_num_results", "hosted.max_results"),
+        *meaning("filters", "ranking_options"),
+    ),
+    *below(
+        "tools[][image_generation]",
+        RequestRow("", "image_generation", beside={"type": ("image_generation",)}),
+        *(RequestRow(name, f"hosted.{name}") for name in ("size", "quality", "background", "output_format")),
+    ),
+    *meaning(
         "tools[][computer]",
         "tools[][computer_use_preview]",
         "tools[][programmatic_tool_calling]",
-        "tools[][image_generation]",
         "tools[][tool_search]",
     ),
 )
@@ -291,7 +301,9 @@ _OPTIONS: Final = (
     RequestRow("stream_options.include_obfuscation", "include_obfuscation"),
     *meaning("access_programs", "image", "max_tool_calls"),
     *hint("it sets when a response in the background is made", "background_options"),
-    *state("conversation", "previous_response_id", "prompt", "continuation_token"),
+    RequestRow("conversation", "conversation"),
+    RequestRow("previous_response_id", "previous_response_id"),
+    *state("prompt", "continuation_token"),
 )
 
 RESPONSES: Final = RequestTable(

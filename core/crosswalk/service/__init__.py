@@ -45,6 +45,9 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
+    from crosswalk.formats.chat_table import (
+        client_tool as client_tool,
+    )
     from crosswalk.formats.reading import (
         ClientRequest as ClientRequest,
         Incoming as Incoming,
@@ -59,10 +62,12 @@ if TYPE_CHECKING:
         Asked as Asked,
         CacheMark as CacheMark,
         ChatRequest as ChatRequest,
+        ExtraOptions as ExtraOptions,
         Given as Given,
         HostedTool as HostedTool,
         HostedToolKind as HostedToolKind,
         HTTPRequest as HTTPRequest,
+        MCPServer as MCPServer,
         Messages as Messages,
         NamedTool as NamedTool,
         ReasoningEffort as ReasoningEffort,
@@ -185,16 +190,21 @@ if TYPE_CHECKING:
     from crosswalk.types.json import (
         as_json_object as as_json_object,
     )
+    from crosswalk.types.message import (
+        SearchResultPart as SearchResultPart,
+        VideoPart as VideoPart,
+    )
 else:
     __getattr__, __dir__ = face(
         __name__,
         {
+            "crosswalk.formats.chat_table": "client_tool",
             "crosswalk.formats.reading": "ClientRequest Incoming Wants",
             "crosswalk.formats.requests": "read_request",
             "crosswalk.request": (
-                "Adaptation AdaptationKind Asked CacheMark ChatRequest Given HTTPRequest HostedTool HostedToolKind "
-                "Messages NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
-                "UnsupportedRequestError adaptations_of"
+                "Adaptation AdaptationKind Asked CacheMark ChatRequest ExtraOptions Given HTTPRequest HostedTool "
+                "HostedToolKind MCPServer Messages NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition "
+                "Turn UnsupportedRequestError adaptations_of"
             ),
             "crosswalk.service.auxiliary_requests": "Embeddings PlainAnswer TokenCount",
             "crosswalk.service.batch_files": (
@@ -227,5 +237,6 @@ else:
             ),
             "crosswalk.text": "holds_key",
             "crosswalk.types.json": "as_json_object",
+            "crosswalk.types.message": "SearchResultPart VideoPart",
         },
     )

@@ -72,6 +72,7 @@ from crosswalk.types.message import (
     Role,
     TextPart,
     ToolCall,
+    VideoPart,
 )
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import CitationRef, Segment, SegmentType, altered
@@ -231,7 +232,7 @@ def _messages(
 ) -> Iterator[dict[str, Any]]:
     marks = part_marks(request, table)
     for turn, sent in with_results_shown(request.messages):
-        raw = _message(sent, style, marks)
+        raw = _message(sent, style, marks, table)
         mark = None if turn is None else mark_behind(request, turn)
         if mark is not None and raw["content"] and (written := written_mark(mark, table)):
             content = raw["content"]
@@ -248,10 +249,12 @@ def _is_empty(said: dict[str, Any]) -> bool:
     return said["role"] == "assistant" and not (said["content"] or "tool_calls" in said or "refusal" in said)
 
 
-def _message(turn: Turn, style: OpenAIChatStyle, marks: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
+def _message(
+    turn: Turn, style: OpenAIChatStyle, marks: Mapping[int, dict[str, Any]], table: RequestTable
+) -> dict[str, Any]:
     """Return *turn* as a message."""
     message = message_of(turn)
-    payload: dict[str, Any] = {"role": message.role.value, "content": _content(message, marks)}
+    payload: dict[str, Any] = {"role": message.role.value, "content": _content(message, marks, table)}
     if message.name is not None and message.role is not Role.TOOL:
         payload["name"] = message.name
     if message.tool_calls:
@@ -310,13 +313,16 @@ def _annotation(segment: Segment) -> dict[str, Any]:
     return {"type": "url_citation", "url_citation": cited}
 
 
-def _content(message: ChatMessage, marks: Mapping[int, dict[str, Any]]) -> str | list[dict[str, Any]] | None:
+def _content(
+    message: ChatMessage, marks: Mapping[int, dict[str, Any]], table: RequestTable
+) -> str | list[dict[str, Any]] | None:
     if message.content is None or isinstance(message.content, str):
         return message.content
-    return [{**_part(part), **marks.get(id(part), {})} for part in content_parts(message)] or ""
+    parts = content_parts(message)
+    return [{**_part(part, table), **marks.get(id(part), {})} for part in parts] or ""
 
 
-def _part(part: ContentPart) -> dict[str, Any]:
+def _part(part: ContentPart, table: RequestTable) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     if isinstance(part, ImagePart):
@@ -325,6 +331,10 @@ def _part(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, FilePart) and part.id is not None:
         name = {"filename": part.name} if part.name else {}
         return {"type": "file", "file": {"file_id": part.id, **name}}
+    if isinstance(part, VideoPart):
+        if table.row("part.video") is None:
+            raise unsupported_part(part, "cannot be sent to this API")
+        return {"type": "video_url", "video_url": {"url": data_url(part)}}
     if part.data is None:
         raise unsupported_part(part, "must be given as data")
     if isinstance(part, AudioPart):
@@ -477,7 +487,8 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
         request = altered(request, hosted_tools=known)
     if not info.way_back.takes_custom_calls:
         request = altered(request, tools=tuple(tool.as_function() for tool in request.tools))
-    built = with_extra_options(_built(request, mapper), request)
+    built = _built(request, mapper)
+    built = _named(partial(with_extra_options, built), request, mapper.provider)
     missing = [
         Adaptation.dropped(option, f"the API runs no {tool.kind}", asked=tool.kind, refuses=True)
         for tool in foreign

@@ -16,7 +16,6 @@ from typing import (
     ParamSpec,
     Self,
     TypeAlias,
-    TypedDict,
     TypeVar,
     Unpack,
     overload,
@@ -33,11 +32,13 @@ from crosswalk.request import (
     Asked,
     CacheMark,
     ChatRequest,
+    ExtraOptions,
     HostedTool,
     NamedTool,
     ResponseFormat,
     ToolDefinition,
     as_request,
+    with_extra,
 )
 from crosswalk.service.auxiliary_requests import ServerDiscovery
 from crosswalk.service.building import OnUnsupported
@@ -256,7 +257,7 @@ def _route(endpoint: Endpoint, known: Registry) -> Route:
     return resolve(endpoint, mapper)
 
 
-class CallOptions(TypedDict, total=False):
+class CallOptions(ExtraOptions, total=False):
     """The options of one call: those of :class:`ChatRequest`, which they replace, and how it is sent.
 
     Attributes:
@@ -280,6 +281,7 @@ class CallOptions(TypedDict, total=False):
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None
     cache_marks: Iterable[CacheMark | str | int]
     provider_options: Mapping[str, Mapping[str, Any]]
+    extra_headers: Mapping[str, str]
     timeout: Timeouts | float | None
     retry: RetryPolicy | int | None
     headers: Mapping[str, str | Secret]
@@ -330,8 +332,13 @@ def with_options(setup: Setup, asked: Asked, options: CallOptions) -> tuple[Setu
         changes["routes"] = tuple(_with_headers(route, headers) for route in setup.routes)
     return (
         attrs.evolve(setup, **changes) if changes else setup,
-        attrs.evolve(request, **fields) if fields else request,
+        attrs.evolve(request, **_beside(request, fields)) if fields else request,
     )
+
+
+def _beside(request: ChatRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *fields*, with the extra options of *request* beside those among them."""
+    return with_extra({"extra_options": request.extra_options, **fields})
 
 
 def _with_headers(route: Route, headers: Mapping[str, str | Secret]) -> Route:

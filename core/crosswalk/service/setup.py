@@ -12,12 +12,12 @@ import attrs
 from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.otel import otel_attributes, otel_provider_name
-from crosswalk.request import Adaptation, ChatRequest, HTTPRequest, UnsupportedRequestError, without_secrets
+from crosswalk.request import Adaptation, ChatRequest, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, attributes, join_url, shown_url, where
 from crosswalk.service.http import CallWait, Transport
 from crosswalk.service.retries import AttemptFailure, Cooling, RetryPolicy, Timeouts
-from crosswalk.text import brief, may_log_content, short_repr, shortened
+from crosswalk.text import brief, may_log_content, short_repr, shortened, without_secrets
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import ToolCall, ToolCallDelta

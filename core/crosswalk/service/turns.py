@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from crosswalk.errors import ToolCallArgumentsError
+from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.reading import table_of
 from crosswalk.formats.tables import TABLES
 from crosswalk.formats.writing import INVALID_JSON
@@ -23,6 +24,7 @@ from crosswalk.request import (
     HTTPRequest,
     ReasoningEffort,
     ResponseFormat,
+    ToolDefinition,
     Turn,
     UnsupportedRequestError,
 )
@@ -34,8 +36,10 @@ from crosswalk.types.message import (
     FilePart,
     ImagePart,
     Role,
+    SearchResultPart,
     TextPart,
     ToolCall,
+    VideoPart,
 )
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import FinishReason, Segment, SegmentType, altered
@@ -484,7 +488,7 @@ _BEGINNINGS = {
 }
 
 
-def media_type_of(part: ImagePart | AudioPart | FilePart) -> str:
+def media_type_of(part: ImagePart | AudioPart | VideoPart | FilePart) -> str:
     """Return the MIME type of *part*: the declared one, else the one that its data begin like.
 
     Raises:
@@ -504,7 +508,7 @@ def known_media_type(data: str) -> str:
     return next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), "")
 
 
-def data_url(part: ImagePart | AudioPart | FilePart) -> str:
+def data_url(part: ImagePart | AudioPart | VideoPart | FilePart) -> str:
     """Return *part* as a URL: its own, or its data in one."""
     return part.url if part.url is not None else f"data:{media_type_of(part)};base64,{part.data}"
 
@@ -516,8 +520,8 @@ def unsupported_part(part: ContentPart, why: str) -> UnsupportedRequestError:
 
 def noun_of(part: ContentPart) -> str:
     """Return the word for *part*, with its article."""
-    kinds = {TextPart: "a text", ImagePart: "an image", AudioPart: "a sound", FilePart: "a file"}
-    return kinds[type(part)]
+    kinds = {TextPart: "a text", ImagePart: "an image", AudioPart: "a sound", VideoPart: "a video"}
+    return kinds.get(type(part), "a file")
 
 
 # --------------------------------------------------------------------------------- options
@@ -593,7 +597,16 @@ def word_of(option: str, value: Any, table: RequestTable | str, drops: Drops) ->
 
 
 def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
-    """Return *built* with those of *request*'s ``extra_options`` that the API has. Name the others."""
+    """Return *built* with those of *request*'s ``extra_options`` that the API has. Name the others.
+
+    Raises:
+        UnsupportedRequestError: one names what a server keeps, and the API has no place for it.
+    """
+    if request.extra_headers:
+        said = {
+            name: value for name, value in built.headers.items() if name.lower() not in request.extra_headers
+        }
+        built = attrs.evolve(built, headers={**said, **request.extra_headers})
     if not request.extra_options:
         return built
     values, table = thaw(request.extra_options), table_of(built)
@@ -605,6 +618,9 @@ def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
             row = None if table is None else table.row(name)
             written = None if row is None else row.written(values[name])
             if row is None or written is None or not put_row(body, row, written):
+                if place.kind is PlaceKind.STATE:
+                    why = f"it names what another server keeps, and {_label(table)} has no place for it"
+                    raise UnsupportedRequestError(f"it cannot express {name} ({why})", options=[name])
                 lost += _lost(place, values[name], table, row)
     return attrs.evolve(built, body=body).adapted(*lost)
 
@@ -629,6 +645,14 @@ def details_of(thing: Any, table: RequestTable | str, at: str, of: str) -> dict[
         of: the word for *thing* in the names of places.
     """
     return written_details(_table(table), at, of, _set_details(thing, of))[0]
+
+
+def client_tool_item(tool: ToolDefinition, format: str) -> dict[str, Any] | None:
+    """Return the item of ``tools`` for *tool*, if it is one that the vendor of *format* has defined, or ``None``."""
+    known = CLIENT_TOOLS[format].get(tool.client_tool or "")
+    if known is None:
+        return None
+    return {name: tool.name if name == "name" else value for name, value in known.declared.items()}
 
 
 def _set_details(thing: Any, of: str) -> dict[str, Any]:
@@ -683,19 +707,24 @@ def unsaid(
         whole, row = _WHOLES.get(name), table.row(name)
         is_named = value is None or location.removesuffix(".ttl") in done
         is_named |= whole is not None and table.row(whole) is None
-        if not is_named and (row is None or (name in _OF_SERVERS and row.written(thaw(value)) is None)):
+        if not is_named and (row is None or (name in _IN_PART and row.written(thaw(value)) is None)):
+            if name == "part.search_result":
+                yield Adaptation(location, AdaptationKind.TOLD, "it is sent as text")
+                continue
             lost = _lost(PLACES[name], value, table, row)
             yield from (attrs.evolve(one, field=location) for one in lost)
 
 
 _OF_SERVERS: Final = tuple(name for name in DETAILS if name.startswith("mcp."))
+_IN_PART: Final = (*_OF_SERVERS, "part.search_result")
+"""Details that some APIs have a place for, but not for every value."""
 _WHOLES: Final = {"cache.ttl": "cache.mark", **dict.fromkeys(_OF_SERVERS, "mcp_servers")}
 """Details of what is named as a whole where an API has no place for it."""
 
 
 def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
     for number, tool in enumerate(request.tools):
-        for name in ("strict", "defer_loading", "output_schema"):
+        for name in ("strict", "defer_loading", "output_schema", "input_examples"):
             yield f"tools[{number}].{name}", f"tool.{name}", getattr(tool, name)
     for number, mark in enumerate(request.cache_marks):
         place = "tools" if mark.after == "tools" else "mark"
@@ -706,8 +735,20 @@ def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
             yield f"mcp_servers[{number}].{name}", f"mcp.{name}", value
     for number, turn in enumerate(request.messages):
         for inner, part in enumerate(content_parts(message_of(turn))):
+            about = request.details_of_part(part) or {}
+            at = about.get("at", f"messages[{number}].content[{inner}]")
             if isinstance(part, ImagePart):
-                yield f"messages[{number}].content[{inner}].detail", "part.detail", part.detail
+                yield f"{at}.detail", "part.detail", part.detail
+            elif isinstance(part, FilePart):
+                yield f"{at}.context", "part.context", part.context
+                yield f"{at}.citations", "part.citations", part.citations
+            elif isinstance(part, SearchResultPart):
+                yield at, "part.search_result", bool(part.citations)
+                yield f"{at}.citations", "part.citations", part.citations
+
+
+def _label(table: RequestTable | None) -> str:
+    return table.label if table else "the API"
 
 
 def _lost(
@@ -715,7 +756,7 @@ def _lost(
 ) -> Iterator[Adaptation]:
     if place.is_neutral(value):
         return
-    label = table.label if table else "the API"
+    label = _label(table)
     why = f"{label} has no such option"
     if row is None and table is not None and table.key == "chat" and TABLES["chat"].row(place.name):
         why = "no such option of this server is known"

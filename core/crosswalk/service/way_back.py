@@ -338,7 +338,7 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
         if any(isinstance(turn, ChatResponse) or content_parts(turn) for turn in request.messages):
             return request
         raise _refused("a conversation without content")
-    options: Mapping[str, object] = request.provider_options.get(request.provider or "", {})
+    options = {**request.extra_options, **request.provider_options.get(request.provider or "", {})}
     rounds = _rounds(request.messages, messages, is_elsewhere=not _ELSEWHERE.isdisjoint(options))
     last = rounds[-1]
     for call in last.calls:

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
         FilePart as FilePart,
         ImagePart as ImagePart,
         Role as Role,
+        SearchResultPart as SearchResultPart,
         TextPart as TextPart,
         ToolCall as ToolCall,
         ToolCallDelta as ToolCallDelta,
+        VideoPart as VideoPart,
     )
     from crosswalk.types.response import (
         Alternative as Alternative,
@@ -70,8 +72,8 @@ else:
             "crosswalk.types.delta": "Correction ResponseDelta",
             "crosswalk.types.json": "FrozenObject JSONObject JSONValue dump_json load_json thaw",
             "crosswalk.types.message": (
-                "AudioPart CallKind ChatMessage ContentPart FilePart ImagePart Role TextPart ToolCall "
-                "ToolCallDelta"
+                "AudioPart CallKind ChatMessage ContentPart FilePart ImagePart Role SearchResultPart TextPart "
+                "ToolCall ToolCallDelta VideoPart"
             ),
             "crosswalk.types.response": "Alternative ChatResponse",
             "crosswalk.types.stream": "ResponseBuilder StreamEvent StreamEventType",

@@ -229,6 +229,54 @@ class TextPart:
     __repr__ = short_repr("text")
 
 
+def _as_texts(value: str | Iterable[str]) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else as_tuple(value)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise ResponseValidationError("the content of a search result must be a text, or a list of texts")
+    return texts
+
+
+@brief
+@attrs.frozen(init=False)
+class SearchResultPart(TextPart):
+    """A result of your own search, so that the model can answer from it and cite it.
+
+    Anthropic has a place for it, and so has Bedrock if it is cited. Any other server gets it as text, which is named.
+
+    Attributes:
+        text: the result in words: the title, the source and the content.
+        content: the text of the result, in one or several pieces. A citation names the pieces.
+        title: the title of what was found.
+        source: its address or name, which citations repeat.
+        citations: whether the model cites it, or ``None`` for the provider's default.
+
+    Raises:
+        ResponseValidationError: a field is of another type, or there is no content.
+    """
+
+    text: str = attrs.field(metadata={"json_key": None})
+    content: tuple[str, ...]
+    title: str
+    source: str
+    citations: bool | None = None
+
+    @checks_keywords()
+    def __init__(
+        self, content: str | Iterable[str], *, title: str, source: str, citations: bool | None = None
+    ) -> None:
+        texts = _as_texts(content)
+        for name, value in (("title", title), ("source", source)):
+            if not isinstance(value, str):
+                raise ResponseValidationError(f"{name} must be text, not {json_type_name(value)}")
+        about = "\n".join(filter(None, (title, source)))
+        words = "\n\n".join(filter(None, (about, *texts)))
+        self.__attrs_init__(words, texts, title, source, citations)
+        if citations is not None:
+            check_flag(self, "citations")
+
+    __repr__ = short_repr("title", "source", "content", "citations")
+
+
 Source: TypeAlias = str | bytes | PathLike[str]
 """The source of media: an address, the name of a file, its path, or the bytes themselves."""
 
@@ -338,7 +386,10 @@ class _MediaPart:
         self.__attrs_init__(*_located(source, url, data, media_type)[:3])
 
     def __attrs_post_init__(self) -> None:
-        check_optional_text(self, *attrs.fields_dict(type(self)))
+        names = attrs.fields_dict(type(self))
+        check_optional_text(self, *(name for name in names if name != "citations"))
+        if getattr(self, "citations", None) is not None:
+            check_flag(self, "citations")
         sources = (self.url, self.data, getattr(self, "id", None))
         if sum(source is not None for source in sources) != 1:
             raise ResponseValidationError(f"{type(self).__name__} needs either a url or data, and not both")
@@ -387,14 +438,28 @@ class AudioPart(_MediaPart):
     __slots__ = ()
 
 
+class VideoPart(_MediaPart):
+    """A video as one part of a message: by its ``url`` or as base64 ``data``, never both.
+
+    Raises:
+        ResponseValidationError: it has neither, or both.
+    """
+
+    __slots__ = ()
+
+
 @brief
 @attrs.frozen(init=False)
 class FilePart(_MediaPart):
-    """A file as one part of a message: by its ``url``, as base64 ``data``, or by its ``id``. Exactly one of them is set.
+    """A file or document as one part of a message: by its ``url``, as base64 ``data``, or by its ``id``. One of them is set.
+
+    ``FilePart(text="…", name="Tides")`` is a document of plain text.
 
     Attributes:
-        name: the file's name, or ``None`` when it has none.
+        name: the file's name or title, or ``None`` when it has none.
         id: the id of a file that was uploaded to OpenAI, or ``None``.
+        context: words about the document for the model, which it does not cite, or ``None``. Anthropic and Bedrock take it.
+        citations: whether the model cites the document, or ``None`` for the provider's default. Anthropic and Bedrock can.
 
     Raises:
         ResponseValidationError: it has neither, or both.
@@ -402,6 +467,8 @@ class FilePart(_MediaPart):
 
     name: str | None = None
     id: str | None = None
+    context: str | None = None
+    citations: bool | None = None
 
     @checks_keywords()
     def __init__(
@@ -411,17 +478,24 @@ class FilePart(_MediaPart):
         *,
         url: str | None = None,
         data: str | bytes | None = None,
+        text: str | None = None,
         media_type: str | None = None,
         name: str | None = None,
         id: str | None = None,
+        context: str | None = None,
+        citations: bool | None = None,
     ) -> None:
+        if text is not None:
+            if source is not None or data is not None or not isinstance(text, str):
+                raise ResponseValidationError("text must be a text, and the only content of its part")
+            data, media_type = text.encode(), media_type or "text/plain"
         url, data, media_type, file = _located(source, url, data, media_type)
-        self.__attrs_init__(url, data, media_type, file if name is None else name, id)
+        self.__attrs_init__(url, data, media_type, file if name is None else name, id, context, citations)
 
     __repr__ = short_repr("name", "media_type", "url", "data", "id")
 
 
-ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | FilePart
+ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | VideoPart | FilePart | SearchResultPart
 """One part of a message that is more than a text: a closed set."""
 
 PartLike: TypeAlias = ContentPart | str | PathLike[str]
@@ -449,6 +523,8 @@ def _as_part(part: PartLike) -> ContentPart:
             return ImagePart(data=file.data, media_type=file.media_type)
         case "audio":
             return AudioPart(data=file.data, media_type=file.media_type)
+        case "video":
+            return VideoPart(data=file.data, media_type=file.media_type)
     return file
 
 
@@ -456,7 +532,7 @@ def _as_tool_calls(value: Iterable[ToolCall] | None) -> tuple[ToolCall, ...] | N
     return None if value is None else _all((ToolCall,), value, "tool_calls must be ToolCalls") or None
 
 
-_PARTS = (TextPart, ImagePart, AudioPart, FilePart)
+_PARTS = (TextPart, SearchResultPart, ImagePart, AudioPart, VideoPart, FilePart)
 
 
 def _all(kinds: tuple[type, ...], value: Iterable[Any], wrong: str) -> tuple[Any, ...]:
@@ -554,10 +630,12 @@ class ChatMessage:
 
     @property
     def text(self) -> str:
-        """The text of the content, or ``""`` if it has none."""
+        """The text of the content, or ``""`` if it has none. A search result stands apart, with empty lines around it."""
         content = self.content
         if content is None or isinstance(content, str):
             return content or ""
-        return "".join(part.text for part in content if isinstance(part, TextPart))
+        texts = [part for part in content if isinstance(part, TextPart)]
+        between = "\n\n" if any(isinstance(part, SearchResultPart) for part in texts) else ""
+        return between.join(part.text for part in texts)
 
     __repr__ = short_repr("role", "name", "content", "tool_calls", "tool_call_id", "is_error")

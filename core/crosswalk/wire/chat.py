@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import (
@@ -17,6 +17,7 @@ from crosswalk.types.message import (
     Role,
     TextPart,
     ToolCall,
+    VideoPart,
 )
 from crosswalk.types.usage import OPENAI_COUNTS as COUNTS, OPENAI_DETAILS as DETAILS
 from crosswalk.types.values import FinishReason, SegmentType
@@ -118,7 +119,6 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
 
 ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
 """The roles of messages."""
-_PARTS: Final = (TextPart, ImagePart, AudioPart, FilePart)
 
 
 def read_role(message: Fields) -> Role:
@@ -148,7 +148,7 @@ def read_content(message: Fields) -> str | list[ContentPart] | None:
     if isinstance(content, str | None):
         message.take("content")
         return content
-    parts = message.each("content", *_PARTS)
+    parts = message.each("content", *get_args(ContentPart))
     read = (_part(part) if isinstance(part, Fields) else part for part in parts)
     return [part for part in read if part is not None]
 
@@ -163,6 +163,10 @@ def _part(part: Fields) -> ContentPart | None:
         if isinstance(part.look(kind), str):
             return read_image(part, kind)
         return read_image(part.need(kind, part.object(kind)), "url")
+    if kind == "video_url":
+        video = part.need(kind, part.object(kind))
+        with placed(video, "url"):
+            return VideoPart(**read_source(video.need("url", video.text("url"))))
     if kind == "input_audio":
         sound = part.need(kind, part.object(kind))
         format = sound.need("format", sound.text("format"))
@@ -171,7 +175,7 @@ def _part(part: Fields) -> ContentPart | None:
             return AudioPart(data=data, media_type=f"audio/{'mpeg' if format == 'mp3' else format}")
     if kind == "file" and isinstance(part.look("file"), dict):
         return read_file(part.need(kind, part.object(kind)))
-    part.leave("must be text, image_url, input_audio or file")
+    part.leave("must be text, image_url, video_url, input_audio or file")
     return None
 
 
@@ -192,7 +196,7 @@ def read_file(file: Fields) -> FilePart:
         return FilePart(**read_source(source), name=name)
 
 
-def read_source(url: str) -> dict[str, str]:
+def read_source(url: str) -> dict[str, Any]:
     """Return the source of a file: the data of a base64 URL, or the URL."""
     head, comma, data = url.partition(",")
     if comma and head.startswith("data:") and head.endswith(";base64"):

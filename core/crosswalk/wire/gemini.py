@@ -52,7 +52,12 @@ SERVER_TOOLS: Final[Mapping[str, tuple[str, bool]]] = MappingProxyType(
 """The parts of the server's own tools: the field that is the segment's content, and whether as JSON."""
 
 HOSTED_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
-    {"web_search": "googleSearch", "web_fetch": "urlContext", "code_execution": "codeExecution"}
+    {
+        "web_search": "googleSearch",
+        "web_fetch": "urlContext",
+        "code_execution": "codeExecution",
+        "file_search": "fileSearch",
+    }
 )
 """The member of ``tools`` that asks for each tool of the server."""
 

@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import attrs
 
+from crosswalk.lazy import pattern
+from crosswalk.plain_errors import ResponseValidationError
+from crosswalk.text import json_type_name, names_secret
+from crosswalk.types.json import as_frozen_object
 from crosswalk.types.values import altered
 from crosswalk.wire.fields import Fields, Place as Path
 
@@ -87,6 +91,7 @@ OPTIONS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("top_logprobs", _MEANING, 0),
             RequestPlace("verbosity", _MEANING, "medium"),
             RequestPlace("modalities", _MEANING, ["text"]),
+            RequestPlace("audio", _MEANING),
             RequestPlace("best_of", _MEANING, 1),
             RequestPlace("prediction", _HINT, why="it saves time, and changes no word of the answer"),
             RequestPlace("moderation", _MEANING),
@@ -97,6 +102,11 @@ OPTIONS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("truncation", _MEANING, "disabled"),
             RequestPlace("compaction", _HINT, why="it shortens a conversation that grows too long for the model"),
             RequestPlace("background", _MEANING, False),
+            # What a server keeps.
+            *(
+                RequestPlace(name, _STATE)
+                for name in ("previous_response_id", "conversation", "container", "cached_content")
+            ),
             # The user, records and cost.
             *(RequestPlace(name, _HINT) for name in ("user", "safety_identifier")),
             RequestPlace("metadata", _HINT, {}),
@@ -132,6 +142,7 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("part.text", _MEANING),
             RequestPlace("part.image", _MEANING),
             RequestPlace("part.audio", _MEANING),
+            RequestPlace("part.video", _MEANING),
             RequestPlace("part.file", _MEANING),
             RequestPlace("part.file_id", _STATE),
             RequestPlace("part.detail", _HINT, "auto", why="it sets how closely a picture is looked at"),
@@ -155,6 +166,7 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("tool.defer_loading", _HINT, False, why="a tool that is loaded at once can be called", type=bool),
             RequestPlace("tool.output_schema", _HINT, why="it describes a result that the model gets to see", type=dict),
             RequestPlace("tool.input_format", _MEANING, type=dict),
+            RequestPlace("tool.input_examples", _HINT, (), why="the schema says what they show"),
             RequestPlace("format.schema", _MEANING, type=dict),
             RequestPlace("format.name", _HINT, "answer", why="it is a label of the schema", type=str),
             RequestPlace("format.description", _HINT, why="the schema says what the answer holds", type=str),
@@ -165,8 +177,16 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("hosted.max_uses", _MEANING, type=int),
             RequestPlace("hosted.user_location", _MEANING, type=dict),
             RequestPlace("hosted.search_context_size", _MEANING, "medium", type=str),
+            RequestPlace("hosted.file_store_ids", _MEANING, type=list),
+            RequestPlace("hosted.max_results", _MEANING, type=int),
+            *(
+                RequestPlace(f"hosted.{name}", _MEANING, type=str)
+                for name in ("size", "quality", "background", "output_format")
+            ),
             RequestPlace("web_fetch", _MEANING),
             RequestPlace("code_execution", _MEANING),
+            RequestPlace("file_search", _MEANING),
+            RequestPlace("image_generation", _MEANING),
             RequestPlace("client_tool", _MEANING),
             RequestPlace("mcp.name", _MEANING, type=str),
             RequestPlace("mcp.url", _MEANING, type=str),
@@ -478,3 +498,38 @@ def put(body: dict[str, Any], path: str, value: Any) -> bool:
         items += [item for item in found if item not in items]
         return True
     return bool(body.setdefault(last, value) == value)
+
+
+# Headers.
+
+_OF_HTTP: Final = ("host", "connection", "content-", "transfer-encoding", "accept-encoding")
+_HEADER_NAME: Final = pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
+_HEADER_VALUE: Final = pattern(r"[\t\x20-\x7e]*\Z")
+
+
+def as_headers(value: Mapping[str, str]) -> Mapping[str, str]:
+    """Return *value*, the headers that a request adds, with names in lower case.
+
+    Raises:
+        ResponseValidationError: they are no headers, may hold a secret, or are set by the connection.
+    """
+    given: Any = value
+    if not isinstance(given, Mapping):
+        raise ResponseValidationError(f"extra_headers must be headers by name, not {json_type_name(given)}")
+    headers: dict[str, str] = {}
+    for name, text in given.items():
+        if not (isinstance(name, str) and _HEADER_NAME.match(name)):
+            raise ResponseValidationError(f"extra_headers: no name of a header: {name!r:.60}")
+        low = name.lower()
+        if names_secret(name):
+            raise ResponseValidationError(
+                f"extra_headers: {name:.60} may hold a secret: give it as api_key= or headers= of the endpoint or the call"
+            )
+        if low.startswith(_OF_HTTP):
+            raise ResponseValidationError(f"extra_headers: {name:.60} is set by the connection")
+        if not (isinstance(text, str) and _HEADER_VALUE.match(text)):
+            raise ResponseValidationError(
+                f"extra_headers: the value of {name:.60} must be a line of ASCII text"
+            )
+        headers[low] = text
+    return cast("Mapping[str, str]", as_frozen_object(headers))

@@ -223,7 +223,7 @@ def test_no_message_quotes_what_the_client_says() -> None:
 
 
 def test_parts_that_nobody_knows_stay_where_they_are() -> None:
-    video = {"type": "video_url", "video_url": {"url": "https://example.org/a.mp4"}}
+    video = {"type": "hologram", "hologram": {"url": "https://example.org/a.mp4"}}
     given = [{"type": "text", "text": "a", "mark": 1}, video, {"type": "text", "text": "b"}, video]
     incoming = read(CHAT, messages=[{**HI, "content": given}, {**HI, "content": [video]}])
     assert incoming.request.messages[0] == ChatMessage.user([TextPart("a"), TextPart("b")])

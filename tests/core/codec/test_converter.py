@@ -254,7 +254,10 @@ def test_a_class_of_yours_is_read_strictly() -> None:
         ({"pair": ["1", "a"]}, "expected integer, got string @ $.pair[0]"),
         ({"by_name": {"a b": "x"}}, "expected integer, got string @ $.by_name['a b']"),
         ({"by_name": []}, "expected object, got array @ $.by_name"),
-        ({"part": {"type": "x"}}, "unknown type 'x', expected text or image or audio or file @ $.part.type"),
+        (
+            {"part": {"type": "x"}},
+            "unknown type 'x', expected text or image or audio or video or file or search_result @ $.part.type",
+        ),
         ({"either": 1.5}, "expected integer or string or array, got number @ $.either"),
         ({"either": ["x"]}, "expected integer, got string @ $.either[0]"),
         ({"inner": []}, "expected object, got array @ $.inner"),

@@ -210,8 +210,9 @@ def test_no_json(data: bytes | str, problem: str) -> None:
             "expected object, got string @ $.message.content[0]",
         ),
         (
-            {"message": {"role": "assistant", "content": [{"type": "video"}]}},
-            "unknown type 'video', expected text or image or audio or file @ $.message.content[0].type",
+            {"message": {"role": "assistant", "content": [{"type": "map"}]}},
+            "unknown type 'map', expected text or image or audio or video or file or search_result @ "
+            "$.message.content[0].type",
         ),
         (
             {"message": {"role": "assistant", "content": [{}]}},

@@ -399,7 +399,9 @@ def test_an_assistants_input_of_parts_is_its_text() -> None:
 
 
 def test_what_cannot_be_unfolded_is_named() -> None:
-    with pytest.raises(FoldingError, match=r"audio cannot be part of an item @ messages\[0\] \(user\)"):
+    with pytest.raises(
+        FoldingError, match=r"audio or video cannot be part of an item @ messages\[0\] \(user\)"
+    ):
         unfold([ChatMessage.user([AudioPart(data="QUJD")])])
     with pytest.raises(FoldingError, match=r"a call that is not there @ messages\[0\] \(tool\)"):
         unfold([ChatMessage.tool_result("c1", "r")])

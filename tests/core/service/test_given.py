@@ -184,8 +184,8 @@ ROLE = "one of system, user, assistant, tool, developer"
             "messages[0].content[0]: must be an object, not number",
         ),
         (
-            [{"role": "user", "content": [{"type": "video_url"}]}],
-            "messages[0].content[0]: must be text, image_url, input_audio or file",
+            [{"role": "user", "content": [{"type": "hologram"}]}],
+            "messages[0].content[0]: must be text, image_url, video_url, input_audio or file",
         ),
         (
             [{"role": "user", "content": [{"type": "text"}]}],

@@ -678,7 +678,6 @@ def test_a_choice_among_some_tools_has_a_mode_and_names() -> None:
     choice = built({"mode": "auto", "tools": [{"type": "function", "name": "f"}]}).body["tool_choice"]
     assert choice == {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}
     for wrong in (
-        ["f"],
         {"mode": "new", "tools": []},
         {"mode": "auto", "tools": [{"type": "mcp", "name": "f"}]},
     ):

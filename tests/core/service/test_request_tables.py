@@ -11,6 +11,7 @@ from crosswalk import normalize
 from crosswalk.convert import convert
 from crosswalk.formats.tables import TABLES
 from crosswalk.service import (
+    AdaptationKind,
     CacheMark,
     ChatRequest,
     HostedTool,
@@ -205,7 +206,8 @@ def test_a_picture_of_a_type_that_no_server_takes_is_told(to: str, format: str, 
     }
     request = built("openai-responses", {"input": [HI, made, HI]}, to)
     assert ("iVBORw0KGgo=" in str(request.body)) is is_shown
-    assert any("picture" in one.reason for one in request.adaptations)
+    kind = AdaptationKind.CLAMPED if is_shown else AdaptationKind.TOLD
+    assert [one.kind for one in request.adaptations if "picture" in one.reason] == [kind]
 
 
 def test_a_word_without_a_row_is_not_said_to_have_no_place() -> None:

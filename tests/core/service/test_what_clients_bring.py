@@ -296,13 +296,14 @@ def document(kind: str = "document", **more: Any) -> dict[str, Any]:
 
 TEXT = {"type": "text", "text": "The sky"}
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+PDF = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
 PLAIN = {"type": "text", "media_type": "text/plain", "data": "The sky"}
 AS_TEXT = [
     (document(title="Green", source=PLAIN), ["Green\n\nThe sky"]),
     (document(title="Green", context="old", source={"type": "content", "content": [TEXT]}), ["Green\nold\n\nThe sky"]),
     (document(source={"type": "content", "content": "The sky"}), ["The sky"]),
     (document(title="Green", source={"type": "content", "content": [IMAGE]}), ["Green", PNG]),
-    (document("search_result", title="Green", source="https://x", content=[TEXT, TEXT]), ["Green\nhttps://x\n\nThe sky", "The sky"]),
+    (document("search_result", title="Green", source="https://x", content=[TEXT, TEXT]), ["Green", "https://x", "The sky"]),
     (document("tool_reference", tool_name="look"), ["look"]),
 ]  # fmt: skip
 
@@ -325,6 +326,25 @@ def test_text_of_every_kind_arrives_with_its_title(
     else:
         assert all(text in said_in(request) for text in texts)
         assert [dropped for dropped in request.dropped if dropped.refuses] == []
+
+
+@pytest.mark.parametrize("to", ["openai", "openai_responses", "gemini", "bedrock", "mistral"])
+def test_what_becomes_of_a_part_is_named_at_the_clients_place(to: str) -> None:
+    """A system prompt is a message here, and not in the client's list."""
+    found = document("search_result", title="Green", source="https://x", content=[TEXT, IMAGE])
+    file = document(source=PDF, context="old", citations={"enabled": True})
+    turn = {"role": "user", "content": [found, file]}
+    request = built(
+        "anthropic", {"model": "m", "max_tokens": 9, "system": "Be brief.", "messages": [turn]}, to
+    )
+    said = said_in(request)
+    assert "Green\nhttps://x\n\nThe sky" in said
+    assert PNG in said
+    named = {one.field: one.kind.value for one in request.adaptations}
+    assert named["messages[0].content[0]"] == "told"
+    about = {field for field in named if field.startswith("messages[0].content[1].")}
+    places = {"messages[0].content[1].context", "messages[0].content[1].citations"}
+    assert about == (set() if to == "bedrock" else places)
 
 
 @pytest.mark.parametrize(("data", "is_text"), [("VGhlIHNreQ==", True), ("/w==", False)])

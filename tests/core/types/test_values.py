@@ -35,6 +35,7 @@ from crosswalk.types import (
     ResponseDelta,
     ResponseMetadata,
     SafetyAnnotation,
+    SearchResultPart,
     Segment,
     SegmentType,
     StreamEvent,
@@ -45,6 +46,7 @@ from crosswalk.types import (
     ToolCallDelta,
     UsageDetails,
     UsageInfo,
+    VideoPart,
 )
 from crosswalk.types.delta import text_delta
 from crosswalk.types.values import altered, unchecked
@@ -251,6 +253,7 @@ def filled(text: str) -> list[Any]:
     event = StreamEvent(StreamEventType.OUTPUT_TEXT_DELTA, delta, (segment,), (attempt,), {"a": text})
     return [
         TextPart(text), ImagePart(url=text, media_type=text), AudioPart(data=text, media_type=text),
+        VideoPart(data=text), SearchResultPart(text, title=text, source=text),
         FilePart(url=text, media_type=text, name=text), ChatMessage.user((TextPart(text), TextPart(text))),
         ChatMessage.tool_result(word, text, name=text), *notes, call, fragment, logprob, extensions, segment, correction,
         message, metadata, delta, alternative, verdict, attempt, response, event, response.raw_events,
