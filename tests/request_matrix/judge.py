@@ -144,8 +144,10 @@ _ITEM: Final = re.compile(r"input\[\d+\]")
 _HONEST: Final = re.compile(
     r"^\(an? [a-z]+: [a-z/+-]+(, the next message of the user shows it)?\)"
     r"|^The result is shown in the next message of the user\.$|^What .{1,40} gave:$"
+    r"|^Answer with one JSON (object|value) and nothing else: "
 )
-"""Words in the place of a picture or a file that no server takes there, or in the next message: they say what is so."""
+"""Words in the place of a picture or a file that no server takes there, or in the next message: they say what is so. And
+words that tell a schema to a server without a place for it, as structured answers demand."""
 _LINKS: Final = frozenset(
     [
         "id",
