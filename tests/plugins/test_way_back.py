@@ -768,7 +768,7 @@ def test_a_file_of_its_own_goes_back_to_anthropic() -> None:
     content = [{"type": "container_upload", "file_id": "file_1"}, {"type": "text", "text": "Done."}]
     built = back("anthropic", claude(*content))
     assert turns(built)[1]["content"] == content
-    assert ("messages[1]", "a file: it is sent as text") in named(
+    assert ("messages[1]", "a file: only a note of it is sent") in named(
         back("anthropic", claude(*content), to="vllm")
     )
 
@@ -846,7 +846,7 @@ def test_a_file_by_its_address_goes_back_to_gemini() -> None:
     assert turns(back("gemini", gemini(part, bare)))[1]["parts"] == [part, bare]
     built = back("gemini", gemini(part), to="vllm")
     assert turns(built)[1]["content"] == "(a video: video/mp4)"
-    assert named(built) == [("messages[1]", "a video: it is sent as text")]
+    assert named(built) == [("messages[1]", "a video: only a note of it is sent")]
 
 
 DRAWING = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": PNG}
@@ -866,7 +866,9 @@ def test_the_user_shows_a_picture_of_another_provider(provider: str, payload: An
     built = back(provider, payload, to="anthropic")
     kinds = [[block["type"] for block in turn["content"]] for turn in turns(built)]
     assert kinds[2] == (["image", "text"] if is_shown else ["text"])
-    reason = "moved to messages[2]: a picture that the user shows" if is_shown else "it is sent as text"
+    reason = (
+        "moved to messages[2]: a picture that the user shows" if is_shown else "only a note of it is sent"
+    )
     assert any(option == "messages[1]" and reason in why for option, why in named(built))
     if "https" in orjson.dumps(payload).decode():
         assert "a.example/x.png" in said(built)
@@ -982,7 +984,7 @@ def test_a_conversation_that_the_caller_names_goes_on(conversation: Any) -> None
 def test_a_sound_without_words_is_told_as_one() -> None:
     built = back("gemini", gemini({"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}}), to="vllm")
     assert turns(built)[1]["content"] == "(a sound: audio/wav)"
-    assert named(built) == [("messages[1]", "a sound: it is sent as text")]
+    assert named(built) == [("messages[1]", "a sound: only a note of it is sent")]
 
 
 def test_calls_of_both_kinds_go_side_by_side() -> None:

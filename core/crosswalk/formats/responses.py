@@ -94,8 +94,8 @@ _LONGEST: Final = 64
 _KEPT: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
 _RUN_BY_CLIENT: Final = CLIENT_TOOLS[RESPONSES.key]
-_OWN_HOSTED: Final = ("file_search", "image_generation")
-"""The server's tools whose types are canonical kinds."""
+_OWN_HOSTED: Final = ("image_generation",)
+"""The server's tools whose types are canonical kinds. ``file_search`` names what only this server keeps, so it is left."""
 _SEARCHES: Final = ("web_search", "web_search_preview")
 
 

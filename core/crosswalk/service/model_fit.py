@@ -159,6 +159,10 @@ def _with_answer(
             )
         )
         as_object = ResponseFormat(name=wanted.name) if answer == "json_object" else None
+        labels = {"name": None if wanted.name == ResponseFormat().name else wanted.name}
+        for label, value in {**labels, "description": wanted.description}.items():
+            if value is not None:
+                changes.append(Adaptation.dropped(f"response_format.{label}", why, asked=value))
         return _told(altered(request, response_format=as_object), wanted)
     strict = wanted.strict and not is_free and rules.strict != "never"
     if wanted.strict and rules.strict == "never":

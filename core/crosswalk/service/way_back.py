@@ -622,7 +622,7 @@ class _Sorter:
         if message.is_error and not facts.knows_failures:
             self._name(number, "that the tool has failed: the API has no word for it")
         if not self._takes_media and has_media(message):
-            self._tell(number, "images, sounds and files", "the model takes text alone")
+            self._name(number, "images, sounds and files: the model takes text alone")
             message = attrs.evolve(message, content=with_words(message))
         calls = message.tool_calls or ()
         if not facts.takes_custom_calls and any(call.is_custom for call in calls):
@@ -804,7 +804,7 @@ class _Sorter:
             self._pictures.setdefault(user, []).append(picture)
             note = "the next message of the user shows it"
             return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], picture.media_type, note))
-        self._tell(number, _ARTICLES.get(kind, "a file"))
+        self._name(number, f"{_ARTICLES.get(kind, 'a file')}: only a note of it is sent")
         return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], *_about(segment, picture)))
 
     def _sound(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
@@ -821,7 +821,7 @@ class _Sorter:
         if transcript:
             self._tell(number, "a sound", "its transcript is sent")
             return Segment(SegmentType.TEXT, transcript)
-        self._tell(number, "a sound")
+        self._name(number, "a sound: only a note of it is sent")
         return Segment(SegmentType.TEXT, in_words("a sound", *_about(segment, None)))
 
     def _next_user(self, number: int) -> int | None:

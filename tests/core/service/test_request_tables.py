@@ -206,7 +206,7 @@ def test_a_picture_of_a_type_that_no_server_takes_is_told(to: str, format: str, 
     }
     request = built("openai-responses", {"input": [HI, made, HI]}, to)
     assert ("iVBORw0KGgo=" in str(request.body)) is is_shown
-    kind = AdaptationKind.CLAMPED if is_shown else AdaptationKind.TOLD
+    kind = AdaptationKind.CLAMPED if is_shown else AdaptationKind.DROPPED
     assert [one.kind for one in request.adaptations if "picture" in one.reason] == [kind]
 
 

@@ -483,15 +483,11 @@ def test_a_client_says_the_same_thing_in_the_same_place() -> None:
         {"type": "video_url", "video_url": {"url": "https://x.example/a.mp4"}}]}]}, "openai-chat").request.messages  # fmt: skip
     assert turn == ChatMessage.user([VideoPart(url="https://x.example/a.mp4")])
     tools = [
-        {"type": "file_search", "vector_store_ids": ["s"], "max_num_results": 4},
         {"type": "image_generation", "quality": "low"},
         {"type": "shell"},
     ]
     asked = read_request({"model": "m", "input": "Hi", "tools": tools}, "openai-responses").request
-    assert asked.hosted_tools == (
-        HostedTool("file_search", file_store_ids=["s"], max_results=4),
-        HostedTool("image_generation", quality="low"),
-    )
+    assert asked.hosted_tools == (HostedTool("image_generation", quality="low"),)
     assert asked.tools == (client_tool("shell"),)
 
 
