@@ -439,10 +439,10 @@ class BlockingTransport:
         )
         way = self._through_client if self._client is not None else self._through_pool
         while True:
-            sending = _BlockingSending(wait)
+            sending = _BlockingSending(wait, url, method, headers, content, timeouts)
             outer, _here.wait, wait.is_new = _here.wait, wait, False
             try:
-                return way(url, method, headers, content, timeouts, sending)
+                return way(sending)
             except lost:
                 if wait.is_cancelled or not sending.may_repeat:
                     raise
@@ -450,30 +450,28 @@ class BlockingTransport:
             finally:
                 _here.wait = outer
 
-    def _through_pool(
-        self,
-        url: str,
-        method: str,
-        headers: Mapping[str, str],
-        content: bytes,
-        timeouts: Timeouts,
-        sending: _BlockingSending,
-    ) -> HTTPAnswer:
+    def _through_pool(self, sending: _BlockingSending) -> HTTPAnswer:
         import httpcore2
 
-        pool, target, host = self._target(url)
-        raw = {b"host": host, b"accept": b"*/*", b"accept-encoding": b"gzip, deflate"}
-        raw[b"content-length"] = b"%d" % len(content)
+        pool, target, host = self._target(sending.url)
+        sent_headers = {b"host": host, b"accept": b"*/*", b"accept-encoding": b"gzip, deflate"}
+        sent_headers[b"content-length"] = b"%d" % len(sending.content)
         try:
-            raw |= {name.lower().encode("ascii"): value.encode("ascii") for name, value in headers.items()}
+            sent_headers |= {
+                name.lower().encode("ascii"): value.encode("ascii") for name, value in sending.headers.items()
+            }
         except UnicodeEncodeError:
             raise httpcore2.LocalProtocolError("a header is not ASCII") from None
-        connect = timeouts.connect
+        connect = sending.timeouts.connect
         limits = {"connect": connect, "write": connect, "read": None, "pool": None}
         sending.begin()
         response = pool.handle_request(
             httpcore2.Request(
-                method, target, headers=list(raw.items()), content=content, extensions={"timeout": limits}
+                sending.method,
+                target,
+                headers=[*sent_headers.items()],
+                content=sending.content,
+                extensions={"timeout": limits},
             )
         )
         named: dict[str, str] = {}
@@ -533,24 +531,21 @@ class BlockingTransport:
             **kept,
         )
 
-    def _through_client(
-        self,
-        url: str,
-        method: str,
-        headers: Mapping[str, str],
-        content: bytes,
-        timeouts: Timeouts,
-        sending: _BlockingSending,
-    ) -> HTTPAnswer:
+    def _through_client(self, sending: _BlockingSending) -> HTTPAnswer:
         import httpx2
 
         assert self._client is not None, "it is ready"
-        wait = sending.wait
+        wait, timeouts = sending.wait, sending.timeouts
         timeout = httpx2.Timeout(
             None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total, read=wait.left(None)
         )
         request = self._client.build_request(
-            method, url, headers=headers, content=content, timeout=timeout, extensions={"trace": sending.note}
+            sending.method,
+            sending.url,
+            headers=sending.headers,
+            content=sending.content,
+            timeout=timeout,
+            extensions={"trace": sending.note},
         )
         # A redirect would carry the key to an unknown address.
         response = self._client.send(request, stream=True, follow_redirects=False)
@@ -579,8 +574,18 @@ def _close_all(pools: dict[str | None, httpcore2.ConnectionPool]) -> None:
 class _BlockingSending(Sending):
     """One sending of a request by the call with this *wait*."""
 
-    def __init__(self, wait: BlockingWait) -> None:
+    def __init__(
+        self,
+        wait: BlockingWait,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+    ) -> None:
         self.wait = wait
+        self.url, self.method, self.headers, self.content = url, method, headers, content
+        self.timeouts = timeouts
 
     @property
     def may_repeat(self) -> bool:
@@ -651,6 +656,9 @@ class ThreadDriver:
     """
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self._mutex = threading.RLock()
         self._portal: BlockingPortal | None = None
         self._stack = ExitStack()
@@ -702,7 +710,7 @@ class ThreadDriver:
         from anyio.from_thread import start_blocking_portal
 
         if self._process != os.getpid():  # the thread belongs to the parent of this forked process
-            self.__init__()  # type: ignore[misc]
+            self._begin()
         with self._mutex:
             if self._portal is None:
                 self._portal = self._stack.enter_context(start_blocking_portal(name="crosswalk middleware"))
