@@ -687,8 +687,8 @@ def _with_hash(kind: Any) -> Any:
     arguments = typing.get_args(kind)
     if typing.get_origin(kind) is Annotated:
         plain = _with_hash(arguments[0])
-        stored = [each for each in kind.__metadata__ if getattr(type(each), "__hash__", None) is not None]
-        return Annotated[(plain, *stored)] if stored else plain
+        hashable = [each for each in kind.__metadata__ if getattr(type(each), "__hash__", None) is not None]
+        return Annotated[(plain, *hashable)] if hashable else plain
     if union_members(kind):
         return functools.reduce(operator.or_, map(_with_hash, arguments))
     return origin_of(kind)[tuple(map(_with_hash, arguments))] if arguments else kind

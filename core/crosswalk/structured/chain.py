@@ -277,7 +277,7 @@ class _Found(Generic[T]):
         stage: how it was read.
         candidate: the value, or what is wrong.
         data: the decoded JSON, or :data:`NO_JSON` if it cannot be read.
-        payload: its JSON, to find equal ones. Empty if there is no value.
+        sorted_json: its JSON, to find equal ones. Empty if there is no value.
         has_comments: whether there are comments in it.
         is_closed_early: whether a bracket was missing in it.
     """
@@ -286,7 +286,7 @@ class _Found(Generic[T]):
     stage: Stage
     candidate: Candidate[T]
     data: Any = NO_JSON
-    payload: bytes = b""
+    sorted_json: bytes = b""
     has_comments: bool = False
     is_closed_early: bool = False
 
@@ -338,7 +338,7 @@ class _Search(Generic[T]):
         )
         if lap is not None and (cut is not None or None in whole):
             lap("repair")
-        valid = [at for at, each in enumerate(results) if each.payload]
+        valid = [at for at, each in enumerate(results) if each.sorted_json]
         # One that breaks off may be the one that counts, unless it is a bracket of prose.
         if cut is not None and (not valid or cut.is_fenced or self._is_begun(cut)):
             return self._cut_off(cut)
@@ -361,7 +361,7 @@ class _Search(Generic[T]):
         choice = _choice(self._text, [regions[each] for each in others], region) if others else None
         counts = any(self._counts(regions[at], results[at]) for at in equal)
         if (others and (choice is None or not counts)) or problem is not None:
-            different = {results[at].payload: results[at].candidate.value for at in valid}
+            different = {results[at].sorted_json: results[at].candidate.value for at in valid}
             values = tuple(value for value in different.values() if value is not None)
             return ParseResult(None, Stage.FAILURE, self._ended or ReasonCode.AMBIGUOUS, candidates=values)
         before, after = self._scan.prose(end=region.start), self._scan.prose(region.end)
@@ -421,7 +421,7 @@ class _Search(Generic[T]):
             return ReasonCode.CLOSED_TOO_EARLY  # the unknown keys belong to an object inside of it
         if self._text[start] == "[" and _LIST_BEFORE.search(self._text, max(start - 80, 0), start):
             return ReasonCode.REPAIR_FAILED
-        if at and not (results[at - 1].payload and _is_same(results[at - 1], last)):
+        if at and not (results[at - 1].sorted_json and _is_same(results[at - 1], last)):
             tail, follows = self._scan.follower(regions[at - 1])
             if follows is RegionKind.REGION and tail.strip() == ",":  # items of a list that lost its brackets
                 return ReasonCode.AMBIGUOUS
@@ -433,7 +433,7 @@ class _Search(Generic[T]):
         if (
             any(each.keys() & keys for each in results[at + 1 :])
             or any(_is_named(self._text, each) for each in regions[at + 1 :])  # it cannot be read
-            or any(each.keys() & absent for each in results if not each.payload)
+            or any(each.keys() & absent for each in results if not each.sorted_json)
             or keys & member_keys(self._scan.prose(end, bare=True))
             or absent & member_keys(self._scan.prose(end=start, bare=True))
             or is_among_own_keys(self._text, start, end, keys)
@@ -479,9 +479,9 @@ class _Search(Generic[T]):
         result = self._found(region.text, Stage.REPAIR, reading.value)
         result.has_comments, result.is_closed_early = reading.has_comments, reading.is_closed_early
         defaulted = result.candidate.defaulted
-        if result.payload and any(defaulted.get(each, True) for each in reading.gaps):
+        if result.sorted_json and any(defaulted.get(each, True) for each in reading.gaps):
             violation = Violation("something is left out", code=ReasonCode.TRUNCATED)
-            result.candidate, result.payload = Candidate(None, (violation,)), b""
+            result.candidate, result.sorted_json = Candidate(None, (violation,)), b""
         if reading.is_closed_early:
             del self._seen[region.text]  # its reading depends on the text after it
         return result
@@ -497,8 +497,8 @@ class _Search(Generic[T]):
 
     def _found(self, text: str, stage: Stage, data: Any) -> _Found[T]:
         candidate = self._read(data)
-        payload = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
-        return self._store(_Found(text, stage, candidate, data, payload))
+        sorted_json = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
+        return self._store(_Found(text, stage, candidate, data, sorted_json))
 
     def _store(self, result: _Found[T]) -> _Found[T]:
         self._seen[result.text] = result
@@ -634,7 +634,7 @@ def _closeness(candidate: Candidate[Any]) -> int:
 
 def _is_same(one: _Found[T], other: _Found[T]) -> bool:
     """Return whether two regions give the same value, though one may write a null that the other omits."""
-    if one.payload == other.payload:
+    if one.sorted_json == other.sorted_json:
         return True
     a, b = one.candidate.value, other.candidate.value
     try:

@@ -330,8 +330,8 @@ class Schema(Generic[T]):
             return Candidate(None, violations[:MOST]), report.has_closed
         broken = _broken(self.invariants, value) if self.invariants else ()
         if broken or hard:
-            raw = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]
-            return Candidate(None, tuple([*raw, *hard][:MOST])), report.has_closed
+            violated = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]
+            return Candidate(None, tuple([*violated, *hard][:MOST])), report.has_closed
         if value is None:
             return Candidate(None, (Violation("expected a value, got null"),)), report.has_closed
         return Candidate(

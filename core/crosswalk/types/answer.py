@@ -350,16 +350,16 @@ def _is_of(pieces: list[Segment], piece: Segment) -> bool:
 
 def whole_segment(pieces: list[Segment]) -> Segment:
     """The segment that came in *pieces*. Those of a sound are each base64 of their own, or a part of the transcript."""
-    payload: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for piece in pieces:
-        payload = {**piece.metadata, **payload}
+        metadata = {**piece.metadata, **metadata}
     words = [str(piece.metadata["transcript"]) for piece in pieces if "transcript" in piece.metadata]
     if words:
-        payload["transcript"] = "".join(words)
-    del payload[PIECE]
+        metadata["transcript"] = "".join(words)
+    del metadata[PIECE]
     kind, contents = pieces[0].type, [piece.content for piece in pieces]
     content = _joined_base64(contents) if kind is SegmentType.MEDIA else "".join(contents)
-    return Segment(kind, content, payload)
+    return Segment(kind, content, metadata)
 
 
 def _joined_base64(pieces: list[str]) -> str:
