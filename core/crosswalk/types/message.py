@@ -254,7 +254,7 @@ class SearchResultPart(TextPart):
         ResponseValidationError: a field is of another type, or there is no content.
     """
 
-    text: str = attrs.field(metadata={"json_key": None})
+    text: str = attrs.field(init=False, metadata={"json_key": None})
     content: tuple[str, ...]
     title: str
     source: str
@@ -269,8 +269,8 @@ class SearchResultPart(TextPart):
             if not isinstance(value, str):
                 raise ResponseValidationError(f"{name} must be text, not {json_type_name(value)}")
         about = "\n".join(filter(None, (title, source)))
-        words = "\n\n".join(filter(None, (about, *texts)))
-        self.__attrs_init__(words, texts, title, source, citations)
+        object.__setattr__(self, "text", "\n\n".join(filter(None, (about, *texts))))
+        self.__attrs_init__(texts, title, source, citations)
         if citations is not None:
             check_flag(self, "citations")
 

@@ -491,6 +491,12 @@ def test_a_client_says_the_same_thing_in_the_same_place() -> None:
     assert asked.tools == (client_tool("shell"),)
 
 
+def test_a_result_of_a_search_tells_what_it_is_evolved_to() -> None:
+    part: Any = SearchResultPart(["High.", "Low."], title="Tide", source="x")
+    assert attrs.evolve(part) == part
+    assert attrs.evolve(part, title="Moon").text == "Moon\nx\n\nHigh.\n\nLow."
+
+
 def test_a_document_is_a_text_a_file_or_an_address(tmp_path: Path) -> None:
     assert FilePart(text="a", name="b") == FilePart(b"a", media_type="text/plain", name="b")
     for wrong in ({"text": "a", "data": "YQ=="}, {"text": 7}, {"url": "x", "citations": 1}):
