@@ -327,10 +327,10 @@ class Answer:
     def _cited(self) -> list[Segment]:
         """Return the sources of the text, a segment for each source of each cited text."""
         text = "".join(self.said)
-        encoded = text.encode()
+        text_utf8 = text.encode()
         segments = []
         for citation in (*self.citations, *self.grounding):
-            ref = attrs.evolve(citation.source, span=_span(text, encoded, citation))
+            ref = attrs.evolve(citation.source, span=_span(text, text_utf8, citation))
             segments.append(Segment(SegmentType.CITATION, citation.words or "", citation.about, (ref,)))
         return segments
 

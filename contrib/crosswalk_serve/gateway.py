@@ -709,8 +709,12 @@ def _ids_in(value: Any) -> Iterator[str]:
 
 def _reasoning(response: ChatResponse) -> dict[str, bool]:
     """Return the ids of the items of reasoning in *response*, and whether it says more of them than the id."""
-    stored = response.metadata.extensions.get("output")
-    given = [item for item in stored if isinstance(item, Mapping)] if isinstance(stored, tuple) else []
+    output_items = response.metadata.extensions.get("output")
+    given = (
+        [item for item in output_items if isinstance(item, Mapping)]
+        if isinstance(output_items, tuple)
+        else []
+    )
     items = {str(item.get("id")): True for item in given if item.get("type") == "reasoning"}
     for segment in response.segments:
         if segment.type is SegmentType.REASONING and "id" in segment.metadata:

@@ -391,11 +391,11 @@ def request_fields(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, 
 
 def _web_search(options: Mapping[str, Any]) -> HostedTool:
     """Return the search that the argument ``web_search_options`` of the chat SDKs asks for."""
-    location = options.get("user_location") or {}
+    user_location = options.get("user_location") or {}
     return HostedTool(
         HostedToolKind.WEB_SEARCH,
         search_context_size=options.get("search_context_size"),
-        user_location=location.get("approximate"),
+        user_location=user_location.get("approximate"),
     )
 
 

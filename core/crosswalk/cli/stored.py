@@ -373,8 +373,8 @@ def read_accepted(path: str) -> Accepted:
         if not line.strip() or line.lstrip().startswith(b"#"):
             continue
         try:
-            entry = orjson.loads(line)
-            provider, field, before, after = (entry[key] for key in _KEYS)
+            accepted_change = orjson.loads(line)
+            provider, field, before, after = (accepted_change[key] for key in _KEYS)
             results.add((str(provider), str(field), str(before), str(after)))
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{path}:{number}: expected an object with {', '.join(_KEYS)}") from None

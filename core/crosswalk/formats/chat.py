@@ -160,15 +160,15 @@ def _answer(message: Fields) -> Turn:
     """Return an answer with more than text and calls, as its server sent it."""
     content = read_content(message)
     text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
-    payload: dict[str, Any] = {"role": "assistant", "content": text}
+    message_body: dict[str, Any] = {"role": "assistant", "content": text}
     for name in _OF_ANSWERS:
         kind = message.items if name == "reasoning_details" else message.text
         if (value := kind(name)) is not None:
-            payload[name] = value
+            message_body[name] = value
     calls = [_call(call) for call in read_calls(message)]
     if calls:
-        payload["tool_calls"] = calls
-    choice = {"index": 0, "message": payload, "finish_reason": "tool_calls" if calls else "stop"}
+        message_body["tool_calls"] = calls
+    choice = {"index": 0, "message": message_body, "finish_reason": "tool_calls" if calls else "stop"}
     return answer(message, {"object": "chat.completion", "choices": [choice]}, "openai")
 
 
@@ -248,10 +248,10 @@ def choice(body: Fields, *, is_nested: bool = True) -> str | NamedTool | None:
     """Return whether the model may call tools, or which one it must call."""
     if not isinstance(body.look("tool_choice"), dict):
         return word(body, "tool_choice", read_words("tool_choice", "chat"))
-    raw = body.object("tool_choice")
-    assert raw is not None, "it is an object"
-    name = read_choice(raw, is_nested=is_nested)
-    with placed(raw, "name"):
+    choice_object = body.object("tool_choice")
+    assert choice_object is not None, "it is an object"
+    name = read_choice(choice_object, is_nested=is_nested)
+    with placed(choice_object, "name"):
         return None if name is None else NamedTool(name)
 
 
@@ -259,10 +259,10 @@ def _legacy_choice(body: Fields) -> str | NamedTool | None:
     """Return the choice among the legacy ``functions``."""
     if not isinstance(body.look("function_call"), dict):
         return word(body, "function_call", {"auto": "auto", "none": "none"})
-    raw = body.object("function_call")
-    assert raw is not None, "it is an object"
-    with placed(raw, "name"):
-        return NamedTool(raw.need("name", raw.text("name")))
+    choice_object = body.object("function_call")
+    assert choice_object is not None, "it is an object"
+    with placed(choice_object, "name"):
+        return NamedTool(choice_object.need("name", choice_object.text("name")))
 
 
 def answer_format(
@@ -383,17 +383,17 @@ class WrittenChoice:
         message: Event = {"role": "assistant", "content": None, "refusal": None}
         texts: dict[str, list[str]] = {}
         calls: dict[int, Event] = {}
-        for name, raw in (item for delta in self.held for item in delta.items()):
-            if isinstance(raw, str):
-                texts.setdefault(name, []).append(raw)
+        for name, piece in (item for delta in self.held for item in delta.items()):
+            if isinstance(piece, str):
+                texts.setdefault(name, []).append(piece)
             elif name == "tool_calls":
-                call = {key: value for key, value in raw[0].items() if key != "index"}
-                calls[raw[0]["index"]] = call
+                call = {key: value for key, value in piece[0].items() if key != "index"}
+                calls[piece[0]["index"]] = call
                 if "function" in call:
                     call["function"]["arguments"] = call["function"]["arguments"] or "{}"
             else:
-                message[name] = raw
-        message |= {name: "".join(raw) for name, raw in texts.items()}
+                message[name] = piece
+        message |= {name: "".join(piece) for name, piece in texts.items()}
         if calls:
             message["tool_calls"] = [calls[self.calls[index]["index"]] for index in sorted(self.calls)]
         return message
@@ -439,8 +439,8 @@ class ChatWriter(Writer):
             ready = self._choices.get(self._next)
 
     def _written(self, choice: WrittenChoice) -> Iterator[Event]:
-        buffered, choice.held = choice.held, []
-        for delta in buffered:
+        deltas, choice.held = choice.held, []
+        for delta in deltas:
             yield self._chunk(choice, delta)
 
     def _delta(self, piece: Piece, choice: WrittenChoice) -> Event:
@@ -471,16 +471,16 @@ class ChatWriter(Writer):
         # OpenAI's client cannot add up the pieces of a custom call.
         kind = "custom" if self.whole and about.kind is not None else "function"
         about_tool = {"arguments" if kind == "function" else "input": piece.text}
-        payload: Event = {"index": known.get("index", len(choice.calls)), kind: about_tool}
+        call: Event = {"index": known.get("index", len(choice.calls)), kind: about_tool}
         if not known:
             # In the order in which they begin, as in the other forms: clients take no later number first.
-            known = choice.calls[about.index] = {"index": payload["index"], "id": None, "name": None}
-            payload["type"] = kind
+            known = choice.calls[about.index] = {"index": call["index"], "id": None, "name": None}
+            call["type"] = kind
         if about.id and known["id"] is None:
-            known["id"] = payload["id"] = choice.ids.take(about.id, about.index)
+            known["id"] = call["id"] = choice.ids.take(about.id, about.index)
         if about.name and known["name"] is None:
             known["name"] = about_tool["name"] = about.name
-        return payload
+        return call
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
@@ -501,19 +501,19 @@ class ChatWriter(Writer):
                 choice.held.append({_FIELD[SegmentType.CITATION]: choice.annotations})
             for index, call in sorted(choice.calls.items()):
                 if call["id"] is None and call["name"] is not None:
-                    payload = {"index": call["index"], "id": choice.ids.take(None, index)}
-                    choice.held.append({"tool_calls": [{**payload, "function": {"arguments": ""}}]})
+                    identity = {"index": call["index"], "id": choice.ids.take(None, index)}
+                    choice.held.append({"tool_calls": [{**identity, "function": {"arguments": ""}}]})
             if not self.whole:
                 yield from self._written(choice)
 
     def _last(self) -> Iterable[Event]:
         """See :meth:`Writer._last`."""
         last = [self._chunk(choice, {}, choice.finish) for _, choice in sorted(self._choices.items())]
-        raw = [chunk["choices"][0] for chunk in last]
+        choices = [chunk["choices"][0] for chunk in last]
         if self.usage is not None:
             last.append({**self._top(), "choices": [], "usage": self.usage.to_openai()})
         if self.is_own:
-            self._put_back(last[-1], raw)
+            self._put_back(last[-1], choices)
         yield from last
         yield {}  # the end marker
 
@@ -525,9 +525,9 @@ class ChatWriter(Writer):
             body["usage"] = self.usage.to_openai()
         if self.is_own:
             self._put_back(body, choices)
-        for raw in choices:
-            if details := self._choices[raw["index"]].details:
-                _add_details(raw["message"], details)
+        for written in choices:
+            if details := self._choices[written["index"]].details:
+                _add_details(written["message"], details)
         return self.spelled(body)
 
     def _entry(self, choice: WrittenChoice) -> Event:
@@ -539,9 +539,9 @@ class ChatWriter(Writer):
         """Put the stored fields of the answer back into its *choices*, and the others into *top*."""
         remaining, part = self.left, "message" if self.whole else "delta"
         there = "delta" if remaining.pop("object", None) == wire.CHUNK else "message"
-        payload = {choice["index"]: choice for choice in choices}
-        stored = remaining.pop("choices", ())
-        for position, entry in enumerate(stored if isinstance(stored, list) else ()):
+        by_index = {choice["index"]: choice for choice in choices}
+        left_choices = remaining.pop("choices", ())
+        for position, entry in enumerate(left_choices if isinstance(left_choices, list) else ()):
             if not isinstance(entry, dict) or type(entry.get("index", position)) is not int:
                 continue
             if there in entry:
@@ -550,7 +550,7 @@ class ChatWriter(Writer):
                 entry.pop("logprobs", None)  # they were written, piece by piece
                 if isinstance(entry.get(part), dict):
                     entry[part] = {key: value for key, value in entry[part].items() if key not in _SPEECH}
-            choice = payload.get(entry.pop("index", position))
+            choice = by_index.get(entry.pop("index", position))
             if choice is not None:
                 put_back(choice, entry, over=self.whole)
         if self.usage is None and not self.whole:
@@ -576,10 +576,10 @@ class ChatWriter(Writer):
         if not choice.has_begun:
             choice.has_begun = True
             delta = {"role": "assistant", **delta}
-        payload: Event = {"index": choice.number, "delta": delta, "finish_reason": finish}
+        entry: Event = {"index": choice.number, "delta": delta, "finish_reason": finish}
         if logprobs := _logprobs(choice):
-            payload["logprobs"] = logprobs
-        return {**self._top(), "choices": [payload]}
+            entry["logprobs"] = logprobs
+        return {**self._top(), "choices": [entry]}
 
     def _top(self) -> Event:
         heading = self.heading
@@ -675,27 +675,27 @@ class CompletionsWriter(ChatWriter):
 
     def _put_back(self, top: Event, choices: list[Event]) -> None:
         remaining = self.left
-        stored = remaining.pop("choices", ())
-        for entry in stored if isinstance(stored, list) else ():
+        left_choices = remaining.pop("choices", ())
+        for entry in left_choices if isinstance(left_choices, list) else ():
             if isinstance(entry, dict):  # some servers use this name for the answers of a chat, too
                 entry.pop("message", None)
                 entry.pop("delta", None)
-        put_back({"choices": choices}, {"choices": stored})
+        put_back({"choices": choices}, {"choices": left_choices})
         put_back(top, remaining)
 
 
 def _logprob_lists(tokens: Iterable[TokenLogprob], start: int) -> Event:
     """Return *tokens* in the lists of the legacy form. *start* is the position of the first one in the text."""
-    payload: dict[str, list[Any]] = {
+    lists: dict[str, list[Any]] = {
         "tokens": [],
         "token_logprobs": [],
         "top_logprobs": [],
         "text_offset": [],
     }
     for token in tokens:
-        payload["tokens"].append(token.token)
-        payload["token_logprobs"].append(token.logprob)
-        payload["top_logprobs"].append({other.token: other.logprob for other in token.top} or None)
-        payload["text_offset"].append(start)
+        lists["tokens"].append(token.token)
+        lists["token_logprobs"].append(token.logprob)
+        lists["top_logprobs"].append({other.token: other.logprob for other in token.top} or None)
+        lists["text_offset"].append(start)
         start += len(token.token)
-    return payload
+    return lists

@@ -191,7 +191,7 @@ class _Conversation:
         """Return the answer as its server sent it, each call with an id."""
         parts = content.items("parts") or []
         self._open = []
-        raw: list[Any] = []
+        sent_parts: list[Any] = []
         for number, part in enumerate(parts):
             call = part.get("functionCall", part.get("function_call")) if isinstance(part, dict) else None
             if isinstance(call, dict):
@@ -201,10 +201,10 @@ class _Conversation:
                     key: value for key, value in part.items() if key not in ("functionCall", "function_call")
                 }
                 part = {**remainder, "functionCall": {**call, "id": id}}
-            raw.append(part)
-        if not raw:
+            sent_parts.append(part)
+        if not sent_parts:
             content.refuse("must have at least one part", "parts")
-        candidate = {"content": {"role": "model", "parts": raw}, "finishReason": "STOP", "index": 0}
+        candidate = {"content": {"role": "model", "parts": sent_parts}, "finishReason": "STOP", "index": 0}
         self.turns.append(answer(content, {"candidates": [candidate]}, WireForm.GEMINI.provider))
 
 
@@ -418,10 +418,10 @@ class GeminiWriter(Writer):
             is_open = part.name is not None and not part.syntax.is_complete
             if not (to_the_end or is_text or (not is_last and not is_open)):
                 return
-            raw = self._part(part, candidate)
-            if raw is not None:
-                candidate.written.append(raw)
-                yield self._chunk(self._said(candidate, [raw]))
+            written = self._part(part, candidate)
+            if written is not None:
+                candidate.written.append(written)
+                yield self._chunk(self._said(candidate, [written]))
             part.texts, part.about = [], {}
             if is_last and is_text and not to_the_end:
                 return
@@ -474,7 +474,7 @@ class GeminiWriter(Writer):
 
     def _body(self) -> Event:
         """See :meth:`Writer._body`."""
-        raw: list[Event] = []
+        candidates: list[Event] = []
         for _, candidate in sorted(self._candidates.items()):
             parts = [self._part(part, candidate) for part in candidate.parts]
             candidate.written = [part for part in parts if part is not None]
@@ -482,8 +482,8 @@ class GeminiWriter(Writer):
                 if not candidate.written or candidate.written[-1].keys() != {"text"}:
                     candidate.written.append({"text": ""})
                 candidate.written[-1] |= _taken_seal(candidate)
-            raw.append(self._said(candidate, candidate.written))
-        return self._chunk_at_end(raw)
+            candidates.append(self._said(candidate, candidate.written))
+        return self._chunk_at_end(candidates)
 
     def _chunk_at_end(self, said: list[Event]) -> Event:
         """Return the data that are known at the end, with the written part *said* of each candidate."""
@@ -507,8 +507,8 @@ class GeminiWriter(Writer):
 
     def _put_back(self, last: Event, left: Event) -> None:
         """Put the stored fields of the answer back into its candidates, and the others next to them."""
-        stored = left.pop("candidates", ())
-        for position, entry in enumerate(stored if isinstance(stored, list) else ()):
+        left_candidates = left.pop("candidates", ())
+        for position, entry in enumerate(left_candidates if isinstance(left_candidates, list) else ()):
             if not isinstance(entry, dict):
                 continue
             number = entry.pop("index", position)
@@ -612,7 +612,7 @@ def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
         "total_tokens": usage.total_tokens,
     }
     # An answer of Gemini's own leaves zeros out.
-    payload: Event = {
+    counted_usage: Event = {
         wire.COUNTS[name]: count for name, count in counts.items() if count or (count == 0 and not is_own)
     }
     listed = tools.get("toolUsePromptTokensDetails")
@@ -632,8 +632,8 @@ def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
             if count is not None and (count != less.get(modality) or not is_own)
         ]
         if counted:
-            payload[name] = counted
-    return payload
+            counted_usage[name] = counted
+    return counted_usage
 
 
 _MODALITIES: Final = ("TEXT", "IMAGE", "VIDEO", "AUDIO")

@@ -114,7 +114,7 @@ def _without_unsigned(said: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, 
     """Return *said* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
     messages = said.get("messages")
     results: list[str] = []
-    stored: list[Any] = []
+    kept_messages: list[Any] = []
     for number, message in enumerate(messages if isinstance(messages, list) else ()):
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, list) and message.get("role") == "assistant":
@@ -123,8 +123,8 @@ def _without_unsigned(said: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, 
                 results += [f"messages[{number}].content[{position}]" for position in places]
                 blocks = [block for position, block in enumerate(content) if position not in places]
                 message = {**message, "content": blocks}
-        stored.append(message)
-    return ({**said, "messages": stored}, tuple(results)) if results else (said, ())
+        kept_messages.append(message)
+    return ({**said, "messages": kept_messages}, tuple(results)) if results else (said, ())
 
 
 def _is_unsigned(block: Any) -> bool:
@@ -257,8 +257,8 @@ class _Conversation:
         markable = [b for b, kind in zip(blocks, kinds, strict=True) if kind not in wire_form.UNMARKED]
         if markable:
             self._mark(markable[-1], turn)
-        raw = [{"type": kind, **block.rest()} for block, kind in zip(blocks, kinds, strict=True)]
-        self.turns.append(_plain(raw, message) or _whole(raw, message))
+        plain_blocks = [{"type": kind, **block.rest()} for block, kind in zip(blocks, kinds, strict=True)]
+        self.turns.append(_plain(plain_blocks, message) or _whole(plain_blocks, message))
 
     # Tools.
 
@@ -449,8 +449,8 @@ def _whole(blocks: list[dict[str, Any]], message: Fields) -> Turn:
     """Return the answer of *blocks*, as its server sent it."""
     end = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
     ended = {"stop_reason": end, "stop_sequence": None, "usage": {"output_tokens": 0}}
-    payload = {"type": "message", "role": "assistant", "content": blocks, **ended}
-    return answer(message, payload, WireForm.ANTHROPIC.provider)
+    body = {"type": "message", "role": "assistant", "content": blocks, **ended}
+    return answer(message, body, WireForm.ANTHROPIC.provider)
 
 
 # ------------------------------------------------------------------------------- anthropic
@@ -527,10 +527,10 @@ class MessagesWriter(Writer):
         if block is None:
             block = self._queue[-1] if self._queue and self._belongs(piece, self._queue[-1]) else None
         if block is None:
-            raw = self._opening(piece)
-            if raw is None:
+            opening = self._opening(piece)
+            if opening is None:
                 return
-            block = _Block(piece.part, raw)
+            block = _Block(piece.part, opening)
             self._queue.append(block)
         if piece.call is not None:
             self._calls[piece.part] = block
@@ -626,16 +626,16 @@ class MessagesWriter(Writer):
         self._content.append(block.said)
         shown = {**block.said, "input": {}} if wire.is_server_call(block.said["type"]) else dict(block.said)
         if self.is_own and not self.whole:
-            for stored in self._kept_of(block.index):
-                put_back(shown, stored)
+            for fields in self._kept_of(block.index):
+                put_back(shown, fields)
         yield _event("content_block_start", index=block.index, content_block=shown)
 
     def _kept_of(self, index: int) -> Iterator[Event]:
         """Return the stored fields of the block *index*, so far."""
         blocks = self.left.get("content")
-        for position, stored in enumerate(blocks if isinstance(blocks, list) else ()):
-            if isinstance(stored, dict) and stored.get("index", position) == index:
-                yield copy_json(without_place(stored))
+        for position, entry in enumerate(blocks if isinstance(blocks, list) else ()):
+            if isinstance(entry, dict) and entry.get("index", position) == index:
+                yield copy_json(without_place(entry))
 
     def _write(self, piece: Piece, block: _Block) -> Iterator[Event]:
         """Return the events that *piece* adds to *block*, which is open."""
@@ -711,11 +711,11 @@ class MessagesWriter(Writer):
         if piece.type is SegmentType.SAFETY and piece.metadata.get("type") != "refusal":
             return
         self._refusal.append(piece.text)
-        raw = self._details = self._details or {"type": "refusal", "category": None}
+        details = self._details = self._details or {"type": "refusal", "category": None}
         if self.is_own:
-            raw |= piece.metadata.thawed()
+            details |= piece.metadata.thawed()
         elif piece.metadata.get("category") in wire.CATEGORIES:
-            raw["category"] = piece.metadata["category"]
+            details["category"] = piece.metadata["category"]
 
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
@@ -764,9 +764,9 @@ class MessagesWriter(Writer):
                 return
             self._at += 1
             if number == index and "type" in block:
-                raw = copy_json(without_place(block))
-                self._content.append(raw)
-                yield _event("content_block_start", index=index, content_block=raw)
+                whole_block = copy_json(without_place(block))
+                self._content.append(whole_block)
+                yield _event("content_block_start", index=index, content_block=whole_block)
                 yield _event("content_block_stop", index=index)
 
     def _begin(self) -> Iterator[Event]:
@@ -781,9 +781,9 @@ class MessagesWriter(Writer):
             yield _event("message_start", message=message)
 
     def _message(self) -> Event:
-        payload = {"id": self.heading.id, "type": "message", "role": "assistant", "model": self.heading.model}
+        heading = {"id": self.heading.id, "type": "message", "role": "assistant", "model": self.heading.model}
         ended = {"stop_reason": None, **self._nulls()}
-        return {**payload, "content": [], **ended, "usage": self._usage(*wire.NULL_AT_START)}
+        return {**heading, "content": [], **ended, "usage": self._usage(*wire.NULL_AT_START)}
 
     def _nulls(self) -> Event:
         """Return the required members of a message at its end, empty. An answer of this form has its own."""

@@ -90,11 +90,11 @@ def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
 
 def _loading(body: Fields) -> str:
     """Return the wish of a request without a prompt: to load the model, or to unload it if it is to be kept for no time."""
-    stored = body.look("keep_alive")
-    if isinstance(stored, str):  # as Go writes durations: 0, 0s, 0m0.0s
-        is_zero = "0" in stored and not any(digit in stored for digit in "123456789")
+    duration = body.look("keep_alive")
+    if isinstance(duration, str):  # as Go writes durations: 0, 0s, 0m0.0s
+        is_zero = "0" in duration and not any(digit in duration for digit in "123456789")
     else:
-        is_zero = type(stored) in (int, float) and 0 <= stored < 1
+        is_zero = type(duration) in (int, float) and 0 <= duration < 1
     return "unload" if is_zero else "load"
 
 
@@ -119,17 +119,17 @@ def _incoming(
 
 
 def _options(body: Fields) -> dict[str, Any]:
-    raw = body.object("options")
-    if raw is None:
+    sampling = body.object("options")
+    if sampling is None:
         return {}
-    stored = {name: raw.is_whole(name) for name in _AT_LEAST_1}
-    for name, value in stored.items():
+    limits = {name: sampling.is_whole(name) for name in _AT_LEAST_1}
+    for name, value in limits.items():
         if value is not None and value < 1:
-            raw.take(name)
-    result = options(raw, "ollama", "options.")
-    for name, value in stored.items():
+            sampling.take(name)
+    result = options(sampling, "ollama", "options.")
+    for name, value in limits.items():
         if value is not None and value < 1:
-            raw.give(name, value)
+            sampling.give(name, value)
     return result
 
 
@@ -164,7 +164,7 @@ class _Conversation:
     def _answer(self, message: Fields, text: str) -> Turn:
         thinking = message.text("thinking")
         calls: list[ToolCall] = []
-        raw: list[dict[str, Any]] = []
+        sent_calls: list[dict[str, Any]] = []
         for call in message.objects("tool_calls"):
             if call.look("type") == "function":
                 call.take("type")
@@ -175,14 +175,16 @@ class _Conversation:
             id = call.text("id") or f"call_{len(self.turns)}_{len(calls)}"
             with placed(call):
                 calls.append(ToolCall(id, name, dump_json(arguments).decode()))
-            raw.append({"id": id, "function": {"index": len(raw), "name": name, "arguments": arguments}})
+            sent_calls.append(
+                {"id": id, "function": {"index": len(sent_calls), "name": name, "arguments": arguments}}
+            )
         self._open = calls
         if not thinking:
             with placed(message, "content"):
                 return ChatMessage(Role.ASSISTANT, _content(text, message), tool_calls=calls or None)
         whole: dict[str, Any] = {"role": "assistant", "content": text, "thinking": thinking}
-        if raw:
-            whole["tool_calls"] = raw
+        if sent_calls:
+            whole["tool_calls"] = sent_calls
         line = {"model": "-", "message": whole, "done": True, "done_reason": "stop"}
         return answer(message, line, WireForm.OLLAMA.provider)
 
@@ -302,7 +304,7 @@ class OllamaChatWriter(Writer):
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
         if not choice:
-            self._logprobs += [_bare(raw) for raw in logprobs_of(tokens)]
+            self._logprobs += [_bare(entry) for entry in logprobs_of(tokens)]
 
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
@@ -331,12 +333,12 @@ class OllamaChatWriter(Writer):
 
     def _body(self) -> Event:
         """See :meth:`Writer._body`."""
-        payload: Event = {name: "".join(texts) for name, texts in self._said.items()}
+        message: Event = {name: "".join(texts) for name, texts in self._said.items()}
         if self._images:
-            payload["images"] = self._images
+            message["images"] = self._images
         if self._calls:
-            payload["tool_calls"] = [*self._tool_calls()]
-        return self._line_at_end(payload)
+            message["tool_calls"] = [*self._tool_calls()]
+        return self._line_at_end(message)
 
     def _message(self, said: Event) -> Event:
         """Return the field, or the fields, of a line for *said*."""
@@ -380,7 +382,7 @@ class OllamaGenerateWriter(OllamaChatWriter):
 
 def _bare(said: Event) -> Event:
     """Return probabilities without empty fields, as Ollama leaves them out."""
-    stored = {name: value for name, value in said.items() if value not in (None, [])}
-    if "top_logprobs" in stored:
-        stored["top_logprobs"] = [_bare(top) for top in stored["top_logprobs"]]
-    return stored
+    filled = {name: value for name, value in said.items() if value not in (None, [])}
+    if "top_logprobs" in filled:
+        filled["top_logprobs"] = [_bare(top) for top in filled["top_logprobs"]]
+    return filled

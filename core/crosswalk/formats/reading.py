@@ -136,15 +136,15 @@ class ClientRequest(ChatRequest):
 
     def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
         """Return *built* with the options of the client's headers, if the server speaks the client's form."""
-        described = dict(self.headers) if self._is_own(built) else {}
-        described.pop(VERSION, None)
+        passed = dict(self.headers) if self._is_own(built) else {}
+        passed.pop(VERSION, None)
         why = "the header asks what this API does not know"
         remaining = (
             Adaptation.dropped(name, why, asked=value)
             for name, value in self.headers.items()
-            if name not in described
+            if name not in passed
         )
-        return attrs.evolve(built, headers={**built.headers, **described}).adapted(*remaining)
+        return attrs.evolve(built, headers={**built.headers, **passed}).adapted(*remaining)
 
     def _is_own(self, built: HTTPRequest) -> bool:
         """Return whether *built* is for an API of the client's form."""
@@ -293,7 +293,7 @@ class ClientRequest(ChatRequest):
         known = {(one.field, one.reason) for one in before.adaptations}
         new = (one for one in built.adaptations if (one.field, one.reason) not in known)
         why = "thinking with an empty signature"
-        unsigned = (Adaptation.dropped(location, why) for location in self.unsigned)
+        unsigned = (Adaptation.dropped(place, why) for place in self.unsigned)
         built = attrs.evolve(built, body=body, adaptations=(*new, *unsigned))
         return self._with_unread(built, [one for one in self.unread if one.place[0] in written])
 
@@ -501,12 +501,12 @@ class Incoming:
 
     def without(self, *paths: str) -> Incoming:
         """Return the same without the unread fields *paths*, which the gateway handles. They are sent to no server."""
-        stored = tuple(unread for unread in self.request.unread if unread.path not in paths)
+        unread_left = tuple(unread for unread in self.request.unread if unread.path not in paths)
         gone: set[Place] = {unread.place for unread in self.request.unread if unread.path in paths}
         if not gone:
             return self
-        payload = {name: value for name, value in self.request.said.items() if (name,) not in gone}
-        return attrs.evolve(self, request=attrs.evolve(self.request, unread=stored, said=payload))
+        said = {name: value for name, value in self.request.said.items() if (name,) not in gone}
+        return attrs.evolve(self, request=attrs.evolve(self.request, unread=unread_left, said=said))
 
 
 # --------------------------------------------------------------------------------- reading
@@ -557,8 +557,8 @@ def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) 
     neutral = {row.path: PLACES[row.place].neutral for row in rows if row.place != "store"}
     results = {}
     for name, value in {**neutral, **more}.items():
-        raw = body.look(name)
-        if raw is not None and raw == value and (type(raw) is bool) is (type(value) is bool):
+        sent = body.look(name)
+        if sent is not None and sent == value and (type(sent) is bool) is (type(value) is bool):
             results[name] = body.take(name)
     return results
 
@@ -576,21 +576,21 @@ def option(fields: Fields, name: str, field: str, value: Any) -> Any:
 
 def word(fields: Fields, name: str, words: Mapping[str, T]) -> T | None:
     """What the word in the field *name* means; one that is not among *words* stays, for there may be more some day."""
-    raw = fields.look(name)
-    if raw is None:
+    sent = fields.look(name)
+    if sent is None:
         return None
-    if not isinstance(raw, str):
+    if not isinstance(sent, str):
         return fields.text(name)  # type: ignore[return-value]  # it raises
-    if raw not in words:
+    if sent not in words:
         return None
     fields.take(name)
-    return words[raw]
+    return words[sent]
 
 
 def read_words(option: str, format: str) -> dict[str, str]:
     """What each word of *format* for *option* means."""
     words = TABLES[format].words(option)
-    return {raw: name for name, raw in words.items() if isinstance(raw, str)}
+    return {wire_word: name for name, wire_word in words.items() if isinstance(wire_word, str)}
 
 
 _LITTLE, _MUCH = 4096, 16384

@@ -287,16 +287,16 @@ def _answer(items: list[Fields]) -> Turn:
     text: str | None = None
     calls: list[ToolCall] = []
     for item in items:
-        kind, raw = _kind(item), set(item)
+        kind, keys = _kind(item), set(item)
         content = item.look("content")
         if (
             kind == "message"
-            and raw <= {"type", "role", "content"}
+            and keys <= {"type", "role", "content"}
             and isinstance(content, str)
             and not (text or calls)
         ):
             text = content
-        elif kind in _CALLS and raw == {"type", "call_id", "name", _CALLS[kind]}:
+        elif kind in _CALLS and keys == {"type", "call_id", "name", _CALLS[kind]}:
             with placed(item):
                 requested, word = item.look(_CALLS[kind]), "custom" if kind == "custom_tool_call" else None
                 calls.append(ToolCall(item.look("call_id"), item.look("name"), requested, word))
@@ -317,10 +317,10 @@ def _whole(items: list[Fields]) -> Turn:
 
 def _spelled_out(item: Fields) -> dict[str, Any]:
     """Return *item* as a server sends it: a message that is only a text becomes parts."""
-    kind, raw = _kind(item), item.rest()
-    if kind == "message" and isinstance(raw.get("content"), str):
-        raw["content"] = [{"type": "output_text", "text": raw["content"], "annotations": []}]
-    return {**raw, "type": kind}
+    kind, members = _kind(item), item.rest()
+    if kind == "message" and isinstance(members.get("content"), str):
+        members["content"] = [{"type": "output_text", "text": members["content"], "annotations": []}]
+    return {**members, "type": kind}
 
 
 # Options.
@@ -335,8 +335,8 @@ def _choice(
         if isinstance(some := one.get("tools"), list):
             return {**one, "tools": [renamed(tool) if isinstance(tool, dict) else tool for tool in some]}
         space, inner = one.get("namespace"), one.get("name")
-        for name, location in namespaces.items():
-            if location == (space, inner):
+        for name, namespace in namespaces.items():
+            if namespace == (space, inner):
                 return {**{key: one[key] for key in one if key != "namespace"}, "name": name}
         if any(inner == other for _, other in namespaces.values()) and inner not in tools:
             body.refuse(f"{inner!r:.80} is a tool of several namespaces: add the `namespace`", "tool_choice")
@@ -489,8 +489,8 @@ class ResponsesWriter(Writer):
         if annotation is not None:
             part.annotations.append(annotation)
             number, family = len(part.annotations) - 1, FAMILIES[EventRole.ANNOTATION, part.type]
-            location = self._place(item, part)
-            yield self._event(f"{family}.added", **location, annotation=annotation, annotation_index=number)
+            place = self._place(item, part)
+            yield self._event(f"{family}.added", **place, annotation=annotation, annotation_index=number)
         elif piece.text:
             yield from self._say(item, part, piece.text)
         if phase:
@@ -546,17 +546,17 @@ class ResponsesWriter(Writer):
         if piece.part not in self._held:
             yield from self._settle(piece.part)  # the buffered call has ended, with or without an id
             self._held[piece.part] = HeldCall(about.index)
-        buffered = self._held[piece.part]
-        buffered.id = buffered.id or about.id
-        buffered.name = buffered.name or about.name
+        held = self._held[piece.part]
+        held.id = held.id or about.id
+        held.name = held.name or about.name
         if about.kind is not None:
-            buffered.type = "custom_tool_call"
-        elif buffered.name in self._actions:
-            buffered.type = buffered.name
-        buffered.texts.append(piece.text)
-        if buffered.name:
-            self._named[piece.part] = buffered.name
-            if buffered.id and buffered.type not in self._actions:  # an action is written once it is complete
+            held.type = "custom_tool_call"
+        elif held.name in self._actions:
+            held.type = held.name
+        held.texts.append(piece.text)
+        if held.name:
+            self._named[piece.part] = held.name
+            if held.id and held.type not in self._actions:  # an action is written once it is complete
                 yield from self._open_held(piece.part)
 
     @cached_property
@@ -570,24 +570,24 @@ class ResponsesWriter(Writer):
         """Begin the call of *part*, if its name is known. A missing id is replaced by the one that the answer makes."""
         if part not in self._named:
             return
-        name, buffered = self._named.pop(part), self._held.pop(part)
+        name, held = self._named.pop(part), self._held.pop(part)
         yield from self._settle(part)
-        item = yield from self._new_item(buffered.type, None, called=name)
+        item = yield from self._new_item(held.type, None, called=name)
         if item.role is ItemRole.ACTION:  # its action is written at once
-            requested = action_item(item.type, "".join(buffered.texts))
+            requested = action_item(item.type, "".join(held.texts))
             if requested is None:  # and is not an action
                 item = OpenItem(item.index, item.id, "function_call")
             else:
                 item.about |= requested
                 self._complete.append(item)
-        id = self._call_ids.take(buffered.id, buffered.index)
+        id = self._call_ids.take(held.id, held.index)
         if ITEMS[item.type].id != "id":
             item.about[ITEMS[item.type].id] = id
         if item.role is ItemRole.CALL:
             item.about["name"] = name
         self._calls[part] = self._unfinished[item.index] = item
         yield from self._added(item)
-        for text in buffered.texts if item.role is ItemRole.CALL else ():
+        for text in held.texts if item.role is ItemRole.CALL else ():
             yield from self._argue(item, text)
 
     def _argue(self, item: OpenItem, text: str) -> Iterator[Event]:
@@ -694,7 +694,7 @@ class ResponsesWriter(Writer):
             self.error,
             self._status == "incomplete" and self._detail,
         )
-        payload: Event = {
+        body: Event = {
             "id": self.heading.id,
             "object": "response",
             "created_at": int(created) if created.is_integer() else created,
@@ -705,27 +705,27 @@ class ResponsesWriter(Writer):
             "output": [self._done[index] for index in sorted(self._done)],
         }
         if self.usage is not None:
-            payload["usage"] = usage_of(self.usage, is_own=self.is_own)
+            body["usage"] = usage_of(self.usage, is_own=self.is_own)
         if self.is_own:
-            stored = {name: value for name, value in self.left.items() if self._is_kept(name, value)}
-            put_back(payload, stored if self.whole else copy_json(stored))
-            return payload
+            kept = {name: value for name, value in self.left.items() if self._is_kept(name, value)}
+            put_back(body, kept if self.whole else copy_json(kept))
+            return body
         took = None if begins or self._status != "completed" else self.duration
-        payload |= {
+        body |= {
             "created_at": int(created),
             "completed_at": int(created + took.total_seconds()) if took else None,
-            "usage": payload.get("usage"),
+            "usage": body.get("usage"),
             **repeated(self.heading.request),
         }
         names = ("parallel_tool_calls", "previous_response_id", "service_tier")
         parallel, before, tier = map(self.heading.extensions.get, names)
         if isinstance(parallel, bool):
-            payload["parallel_tool_calls"] = parallel
+            body["parallel_tool_calls"] = parallel
         if isinstance(before, str):
-            payload["previous_response_id"] = before
+            body["previous_response_id"] = before
         if tier in (*TIERS, "ultrafast"):
-            payload["service_tier"] = tier
-        return payload
+            body["service_tier"] = tier
+        return body
 
     def _is_kept(self, name: str, value: Any) -> bool:
         """Whether the stored value under *name* goes back into the response."""
@@ -739,26 +739,26 @@ class ResponsesWriter(Writer):
         self, type: str, piece: Piece | None, called: str | None = None
     ) -> Generator[Event, None, OpenItem]:
         """Return the item that begins now, like the original one if there is one."""
-        location = yield from self._pass_over(type, called)
-        remaining = self._kept.entry(location)
+        position = yield from self._pass_over(type, called)
+        remaining = self._kept.entry(position)
         id = remaining.get("id")
         if type != "custom_tool_call":  # which a call may have become since
             type = str(remaining.get("type", type))
         known = id if isinstance(id, str) and id else self._id(type, piece)
-        return OpenItem(len(self._items), known, type, location)
+        return OpenItem(len(self._items), known, type, position)
 
     def _pass_over(
         self, type: str | None, called: str | None = None, id: Any = None
     ) -> Generator[Event, None, int | None]:
         """Return its position among the original items. Those before it are written from storage."""
-        location, passed = self._kept.pass_over(type, called, id)
+        position, passed = self._kept.pass_over(type, called, id)
         for number, value in passed.items():
             if self._is_item(value):
                 self._passed[number] = len(self._items)
                 yield from self._write_whole(value)
-        if location in self._passed and self.whole:  # a stream cannot take it back
-            del self._done[self._passed.pop(location)]
-        return location
+        if position in self._passed and self.whole:  # a stream cannot take it back
+            del self._done[self._passed.pop(position)]
+        return position
 
     def _left_of(self, item: OpenItem, status: str) -> Event | None:
         return self._kept.left_of(item, status, is_late=not self.whole)
@@ -798,11 +798,11 @@ class ResponsesWriter(Writer):
 
     def _add_part(self, item: OpenItem, type: str, number: int) -> Generator[Event, None, OpenPart]:
         yield from self._end_part(item)
-        location = PARTS[type].list
-        part = OpenPart(type, sum(PARTS[other.type].list == location for other in item.parts), number)
+        list_name = PARTS[type].list
+        part = OpenPart(type, sum(PARTS[other.type].list == list_name for other in item.parts), number)
         item.parts.append(part)
         yield self._event(
-            f"{FAMILIES[EventRole.PART, location]}.added", **self._place(item, part), part=part.value()
+            f"{FAMILIES[EventRole.PART, list_name]}.added", **self._place(item, part), part=part.value()
         )
         return part
 
@@ -819,15 +819,15 @@ class ResponsesWriter(Writer):
     def _end_part(self, item: OpenItem) -> Iterator[Event]:
         if item.parts:
             part = item.parts[-1]
-            location, text, family = (
+            place, text, family = (
                 self._place(item, part),
                 part.text,
                 FAMILIES[EventRole.PART, PARTS[part.type].list],
             )
             if part.type == "output_text":
                 text["logprobs"] = list(part.logprobs)
-            yield self._event(f"{FAMILIES[EventRole.TEXT, part.type]}.done", **location, **text)
-            yield self._event(f"{family}.done", **location, part=part.value())
+            yield self._event(f"{FAMILIES[EventRole.TEXT, part.type]}.done", **place, **text)
+            yield self._event(f"{family}.done", **place, part=part.value())
 
     def _finish(self, item: OpenItem, status: str) -> Iterator[Event]:
         yield from self._end_part(item)

@@ -233,8 +233,8 @@ def _number(digits: str) -> tuple[str, Decimal | str]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:
-    raw = dict(pairs)
-    return raw if len(raw) == len(pairs) else pairs
+    fields = dict(pairs)
+    return fields if len(fields) == len(pairs) else pairs
 
 
 class CallIDs:
@@ -688,9 +688,9 @@ def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -
     If *with_bytes*, a token without bytes gets those of its text.
     """
     results = [logprob_of(token) for token in tokens if token.logprob is not None]
-    for raw in results:
-        raw["top_logprobs"] = [top for top in raw["top_logprobs"] if top["logprob"] is not None]
-        for entry in (raw, *raw["top_logprobs"]) if with_bytes else ():
+    for logprob in results:
+        logprob["top_logprobs"] = [top for top in logprob["top_logprobs"] if top["logprob"] is not None]
+        for entry in (logprob, *logprob["top_logprobs"]) if with_bytes else ():
             entry["bytes"] = entry["bytes"] or list(entry["token"].encode(errors="replace"))
     return results
 
@@ -767,14 +767,21 @@ def openai_error(info: ErrorInfo) -> Event:
     """
     _, kind, usual = _USUAL[info.kind]
     error = info.raw.get("error") if isinstance(info.raw, dict) else None
-    raw = error if isinstance(error, dict) else {}
-    own = _word(raw.get("type"))
+    provider_error = error if isinstance(error, dict) else {}
+    own = _word(provider_error.get("type"))
     code = info.code or usual
     if own is not None and own == info.code:
-        code = str(raw["code"]) if type(raw.get("code")) is int else None
-    payload = {"message": info.message, "type": own or kind, "param": _word(raw.get("param")), "code": code}
-    numbers = {name: value for name, value in raw.items() if type(value) is int and name not in payload}
-    return {"error": payload | numbers}
+        code = str(provider_error["code"]) if type(provider_error.get("code")) is int else None
+    written = {
+        "message": info.message,
+        "type": own or kind,
+        "param": _word(provider_error.get("param")),
+        "code": code,
+    }
+    numbers = {
+        name: value for name, value in provider_error.items() if type(value) is int and name not in written
+    }
+    return {"error": written | numbers}
 
 
 def anthropic_error(info: ErrorInfo) -> Event:

@@ -192,12 +192,12 @@ def _any_value(value: Any) -> Any:
     """Return the value of an ``AnyValue`` object: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding."""
     if type(value) is not dict or len(value) != 1:
         return value
-    ((kind, inner),) = value.items()
-    if kind == "intValue" and type(inner) is str:
-        return int(inner) if inner.lstrip("-").isdecimal() else inner
-    if kind == "arrayValue" and type(inner) is dict:
-        return [_any_value(item) for item in inner.get("values", ())]
-    return inner if kind in ("stringValue", "intValue", "doubleValue", "boolValue") else value
+    ((kind, typed_value),) = value.items()
+    if kind == "intValue" and type(typed_value) is str:
+        return int(typed_value) if typed_value.lstrip("-").isdecimal() else typed_value
+    if kind == "arrayValue" and type(typed_value) is dict:
+        return [_any_value(item) for item in typed_value.get("values", ())]
+    return typed_value if kind in ("stringValue", "intValue", "doubleValue", "boolValue") else value
 
 
 # ---------------------------------------------------------------------------------- layout

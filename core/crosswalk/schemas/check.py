@@ -193,7 +193,7 @@ def rule(key: str, bound: Any, schema: dict[str, Any]) -> Check:
         SchemaDefinitionError: *bound* is a pattern that is not a regular expression.
     """
     if key in _NUMBERS:
-        holds, raw = _NUMBERS[key]
+        holds, wording = _NUMBERS[key]
         is_decimal = "decimal" in [each.get("format") for each in (schema, *schema.get("anyOf", ()))]
 
         def keeps(value: Any) -> bool:
@@ -204,10 +204,10 @@ def rule(key: str, bound: Any, schema: dict[str, Any]) -> Check:
                 return holds(Decimal(str(number)), Decimal(str(bound)))
             return holds(number, bound)
 
-        return _where(keeps, raw.format(bound))
+        return _where(keeps, wording.format(bound))
     if key in _SIZES:
-        kind, fits, raw = _SIZES[key]
-        return _where(lambda value: type(value) is not kind or fits(len(value), bound), raw.format(bound))
+        kind, fits, wording = _SIZES[key]
+        return _where(lambda value: type(value) is not kind or fits(len(value), bound), wording.format(bound))
     if key == "pattern":
         try:
             pattern = _compiled(bound)
@@ -333,8 +333,8 @@ class _Compiler:
             if schema is None:
                 raise SchemaDefinitionError(f"JSON Schema: {reference!r} leads nowhere in it")
             results.append(self.of(schema))
-        buffered = self._by_reference[key]
-        return buffered[0] if buffered else lambda value, path, report: buffered[0](value, path, report)
+        checks = self._by_reference[key]
+        return checks[0] if checks else lambda value, path, report: checks[0](value, path, report)
 
     def of(self, schema: Any, fault: Fault = Fault.TYPE) -> Check:
         if schema is True or schema == {}:

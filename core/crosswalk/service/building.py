@@ -232,17 +232,17 @@ def _messages(
 ) -> Iterator[dict[str, Any]]:
     marks = part_marks(request, table)
     for turn, sent in with_results_shown(request.messages):
-        raw = _message(sent, style, marks, table)
+        message = _message(sent, style, marks, table)
         mark = None if turn is None else mark_behind(request, turn)
-        if mark is not None and raw["content"] and (written := written_mark(mark, table)):
-            content = raw["content"]
-            raw["content"] = [{"type": "text", "text": content}] if isinstance(content, str) else content
-            raw["content"][-1] |= written
+        if mark is not None and message["content"] and (written := written_mark(mark, table)):
+            content = message["content"]
+            message["content"] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            message["content"][-1] |= written
         elif mark is not None and turn is not None and table.row("cache.mark") is not None:
             lost_marks(request, turn, drops)  # behind calls alone
         if style.more is not None and turn is not None:
-            style.more(turn, request, raw)
-        yield raw
+            style.more(turn, request, message)
+        yield message
 
 
 def _is_empty(said: dict[str, Any]) -> bool:
@@ -254,28 +254,28 @@ def _message(
 ) -> dict[str, Any]:
     """Return *turn* as a message."""
     message = message_of(turn)
-    payload: dict[str, Any] = {"role": message.role.value, "content": _content(message, marks, table)}
+    wire_message: dict[str, Any] = {"role": message.role.value, "content": _content(message, marks, table)}
     if message.name is not None and message.role is not Role.TOOL:
-        payload["name"] = message.name
+        wire_message["name"] = message.name
     if message.tool_calls:
-        payload["tool_calls"] = [_call(call, style) for call in message.tool_calls]
+        wire_message["tool_calls"] = [_call(call, style) for call in message.tool_calls]
     if message.tool_call_id is not None:
-        payload["tool_call_id"] = message.tool_call_id
+        wire_message["tool_call_id"] = message.tool_call_id
     if message.role is Role.ASSISTANT:
         refusal = refusal_of(turn)
         if refusal and style.refusal:
-            payload["refusal"] = refusal
+            wire_message["refusal"] = refusal
         elif refusal:
-            payload["content"] = text_of(turn)
-        may_be_null = style.null_content and (message.tool_calls or "refusal" in payload)
-        if payload["content"] is None and not may_be_null:
-            payload["content"] = ""
+            wire_message["content"] = text_of(turn)
+        may_be_null = style.null_content and (message.tool_calls or "refusal" in wire_message)
+        if wire_message["content"] is None and not may_be_null:
+            wire_message["content"] = ""
         reasoning = reasoning_of(turn) or (style.call_reasoning if message.tool_calls else "")
         if style.reasoning is not None and reasoning:
-            payload[style.reasoning] = reasoning
+            wire_message[style.reasoning] = reasoning
         if isinstance(turn, ChatResponse):
-            _add_own(payload, turn)
-    return payload
+            _add_own(wire_message, turn)
+    return wire_message
 
 
 def _call(call: ToolCall, style: OpenAIChatStyle) -> dict[str, Any]:
@@ -620,11 +620,11 @@ def _with_tools(tools: list[Any], more: list[Any], at: tuple[str, ...]) -> list[
     result, others = [*tools], []
     for tool in more:
         for part in _parts(tool):
-            location = next((n for n, own in enumerate(tools) if _identity(own) == _identity(part)), None)
-            if location is None:
+            number = next((n for n, own in enumerate(tools) if _identity(own) == _identity(part)), None)
+            if number is None:
                 others.append(part)
             else:
-                result[location] = _merged(result[location], part, dict, at)
+                result[number] = _merged(result[number], part, dict, at)
     return [*result, *others]
 
 

@@ -243,10 +243,10 @@ class Attempt:
             return None
         assert self._answer is not None, "the server has answered"
         headers = self._answer.headers
-        described = should_retry(headers, info)
-        is_requested = described is not info and described.retryable
+        advised = should_retry(headers, info)
+        is_requested = advised is not info and advised.retryable
         return AttemptFailure(
-            described,
+            advised,
             retry_after_of(headers, info.raw),
             response,
             is_final=is_paid(response) and not is_requested,
@@ -297,8 +297,8 @@ class Attempt:
     def _content(self) -> str:
         """The status and content type of the answer, from its headers."""
         assert self._answer is not None, "something was read"
-        raw = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
-        return f"HTTP {self._answer.status}, {raw or 'without a content type'}"
+        content_type = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
+        return f"HTTP {self._answer.status}, {content_type or 'without a content type'}"
 
     def _ended_by(self, error: Exception, name: str) -> AttemptFailure | None:
         """Return the failure of a wait under the limit *name*, ended by *error*. Raises *error* if it is not a failure."""
@@ -612,7 +612,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             self._deadline = self._wait.now() + setup.timeouts.call
         self._begin(setup.routes[0])
         setup.calls.add(self)
-        buffered: Slots | None = None
+        slots: Slots | None = None
         try:
             failure: AttemptFailure | None = None
             refused: dict[int, AttemptFailure] = {}
@@ -626,7 +626,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             if setup.slots is not None and not self._wait.is_cancelled:
                 with suppress(TimeoutError):  # it was cancelled, which is seen below
                     await setup.slots.take(self._wait)
-                    buffered = setup.slots
+                    slots = setup.slots
             if not refused and not self._wait.is_cancelled:
                 self._prepared, refused = prepared(setup, self._request)
             retries = RetryState(self._prepared or range(len(setup.routes)), setup.retry, setup.cooling)
@@ -678,8 +678,8 @@ class EventStream(AsyncIterator[StreamEvent]):
             setup.calls.discard(self)
             self._wait.end()
             await self._exchange.close()
-            if buffered is not None:
-                buffered.give_back()
+            if slots is not None:
+                slots.give_back()
 
     def _renew(self, retries: RetryState) -> None:
         """Begin the attempt that *retries* chooses."""
@@ -728,8 +728,8 @@ class EventStream(AsyncIterator[StreamEvent]):
                     continue
                 has_output = has_output or is_output(delta)
                 if self._shows:
-                    raw = exchange.reader.last_event() if self._raw_events else None
-                    events += self._maker.events(delta, raw)
+                    raw_event = exchange.reader.last_event() if self._raw_events else None
+                    events += self._maker.events(delta, raw_event)
         except CrosswalkError as error:
             failure = exchange.unread(error, has_read=self._has_read)
             if not isinstance(error, IncompleteStreamError) or isinstance(error.__cause__, InvalidJSONError):
@@ -760,12 +760,12 @@ class EventStream(AsyncIterator[StreamEvent]):
         if failure is not None:
             outcome = AttemptOutcome.CANCELLED if failure.cancelled else AttemptOutcome.ERROR
             message = failure.info.message
-            payload = {
+            failure_facts = {
                 "kind": failure.info.kind.value,
                 "code": None if failure.info.code is None else clean_message(failure.info.code, 200),
                 "retry_after": failure.retry_after,
             }
-            extra |= {name: value for name, value in payload.items() if value is not None}
+            extra |= {name: value for name, value in failure_facts.items() if value is not None}
         attempt = ProviderAttempt(
             self._route.provider, exchange.model, exchange.seconds * 1000, outcome, message, extra
         )

@@ -42,9 +42,9 @@ class Redaction:
             key=len,
             reverse=True,
         )
-        encoded = {form for value in self._values for form in encoded_forms(value)}
+        encodings = {form for value in self._values for form in encoded_forms(value)}
         parts = {p for value in self._values for p in re.split(r"[^\w-]+", value) if len(p) >= _PART}
-        known = sorted({*self._values, *encoded, *parts}, key=len, reverse=True)
+        known = sorted({*self._values, *encodings, *parts}, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, known)), re.IGNORECASE) if known else None
 
     def __call__(self, text: str) -> str:

@@ -159,8 +159,8 @@ def _deltas(answer: ChatResponse | Alternative) -> Iterator[ResponseDelta]:
             more = {key: value for key, value in segment.metadata.items() if key not in _OF_A_CALL}
         elif segment.type in _TEXTS:
             if segment.content:
-                payload: dict[str, Any] = {_TEXTS[segment.type]: segment.content}
-                yield ResponseDelta(choice=choice, **payload)
+                text_field: dict[str, Any] = {_TEXTS[segment.type]: segment.content}
+                yield ResponseDelta(choice=choice, **text_field)
             more = dict(segment.metadata)
         else:
             yield ResponseDelta(segment=segment, choice=choice)
@@ -550,9 +550,9 @@ def cached(cache: AnswerCache, setup: Setup) -> Middleware:
 
     def around(request: ChatRequest) -> Generator[ChatRequest | ChatResponse, ChatResponse, None]:
         key = _key(setup, request)
-        stored = None if key is None else cache.get(key)
-        response = yield stored if isinstance(stored, ChatResponse) else request
-        if key is not None and response is not stored and _is_whole(response):
+        cached = None if key is None else cache.get(key)
+        response = yield cached if isinstance(cached, ChatResponse) else request
+        if key is not None and response is not cached and _is_whole(response):
             cache.put(key, attrs.evolve(response, attempts=()))
 
     return around

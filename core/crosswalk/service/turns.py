@@ -153,8 +153,8 @@ def segments_of(turn: Turn) -> tuple[Segment, ...]:
     """
     if isinstance(turn, ChatResponse) and turn.segments:
         return turn.segments
-    message, raw = message_of(turn), text_of(turn)
-    text = (Segment(SegmentType.TEXT, raw),) if raw else ()
+    message, words = message_of(turn), text_of(turn)
+    text = (Segment(SegmentType.TEXT, words),) if words else ()
     calls = (
         Segment(SegmentType.TOOL_CALL, call.arguments, {"id": call.id, "name": call.name})
         for call in message.tool_calls or ()
@@ -228,20 +228,20 @@ def alternating(
         message = message_of(turn)
         is_answer = message.role is Role.ASSISTANT
         if is_answer:
-            raw = [*answer(turn)]
+            blocks = [*answer(turn)]
         elif message.role is Role.TOOL:
-            raw = [result(message)]
+            blocks = [result(message)]
         else:
-            raw = [*_flat(map(part, content_parts(message)))]
-        if raw:
-            mark(turn, raw)
-        if raw and is_silent and not is_answer and results and not results[-1][0]:
+            blocks = [*_flat(map(part, content_parts(message)))]
+        if blocks:
+            mark(turn, blocks)
+        if blocks and is_silent and not is_answer and results and not results[-1][0]:
             results.append((True, [*_flat([part(TextPart(NO_ANSWER))])]))
-        is_silent = is_answer and not raw
-        if raw and results and results[-1][0] is is_answer:
-            results[-1][1].extend(raw)
-        elif raw:
-            results.append((is_answer, raw))
+        is_silent = is_answer and not blocks
+        if blocks and results and results[-1][0] is is_answer:
+            results[-1][1].extend(blocks)
+        elif blocks:
+            results.append((is_answer, blocks))
     if not results:
         raise UnsupportedRequestError("the conversation has no content", options=["messages"])
     if results[0][0]:
@@ -703,16 +703,16 @@ def unsaid(
     if table is None:
         return
     done = {one.field for one in named}
-    for location, name, value in _details(request):
+    for path, name, value in _details(request):
         whole, row = _WHOLES.get(name), table.row(name)
-        is_named = value is None or location.removesuffix(".ttl") in done
+        is_named = value is None or path.removesuffix(".ttl") in done
         is_named |= whole is not None and table.row(whole) is None
         if not is_named and (row is None or (name in _IN_PART and row.written(thaw(value)) is None)):
             if name == "part.search_result":
-                yield Adaptation(location, AdaptationKind.TOLD, "it is sent as text")
+                yield Adaptation(path, AdaptationKind.TOLD, "it is sent as text")
                 continue
             lost = _lost(PLACES[name], value, table, row)
-            yield from (attrs.evolve(one, field=location) for one in lost)
+            yield from (attrs.evolve(one, field=path) for one in lost)
 
 
 _OF_SERVERS: Final = tuple(name for name in DETAILS if name.startswith("mcp."))

@@ -699,7 +699,7 @@ class _Sorter:
         """
         entries = answer_state(turn)
         texts: list[str] = []
-        stored: list[Any] = []
+        kept_entries: list[Any] = []
         for entry in entries if isinstance(entries, tuple) else ():
             if _field(entry, "type") == "compaction":
                 if isinstance(text := entry.get("content"), str) and text:
@@ -711,12 +711,12 @@ class _Sorter:
                         f"compaction: only its own server ({owner}) can read what stands for the conversation"
                     )
                     self._refused.append(Adaptation.dropped(f"messages[{number}]", reason, refuses=True))
-            stored.append(entry)
+            kept_entries.append(entry)
         if not texts:
             return turn
         self._tell(number, "a summary of the conversation")
         extensions = turn.metadata.extensions.thawed()
-        _at(extensions, _path_of(turn) or ())[:] = thaw(stored)
+        _at(extensions, _path_of(turn) or ())[:] = thaw(kept_entries)
         content = "\n\n".join(filter(None, (*texts, turn.message.text)))
         return attrs.evolve(
             turn,

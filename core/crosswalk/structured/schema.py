@@ -253,16 +253,16 @@ class Schema(Generic[T]):
             "refuse_doubtful": self.refuse_doubtful,
         }
         if isinstance(kind, Mapping):
-            described = checked = plain_view(kind)
+            json_schema = checked = plain_view(kind)
             has_decimal = False
             check, decide = compile_dictionary(checked, **options)
             make: Callable[[Any, Any], Any] = decide or _as_it_is
         else:
-            described, _ = schema_of(kind, forbid_unknown=self.forbid_unknown)
+            json_schema, _ = schema_of(kind, forbid_unknown=self.forbid_unknown)
             checked, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
             check, make = compile_schema(checked, **options), answer_converter().get_structure_hook(kind)
         set_field = object.__setattr__
-        set_field(self, "_json_schema", described)
+        set_field(self, "_json_schema", json_schema)
         set_field(self, "_check", check)
         set_field(self, "_make", make)
         set_field(self, "has_decimal", has_decimal)
@@ -594,8 +594,8 @@ class SchemaVersions(Generic[T]):
         version = self.read_as(named)
         if version is None:
             known = ", ".join(self._steps)
-            raw = f" {named!r}" if _LIKE_A_VERSION.fullmatch(named) else ""
-            message = f"unknown schema version{raw}, known are {known}"
+            naming = f" {named!r}" if _LIKE_A_VERSION.fullmatch(named) else ""
+            message = f"unknown schema version{naming}, known are {known}"
             code = ReasonCode.SCHEMA_UNKNOWN_VERSION
             return Candidate(None, (Violation(message, f"$.{self.key}", code),), named)
         return self._steps[version].schema.read({**data, self.key: version})._replace(version=named)
@@ -606,14 +606,14 @@ class SchemaVersions(Generic[T]):
         Raises:
             UnknownSchemaVersionError: neither is registered.
         """
-        raw = getattr(value, self.key, None)
-        if isinstance(raw, str) and raw in self._steps:
-            return raw
+        named = getattr(value, self.key, None)
+        if isinstance(named, str) and named in self._steps:
+            return named
         for step in self._steps.values():
             if type(value) is step.schema.cls:
                 return step.version
         raise UnknownSchemaVersionError(
-            f"no schema version has {type(value).__name__}", version=str(raw)[:40]
+            f"no schema version has {type(value).__name__}", version=str(named)[:40]
         )
 
     def migrate(self, value: Any, target: str) -> Any:
