@@ -204,7 +204,9 @@ def recognizing(events: Iterable[Any], registry: Registry, *, among: Iterable[st
         return names[0]
     if not names:
         if (key := asking.envelope or holder_of(looked_at, registry)) is not None:
-            raise DetectionError(f"there is an answer under {key!r}, in the envelope of a log: pass that value")
+            raise DetectionError(
+                f"there is an answer under {key!r}, in the envelope of a log: pass that value"
+            )
         what = other_document(looked_at[0]) if len(looked_at) == 1 else None
         if what is not None:
             raise DetectionError(f"no provider recognizes this payload: it is no answer, but {what}")
