@@ -477,7 +477,9 @@ def test_an_envelope_around_an_answer_is_not_another_vendors(answer: Any, key: s
 
 
 @pytest.mark.parametrize("key", ["response", "output", "body", "result", "answer"])
-@pytest.mark.parametrize("beside", [{}, {"request": {"model": "m", "messages": []}}], ids=["alone", "beside a request"])
+@pytest.mark.parametrize(
+    "beside", [{}, {"request": {"model": "m", "messages": []}}], ids=["alone", "beside a request"]
+)
 def test_an_envelope_around_any_capture_is_named(key: str, beside: dict[str, Any]) -> None:
     for path in sorted(CAPTURES.rglob("*.response.json")):
         body = orjson.loads(path.read_bytes())
@@ -508,7 +510,9 @@ def test_an_answer_without_a_mark_of_its_api_is_seen_in_an_envelope(event: Any) 
         normalize(orjson.dumps(event))
 
 
-@pytest.mark.parametrize("event", [{"body": {"a": 1}}, {"body": "{no JSON}"}, {"body": [{"type": "message"}]}, [1]])
+@pytest.mark.parametrize(
+    "event", [{"body": {"a": 1}}, {"body": "{no JSON}"}, {"body": [{"type": "message"}]}, [1]]
+)
 def test_an_object_without_an_answer_is_no_envelope(event: Any) -> None:
     with pytest.raises(DetectionError, match="no provider recognizes this payload; name one of"):
         normalize(orjson.dumps(event))
