@@ -399,6 +399,7 @@ class SGLang(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
     reasoning_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.reasoning_tokens, "reasoning_tokens")
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
     numbers_calls: ClassVar[bool] = True
 
     def spell(self, event: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from crosswalk.convert import ConversionError, DangerousLossError, LossPolicy, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
-from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
+from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.retries import is_unstarted
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
 from crosswalk_serve.answers import (
@@ -123,6 +123,7 @@ class GatewayExchange:
         self._began = perf_counter()
         self._caller = Caller(None, None)
         self._route: ModelRoute | None = None
+        self._service: LLMService | None = None
         self._incoming: Incoming
         self._seals: Seals
         self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
@@ -164,16 +165,14 @@ class GatewayExchange:
             self._caller.name, incoming.wants.previous_response_id
         )
         self._asked = (*earlier, *request.messages)
-        continued, own = [
-            await gateway.kept_state.turns_for(self._caller.name, route.server, turns)
-            for turns in (earlier, request.messages)
-        ]
-        if any(map(is_not, own, request.messages)):
-            request = attrs.evolve(request, messages=own)
+        turns, givers = await gateway.kept_state.turns_for(self._caller.name, route.servers, self._asked)
+        continued, own = turns[: len(earlier)], turns[len(earlier) :]
+        if givers or any(map(is_not, own, request.messages)):
+            request = attrs.evolve(settled.request, messages=own, servers=givers)
         request = route.request(request, name, continued)
         most = route.most_cost(request, incoming.wants.n) if self._has_budget else 0.0
         self._reserved = await gateway.quotas.admit(self._caller, most)
-        service = route.service()
+        self._service = service = route.service()
         self._may_repeat = False
         with gateway.running(block, self._caller):
             if incoming.request.stream:
@@ -414,8 +413,8 @@ class GatewayExchange:
 
     async def _note_state(self, response: ChatResponse) -> None:
         """Note what the server of *response* keeps of it, if a later request can name that."""
-        server = None if self._route is None else self._route.server
-        if server and response.error_info is None:
+        server = None if self._service is None else self._service.server_of(response)
+        if server is not None and response.error_info is None:
             await self._gateway.kept_state.note(self._caller.name, server, self._incoming, response)
 
     @property

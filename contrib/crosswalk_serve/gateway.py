@@ -8,7 +8,7 @@ import logging
 import os
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -24,7 +24,18 @@ from starlette.responses import Response
 from crosswalk import from_json, to_json
 from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.records import append_line, record_line
-from crosswalk.service import Call, ChatRequest, Observation, Observer, build_http_request
+from crosswalk.service import (
+    KEPT_FIELDS,
+    Call,
+    ChatRequest,
+    Observation,
+    Observer,
+    at_another_address,
+    build_http_request,
+    ids_in,
+    kept_ids,
+    reasoning_ids,
+)
 from crosswalk.service.endpoint import Route as EndpointRoute, where
 from crosswalk.text import clean_message
 from crosswalk.types import (
@@ -33,7 +44,6 @@ from crosswalk.types import (
     ChatResponse,
     FinishReason,
     Provenance,
-    SegmentType,
 )
 from crosswalk_serve.config import Config, Store
 from crosswalk_serve.http import BadRequestError, Interruptible, Refusal, header_of
@@ -568,10 +578,6 @@ def _json(value: Any) -> Response:
 
 
 _REFERENCE: Final = b'"item_reference"'
-_IDS: Final = ("id", "previous_message_id", "container_id")
-"""The fields with an id in what a request names."""
-_KEPT: Final = ("container", "continuation_token", "conversation", "previous_response_id")
-"""The fields of an answer that name what its server keeps. A later request of the conversation names it again."""
 _UNKNOWN: Final = "this key has not received it from the server of this model, or that is long ago"
 
 
@@ -592,13 +598,13 @@ class KeptState:
             StoreError: it cannot be noted now.
         """
         is_kept = incoming.wants.store is not False
-        for id, is_whole in _reasoning(response).items():
+        for id, is_whole in reasoning_ids(response).items():
             if is_kept or is_whole:
                 await self._documents.put(name_of(owner, f"reasoning:{id}"), server.encode())
         if not is_kept:
             return
         thread = {response.id} if "thread" in incoming.state else set()
-        for id in {*thread, *_ids_of(response)}:
+        for id in {*thread, *kept_ids(response)}:
             await self._documents.put(name_of(owner, f"{server}:{id}"), b"1")
 
     async def check(self, owner: str | None, server: str | None, incoming: Incoming) -> None:
@@ -609,50 +615,52 @@ class KeptState:
             Refusal: nobody can tell now.
         """
         for path, value in incoming.state.items():
-            for id in _ids_in(value):
+            for id in ids_in(value):
                 if not await self._has_received(owner, server, id):
                     raise BadRequestError(_UNKNOWN, path)
 
-    async def turns_for(self, owner: str | None, server: str | None, turns: Turns) -> Turns:
-        """Return *turns* for *server*, without the names of what *owner* has not received from it.
+    async def turns_for(
+        self, owner: str | None, servers: Collection[str], turns: Turns
+    ) -> tuple[Turns, dict[str, str]]:
+        """Return *turns* for *servers*, and the one of them that gave a turn, as far as it is known, by the id of the turn.
 
-        So a server that does not keep the conversation gets all of it. *server* is ``None`` if it is unclear.
+        The names of what *owner* has not received from them are left out. So a server that does not keep the conversation
+        gets all of it.
 
         Raises:
             Refusal: nobody can tell now.
         """
-        return tuple([await self._turn_for(owner, server, turn) for turn in turns])
+        givers: dict[str, str] = {}
+        return tuple([await self._turn_for(owner, servers, turn, givers) for turn in turns]), givers
 
     async def _turn_for(
-        self, owner: str | None, server: str | None, turn: ChatMessage | ChatResponse
+        self,
+        owner: str | None,
+        servers: Collection[str],
+        turn: ChatMessage | ChatResponse,
+        givers: dict[str, str],
     ) -> ChatMessage | ChatResponse:
         if not isinstance(turn, ChatResponse):
             return turn
-        if await self._is_elsewheres(owner, server, turn):
-            owned = f"{turn.metadata.provider_id} at another address"
-            return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, provider_id=owned))
+        for id, is_whole in reasoning_ids(turn).items():
+            giver = await self._get(name_of(owner, f"reasoning:{id}"))
+            # All of it in the turn is of any server as long as none is known. An id alone is of none.
+            if not (is_whole if giver is None else giver.decode() in servers):
+                return at_another_address(turn)
+            if giver is not None:
+                givers[turn.id] = giver.decode()
         fields = turn.metadata.extensions
+        server = next(iter(servers)) if len(servers) == 1 else None
         foreign = [
             name
-            for name in _KEPT
-            for id in _ids_in(fields.get(name))
+            for name in KEPT_FIELDS
+            for id in ids_in(fields.get(name))
             if not await self._has_received(owner, server, id)
         ]
         if not foreign:
             return turn
         own = {name: value for name, value in fields.items() if name not in foreign}
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=own))
-
-    async def _is_elsewheres(self, owner: str | None, server: str | None, turn: ChatResponse) -> bool:
-        """Return whether *turn* has reasoning that only another server can find or decrypt.
-
-        Reasoning that is all in the turn is of any server as long as none is known. An id alone is of none.
-        """
-        for id, is_whole in _reasoning(turn).items():
-            giver = await self._get(name_of(owner, f"reasoning:{id}"))
-            if (giver is None and not is_whole) or (giver is not None and giver.decode() != server):
-                return True
-        return False
 
     async def _has_received(self, owner: str | None, server: str | None, id: str) -> bool:
         return server is not None and await self._get(name_of(owner, f"{server}:{id}")) is not None
@@ -696,43 +704,6 @@ class KeptState:
             return await self._documents.get(name)
         except StoreError:
             raise store_is_away() from None
-
-
-def _ids_in(value: Any) -> Iterator[str]:
-    """Return the ids that *value* consists of, or has."""
-    if isinstance(value, str):
-        yield value
-    for name in _IDS if isinstance(value, Mapping) else ():
-        if isinstance(id := value.get(name), str):
-            yield id
-
-
-def _reasoning(response: ChatResponse) -> dict[str, bool]:
-    """Return the ids of the items of reasoning in *response*, and whether it says more of them than the id."""
-    output_items = response.metadata.extensions.get("output")
-    given = (
-        [item for item in output_items if isinstance(item, Mapping)]
-        if isinstance(output_items, tuple)
-        else []
-    )
-    items = {str(item.get("id")): True for item in given if item.get("type") == "reasoning"}
-    for segment in response.segments:
-        if segment.type is SegmentType.REASONING and "id" in segment.metadata:
-            id = str(segment.metadata["id"])
-            items[id] = bool(segment.content or segment.metadata.get("encrypted"))
-    return items
-
-
-def _ids_of(response: ChatResponse) -> Iterator[str]:
-    """Return the ids of what the server of *response* keeps with it."""
-    for name in _KEPT:
-        yield from _ids_in(response.metadata.extensions.get(name))
-    for segment in response.segments:
-        metadata = segment.metadata
-        if segment.type is SegmentType.MEDIA:
-            yield from _ids_in(metadata)
-        yield from _ids_in(metadata.get("container_id"))
-        yield from _ids_in(metadata.get("environment"))
 
 
 # --------------------------------------------------------------------------------- gateway

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
-from hashlib import sha256
 from time import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -372,14 +370,15 @@ class ModelRoute:
         speaks = any(target.provider == form.provider for target in self.model.endpoints)
         return self.server if speaks else ""
 
-    @cached_property
+    @property
     def server(self) -> str | None:
         """The name of the one server that gets all requests, or ``None`` if there are several."""
-        servers = {
-            f"{target.provider} {target.base_url} {'' if target.api_key is None else target.api_key.reveal()}"
-            for target in self.model.endpoints
-        }
-        return sha256(servers.pop().encode()).hexdigest()[:32] if len(servers) == 1 else None
+        return next(iter(self.servers)) if len(self.servers) == 1 else None
+
+    @property
+    def servers(self) -> frozenset[str]:
+        """The names of the servers that get the requests. Each service asks all of them, in an order of its own."""
+        return self.services[0][0].servers
 
     def for_form(self, form: WireForm) -> ModelRoute:
         """Return the route for clients of *form*."""

@@ -1169,6 +1169,10 @@ class ChatRequest:
         """
         return None
 
+    def server_of(self, turn: Turn) -> str | None:
+        """Return the name of the server that gave the answer *turn*, or ``None`` if only the service may know it."""
+        return None
+
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the result of *build*, a plugin's function, for this request. A subclass may add to it."""
         return build(self)

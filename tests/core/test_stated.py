@@ -58,6 +58,10 @@ WITHOUT_ANSWER: dict[str, dict[str, Any]] = {
     "Helicone, no body": HELICONE | {"response_body": None},
     "Helicone, a body elsewhere": {key: value for key, value in HELICONE.items() if key != "response_body"}
     | {"signed_body_url": "https://example.com/r1"},
+    **{
+        f"Helicone, the model as {name}": HELICONE | {"request_model": None, name: "gpt-x"}
+        for name in ("response_model", "model", "model_override")
+    },
 }
 
 

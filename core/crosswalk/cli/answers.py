@@ -18,7 +18,7 @@ from crosswalk.cli.inputs import InputFault, InputItem, InputSource, RecordedAns
 from crosswalk.cli.terminal import FAILED, OK, USAGE, Progress, WorkerError
 from crosswalk.config import Settings, apply_settings
 from crosswalk.errors import CrosswalkError, DetectionError, IncompleteStreamError
-from crosswalk.mapping.detect import LOOKED_AT, decode_events, envelope_of, fault_of, nameable, recognizing
+from crosswalk.mapping.detect import LOOKED_AT, decode_events, fault_of, holder_of, nameable, recognizing
 from crosswalk.mapping.normalize import (
     DeltaStream,
     guessed as response_of_guess,
@@ -252,7 +252,7 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
             f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT) or "there is no event in it"
         )
         raise DetectionError(f"its beginning is not JSON; {why}")
-    if (key := envelope_of(events)) is not None:
+    if (key := holder_of(events, registry)) is not None:
         raise DetectionError(f"there is an answer under {key!r}, in the envelope of a log")
     raise DetectionError(
         f"no provider recognizes it; pass --provider: {nameable(ambiguous.known, ambiguous.broken)}"

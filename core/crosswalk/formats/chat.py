@@ -56,7 +56,7 @@ from crosswalk.wire.chat import (
     read_message,
     read_role,
 )
-from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.fields import Fields, Place, UnnamedCalls, placed
 from crosswalk.wire.options import RequestTable, read_details
 
 # ------------------------------------------------------------------------------------ chat
@@ -129,9 +129,11 @@ def _messages(body: Fields) -> tuple[list[Turn], list[CacheMark]]:
 def _with_calls_of_today(messages: list[Fields]) -> Iterator[Fields]:
     """Return *messages*, with the calls of 2023 as tool calls: ``function_call``, and its result with the role ``function``.
 
-    Such a call has no id. It gets one, and the next result of a function of its name answers it.
+    Such a call has no id. It gets one, and the next result of a function of its name answers it. A tool call without
+    an id gets one, too, and the results after it that name no call answer such calls in their order.
     """
     ids: dict[str, str] = {}
+    unnamed = UnnamedCalls()
     for number, message in enumerate(messages):
         call = message.look("function_call")
         if isinstance(call, dict):
@@ -143,7 +145,22 @@ def _with_calls_of_today(messages: list[Fields]) -> Iterator[Fields]:
             message.give("role", "tool")
             message.give("tool_call_id", ids.pop(name, f"call_{name}"))
             message.give("content", message.look("content") or "")
+        elif isinstance(calls := message.look("tool_calls"), list):
+            unnamed.forget()
+            places = ((*message.place, "tool_calls", at) for at in range(len(calls)))
+            message.give("tool_calls", [_with_id(*each, unnamed) for each in zip(calls, places, strict=True)])
+        elif message.look("role") == "tool" and message.look("tool_call_id") in (None, ""):
+            answered = unnamed.answered(message.look("name") or None)
+            message.give("tool_call_id", answered or message.look("tool_call_id"))
         yield message
+
+
+def _with_id(call: Any, place: Place, unnamed: UnnamedCalls) -> Any:
+    """Return *call*, with an id if it has none."""
+    if not isinstance(call, dict) or call.get("id") not in (None, ""):
+        return call
+    tool = call.get(str(call.get("type")), call.get("function"))
+    return {**call, "id": unnamed.id_of(place, tool.get("name") if isinstance(tool, dict) else None)}
 
 
 def _turn(message: Fields) -> Turn:

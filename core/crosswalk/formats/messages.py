@@ -67,7 +67,7 @@ from crosswalk.types.message import (
 from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire import messages as wire, messages as wire_form
-from crosswalk.wire.fields import Fields, path_of, placed
+from crosswalk.wire.fields import Fields, UnnamedCalls, path_of, placed
 from crosswalk.wire.options import read_details
 
 # -------------------------------------------------------------------------------- messages
@@ -190,6 +190,7 @@ class _Conversation:
         self.turns: list[Turn] = []
         self.marks: list[CacheMark] = []
         self.details: dict[int, dict[str, Any]] = {}
+        self._unnamed = UnnamedCalls()
         self._system(body)
         messages = list(body.objects("messages"))
         if not messages:
@@ -241,7 +242,7 @@ class _Conversation:
                 if parts:
                     self._say(ChatMessage.user(parts), *of)
                 parts, of = [], []
-                result = _result(block, self.details)
+                result = self._result(block)
                 inner = [part for part in block.opened("content") if not part.is_left]
                 self._say(result, *((part, number) for number, part in enumerate(inner[:-1])), (block, 0))
             elif read := [*_part(block, kind, self.details)]:
@@ -250,6 +251,19 @@ class _Conversation:
         if parts or len(self.turns) == count:
             self._say(ChatMessage.user(parts), *of)
 
+    def _result(self, block: Fields) -> ChatMessage:
+        """Return the result of a call. If it names none, it answers the first call without an id, or is told as text."""
+        is_error = block.flag("is_error")
+        id = block.text("tool_use_id") or self._unnamed.answered()
+        content: Any = block.look("content")
+        content = (
+            block.text("content") or "" if isinstance(content, str | None) else [*_parts(block, self.details)]
+        )
+        with placed(block):
+            if id is None:
+                return told_result(block, None, content)
+            return ChatMessage.tool_result(id, content, is_error=is_error)
+
     def _answer(self, message: Fields) -> None:
         blocks = list(message.objects("content"))
         kinds = [block.need("type", block.text("type")) for block in blocks]
@@ -257,6 +271,18 @@ class _Conversation:
         markable = [b for b, kind in zip(blocks, kinds, strict=True) if kind not in wire_form.UNMARKED]
         if markable:
             self._mark(markable[-1], turn)
+        self._unnamed.forget()
+        of_server = UnnamedCalls()
+        for block, kind in zip(blocks, kinds, strict=True):
+            if kind.endswith("tool_use") and not block.look("id"):
+                calls = self._unnamed if kind == "tool_use" else of_server
+                block.give("id", calls.id_of(block.place))
+            elif (
+                kind.endswith("tool_result")
+                and not block.look("tool_use_id")
+                and (id := of_server.answered())
+            ):
+                block.give("tool_use_id", id)
         plain_blocks = [{"type": kind, **block.rest()} for block, kind in zip(blocks, kinds, strict=True)]
         self.turns.append(_plain(plain_blocks, message) or _whole(plain_blocks, message))
 
@@ -413,17 +439,6 @@ def _told(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
             details[id(told)] = {**more, kind: said}
         yield told
     yield from others
-
-
-def _result(block: Fields, details: _Details) -> ChatMessage:
-    is_error = block.flag("is_error")
-    id = block.text("tool_use_id")
-    content: Any = block.look("content")
-    content = block.text("content") or "" if isinstance(content, str | None) else [*_parts(block, details)]
-    with placed(block):
-        if not id:
-            return told_result(block, None, content)
-        return ChatMessage.tool_result(id, content, is_error=is_error)
 
 
 # Answers of the model.

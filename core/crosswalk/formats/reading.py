@@ -94,6 +94,7 @@ class ClientRequest(ChatRequest):
         unsigned: the places of the thinking that is not in *said*, because its signature is empty.
         told: the places of content that only the client's form has a place for, so that others get it as text.
         details: what :meth:`details_of_part` returns, by the ``id()`` of the part.
+        servers: the server that gave an answer, by the id of the answer, as far as it is known.
     """
 
     form: WireForm
@@ -106,6 +107,11 @@ class ClientRequest(ChatRequest):
     unsigned: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     details: Mapping[int, Mapping[str, Any]] = attrs.field(factory=dict)
+    servers: Mapping[str, str] = attrs.field(factory=dict)
+
+    def server_of(self, turn: Turn) -> str | None:
+        """See :meth:`ChatRequest.server_of`."""
+        return self.servers.get(turn.id) if isinstance(turn, ChatResponse) else None
 
     def details_of_part(self, part: object) -> Mapping[str, Any] | None:
         """See :meth:`ChatRequest.details_of_part`."""
@@ -250,7 +256,8 @@ class ClientRequest(ChatRequest):
         return dump_json(built.body).count(written) >= dump_json(copy_json(self.said)).count(written)
 
     def _own(self, turn: Any) -> Any:
-        if not isinstance(turn, ChatResponse) or self.provider is None or turn.id in self.known:
+        is_plain = isinstance(turn, ChatResponse) and turn.metadata.provider_id == self.form.provider
+        if not is_plain or self.provider is None or turn.id in self.known:
             return turn
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, provider_id=self.provider))
 
@@ -700,5 +707,6 @@ def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, *
             headers={},
             told=tuple(body.told()),
             details={},
+            servers={},
         )
     return Incoming(form=form, request=whole, wants=wants)

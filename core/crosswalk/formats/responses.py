@@ -55,7 +55,7 @@ from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role, ToolCall
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire.chat import ROLES
-from crosswalk.wire.fields import Fields, path_of, placed
+from crosswalk.wire.fields import Fields, UnnamedCalls, placed
 from crosswalk.wire.responses import (
     BESIDE,
     FAMILIES,
@@ -173,7 +173,7 @@ class _Items:
         self._namespaces = namespaces
         self._ids: dict[str, str] = {}  # the id of each call, by that of its item
         self._of_server: list[str] = []  # the ids of calls that the server itself runs
-        self._made: list[str] = []  # the ids that calls without one have got, until they are answered
+        self._unnamed = UnnamedCalls()
 
     def turns(self, body: Fields) -> Iterator[Turn]:
         """Return the turns of the conversation in *body*."""
@@ -184,6 +184,8 @@ class _Items:
         output: list[Fields] = []  # the items of an answer
         for item in body.objects("input"):
             if self._is_output(item):
+                if not output:
+                    self._unnamed.forget()
                 self._note(item)
                 output.append(item)
                 continue
@@ -210,10 +212,10 @@ class _Items:
             item.take("namespace")
             item.give("name", name)
         id, call_id = item.look("id"), item.look("call_id")
-        if call_id == "" and _kind(item) in _CALLS:  # the first result that names no call answers it
-            call_id = f"call_{path_of(item.place)}"
+        kind = _kind(item)
+        if (call_id == "" and kind.endswith("_call")) or (call_id is None and kind in _CALLS):
+            call_id = self._unnamed.id_of(item.place)  # the first result that names no call answers it
             item.give("call_id", call_id)
-            self._made.append(call_id)
         if isinstance(id, str) and isinstance(call_id, str):
             self._ids[id] = call_id
         environment = item.look("environment")
@@ -250,8 +252,7 @@ class _Items:
         """Return the result of a call of any kind. If it names no call, it is told as the user's."""
         names = _CALL_IDS.get(kind, ("call_id",))
         given = [id for name in names if (id := item.text(name))]
-        id = next(iter(given or self._made), None)
-        self._made = self._made if given else self._made[1:]
+        id = given[0] if given else self._unnamed.answered()
         item.take("type")
         is_plain = kind in ("function_call_output", "custom_tool_call_output")
         content = item.need("output", _content(item, "output")) if is_plain else read_output(item, kind)

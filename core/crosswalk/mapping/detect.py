@@ -24,7 +24,8 @@ def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recogniti
     A provider with a server in another provider's dialect is at most possible.
     Imports every provider that is not blocked. Broken ones are skipped.
     """
-    asking = _Asking(list(islice(events, LOOKED_AT)), registry, None)
+    looked_at = list(islice(events, LOOKED_AT))
+    asking = _Asking(looked_at, registry, None, envelope_of(looked_at, registry))
     return asking.recognized(registry.names())
 
 
@@ -37,10 +38,16 @@ class _Asking:
         envelope: the key under which a log's line has the answer, or ``None``. No shipped provider recognizes such a line.
     """
 
-    def __init__(self, events: list[Any], registry: Registry, among: frozenset[str] | None) -> None:
+    def __init__(
+        self,
+        events: list[Any],
+        registry: Registry,
+        among: frozenset[str] | None = None,
+        envelope: str | None = None,
+    ) -> None:
         self.answers: dict[str, tuple[Mapper, Recognition]] = {}
         self.faults: list[PluginError] = []
-        self.envelope = envelope_of(events)
+        self.envelope = envelope
         self._events = events
         self._registry = registry
         self._among = among
@@ -50,6 +57,11 @@ class _Asking:
         """Return the recognitions of the shipped providers only, reduced to the certain ones if there are any."""
         self._lookup = self._registry.shipped
         return self._best(self._registry.names_by_origin()[0])
+
+    def is_certain(self) -> bool:
+        """Whether a shipped provider is certain."""
+        self._lookup = self._registry.shipped
+        return bool(self._certain(self._registry.names_by_origin()[0]))
 
     def others(self) -> dict[str, Recognition]:
         """The same of all that others have registered.
@@ -178,7 +190,8 @@ def recognizing(events: Iterable[Any], registry: Registry, *, among: Iterable[st
         raise DetectionError(
             "this is Crosswalk's canonical JSON, not a server's answer; read it with from_json()"
         )
-    asking = _Asking(looked_at, registry, None if among is None else frozenset(among))
+    names_among = None if among is None else frozenset(among)
+    asking = _Asking(looked_at, registry, names_among, envelope_of(looked_at, registry))
     result = asking.shipped()
     if Recognition.CERTAIN not in result.values():
         # A plugin counts if it is certain, or if no shipped provider recognizes the answer.
@@ -190,9 +203,9 @@ def recognizing(events: Iterable[Any], registry: Registry, *, among: Iterable[st
     if len(names) == 1:
         return names[0]
     if not names:
-        if asking.envelope is not None:
+        if (key := asking.envelope or holder_of(looked_at, registry)) is not None:
             raise DetectionError(
-                f"there is an answer under {asking.envelope!r}, in the envelope of a log: pass that value"
+                f"there is an answer under {key!r}, in the envelope of a log: pass that value"
             )
         what = other_document(looked_at[0]) if len(looked_at) == 1 else None
         if what is not None:
@@ -214,32 +227,76 @@ def recognizing(events: Iterable[Any], registry: Registry, *, among: Iterable[st
 
 
 _ENVELOPES: Final = ("output", "response")
+_ENDS: Final = {"done", "usage"}
+"""The keys of the last event of an answer whose text is under ``response``."""
 _OBJECTS: Final = {"chat.completion", "chat.completion.chunk", "response", "text_completion"}
 
 
-def envelope_of(events: Sequence[Any]) -> str | None:
-    """Return the key of the first of *events* that holds a whole answer with a mark of its own, or ``None``.
+def envelope_of(events: Sequence[Any], registry: Registry) -> str | None:
+    """Return the key of the first of *events* that holds a whole answer of a shipped provider, or ``None``.
 
     Such an event is the line of a log. Providers have ``output`` and ``response`` in their own answers, too, but not around
-    an answer of the Chat Completions, Responses or Messages API. An event with a ``type`` is its API's own.
+    an answer with the mark of an API, or around one that names its model. An object as the only ``response`` is nobody's
+    whole answer. An event with a ``type`` is its API's own.
     """
     event = events[0] if events else None
     if type(event) is not dict or "type" in event:
         return None
-    return next((key for key in _ENVELOPES if _is_marked(event.get(key))), None)
+    for key in _ENVELOPES:
+        value = event.get(key)
+        inside = _opened(value)
+        if inside is None:
+            continue
+        is_text_of_answer = inside is not value and not _ENDS.isdisjoint(event)
+        is_alone = key == "response" and len(event) == 1
+        if _is_marked(inside) or (not is_text_of_answer and _is_answer(inside, registry, is_alone=is_alone)):
+            return key
+    return None
 
 
-def _is_marked(value: Any) -> bool:
-    if type(value) is str and value[:1] == "{" and value[-1:] == "}":
+def holder_of(events: Sequence[Any], registry: Registry) -> str | None:
+    """Return the key of the first of *events* with an answer of a shipped provider. None recognizes the event itself."""
+    event = events[0] if events else None
+    if type(event) is not dict:
+        return None
+    return next(
+        (
+            key
+            for key in sorted(event, key=lambda key: key not in _ENVELOPES)
+            if (inside := _opened(event[key])) is not None
+            and (_is_marked(inside) or _is_answer(inside, registry, is_alone=key in _ENVELOPES))
+        ),
+        None,
+    )
+
+
+def _opened(value: Any) -> dict[str, Any] | list[Any] | None:
+    """The object or array that *value* is, or that it is as text, or ``None``."""
+    if type(value) is str and value[:1] + value[-1:] in ("{}", "[]"):
         try:
             value = load_json(value)
         except ValueError:
-            return False
+            return None
+    return value if type(value) in (dict, list) else None
+
+
+def _is_marked(value: dict[str, Any] | list[Any]) -> bool:
     if type(value) is not dict:
         return False
     mark = value.get("object")
     is_message = value.get("type") == "message" and value.get("role") == "assistant"
     return is_message or (type(mark) is str and mark in _OBJECTS)
+
+
+def _is_answer(value: dict[str, Any] | list[Any], registry: Registry, *, is_alone: bool) -> bool:
+    """Whether a shipped provider is certain of *value*, or recognizes it and it names its model or *is_alone*."""
+    events = value[:LOOKED_AT] if type(value) is list else [value]
+    if type(value) is list and any("type" in each for each in events if type(each) is dict):
+        return False  # the items of an answer
+    asking = _Asking(events, registry)
+    if is_alone or (type(value) is dict and "model" in value):
+        return bool(asking.shipped())
+    return asking.is_certain()
 
 
 def nameable(known: Iterable[str], broken: Iterable[str]) -> str:

@@ -329,7 +329,7 @@ class _Compiler:
         key = reference, self._is_advice
         if key not in self._by_reference:
             results = self._by_reference[key] = []
-            schema = _resolved(self._root, reference)
+            schema = resolved(self._root, reference)
             if schema is None:
                 raise SchemaDefinitionError(f"JSON Schema: {reference!r} leads nowhere in it")
             results.append(self.of(schema))
@@ -594,7 +594,7 @@ def _is_nullable(schema: Any) -> bool:
     return not schema or any(map(_is_nullable, schema.get("anyOf", ())))
 
 
-def _resolved(root: Any, reference: str) -> Any:
+def resolved(root: Any, reference: str) -> Any:
     """Return the target of *reference* inside of *root*, or ``None`` if there is none."""
     first, *names = reference.split("/")
     result = root if first == "#" else None
@@ -614,7 +614,7 @@ def _kinds(schema: Any, root: Any, references: tuple[str, ...] = ()) -> frozense
     if "$ref" in schema:
         reference = schema["$ref"]
         is_circle = reference in references
-        return None if is_circle else _kinds(_resolved(root, reference), root, (*references, reference))
+        return None if is_circle else _kinds(resolved(root, reference), root, (*references, reference))
     if "enum" in schema or "const" in schema:
         words = schema.get("enum", [schema.get("const")])
         results = frozenset(

@@ -39,6 +39,7 @@ from crosswalk.schemas.metadata import (
     limited,
     read_metadata,
     refuse_field_as_default,
+    refuse_misfits,
 )
 from crosswalk.schemas.pydantic_types import DECIDES, is_pydantic, pydantic_schema
 from crosswalk.types.json import FrozenObject
@@ -475,6 +476,7 @@ class _Writer:
             if union is not None:
                 return self.of(union, where)
             if is_pydantic(kind):
+                refuse_misfits(kind, where)
                 text = described(kind.__metadata__)
                 return {**self._of_pydantic(kind), **({"description": text} if text else {})}
             metadata = read_metadata(kind.__metadata__, where)

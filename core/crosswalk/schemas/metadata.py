@@ -6,14 +6,15 @@ import math
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator
-from datetime import timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Any, Final, Literal, NoReturn, TypeAlias
+from uuid import UUID
 
 import attrs
 
-from crosswalk.codec.converters import LISTS, MAPPINGS, json_word, origin_of
+from crosswalk.codec.converters import LISTS, MAPPINGS, has_fields, json_word, origin_of
 from crosswalk.codec.layout import union_members
 from crosswalk.errors import CrosswalkError
 
@@ -169,6 +170,31 @@ _KEYWORDS: Final[dict[str, dict[str, str]]] = {
 }
 """The attribute that holds a limit, and its keyword of JSON Schema for each kind of value that it limits."""
 
+_WORDS: Final[dict[str, str]] = {
+    "number": "a number",
+    "decimal": "a Decimal",
+    "string": "a text",
+    "bytes": "bytes",
+    "array": "a list",
+    "object": "a map",
+}
+_ORDERED: Final = ("number", "decimal")
+_WITH_LENGTH: Final = ("string", "bytes", "array", "set", "object")
+_FITS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("ge", "gt", "le", "lt", "multiple_of"), _ORDERED),
+    **dict.fromkeys(("min_length", "max_length"), _WITH_LENGTH),
+    **dict.fromkeys(("max_digits", "decimal_places"), ("decimal",)),
+    **dict.fromkeys(("pattern", "strip_whitespace", "to_lower", "to_upper"), ("string",)),
+    "coerce_numbers_to_str": ("string", "number", "decimal"),
+}
+"""The kinds of values for each attribute that pydantic checks. To others it applies it too, and refuses every value."""
+
+_OTHER_KINDS: Final[dict[Any, str]] = {
+    Decimal: "decimal",
+    bytes: "bytes",
+    **dict.fromkeys((bool, date, datetime, time, timedelta, UUID, type(None)), ""),
+}
+
 _KEPT_ANYWAY: Final = frozenset(("strict", "allow_inf_nan", "union_mode", "fail_fast"))
 """Attributes of pydantic that limit nothing here: nothing is coerced, and JSON has neither NaN nor infinity."""
 
@@ -243,10 +269,52 @@ def limited(schema: dict[str, Any], kind: Any, metadata: Metadata, where: str) -
     return {**schema, "description": metadata.description} if metadata.description else schema
 
 
-def _is_limited(schema: dict[str, Any], kind: Any, name: str, bound: Any, where: str) -> bool:
-    """Add one limit to *schema*. Return whether *kind* has such a limit: of a union, whether any member has."""
+def refuse_misfits(kind: Any, where: str) -> None:
+    """Refuse a limit in *kind*, which pydantic validates, that does not fit its type: pydantic would refuse every value.
+
+    Raises:
+        SchemaDefinitionError: there is one.
+    """
+    if typing.get_origin(kind) is typing.Annotated:
+        for each in (part for one in kind.__metadata__ for part in _parts(one, where)):
+            for name, fitting in _FITS.items():
+                bound = getattr(each, name, None)
+                if not (bound is None or bound is False or _fits(kind.__origin__, fitting, bound)):
+                    words = " or ".join(_WORDS[each] for each in fitting if each in _WORDS)
+                    raise SchemaDefinitionError(
+                        f"{where}: {name} would refuse values, as their type has no such limit; remove it, or give it "
+                        f"to {words}"
+                    )
+    for inner in typing.get_args(kind):
+        refuse_misfits(inner, where)
+
+
+def _fits(kind: Any, fitting: tuple[str, ...], bound: Any) -> bool:
+    """Whether *kind* has the limit *bound*, which values of the kinds *fitting* have. What pydantic alone knows has it."""
+    kind = _bare(kind)
+    if members := [each for each in union_members(kind) if each is not type(None)]:
+        return all(_fits(each, fitting, bound) for each in members)
+    if fitting is _ORDERED and not isinstance(bound, int | float | Decimal):
+        return not isinstance(kind, type) or type(bound) is kind  # a date or text
+    if kind is Any:
+        return "decimal" not in fitting or fitting is _ORDERED
+    if isinstance(kind, type) and kind in _OTHER_KINDS:
+        return _OTHER_KINDS[kind] in fitting
+    if kinds := _kinds(kind):
+        return all(each in fitting for each in kinds)
+    return not has_fields(kind)
+
+
+def _bare(kind: Any) -> Any:
+    """*kind* without ``Annotated`` and ``NewType`` around it."""
     while typing.get_origin(kind) is typing.Annotated or hasattr(kind, "__supertype__"):
         kind = typing.get_args(kind)[0] if typing.get_origin(kind) else kind.__supertype__
+    return kind
+
+
+def _is_limited(schema: dict[str, Any], kind: Any, name: str, bound: Any, where: str) -> bool:
+    """Add one limit to *schema*. Return whether *kind* has such a limit: of a union, whether any member has."""
+    kind = _bare(kind)
     if members := union_members(kind):
         pairs = zip(schema["anyOf"], members, strict=True)
         found = [_is_limited(each, member, name, bound, where) for each, member in pairs]

@@ -34,6 +34,7 @@ from crosswalk.schemas.json_schema import (
     is_alias,
     is_named_tuple,
     is_struct,
+    is_typed_dict,
     schema_of,
 )
 from crosswalk.schemas.metadata import Check, ExactFloat, Report
@@ -86,6 +87,10 @@ def new_answer_converter() -> CanonicalConverter:
         functools.partial(_aliased, make_dict_structure_fn),
     )
     made.register_structure_hook_factory(_is_generic_attrs, _class)  # cattrs leaves the T of an Annotated
+    made.register_structure_hook_factory(  # cattrs takes it for the class itself
+        _is_annotated_typed_dict,
+        lambda kind: made.get_structure_hook(kind.__origin__),
+    )
     made.register_structure_hook_func(is_pydantic, _by_pydantic)
     made.register_unstructure_hook_func(is_pydantic, write_with_pydantic)
     made.register_unstructure_hook_factory(
@@ -116,6 +121,10 @@ def _by_pydantic(value: Any, kind: Any) -> Any:
 @functools.lru_cache(1024)
 def _pydantic_check(kind: Any) -> Check:
     return compile_schema(schema_of(kind, with_rules=True)[0])
+
+
+def _is_annotated_typed_dict(kind: Any) -> bool:
+    return typing.get_origin(kind) is typing.Annotated and is_typed_dict(origin_of(typing.get_args(kind)[0]))
 
 
 def _is_text(kind: Any) -> bool:

@@ -150,11 +150,16 @@ if TYPE_CHECKING:
         RetriedJSONOptions as RetriedJSONOptions,
     )
     from crosswalk.service.setup import (
+        KEPT_FIELDS as KEPT_FIELDS,
         Call as Call,
         Middleware as Middleware,
         Observation as Observation,
         Observer as Observer,
         RequestPlan as RequestPlan,
+        at_another_address as at_another_address,
+        ids_in as ids_in,
+        kept_ids as kept_ids,
+        reasoning_ids as reasoning_ids,
     )
     from crosswalk.service.sync import (
         SyncEventStream as SyncEventStream,
@@ -227,7 +232,10 @@ else:
                 "request_id_of retry_after_of should_retry timeout_info"
             ),
             "crosswalk.service.service": "CallOptions JSONOptions LLMService RetriedJSONOptions",
-            "crosswalk.service.setup": "Call Middleware Observation Observer RequestPlan",
+            "crosswalk.service.setup": (
+                "Call KEPT_FIELDS Middleware Observation Observer RequestPlan at_another_address ids_in "
+                "kept_ids reasoning_ids"
+            ),
             "crosswalk.service.sync": "SyncEventStream SyncLLMService",
             "crosswalk.service.turns": (
                 "Drops NO_ANSWER alternating arguments_object arguments_text cache_mark content_parts "

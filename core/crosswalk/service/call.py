@@ -811,6 +811,8 @@ class EventStream(AsyncIterator[StreamEvent]):
             response = completed(
                 response, self._exchange.model, self._attempts, is_stream=self._request.stream
             )
+        if response is not None and len(self._setup.servers_of()) > 1:
+            self._setup.servers.note(response, self._route.server)
         self._response, self._has_ended = response, True
         self._error = error if isinstance(error, CrosswalkError) else None
         for observation in self._observations:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -231,6 +232,7 @@ class Route:
         base_url: the address of the server.
         headers: the headers of every request, the key among them, values as they go out.
         host: name and port, for messages and spans.
+        server: a name for its address and credentials. What a server keeps or seals is only for the server of this name.
         redact: removes the values of the headers from a text.
         sign: signs each request, or ``None`` if requests are not signed.
     """
@@ -242,10 +244,15 @@ class Route:
     host: tuple[str, int | None]
     sign: Sign | None = None
     redact: Redaction = attrs.field(init=False)
+    server: str = attrs.field(init=False)
 
     @redact.default
     def _redaction(self) -> Redaction:
         return Redaction(self.headers.values())
+
+    @server.default
+    def _server(self) -> str:
+        return sha256(repr((self.base_url, sorted(self.headers.items()))).encode()).hexdigest()[:32]
 
     @property
     def provider(self) -> str:

@@ -634,6 +634,19 @@ class LLMService:
         discovery = self._setup.discovery
         return self._setup if discovery is None else await discovery.resolve(self._setup, needs_model=False)
 
+    @property
+    def servers(self) -> frozenset[str]:
+        """A name for each server of the endpoints: for its address and credentials."""
+        return frozenset(self._setup.servers_of())
+
+    def server_of(self, response: ChatResponse) -> str | None:
+        """Return the name of the server that gave *response*, or ``None`` if that is unknown, or long ago.
+
+        A service knows it of its own answers. It sends what a server keeps or seals only to this server.
+        """
+        names = self.servers
+        return next(iter(names)) if len(names) == 1 else self._setup.servers.of(response.id)
+
     def redact(self, text: str) -> str:
         """Return *text* without the credentials of the endpoints, which some servers repeat in their errors.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from operator import is_not
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from weakref import WeakSet
 
 import attrs
@@ -17,6 +19,7 @@ from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, attributes, join_url, shown_url, where
 from crosswalk.service.http import CallWait, Transport
 from crosswalk.service.retries import AttemptFailure, Cooling, RetryPolicy, Timeouts
+from crosswalk.service.way_back import leaves
 from crosswalk.text import brief, may_log_content, short_repr, shortened, without_secrets
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json
@@ -297,6 +300,121 @@ class _LogObservation:
         _log.log(level, "call ended: %s", ending, extra=extra)
 
 
+# ------------------------------------------------------------------------------ kept state
+# What only the server of an answer can read, or finds by an id: sealed reasoning, containers, conversations.
+
+
+KEPT_FIELDS: Final = ("container", "continuation_token", "conversation", "previous_response_id")
+"""The fields of an answer that name what its server keeps. A later request of the conversation names it again."""
+_IDS: Final = ("id", "previous_message_id", "container_id")
+"""The fields with an id in what a request names."""
+
+
+def ids_in(value: Any) -> Iterator[str]:
+    """Return the ids that *value*, which names what a server keeps, consists of, or has."""
+    if isinstance(value, str):
+        yield value
+    for name in _IDS if isinstance(value, Mapping) else ():
+        if isinstance(id := value.get(name), str):
+            yield id
+
+
+def kept_ids(answer: ChatResponse) -> Iterator[str]:
+    """Return the ids of what the server of *answer* keeps with it."""
+    for name in KEPT_FIELDS:
+        yield from ids_in(answer.metadata.extensions.get(name))
+    for segment in answer.segments:
+        metadata = segment.metadata
+        if segment.type is SegmentType.MEDIA:
+            yield from ids_in(metadata)
+        yield from ids_in(metadata.get("container_id"))
+        yield from ids_in(metadata.get("environment"))
+
+
+def reasoning_ids(answer: ChatResponse) -> dict[str, bool]:
+    """Return the ids of the items of reasoning in *answer*, and whether it says more of them than the id."""
+    output_items = answer.metadata.extensions.get("output")
+    given = (
+        [item for item in output_items if isinstance(item, Mapping)]
+        if isinstance(output_items, tuple)
+        else []
+    )
+    items = {str(item.get("id")): True for item in given if item.get("type") == "reasoning"}
+    for segment in answer.segments:
+        if segment.type is SegmentType.REASONING and "id" in segment.metadata:
+            id = str(segment.metadata["id"])
+            items[id] = bool(segment.content or segment.metadata.get("encrypted"))
+    return items
+
+
+def at_another_address(answer: ChatResponse) -> ChatResponse:
+    """Return *answer* as one of another server of its provider: only that server can read its state."""
+    owner = f"{answer.metadata.provider_id} at another address"
+    return attrs.evolve(answer, metadata=attrs.evolve(answer.metadata, provider_id=owner))
+
+
+class AnswerServers:
+    """Which server gave an answer, for the servers of one service. The oldest answers are forgotten.
+
+    Args:
+        most: the number of ids to know.
+    """
+
+    def __init__(self, most: int = 50_000) -> None:
+        self._servers: dict[str, str] = {}
+        self._most = most
+        self._lock = Lock()
+
+    def note(self, answer: ChatResponse, server: str) -> None:
+        """Note that *server* gave *answer*, and whatever it names."""
+        with self._lock:
+            for id in (answer.id, *kept_ids(answer)):
+                self._servers.pop(id, None)
+                self._servers[id] = server
+            while len(self._servers) > self._most:
+                del self._servers[next(iter(self._servers))]
+
+    def of(self, id: str) -> str | None:
+        """Return the server that gave the answer *id*, or keeps what has this *id*, or ``None`` if that is unknown."""
+        return self._servers.get(id)
+
+    def turns_for(
+        self, request: ChatRequest, provider: str, server: str, *, is_alone: bool
+    ) -> tuple[ChatRequest, list[Adaptation]]:
+        """Return *request* for the *server* of *provider*, one of several servers, and what that changes.
+
+        An answer of another server goes without what only that one can read. Of an answer whose server is unknown, only that
+        goes which is whole in it, unless *is_alone*, the server is the only one of its provider: an id alone is of no other.
+
+        Raises:
+            UnsupportedRequestError: the request itself names what another server keeps.
+        """
+        named = (request.extra_options, request.provider_options.get(provider))
+        if any(self.of(str(id)) not in (None, server) for _, id in leaves(named)):
+            why = "it names what only another server of its provider keeps"
+            raise UnsupportedRequestError(why, provider=provider, options=["messages"])
+        turns, changes = list(request.messages), []
+        for number, turn in enumerate(turns):
+            if not isinstance(turn, ChatResponse):
+                continue
+            giver = request.server_of(turn)
+            if giver is None and turn.metadata.provider_id == provider:
+                giver = self.of(turn.id)
+                if giver is None and is_alone:
+                    continue
+            elif giver is None:
+                continue
+            known = {**reasoning_ids(turn), **dict.fromkeys(kept_ids(turn), False)}
+            if giver == server or (all(known.values()) if giver is None else not known):
+                continue
+            turns[number] = at_another_address(turn)
+            names = ", ".join(name for name in KEPT_FIELDS if name in turn.metadata.extensions)
+            why = f"only the server that gave it keeps it: {names}"
+            changes += [Adaptation.dropped(f"messages[{number}]", why)] if names else []
+        is_same = not any(map(is_not, turns, request.messages))
+        return (request if is_same else altered(request, messages=tuple(turns))), changes
+
+
 # ----------------------------------------------------------------------------------- setup
 # What the calls of a service share, and the HTTP request that each endpoint gets.
 
@@ -331,6 +449,7 @@ class Setup:
         middleware: the middleware around each call, the outermost first.
         discovery: detects the providers of servers given by their address alone, or ``None`` if there are none.
         slots: limits the number of calls that run at once, or ``None`` for no limit.
+        servers: which server gave an answer.
     """
 
     routes: tuple[Route, ...]
@@ -348,6 +467,11 @@ class Setup:
     discovery: Discovery | None = None
     slots: Slots | None = None
     calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
+    servers: AnswerServers = attrs.field(factory=AnswerServers)
+
+    def servers_of(self, provider: str | None = None) -> set[str]:
+        """The names of the servers of *provider*, or of all."""
+        return {route.server for route in self.routes if provider in (None, route.provider)}
 
     def open_calls(self) -> list[OpenCall]:
         """The running calls."""
@@ -418,7 +542,13 @@ class Prepared:
 def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared | AttemptFailure:
     """Return the HTTP request to *route* for *request*, or the failure that prevents it."""
     endpoint = route.endpoint
+    changes: list[Adaptation] = []
     try:
+        if len(setup.servers_of()) > 1:
+            is_alone = len(setup.servers_of(route.provider)) == 1
+            request, changes = setup.servers.turns_for(
+                request, route.provider, route.server, is_alone=is_alone
+            )
         built, content = build(
             request,
             route.mapper,
@@ -431,7 +561,7 @@ def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared |
     except CrosswalkError as error:
         return not_sent(error)
     headers = {**HEADERS, **built.headers, **route.headers}
-    return Prepared(built, content, join_url(route.base_url, built.path), headers)
+    return Prepared(built.adapted(*changes), content, join_url(route.base_url, built.path), headers)
 
 
 def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], dict[int, AttemptFailure]]:

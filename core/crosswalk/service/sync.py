@@ -195,6 +195,15 @@ class SyncLLMService:
         """Return the number of input tokens of *request*. See :meth:`LLMService.count_tokens`."""
         return run(self._service.count_tokens(request, **options))
 
+    @property
+    def servers(self) -> frozenset[str]:
+        """A name for each server of the endpoints. See :attr:`LLMService.servers`."""
+        return self._service.servers
+
+    def server_of(self, response: ChatResponse) -> str | None:
+        """Return the name of the server that gave *response*. See :meth:`LLMService.server_of`."""
+        return self._service.server_of(response)
+
     def redact(self, text: str) -> str:
         """Remove the credentials from *text*. See :meth:`LLMService.redact`."""
         return self._service.redact(text)

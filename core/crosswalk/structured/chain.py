@@ -314,6 +314,7 @@ class _Search(Generic[T]):
         self._is_stream = is_stream
         self._schema = schema
         self._names = frozenset() if schema is None else schema.names
+        self._telling = frozenset() if schema is None else schema.telling_names
         self._is_exact = schema is not None and schema.has_decimal
         self._partial = partial
         self._best = best
@@ -378,12 +379,12 @@ class _Search(Generic[T]):
         return attrs.evolve(given, before=before, after=after)
 
     def _counts(self, region: Region, found: _Found[T]) -> bool:
-        """Whether *found* may be the answer: it has a key of the schema, or its place in the text shows it.
+        """Whether *found* may be the answer: it has a key of an object that needs one, or its place in the text shows it.
 
         Brackets are common in prose and programs. Empty pairs say so little that they must stand alone, and integers
         where others numbers are wanted must begin their line: prose cites ``Sources: [1, 2]``.
         """
-        if _has_key(found.data, self._names):
+        if _has_key(found.data, self._telling):
             return True
         place = self._scan.place(region)
         if place is not RegionPlace.LINE:

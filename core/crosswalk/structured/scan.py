@@ -154,6 +154,8 @@ _STRUCTURE: Final = re.compile(rf"[{QUOTES}{{}}\[\]\uff5b\uff5d\uff3b\uff3d,:#]|
 _BLANK: Final = re.compile(rf"{SPACE}*+")
 _ANNOUNCED: Final = re.compile(r"(?:[:\uff1a][*_]*|<[A-Za-z]\w*>)\Z")
 _INTRODUCED: Final = re.compile(r"(?:[:\uff1a][*_]*+|(?<![=!<>])=)[ \t]*+\Z")
+_ONLY_MARKS: Final = re.compile(rf"(?:{SPACE}|<!\[CDATA\[|\]\]>|[*_{{}}])*+\Z")
+"""What may surround the whole text: invisible characters, the marks of bold text and of XML, and doubled braces."""
 _SPACE_TO_END: Final = re.compile(r"\s*+\Z")
 _LINE: Final = re.compile(r"[^\n]*+")
 _COMMENT: Final = {"//": _LINE, "#": _LINE, "/*": re.compile(r".*?\*/", re.DOTALL)}
@@ -310,7 +312,7 @@ class Scan:
         if after.startswith(ticks):
             before, after = before[: len(before) - len(ticks)], after[len(ticks) :]
         is_parted = kind in _MARKS and next_kind in _MARKS
-        if region.is_fenced or (is_parted and not before.strip() and not after.strip()):
+        if region.is_fenced or (is_parted and _ONLY_MARKS.match(before) and _ONLY_MARKS.match(after)):
             return RegionPlace.ALONE
         line = before.rpartition("\n") if kind not in _MARKS else ("", "\n", before.rpartition("\n")[2])
         begins = (line[1] and not line[2].strip()) or _INTRODUCED.search(before)

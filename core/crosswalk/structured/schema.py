@@ -14,7 +14,7 @@ from crosswalk.codec.converters import problems_in
 from crosswalk.codec.layout import MissingKey, Refused
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.registry import registry
-from crosswalk.schemas.check import compile_dictionary, compile_schema, folded_key
+from crosswalk.schemas.check import compile_dictionary, compile_schema, folded_key, resolved
 from crosswalk.schemas.fitting import SchemaRules, default_rules, fit_schema
 from crosswalk.schemas.json_schema import as_words, schema_of
 from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Finding, Report
@@ -245,6 +245,7 @@ class Schema(Generic[T]):
     _make: Callable[[Any, Any], T] = attrs.field(init=False, repr=False, eq=False)
     has_decimal: bool = attrs.field(init=False, repr=False, eq=False, default=False)
     names: frozenset[str] = attrs.field(init=False, repr=False, eq=False, default=frozenset())
+    telling_names: frozenset[str] = attrs.field(init=False, repr=False, eq=False, default=frozenset())
 
     def __attrs_post_init__(self) -> None:
         kind: Any = self.cls
@@ -268,6 +269,8 @@ class Schema(Generic[T]):
         set_field(self, "has_decimal", has_decimal)
         names = [*_property_names(checked), *([] if self.unwrap is None else [self.unwrap])]
         set_field(self, "names", frozenset(map(folded_key, names)))
+        telling = [*_telling_names(checked, checked, set()), *([] if self.unwrap is None else [self.unwrap])]
+        set_field(self, "telling_names", frozenset(map(folded_key, telling)))
 
     @property
     def name(self) -> str:
@@ -425,6 +428,31 @@ def _property_names(schema: Any) -> Iterator[str]:
         yield from _property_names(each)
 
 
+def _telling_names(schema: Any, root: Any, seen: set[str]) -> Iterator[str]:
+    """The keys that tell an answer from other brackets: those of an object that needs one of them.
+
+    A class of defaults tells nothing, nor does what is inside of it.
+    """
+    if isinstance(schema, list):
+        for each in schema:
+            yield from _telling_names(each, root, seen)
+    if not isinstance(schema, dict):
+        return
+    reference = schema.get("$ref")
+    if reference is not None and reference not in seen:
+        seen.add(reference)
+        yield from _telling_names(resolved(root, reference), root, seen)
+    if schema.get("required"):
+        yield from schema.get("properties", ())
+        yield from schema.get(KEYS) or ()
+    for key in _PARTS & schema.keys():
+        yield from _telling_names(schema[key], root, seen)
+
+
+_PARTS: Final = frozenset(("anyOf", "oneOf", "allOf", "items", "prefixItems", "additionalProperties"))
+"""The keywords for the kinds of an answer, and for what is in a list or map."""
+
+
 def _exact(value: Any) -> Any:
     """A copy of *value* with the digits of its numbers."""
     if type(value) is dict:
@@ -534,6 +562,11 @@ class SchemaVersions(Generic[T]):
     def names(self) -> frozenset[str]:
         """The keys of every object in every version, as :func:`folded_key` writes them."""
         return frozenset[str]().union(*(step.schema.names for step in self._steps.values()))
+
+    @property
+    def telling_names(self) -> frozenset[str]:
+        """The keys that tell an answer of any version from other brackets, as :func:`folded_key` writes them."""
+        return frozenset[str]().union(*(step.schema.telling_names for step in self._steps.values()))
 
     @property
     def has_decimal(self) -> bool:

@@ -285,3 +285,28 @@ def placed(fields: Fields, *at: str | int) -> Iterator[None]:
     else:
         return
     fields.refuse(problem, *at)
+
+
+class UnnamedCalls:
+    """Makes the ids of the calls of a history that have none, and finds the results that name no call."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[str, Any]] = []
+
+    def id_of(self, place: Place, name: Any = None) -> str:
+        """Return an id for the call at *place* of the tool *name*."""
+        id = "_".join(("call_unnamed", *(str(step) for step in place if isinstance(step, int))))
+        self._waiting.append((id, name))
+        return id
+
+    def answered(self, name: Any = None) -> str | None:
+        """Return the id of the first call that has no result so far, of the tool *name* if there is one, or ``None``."""
+        known = (call for call in self._waiting if name in (None, call[1]))
+        if (found := next(known, None)) is None:
+            return None
+        self._waiting.remove(found)
+        return found[0]
+
+    def forget(self) -> None:
+        """Begin a new answer: no later result is of a call before it."""
+        self._waiting = []

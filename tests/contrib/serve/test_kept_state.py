@@ -383,6 +383,36 @@ def test_reasoning_goes_only_to_the_server_that_gave_it(
         assert "at another address" in answers[name].headers["x-crosswalk-dropped"]
 
 
+DOWN = Answer.of_json({"error": {"message": "busy", "type": "server_error"}}, status=503)
+
+
+@pytest.mark.parametrize("more", [{}, SEALED, SUMMARY])
+def test_reasoning_of_one_member_of_a_pool_goes_to_no_other(
+    upstream: ReplayServer, more: dict[str, Any]
+) -> None:
+    answer = Answer.of_json(_reasoned("rs_1", **more))
+    upstream.add(answer).add(Answer.of_json(RESPONSE)).add(DOWN).add(Answer.of_json(RESPONSE))
+    own = f"provider: openai_responses, base_url: '{upstream.url}', model: m"
+    models = f"tiny: [{{{own}, api_key: k}}, {{{own}, api_key: other}}]"
+    app = create_app(config_of(upstream, "on_unsupported: drop", models))
+
+    async def main() -> list[httpx2.Response]:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            first = await client.post(PATHS["responses"], json=RESPONSES)
+            body = {**RESPONSES, "input": [HI, *first.json()["output"], HI]}
+            by_id = {**RESPONSES, "previous_response_id": first.json()["id"]}
+            return [first, *[await client.post(PATHS["responses"], json=one) for one in (body, by_id)]]
+
+    answers = asyncio.run(main())
+    assert [one.status_code for one in answers] == [200] * 3, answers[-1].text
+    sent = [(request.headers["authorization"], str(request.json())) for request in upstream.requests]
+    assert [key for key, _ in sent] == ["Bearer k"] * 3 + ["Bearer other"]
+    assert ["rs_1" in body for _, body in sent[1:]] == [True, True, False]
+    assert "gAAAA" not in sent[-1][1]
+    assert "Hello" in sent[-1][1]
+    assert "at another address" in answers[-1].headers["x-crosswalk-dropped"]
+
+
 def test_reasoning_that_no_server_stores_is_not_named_by_its_id(upstream: ReplayServer) -> None:
     upstream.add(Answer.of_json(_reasoned("rs_1")), times=None)
     first = {**RESPONSES, "store": False}

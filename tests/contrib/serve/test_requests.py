@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -110,7 +111,6 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (MESSAGES, {"system": [{"type": "image"}]}, "system[0].type", "must be text"),
     (MESSAGES, {"thinking": {"type": "enabled"}}, "thinking.budget_tokens", "is missing"),
     (MESSAGES, {"messages": [{**HI, "content": [{"type": "tool_result", "tool_use_id": "t", "is_error": 1}]}]}, "messages[0].content[0].is_error", "must be a boolean"),
-    (MESSAGES, {"messages": [HI, {"role": "assistant", "content": [{"type": "tool_use", "id": "", "name": "f", "input": {}}]}]}, "messages[1].content[0]", "cannot be empty"),
     (OLLAMA, {"messages": [{"role": "developer", "content": "x"}]}, "messages[0].role", "must be one of system, user"),
     (OLLAMA, {"messages": [{**HI, "images": [7]}]}, "messages[0].images[0]", "must be a string"),
     (OLLAMA, {"options": {"temperature": "hot"}}, "options.temperature", "must be a number"),
@@ -179,6 +179,100 @@ def test_results_answer_calls_without_an_id_in_their_order(
     assert len({*ids}) == 2
     assert [message_of(one).tool_call_id for one in results] == [*ids, None]
     assert message_of(results[-1]).text == "The output of function_call_output:\n3"
+
+
+def chat_call(name: str, **id: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "arguments": "{}"}, **id}
+
+
+def chat_history(*calls: Any, results: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    answer = {"role": "assistant", "content": "x", "tool_calls": [*calls], **more}
+    return {"messages": [HI, answer, *({"role": "tool", **each} for each in results)]}
+
+
+def messages_history(*blocks: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
+    told = [{"type": "tool_result", **each} for each in results]
+    return {"messages": [HI, {"role": "assistant", "content": [*blocks]}, {"role": "user", "content": told}]}
+
+
+ONE, TWO = {"content": "1"}, {"content": "2"}
+USE = {"type": "tool_use", "input": {}}
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
+SHELL = {
+    "type": "local_shell_call",
+    "id": "l",
+    "status": "completed",
+    "action": {"type": "exec", "command": ["ls"], "env": {}},
+}
+OUTPUT = {"type": "function_call_output", "output": "1"}
+UNNAMED: dict[str, tuple[WireForm, dict[str, Any], dict[str, str]]] = {
+    "two calls of Chat": (CHAT, chat_history(chat_call("f", id=""), chat_call("g", id=""), results=[
+        ONE | {"tool_call_id": ""}, TWO | {"tool_call_id": ""}]), {"f": "1", "g": "2"}),
+    "null": (CHAT, chat_history(chat_call("f", id=None), results=[ONE | {"tool_call_id": None}]), {"f": "1"}),
+    "no id": (CHAT, chat_history(chat_call("f"), results=[ONE]), {"f": "1"}),
+    "results with the names of tools": (CHAT, chat_history(chat_call("f", id=""), {"id": "", "type": "custom", "custom": {
+        "name": "g", "input": "x"}}, results=[TWO | {"name": "g"}, ONE | {"name": "f"}]), {"f": "1", "g": "2"}),
+    "an answer with reasoning": (CHAT, chat_history(chat_call("f", id=""), results=[ONE], reasoning_content="hm"), {"f": "1"}),
+    "one with an id": (CHAT, chat_history(chat_call("f", id="c1"), chat_call("g", id=""), results=[
+        ONE | {"tool_call_id": "c1"}, TWO]), {"f": "1", "g": "2"}),
+    "two calls of Messages": (MESSAGES, messages_history(USE | {"id": "", "name": "f"}, USE | {"id": None, "name": "g"}, results=[
+        ONE | {"tool_use_id": ""}, TWO]), {"f": "1", "g": "2"}),
+    "a call after a thought": (MESSAGES, messages_history(THOUGHT, USE | {"id": "", "name": "f"}, results=[ONE]), {"f": "1"}),
+    "a search beside a call": (MESSAGES, messages_history(
+        {"type": "server_tool_use", "id": "", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "", "content": []},
+        {"type": "web_search_tool_result", "content": []},
+        USE | {"id": "", "name": "f"}, results=[ONE]), {"f": "1"}),
+    "Responses": (RESPONSES, {"input": [HI, {"type": "function_call", "call_id": "", "name": "f", "arguments": "{}"}, OUTPUT]}, {"f": "1"}),
+    "Responses, no id": (RESPONSES, {"input": [HI, {"type": "function_call", "name": "f", "arguments": "{}"}, OUTPUT]}, {"f": "1"}),
+    "a shell": (RESPONSES, {"input": [HI, SHELL | {"call_id": ""}, {"type": "local_shell_call_output", "id": "l", "output": "1"}]},
+                {"local_shell_call": "1"}),
+}  # fmt: skip
+
+
+def read_of_chat(body: Mapping[str, Any]) -> dict[str, str]:
+    """The result of each call in a body of Chat, by its name."""
+    turns = body["messages"]
+    calls = [call for turn in turns for call in turn.get("tool_calls") or ()]
+    names = {call["id"]: call[call["type"]]["name"] for call in calls}
+    assert len(names) == len(calls)
+    return {names[turn["tool_call_id"]]: turn["content"] for turn in turns if turn["role"] == "tool"}
+
+
+@pytest.mark.parametrize(("form", "more", "results"), UNNAMED.values(), ids=UNNAMED)
+def test_a_call_without_an_id_goes_on_and_gets_one_elsewhere(
+    form: WireForm, more: dict[str, Any], results: dict[str, str]
+) -> None:
+    incoming = read(form, **more)
+    own = sent(incoming, form.provider)
+    assert more.items() <= own.body.items()
+    other = "openai" if form is not CHAT else "anthropic"
+    if form is CHAT:
+        told = read_request(MESSAGES, orjson.dumps(dict(sent(incoming, other).body)))
+        body = sent(told, "openai").body
+    else:
+        body = sent(incoming, other).body
+    assert read_of_chat(body) == results
+    assert "not run" not in orjson.dumps(dict(body)).decode()
+
+
+def test_a_result_answers_no_call_of_an_answer_before_the_last() -> None:
+    first, second = ({"role": "assistant", "tool_calls": [chat_call(name, id="")]} for name in "fg")
+    incoming = read(CHAT, messages=[HI, first, HI, second, {"role": "tool", "content": "2"}])
+    calls = [call for turn in incoming.request.asked.messages for call in message_of(turn).tool_calls or ()]
+    assert [call.name for call in calls] == ["f", "g"]
+    assert message_of(incoming.request.asked.messages[-1]).tool_call_id == calls[1].id
+    items = [{"type": "function_call", "call_id": "", "name": name, "arguments": "{}"} for name in "fg"]
+    incoming = read(RESPONSES, input=[items[0], HI, items[1], OUTPUT])
+    last = message_of(incoming.request.asked.messages[-2]).tool_calls
+    assert last is not None
+    assert message_of(incoming.request.asked.messages[-1]).tool_call_id == last[0].id
+
+
+@pytest.mark.parametrize("call", ["f", {"type": "function", "function": "f"}])
+def test_what_is_no_call_is_refused_as_before(call: Any) -> None:
+    with pytest.raises(BadRequestError, match=r"messages\[0\].tool_calls\[0\]"):
+        read(CHAT, messages=[{"role": "assistant", "tool_calls": [call]}])
 
 
 @pytest.mark.parametrize(("form", "more", "path", "problem"), WRONG)

@@ -1104,3 +1104,9 @@ def test_log_probabilities_that_leave_a_list_are_mapped() -> None:
         )
     assert readings[0] == readings[1]
     assert readings[0][1]["extensions"]["choices"][0]["logprobs"]["refusal"] == [{"x": 1}]
+
+
+def test_each_shipped_provider_declares_the_paths_of_its_own_reading() -> None:
+    """A class that overrides a method and declares no paths reads every event by its hooks, four times as slowly."""
+    shipped, _ = registry.names_by_origin()
+    assert [name for name in shipped if not registry.mapper(name).is_unmodified] == []

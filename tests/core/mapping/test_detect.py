@@ -37,6 +37,7 @@ from crosswalk.plugins import (
 )
 from wires import Echo, body, chunk, line, ndjson, registry_of, sse
 
+CAPTURES = Path(__file__).parents[2] / "captures"
 CERTAIN, POSSIBLE, NO = Recognition.CERTAIN, Recognition.POSSIBLE, Recognition.NO
 PLAIN, CHUNK = body({"content": "Hi"}), chunk({"content": "Hi"})
 
@@ -475,6 +476,48 @@ def test_an_envelope_around_an_answer_is_not_another_vendors(answer: Any, key: s
         normalize(orjson.dumps({key: answer, "usage": {}, "request_id": "r"}))
 
 
+@pytest.mark.parametrize("key", ["response", "output", "body", "result", "answer"])
+@pytest.mark.parametrize(
+    "beside", [{}, {"request": {"model": "m", "messages": []}}], ids=["alone", "beside a request"]
+)
+def test_an_envelope_around_any_capture_is_named(key: str, beside: dict[str, Any]) -> None:
+    for path in sorted(CAPTURES.rglob("*.response.json")):
+        body = orjson.loads(path.read_bytes())
+        found = candidates(body if type(body) is list else [body], registry)
+        if not found:
+            continue  # an error that bears no mark of anybody
+        is_named = CERTAIN in found.values() or "model" in body or key in ("response", "output")
+        named = f"there is an answer under {key!r}, in the envelope of a log"
+        for value in (body, orjson.dumps(body).decode()):
+            with pytest.raises(DetectionError, match=named if is_named else "no provider recognizes"):
+                detect(orjson.dumps({key: value, **beside}), registry)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"response": {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}},
+        {"response": [{"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}]},
+        {"output": {"model": "m", "message": {"role": "assistant", "content": "Hi"}, "done": True}},
+        {"response": '{"model":"m","message":{"role":"assistant","content":"Hi"},"done":true}'},
+        {"output": {"id": "c", "created": 1, "model": "m", "choices": [{"message": {"content": "Hi"}}]}},
+        {"response": {"response": {"candidates": []}}},
+        {"body": {"error": {"message": "no", "type": "e"}}, "model": "m", "response": {"error": {"message": "no"}}},
+    ],
+)  # fmt: skip
+def test_an_answer_without_a_mark_of_its_api_is_seen_in_an_envelope(event: Any) -> None:
+    with pytest.raises(DetectionError, match="there is an answer under '(response|output)', in the envelope"):
+        normalize(orjson.dumps(event))
+
+
+@pytest.mark.parametrize(
+    "event", [{"body": {"a": 1}}, {"body": "{no JSON}"}, {"body": [{"type": "message"}]}, [1]]
+)
+def test_an_object_without_an_answer_is_no_envelope(event: Any) -> None:
+    with pytest.raises(DetectionError, match="no provider recognizes this payload; name one of"):
+        normalize(orjson.dumps(event))
+
+
 @pytest.mark.parametrize(
     ("event", "found"),
     [
@@ -487,6 +530,11 @@ def test_an_envelope_around_an_answer_is_not_another_vendors(answer: Any, key: s
         ({"response": {"object": ["chat.completion"]}}, "cloudflare"),
         ({"response": "{not JSON}"}, "cloudflare"),
         ({"response": "{}"}, "cloudflare"),
+        ({"response": {"country": "India"}}, "cloudflare"),
+        ({"response": [1]}, "cloudflare"),
+        ({"response": '{"message":"Hi","done":true}', "usage": {}}, "cloudflare"),  # a text of the model
+        ({"response": '{"message":"Hi","done":true}', "done": True}, "ollama"),
+        ({"output": {"text": "Hi", "finish_reason": "stop"}}, "dashscope"),
         ({"type": "response.completed", "response": ANSWERS["a response"]}, "openai_responses"),
     ],
 )

@@ -65,6 +65,8 @@ class Word(Enum):
     LONG = "bcd"
 
 
+LIKE: Any = TypedDict("LIKE", {"a": int})
+
 LIMITS = [
     (Annotated[int, Field(ge=1, le=100)], 100, 101, {"minimum": 1, "maximum": 100}),
     (Annotated[int, at.Interval(gt=1, lt=5)], 4, 5, {"exclusiveMinimum": 1, "exclusiveMaximum": 5}),
@@ -203,6 +205,73 @@ def test_a_limit_that_would_not_be_checked_is_refused(kind: Any, name: str) -> N
             Schema(hold(kind))
     with pytest.raises(ToolDefinitionError, match=rf"tool 'run': .*x: {cause}"):
         as_tool(kind)
+
+
+def keep(value: Any) -> Any:
+    return value
+
+
+MISFITS = [
+    (Annotated[float, Field(max_digits=2)], "max_digits", "a Decimal"),
+    (Annotated[int, Field(decimal_places=1)], "decimal_places", "a Decimal"),
+    (Annotated[str | None, Field(max_digits=2)], "max_digits", "a Decimal"),
+    (Annotated[Decimal | float, Field(max_digits=2)], "max_digits", "a Decimal"),
+    (Annotated[Any, Field(max_digits=2)], "max_digits", "a Decimal"),
+    (Annotated[NewType("Share", float), Field(decimal_places=2)], "decimal_places", "a Decimal"),
+    (Annotated[Literal["a"], Field(max_digits=2)], "max_digits", "a Decimal"),
+    (Annotated[int, pydantic.StringConstraints(strip_whitespace=True)], "strip_whitespace", "a text"),
+    (Annotated[date, pydantic.StringConstraints(to_lower=True)], "to_lower", "a text"),
+    (Annotated[bool, Field(coerce_numbers_to_str=True)], "coerce_numbers_to_str", "a text or a number or a Decimal"),
+    (Annotated[str, Field(multiple_of=2), pydantic.AfterValidator(keep)], "multiple_of", "a number or a Decimal"),
+    (Annotated[int, Field(pattern="a"), pydantic.AfterValidator(keep)], "pattern", "a text"),
+    (Annotated[int, Field(min_length=1), pydantic.AfterValidator(keep)], "min_length", "a text or bytes or a list or a map"),
+    (Annotated[float, at.Len(1, 2), pydantic.AfterValidator(keep)], "min_length", "a text or bytes or a list or a map"),
+    (Annotated[list[int], Field(ge=1), pydantic.AfterValidator(keep)], "ge", "a number or a Decimal"),
+    (Annotated[list[Annotated[float, Field(max_digits=1)]], pydantic.AfterValidator(keep)], "max_digits", "a Decimal"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name", "fitting"), MISFITS, ids=range(len(MISFITS)))
+def test_a_limit_that_pydantic_would_apply_to_a_type_without_it_is_refused(
+    kind: Any, name: str, fitting: str
+) -> None:
+    cause = (
+        f"{name} would refuse values, as their type has no such limit; remove it, or give it to {fitting}$"
+    )
+    with pytest.raises(SchemaDefinitionError, match=cause):
+        Schema(kind)
+    for hold in HOLDERS:
+        with pytest.raises(SchemaDefinitionError, match=rf"Held\.x: {cause}"):
+            Schema(hold(kind))
+    with pytest.raises(ToolDefinitionError, match=rf"tool 'run': .*x: {cause}"):
+        as_tool(kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "good"),
+    [
+        (Annotated[Decimal | None, Field(max_digits=2)], '"1.5"'),
+        (Annotated[int | float, Field(ge=1), pydantic.AfterValidator(keep)], "1.5"),
+        (Annotated[Any, Field(ge=1), pydantic.AfterValidator(keep)], "1"),
+        (Annotated[bytes, Field(min_length=1), pydantic.AfterValidator(keep)], '"a"'),
+        (Annotated[pydantic.SecretStr, Field(min_length=1), pydantic.AfterValidator(keep)], '"a"'),
+        (Annotated[list[int], Field(min_length=1), pydantic.AfterValidator(keep)], "[1]"),
+        (Annotated[Literal["a"], pydantic.StringConstraints(strip_whitespace=True)], '"a"'),
+        (Annotated[date | None, Field(ge=date(2020, 1, 1))], '"2020-01-01"'),
+    ],
+    ids=range(8),
+)
+def test_a_limit_that_pydantic_applies_to_a_type_with_it_is_taken(kind: Any, good: str) -> None:
+    assert StructuredParser[Any](kind).parse(good).ok
+    assert as_tool(kind).read_arguments(ToolCall("c", "run", f'{{"x": {good}}}'))
+
+
+@pytest.mark.parametrize("kind", [Annotated[LIKE, "a text about it"], Annotated[LIKE, Field(strict=True)]])
+def test_a_typed_dict_with_metadata_is_read(kind: Any) -> None:
+    assert StructuredParser[Any](kind).parse('{"a": 1}').value == {"a": 1}
+    assert StructuredParser[Any](list[kind]).parse('[{"a": 1}]').value == [{"a": 1}]
+    for hold in HOLDERS:
+        assert StructuredParser[Any](hold(kind)).parse('{"x": {"a": 1}}').ok
 
 
 def at_least_ten(value: Any) -> Any:

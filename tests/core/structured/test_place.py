@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from dataclasses import dataclass
+from typing import Any, Optional, TypedDict
 
 import attrs
 import pytest
@@ -18,6 +19,29 @@ class Config:
 @attrs.frozen
 class Book:
     title: str
+
+
+@attrs.frozen
+class Tree:
+    name: str
+    children: list[Tree] = attrs.field(factory=list)
+
+
+@dataclass
+class Outer:
+    book: Book | None = None
+
+
+class Loose(TypedDict, total=False):
+    theme: str
+
+
+TREE: dict[str, Any] = {
+    "$ref": "#/$defs/tree",
+    "$defs": {"tree": {
+        "type": "object", "properties": {"name": {"type": "string"}, "next": {"$ref": "#/$defs/tree"}}, "required": ["name"],
+    }},
+}  # fmt: skip
 
 
 def parse(kind: Any, text: str, **options: Any) -> Any:
@@ -53,6 +77,13 @@ def parse(kind: Any, text: str, **options: Any) -> Any:
         (Config | list[int], "Neither {} nor a list."),  # type: ignore[operator]
         (list[int], "It was `[1]`, I think"),
         (list[int], "It was `[1] of them"),
+        (Config, 'You asked me not to return {"theme": "dark"}, sorry. I cannot help.'),
+        (list[Config], 'An answer such as [{"theme": "dark"}] would be wrong.'),
+        (Config | None, 'Something like {"theme": "dark"} is no answer.'),
+        (Loose, 'You asked me not to return {"theme": "dark"}, sorry.'),
+        (Outer, 'You asked me not to return {"book": {"title": "A"}}, sorry.'),
+        ({"type": "object", "properties": {"a": {}}}, 'You asked me not to return {"a": 1}, sorry.'),
+        (dict[str, Config], 'Not {"a": {"theme": "dark"}} as you said.'),
     ],
     ids=str,
 )
@@ -131,8 +162,17 @@ def test_a_list_with_anything_in_it_counts_behind_a_colon(kind: Any, text: str, 
         (dict[str, int], 'The stock:\n{"tea": 2}', {"tea": 2}),
         (list[int], "I looked at [1, 2], so:\n```\n[1, 2]\n```", [1, 2]),
         (list[int], "```\n[1, 2]\n```\nAgain, that is [1, 2], as I said.", [1, 2]),
-        # A key of the schema is evidence anywhere.
-        (Config, 'I would take {"theme": "dark"} here.', Config("dark")),
+        (Config, 'I would take:\n{"theme": "dark"}\nBye.', Config("dark")),
+        (Config, 'I would take: {"theme": "dark"}', Config("dark")),
+        (Config, '**{"theme": "dark"}**', Config("dark")),
+        (Config, '<![CDATA[{"theme": "dark"}]]>', Config("dark")),
+        (Config, '\u200b{{"theme": "dark"}}', Config("dark")),
+        (list[int], "**[]**", []),
+        # A key of an object that needs one is evidence anywhere.
+        (Book, 'I have {"title": "A"}.', Book("A")),
+        (Config | Book, 'I have {"title": "A"}.', Book("A")),  # type: ignore[operator]
+        (Tree, 'I have {"name": "A", "children": []}.', Tree("A")),
+        (TREE, 'I have {"name": "A"}.', {"name": "A"}),
         (list[Book], 'I have [{"title": "A"}].', [Book("A")]),
         (dict[str, Book], 'I have {"x": {"title": "A"}} here.', {"x": Book("A")}),
     ],
@@ -156,6 +196,7 @@ def test_brackets_of_prose_still_contradict_an_answer() -> None:
         (dict[str, int], 'function f() {"a": 1, '),
         (list[str], "The list is ["),
         (Config, "Use {"),
+        (Config, 'I take {"theme": "dark", '),
     ],
 )
 def test_a_cut_bracket_of_prose_is_no_partial_answer(kind: Any, text: str) -> None:
@@ -172,7 +213,7 @@ def test_a_cut_bracket_of_prose_is_no_partial_answer(kind: Any, text: str) -> No
         (list[int], "Here you are:\n[1, 2, ", [1, 2]),
         (list[int], "```json\n[", []),
         (dict[str, int], 'The stock: {"a": 1, ', {"a": 1}),
-        (Config, 'I take {"theme": "dark", ', Config("dark")),
+        (Config, 'I take:\n{"theme": "dark", ', Config("dark")),
     ],
 )
 def test_a_cut_value_that_stands_alone_is_read(kind: Any, text: str, value: Any) -> None:
