@@ -282,6 +282,8 @@ def vendor_of(
     if exchange is not None and exchange.url is not None and (at := _vendor_at(exchange.url)) is not None:
         return at, "url"
     provider = None if response is None else response.metadata.provider_id
+    if exchange is not None and exchange.provider is not None:
+        provider = None  # the form in which the log's tool writes every answer, of any vendor
     is_guess = response is not None and "metadata.provider_id" in response.metadata.provenance
     if provider not in {None, _UNKNOWN, *_WIRE_FORMATS} and not is_guess:
         return vendor_name(str(provider)), "answer"

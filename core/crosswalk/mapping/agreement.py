@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from hashlib import sha256
 from itertools import combinations_with_replacement
 from typing import Any, Final, TypeAlias
@@ -14,7 +14,7 @@ from crosswalk.codec.canonical import to_json
 from crosswalk.errors import CrosswalkError, IncompleteStreamError
 from crosswalk.mapping.detect import ask
 from crosswalk.plugin.registry import Mapper, Registry
-from crosswalk.types.json import dump_json, load_json
+from crosswalk.types.json import FrozenObject, dump_json, load_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import altered
@@ -248,8 +248,8 @@ def _shortened(body: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes
     choices = body.get("choices")
     is_whole = True
     for choice in choices if type(choices) is list else ():
-        message = choice.get("message") if type(choice) is dict else None
-        calls = message.get("tool_calls") if type(message) is dict else None
+        message: Any = choice.get("message") if type(choice) is dict else None
+        calls: Any = message.get("tool_calls") if type(message) is dict else None
         if (
             type(calls) is list
             and len(calls) > _MOST_CALLS
@@ -296,8 +296,26 @@ def as_guessed(response: ChatResponse) -> ChatResponse:
 
 
 def _content(response: ChatResponse) -> bytes:
-    """The canonical JSON of *response* without its provider."""
-    return to_json(altered(response, metadata=altered(response.metadata, provider_id="-")))
+    """The canonical JSON of *response* without its provider, and without nulls among its extensions, which say nothing."""
+    extensions = FrozenObject(_without_nulls(response.metadata.extensions) or {})
+    return to_json(
+        altered(response, metadata=altered(response.metadata, provider_id="-", extensions=extensions))
+    )
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return *value* without nulls and what holds nothing else, or ``None`` if nothing is left."""
+    if isinstance(value, Mapping):
+        fields = {name: left for name, item in value.items() if (left := _without_nulls(item)) is not None}
+        return None if fields.keys() <= _NUMBER else fields
+    if isinstance(value, list | tuple):
+        items = [_without_nulls(item) for item in value]
+        return None if all(item is None for item in items) else items
+    return value
+
+
+_NUMBER: Final = {"index"}
+"""What is left of a choice that was read whole."""
 
 
 def _is_original(mapper: Mapper, events: Iterable[object]) -> bool:

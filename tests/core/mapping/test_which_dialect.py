@@ -250,6 +250,17 @@ def changed(body: Any, chance: random.Random) -> bytes:
     return json.dumps(result).encode()
 
 
+def without_nulls(value: Any) -> Any:
+    """*value* without nulls, which say nothing, and without what holds nothing else but the number of a choice."""
+    if isinstance(value, dict):
+        left = {name: item for name, one in value.items() if (item := without_nulls(one)) is not None}
+        return None if left.keys() <= {"index"} else left
+    if isinstance(value, list):
+        items = [without_nulls(item) for item in value]
+        return None if items.count(None) == len(items) else items
+    return value
+
+
 def whose(data: bytes) -> str | None:
     """Whose answer *data* is: what each candidate reads is compared with what the others do."""
     try:
@@ -265,7 +276,8 @@ def whose(data: bytes) -> str | None:
             response = failure.partial
         except MappingError:
             return None
-        metadata = attrs.evolve(response.metadata, provider_id="-")
+        extensions = without_nulls(json.loads(to_json(response)).get("metadata", {}).get("extensions")) or {}
+        metadata = attrs.evolve(response.metadata, provider_id="-", extensions=extensions)
         outcomes.append((response.incomplete_reason, to_json(attrs.evolve(response, metadata=metadata))))
     return ALIKE if outcomes and outcomes.count(outcomes[0]) == len(outcomes) else None
 
@@ -346,7 +358,7 @@ def calls(count: int) -> list[dict[str, Any]]:
     ids=str,
 )
 def test_the_last_of_many_calls_counts(last: Any) -> None:
-    several = calls(40)
+    several: list[Any] = [*calls(40)]
     several[-1] = {**several[-1], **last} if isinstance(last, dict) else last
     for data in (
         chat({"tool_calls": several}),
@@ -394,3 +406,25 @@ def test_an_answer_with_something_behind_it_is_read_by_all() -> None:
     for more in (b"\n{", b"\n\n", b" x"):
         data = chat({"content": "Hi"}) + more
         assert detected(data) == whose(data)
+
+
+@pytest.mark.parametrize(
+    "nulls", [{"audio": None}, {"function_call": None, "annotations": None}, {"x": {"y": [None]}}]
+)
+def test_what_an_sdk_dumps_as_null_is_no_difference(nulls: Any) -> None:
+    data = chat({"content": "Hi", **nulls}, moderation=None)
+    assert detected(data) == whose(data) == ALIKE
+    odd = chat(
+        {"content": "Hi", **nulls},
+        usage={"prompt_tokens": 3, "completion_tokens": 1, "num_search_queries": 2},
+    )
+    assert detected(odd) == whose(odd)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_an_odd_text_is_read_by_all_or_by_none(text: str) -> None:
+    for data in (
+        chat({"content": text}),
+        chat({"content": "Hi", "reasoning": text, "reasoning_content": text}),
+    ):
+        assert detected(data) == detected(data) == whose(data)
