@@ -188,13 +188,40 @@ def test_a_count_is_a_whole_number_in_any_spelling(value: Any, count: int | None
     "line",
     [
         {"startTime": ISO, "endTime": ISO, "call_type": "completion", "response": {}},
-        {"startTime": ISO, "endTime": ISO, "call_type": "aembedding", "response": EMBEDDED},
         {"startTime": ISO, "endTime": ISO, "call_type": "completion", "response": ""},
     ],
 )
 def test_a_line_that_states_nothing_has_no_answer(line: dict[str, Any]) -> None:
     with pytest.raises(RecordError, match="^response: no answer$"):
         read(line)
+
+
+@pytest.mark.parametrize("answer", [EMBEDDED, orjson.dumps(EMBEDDED).decode()], ids=type)
+def test_embeddings_are_no_message_and_count_with_their_own_numbers(answer: Any) -> None:
+    line = {"startTime": ISO, "endTime": ISO, "call_type": "x", "response": answer}
+    found = read(line)
+    assert (found.has_answer, found.tokens) == (False, {"prompt_tokens": 950})
+    assert read(line | {"prompt_tokens": 8}).tokens == {"prompt_tokens": 8}
+    assert read(line | {"response": '{"embedding'}).has_answer
+
+
+@pytest.mark.parametrize(
+    ("word", "model"), [('"m"', "m"), ('"a"b"', '"a"b"'), ('"', '"'), ("m", "m"), ('"1', '"1')]
+)
+def test_a_name_that_is_written_as_json_is_read(word: str, model: str) -> None:
+    assert read(SPEND | {"model": word}).model == model
+
+
+def test_a_layout_says_for_which_lines_counts_are_left_out(tmp_path: Path) -> None:
+    layout = own(
+        tmp_path,
+        'excludes = ["cached_tokens"]\n[states]\nprompt_tokens = "in"\ncached_tokens = "hit"\n[excludes_when]\nby = ["anthropic"]\n',
+    )
+    again = Layout.of_description(attrs.asdict(layout))
+    for by, count in (("anthropic", 3), ("openai", 1), (None, 1)):
+        assert [
+            read({"in": 1, "hit": 2, "by": by}, one).tokens["prompt_tokens"] for one in (layout, again)
+        ] == [count] * 2
 
 
 def test_a_log_without_ids_gets_the_same_ids_each_time() -> None:

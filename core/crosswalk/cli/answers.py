@@ -17,11 +17,11 @@ from crosswalk.cli.arguments import layout_from
 from crosswalk.cli.inputs import InputFault, InputItem, InputSource, RecordedAnswer, items
 from crosswalk.cli.terminal import FAILED, OK, USAGE, Progress, WorkerError
 from crosswalk.config import Settings, apply_settings
-from crosswalk.errors import CrosswalkError, DetectionError, IncompleteStreamError
+from crosswalk.errors import CrosswalkError, DetectionError
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, fault_of, holder_of, nameable, recognizing
 from crosswalk.mapping.normalize import (
     DeltaStream,
-    guessed as response_of_guess,
+    guess,
     normalize,
     normalize_stream,
 )
@@ -235,11 +235,7 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
     if candidates:
         options = ReaderOptions(status=status, keep_raw=False)
         with suppress(DetectionError):
-            try:
-                response = response_of_guess(ambiguous, body, options, registry)
-            except IncompleteStreamError as failure:  # all agree on what came
-                return Provider(str(failure.provider), is_guess=True)
-            return Provider(response.metadata.provider_id, is_guess=True)
+            return Provider(guess(ambiguous, body, options, registry), is_guess=True)
         names = ", ".join(candidates)
         raise DetectionError(
             f"several providers recognize it; pass --provider: {names}", candidates=candidates
@@ -286,6 +282,8 @@ def vendor_of(
     if exchange is not None and exchange.url is not None and (at := _vendor_at(exchange.url)) is not None:
         return at, "url"
     provider = None if response is None else response.metadata.provider_id
+    if exchange is not None and exchange.provider is not None:
+        provider = None  # the form in which the log's tool writes every answer, of any vendor
     is_guess = response is not None and "metadata.provider_id" in response.metadata.provenance
     if provider not in {None, _UNKNOWN, *_WIRE_FORMATS} and not is_guess:
         return vendor_name(str(provider)), "answer"

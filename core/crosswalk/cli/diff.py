@@ -7,8 +7,9 @@ import html
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 import orjson
@@ -143,7 +144,10 @@ def run(arguments: argparse.Namespace) -> int:
         _look_into(stored_folder)
     comparison = Comparison(frozenset() if arguments.accept is None else read_accepted(arguments.accept))
     keeper = None if stored_folder is None else keeper_of(stored_folder)
-    if keeper is not None and stored_folder is not None:
+    files = _kept_in_both(arguments.paths) if stored_folder is None else []
+    if files:
+        not_compared = _compare_files(arguments, files, comparison)
+    elif keeper is not None and stored_folder is not None:
         not_compared = keeper.compare(stored_folder, arguments, comparison)
     else:
         not_compared = _compare_all(arguments, stored_folder, comparison)
@@ -159,6 +163,57 @@ def _kept_earlier(paths: Sequence[str]) -> str | None:
     """The first of two *paths* if both are folders that a batch wrote, which are compared with each other."""
     is_kept = [os.path.isdir(path) and keeper_of(Path(path)) is not None for path in paths]
     return paths[0] if is_kept == [True, True] else None
+
+
+_Pair: TypeAlias = tuple[Path | None, Path | None]
+
+
+def _kept_in_both(paths: Sequence[str]) -> list[_Pair]:
+    """The files of two folders that ``normalize --output`` wrote, in pairs: those with the same name, or the only ones.
+
+    Returns no pair for anything else.
+    """
+    if len(paths) != 2 or not all(map(os.path.isdir, paths)):
+        return []
+    first, second = (
+        {file.relative_to(folder): file for file in Path(folder).rglob("*.json*") if file.is_file()}
+        for folder in paths
+    )
+    if not all(next(_stored_in(file), None) is not None for file in [*first.values(), *second.values()]):
+        return []
+    if len(first) == len(second) == 1:
+        return [*zip(first.values(), second.values(), strict=True)]
+    if first.keys().isdisjoint(second):
+        return []
+    return [(first.get(name), second.get(name)) for name in sorted({*first, *second})]
+
+
+def _stored_in(file: Path | None) -> Iterator[Outcome | None]:
+    """Yield the stored answers in *file*, a log with a line each or one answer. ``None`` is one that cannot be read."""
+    if file is None:
+        return
+    with file.open("rb") as opened:
+        for data in [opened.read()] if file.suffix == ".json" else opened:
+            try:
+                yield read_stored(load_json(data))
+            except (orjson.JSONDecodeError, CanonicalJSONError):
+                yield None
+
+
+def _compare_files(arguments: argparse.Namespace, files: Sequence[_Pair], comparison: Comparison) -> int:
+    """Compare the answers of two folders by their order in each file; return the number that could not be compared."""
+    not_compared = 0
+    for one, other in files:
+        for number, (before, after) in enumerate(zip_longest(_stored_in(one), _stored_in(other)), 1):
+            if before is None or after is None:
+                not_compared += 1
+                continue
+            place = str(other) if str(other).endswith(".json") else f"{other}:{number}"
+            differing = between(before, after)
+            comparison.count(place, provider_of_both(before, after), differing)
+            if differing and not arguments.summary:
+                _write(place, differing, as_json=arguments.json)
+    return not_compared
 
 
 def _look_into(folder: Path) -> None:

@@ -42,7 +42,7 @@ from crosswalk.cli.report_rows import GROUPINGS, Group, Groups, ReportRow, row_o
 from crosswalk.cli.samples import SAMPLE_LOG
 from crosswalk.cli.stored import keeper_of
 from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, harmless, say, write_table, write_text
-from crosswalk.errors import CrosswalkError, DetectionError, MappingError
+from crosswalk.errors import CrosswalkError, DetectionError, IncompleteStreamError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import check_prices, cost_of, price_list, tier_of
 from crosswalk.records import LoggedExchange, Record, parse_path, with_facts
@@ -203,7 +203,12 @@ def _counted(
             if record is not None:
                 partial_answer = with_facts(partial_answer, record)
             # An answer inside the line tells that the line itself was mistaken for one.
-            yield attrs.evolve(_priced(partial_answer, known, arguments), is_unread=proposal is not None)
+            # So does a plain line that only begins like an answer: no log has half an answer in an object.
+            is_begun = (
+                isinstance(error, IncompleteStreamError) and record is not None and record.layout is None
+            )
+            is_unread = proposal is not None or is_begun
+            yield attrs.evolve(_priced(partial_answer, known, arguments), is_unread=is_unread)
         if proposal is not None:
             yield proposal
         yield failed(answer, error)
@@ -250,6 +255,7 @@ def _known(record: LoggedExchange, response: ChatResponse | None) -> dict[str, A
         "user": record.user,
         "tags": record.tags,
         "has_answer": record.has_answer,
+        "has_odd_time": record.has_odd_time,
     }
 
 
@@ -327,6 +333,11 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
         yield (
             f"{total.differing:,} of {total.exchanges:,} exchanges state other token counts than their answer; "
             "the answer's count."
+        )
+    if total.odd_times:
+        yield (
+            f"{total.odd_times:,} of {total.exchanges:,} exchanges have a time in a form that is not read; they count "
+            "without it. --field created=PATH@ms names another place or unit."
         )
     if total.vendors_by_model:
         yield f"{total.vendors_by_model:,} of {total.exchanges:,} vendors are derived from the model's name."

@@ -49,6 +49,7 @@ class ReportRow:
         kept: the values at the paths that the groupings name.
         differs: whether the log states other token counts than the answer.
         is_unread: whether the exchange could not be read. *error* is then the reason.
+        has_odd_time: whether the log has a time or duration in a form that is not read.
         has_answer: whether the log stores the answer. If not, the facts are those that the log states.
         id: the id of the answer if a log may repeat it, or ``None``. Answers with the same id count once.
     """
@@ -78,6 +79,7 @@ class ReportRow:
     kept: Mapping[str, str | None] = attrs.field(factory=dict)
     differs: bool = False
     is_unread: bool = False
+    has_odd_time: bool = False
     has_answer: bool = True
     id: str | None = None
 
@@ -195,6 +197,7 @@ class Group:
         without_price: the number of exchanges with token counts and without a cost, by model.
         unread: the number that could not be read.
         differing: the number whose log states other token counts than the answer.
+        odd_times: the number with a time or duration that is not read.
         vendors_by_model: the number whose vendor is told by the model's name.
         latencies: the measured durations.
         finishes: the number of exchanges by finish reason.
@@ -214,6 +217,7 @@ class Group:
     without_price: Counter[str] = attrs.field(factory=Counter)
     differing: int = 0
     unread: int = 0
+    odd_times: int = 0
     vendors_by_model: int = 0
     tool_calls: int = 0
     broken_calls: int = 0
@@ -227,6 +231,7 @@ class Group:
         self.without_answer += not row.has_answer
         self.differing += row.differs
         self.unread += row.is_unread
+        self.odd_times += row.has_odd_time
         self.vendors_by_model += row.vendor_source == "model"
         self.with_usage += row.prompt_tokens is not None or row.completion_tokens is not None
         self.prompt_tokens += row.prompt_tokens or 0

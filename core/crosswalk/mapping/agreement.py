@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from hashlib import sha256
+from itertools import combinations_with_replacement
+from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 from crosswalk.codec.canonical import to_json
 from crosswalk.errors import CrosswalkError, IncompleteStreamError
 from crosswalk.mapping.detect import ask
 from crosswalk.plugin.registry import Mapper, Registry
+from crosswalk.types.json import FrozenObject, dump_json, load_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import altered
+
+Read: TypeAlias = Callable[[Mapper, bytes], ChatResponse]
+"""Reads an answer as a provider does. A generated id and time must be the same each time."""
 
 
 def agreed(
     candidates: Iterable[str],
     registry: Registry,
     events: Iterable[object],
-    read: Callable[[Mapper], ChatResponse],
+    data: bytes,
+    read: Read,
     *,
-    is_error: bool = False,
+    status: int = 200,
 ) -> ChatResponse | None:
     """Return the response that all *candidates* read, apart from their id, or ``None`` if they read different ones.
 
@@ -32,12 +43,36 @@ def agreed(
         candidates: the ids of providers that recognize the payload equally well.
         registry: the registry of the providers.
         events: the first events of the payload, decoded.
-        read: returns the response for a provider. A generated id and time must be the same each time.
-        is_error: whether the status is that of an error, which each candidate reads with its own hook.
+        data: the payload.
+        read: reads it for a provider.
+        status: the HTTP status. Each candidate reads an error with its own hook.
 
     Raises:
         IncompleteStreamError: that failure. ``partial`` has the part.
     """
+    name = agreeing(candidates, registry, events, data, read, status=status)
+    if name is None:
+        return None
+    try:
+        result, failure = _outcome(read, registry.mapper(name), data)
+    except CrosswalkError:
+        return None
+    if failure is not None:
+        failure.partial = as_guessed(result)
+        raise failure
+    return as_guessed(result)
+
+
+def agreeing(
+    candidates: Iterable[str],
+    registry: Registry,
+    events: Iterable[object],
+    data: bytes,
+    read: Read,
+    *,
+    status: int = 200,
+) -> str | None:
+    """Return the id of the response that :func:`agreed` returns for the same arguments, or ``None``."""
     # An override changes how its own answers are read, not whether the shipped providers agree.
     mappers = {
         name: registry.shipped(name) if registry.is_shipped(name) else registry.mapper(name)
@@ -47,34 +82,200 @@ def agreed(
     name = next((name for name, one in mappers.items() if _is_original(one, looked_at)), min(mappers))
 
     def reader(name: str) -> object:
-        return name if is_error or not registry.is_shipped(name) else _hooks(mappers[name], looked_at)
+        return name if status >= _ERROR or not registry.is_shipped(name) else _hooks(mappers[name], looked_at)
 
     # One of the candidates that are bound to read the same reads for all.
     others = {reader(other): mapper for other, mapper in mappers.items()}
     del others[reader(name)]
+    if not others:
+        return name
+    known = _VERDICTS.setdefault(registry, {})
+    key = None
+    if all(map(registry.is_shipped, mappers)) and (body := _body(data)) is not None:
+        body, data = _shortened(body, data)
+        shape = sha256(repr(shape_of(body)).encode(errors="surrogatepass")).digest()
+        key = status, shape, *mappers.values()
+        if key in known:
+            return name if known[key] else None
+    is_same = _is_same(read, data, mappers[name], others.values())
+    if key is not None:
+        if len(known) >= _MOST_VERDICTS:
+            known.clear()
+        known[key] = is_same
+    return name if is_same else None
+
+
+_ERROR: Final = 400
+_MOST_VERDICTS: Final = 2048
+_VERDICTS: Final[WeakKeyDictionary[Registry, dict[tuple[Hashable, ...], bool]]] = WeakKeyDictionary()
+"""Whether all candidates read the same, by the status, the shape of the body and the candidates themselves: a plugin that is
+registered anew has another mapper.
+"""
+_DISSENTS: Final[Counter[str]] = Counter()
+"""How often each provider read something else. The most frequent one is asked first, which changes no verdict."""
+
+
+def _is_same(read: Read, data: bytes, first: Mapper, others: Iterable[Mapper]) -> bool:
+    """Whether *others* read the same from *data* as *first*."""
     try:
-        result, failure = _outcome(read, mappers[name])
-        content = _content(result), type(failure)
-        for mapper in others.values():
-            response, error = _outcome(read, mapper)
-            if (_content(response), type(error)) != content:
-                return None
-        if registry.is_changed(name):
-            result, failure = _outcome(read, registry.mapper(name))
+        response, failure = _outcome(read, first, data)
+        content = _content(response), type(failure)
+        for mapper in sorted(others, key=lambda mapper: -_DISSENTS[mapper.provider]):
+            response, failure = _outcome(read, mapper, data)
+            if (_content(response), type(failure)) != content:
+                _DISSENTS[mapper.provider] += 1
+                return False
     except CrosswalkError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------------------------- shapes
+# Bodies of one shape are read alike by the same providers. They differ only in texts, ids, times and counts of tokens, and
+# what hooks may see in these is part of the shape: how texts begin and end, the tags in them, whether they are JSON, which
+# ones are the same or begin alike, and which counts are the sum of others. Every other value is part of it as it is.
+
+
+_TEXTS: Final = frozenset({"content", "text", "reasoning", "reasoning_content", "refusal"})
+_TIMES: Final = frozenset({"created", "created_at"})
+_ID: Final = re.compile(r"((?:[A-Za-z]+[-_]+)*)([\w-]*)", re.ASCII)
+_TAG: Final = re.compile(r"<[|/]*\w*")
+_DIGIT: Final = re.compile(r"\d")
+_WORD: Final = re.compile(r"[!-~]{,24}")
+_MARKS: Final = re.compile(r"\W{0,16}")
+_JSON: Final = ("{", "[")
+_TIME_RANGE: Final = range(10**9, 10**10)
+_COUNT_RANGE: Final = range(1, 10**9)
+_MOST_TEXTS: Final = 16
+_MOST_COUNTS: Final = 12
+_LONG_ID: Final = 12
+_MOST_CALLS: Final = 32
+
+
+def shape_of(body: Any) -> list[Hashable]:
+    """Return all of *body* that decides how it is read."""
+    parts: list[Hashable] = []
+    texts: list[str] = []
+    counts: list[int] = []
+    numbers: dict[str, int] = {}
+
+    def add(key: str, value: Any) -> None:
+        kind = type(value)
+        if kind is dict:
+            parts.append("{")
+            for name, item in value.items():
+                parts.append(name)
+                add(name, item)
+            parts.append("}")
+        elif kind is list:
+            parts.append("[")
+            for item in value:
+                add(key, item)
+            parts.append("]")
+        elif kind is str:
+            form: Hashable = value
+            if (key in _TEXTS and len(texts) < _MOST_TEXTS) or key == "arguments":
+                form = _form(value)
+            elif key == "id":
+                form = _form_of_id(value)
+            if key in _TEXTS:
+                texts.append(value)
+            parts.append((form, numbers.setdefault(value, len(numbers))))
+        elif kind is int and key in _TIMES and value in _TIME_RANGE:
+            parts.append(("time",))
+        elif kind is int and key.endswith("_tokens") and value in _COUNT_RANGE:
+            counts.append(value)
+            parts.append(("count",))
+        else:
+            parts.append((value,))
+
+    add("", body)
+    begins = [one.startswith(other) for one in texts[:_MOST_TEXTS] for other in texts[:_MOST_TEXTS]]
+    return [*parts, *begins, *_relations(counts)]
+
+
+def _form_of_id(text: str) -> Hashable:
+    """Return how the id *text* is made. One without a digit may be a word with a meaning, such as ``null``."""
+    match = _ID.fullmatch(text)
+    if match is None or _DIGIT.search(match[2]) is None:
+        return text
+    return match[1], min(len(match[2]), _LONG_ID), match[2].isdecimal()
+
+
+def _form(text: str) -> Hashable:
+    """Return how *text* begins and ends, the tags in it, and the type of the JSON that it is. A single word stays."""
+    stripped = text.strip()
+    if _WORD.fullmatch(stripped):
+        return text
+    marks = _MARKS.match(stripped)
+    kind = None
+    if stripped.startswith(_JSON):
+        try:
+            kind = type(load_json(stripped)).__name__
+        except ValueError:
+            kind = "damaged"
+    is_tight = text[0] == stripped[0], text[-1] == stripped[-1]
+    return marks and marks[0], kind, *is_tight, *sorted({*_TAG.findall(text)})
+
+
+def _relations(counts: list[int]) -> Iterable[Hashable]:
+    """Return the order of *counts*, and which of them are the sum of two or three."""
+    values = sorted({*counts})
+    if len(values) > _MOST_COUNTS:
+        return counts
+    order = {value: number for number, value in enumerate(values)}
+    sums = (
+        (order[sum(some)], *(order[value] for value in some))
+        for size in (2, 3)
+        for some in combinations_with_replacement(values, size)
+        if sum(some) in order
+    )
+    return [*(order[count] for count in counts), *sums]
+
+
+def _body(data: bytes) -> Any:
+    """Return the object that *data* is, or ``None`` for a stream or damaged JSON."""
+    if data.lstrip()[:1] != b"{":
         return None
-    if failure is not None:
-        failure.partial = as_guessed(result)
-        raise failure
-    return as_guessed(result)
+    try:
+        return load_json(data)
+    except ValueError:
+        return None
 
 
-def _outcome(
-    read: Callable[[Mapper], ChatResponse], mapper: Mapper
-) -> tuple[ChatResponse, IncompleteStreamError | None]:
+def _shortened(body: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return *body* and its bytes *data*. Of very many alike calls in a message, the first ones stay."""
+    choices = body.get("choices")
+    is_whole = True
+    for choice in choices if type(choices) is list else ():
+        message: Any = choice.get("message") if type(choice) is dict else None
+        calls: Any = message.get("tool_calls") if type(message) is dict else None
+        if (
+            type(calls) is list
+            and len(calls) > _MOST_CALLS
+            and "function_call" not in message
+            and _are_alike(calls)
+        ):
+            del calls[_MOST_CALLS:]
+            is_whole = False
+    return body, data if is_whole else dump_json(body)
+
+
+def _are_alike(calls: list[Any]) -> bool:
+    """Whether *calls* have their own ids and numbers, and the later ones no shape that the first ones lack."""
+    if not all(type(call) is dict and call.get("index", place) == place for place, call in enumerate(calls)):
+        return False
+    ids = [call["id"] for call in calls if "id" in call]
+    if not all(type(one) is str for one in ids) or len({*ids}) != len(ids):
+        return False
+    shapes = [repr(shape_of({**call, "index": "index" in call})) for call in calls]
+    return {*shapes[_MOST_CALLS:]} <= {*shapes[:_MOST_CALLS]}
+
+
+def _outcome(read: Read, mapper: Mapper, data: bytes) -> tuple[ChatResponse, IncompleteStreamError | None]:
     """Return what *mapper* reads, or the part of a cut answer with the failure."""
     try:
-        return read(mapper), None
+        return read(mapper, data), None
     except IncompleteStreamError as error:
         failure = error
     assert failure.partial is not None, "the reader says what came"
@@ -95,8 +296,26 @@ def as_guessed(response: ChatResponse) -> ChatResponse:
 
 
 def _content(response: ChatResponse) -> bytes:
-    """The canonical JSON of *response* without its provider."""
-    return to_json(altered(response, metadata=altered(response.metadata, provider_id="-")))
+    """The canonical JSON of *response* without its provider, and without nulls among its extensions, which say nothing."""
+    extensions = FrozenObject(_without_nulls(response.metadata.extensions) or {})
+    return to_json(
+        altered(response, metadata=altered(response.metadata, provider_id="-", extensions=extensions))
+    )
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return *value* without nulls and what holds nothing else, or ``None`` if nothing is left."""
+    if isinstance(value, Mapping):
+        fields = {name: left for name, item in value.items() if (left := _without_nulls(item)) is not None}
+        return None if fields.keys() <= _NUMBER else fields
+    if isinstance(value, list | tuple):
+        items = [_without_nulls(item) for item in value]
+        return None if all(item is None for item in items) else items
+    return value
+
+
+_NUMBER: Final = {"index"}
+"""What is left of a choice that was read whole."""
 
 
 def _is_original(mapper: Mapper, events: Iterable[object]) -> bool:

@@ -168,6 +168,26 @@ def detect(
 _WITHOUT_BYTES = ReaderOptions(keep_raw=False)
 
 
+def guess(ambiguous: DetectionError, data: bytes, options: ReaderOptions, registry: Registry) -> str:
+    """Return the provider of the response that :func:`guessed` returns for the same arguments, with fewer readings.
+
+    The answer may still turn out to be damaged when that provider reads it.
+
+    Raises:
+        DetectionError: the responses of the candidates differ.
+    """
+    from crosswalk.mapping.agreement import agreeing  # seldom needed
+
+    events = list(islice(decode_events(data, options.limits), LOOKED_AT))
+    same = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
+    with quietly():
+        read = partial(read_body, options=same)
+        name = agreeing(ambiguous.candidates, registry, events, data, read, status=options.status)
+    if name is None:
+        raise ambiguous
+    return name
+
+
 def guessed(
     ambiguous: DetectionError, data: bytes, options: ReaderOptions, registry: Registry
 ) -> ChatResponse:
@@ -182,9 +202,9 @@ def guessed(
     events = list(islice(decode_events(data, options.limits), LOOKED_AT))
     same = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
     with quietly():
-        read = partial(read_body, data=data, options=same)
+        read = partial(read_body, options=same)
         response = (
-            agreed(ambiguous.candidates, registry, events, read, is_error=options.status >= 400)
+            agreed(ambiguous.candidates, registry, events, data, read, status=options.status)
             if ambiguous.candidates
             else None
         )

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from crosswalk.records.facts import RecordError
-from crosswalk.records.layout import Layout, verdict_of
+from crosswalk.records.layout import Layout, layouts, verdict_of
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 
@@ -21,11 +21,13 @@ class LoggedAnswer(NamedTuple):
         body: its bytes, or ``b""`` if the line only states facts about it.
         provider: the provider id of the form that it was converted to here, or ``None`` if it is unchanged.
         is_finish_unknown: whether the log does not store the finish reason.
+        embedded: the object, if it is no message but embeddings.
     """
 
     body: bytes
     provider: str | None = None
     is_finish_unknown: bool = False
+    embedded: dict[str, Any] | None = None
 
 
 _EMPTY: Final[tuple[Any, ...]] = (None, "", "{}", "[]", "null", {}, [])
@@ -53,11 +55,16 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
         return LoggedAnswer(
             _decoded_base64(value, ".".join(field.paths[0]) if field is not None else "response")
         )
-    is_absent = bool(verdict_of(layout.no_answer, record))
-    if not is_absent and "message" in layout.answer and (answer := _from_parts(record, layout)) is not None:
-        return answer
+    is_absent, has_failed = bool(verdict_of(layout.no_answer, record)), verdict_of(layout.failed, record)
+    message = layout.answer.get("message")
+    if (embedded := _embedded(value if message is None else message.read(record))) is not None:
+        return LoggedAnswer(b"", embedded=embedded)
+    # A message beside a stated failure is the beginning of one, or the failure in words.
+    if message is not None and not is_absent and not has_failed:
+        answer = _from_parts(record, layout)
+        if answer is not None:
+            return answer
     if is_absent or value in _EMPTY:
-        has_failed = verdict_of(layout.failed, record)
         error = None if has_failed is False else _error_object(record, layout)
         status = facts.get("status")
         if error is None and (
@@ -76,6 +83,13 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
     if value is None or (layout.states and (is_absent or value in _EMPTY)):
         raise RecordError(f"{path}: no answer")
     return LoggedAnswer(body_of(value, path))
+
+
+def _embedded(value: Any) -> dict[str, Any] | None:
+    """Return the object that *value* is, or is the text of, if it has the form of embeddings."""
+    if type(value) is str and '"embedding' in value:
+        value = _decoded_json(value)
+    return value if type(value) is dict and layouts()["embeddings"].fits(value) else None
 
 
 def body_of(value: Any, path: str) -> bytes:
@@ -143,7 +157,9 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
     parts = {name: field.read(record) for name, field in layout.answer.items()}
     output = _decoded_json(parts["message"])
     if type(output) is dict and "role" not in output and has_content(output):
-        return LoggedAnswer(dump_json(output))
+        if _is_whole(output):
+            return LoggedAnswer(dump_json(output))
+        output = _said(output)
     if output in _EMPTY:
         return None
     messages = output if type(output) is list else [output]
@@ -162,6 +178,30 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
 def has_content(value: dict[str, Any]) -> bool:
     """Whether *value* has the content of an answer where providers put it. Other objects are an application's."""
     return any(type(value.get(key)) in kinds for key, kinds in _CONTENTS.items())
+
+
+_MARKS: Final = {
+    "content": ("type", "model", "stop_reason"),
+    "output": ("object", "model", "stopReason", "request_id"),
+}
+"""What a body has beside its content. Some recorders cut out the content alone."""
+
+
+def _is_whole(output: dict[str, Any]) -> bool:
+    """Whether *output* is a provider's body, and not only its ``content`` or ``output``."""
+    return all(name not in output or not output.keys().isdisjoint(marks) for name, marks in _MARKS.items())
+
+
+def _said(output: dict[str, Any]) -> str | None:
+    """Return the text of an answer of which only the content is stored, or ``None`` if it is more than text."""
+    items = output.get("output", output.get("content"))
+    if type(items) is not list or not all(type(item) is dict for item in items):
+        return None
+    nested = [item.get("content") if item.get("type") == "message" else [item] for item in items]
+    blocks = [block for part in nested if type(part) is list for block in part if type(block) is dict]
+    texts = [block.get("text") for block in blocks if block.get("type") in ("text", "output_text")]
+    is_all = len(texts) == len(blocks) and all(type(text) is str for text in texts)
+    return "".join(map(str, texts)) if is_all else None
 
 
 _CONTENTS: Final[Mapping[str, tuple[type, ...]]] = {

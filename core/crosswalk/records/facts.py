@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plain_errors import CrosswalkError
-from crosswalk.records.layout import PART_OF, Field, Layout, Path, look_up
+from crosswalk.records.layout import PART_OF, TIMES, Field, Layout, Path, look_up, unquoted, verdict_of
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage
@@ -109,6 +109,7 @@ class LoggedExchange:
         finish: the finish reason, for lines that do not store the answer.
         tokens: the token counts that the log states, by their names in ``UsageInfo`` and with their meaning there.
         has_answer: whether the log stores the answer. If not, :func:`stated_response` returns what it states.
+        has_odd_time: whether a time or duration of the line is in a form that is not read. It counts as absent.
         kept: the further values that were requested, as text, or as JSON if they are not text.
     """
 
@@ -135,6 +136,7 @@ class LoggedExchange:
     finish: str | None = None
     tokens: Mapping[str, int] = attrs.field(factory=dict)
     has_answer: bool = True
+    has_odd_time: bool = False
     kept: Mapping[str, str | None] = attrs.field(factory=dict)
 
 
@@ -174,6 +176,8 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
         try:
             results[name] = _READERS[name](value, field)
         except (ValueError, OverflowError, InvalidOperation) as error:
+            if name in TIMES:
+                results["has_odd_time"] = True
             if name in layout.strict and fault is None:
                 where = ".".join(field.paths[0]) if len(field.paths) == 1 else name
                 fault = f"{where}: expected {error}"
@@ -188,7 +192,7 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
         at = layout.answer.get(key)
         value = None if at is None else at.read(record)
         if type(value) is str and value:
-            results[name] = value
+            results[name] = unquoted(value)
     _add_provider(results, layout)
     has_place = "model" not in layout.fields or layout.fields["model"].paths
     if has_place and "model" not in results and (model := _requested_model(record, layout)):
@@ -204,7 +208,8 @@ def _tokens(record: dict[str, Any], layout: Layout) -> dict[str, int]:
     """Return the token counts that *record* states, each with the parts that the log's own count leaves out."""
     stated = {name: _count(field.read(record)) for name, field in layout.states.items()}
     tokens = {name: count for name, count in stated.items() if count is not None}
-    for part in layout.excludes:
+    is_whole = bool(layout.excludes_when) and not verdict_of(layout.excludes_when, record)
+    for part in () if is_whole else layout.excludes:
         if part in tokens and (whole := PART_OF[part]) in tokens:
             tokens[whole] += tokens[part]
     return tokens
@@ -283,7 +288,7 @@ def _id(value: Any, field: Field) -> str:
 
 def _text(value: Any, _: Field) -> str:
     if type(value) is str:
-        return value
+        return unquoted(value)
     raise ValueError(f"a string, got {json_type_name(value)}")
 
 

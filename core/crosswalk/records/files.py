@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, BinaryIO, Final
 
 from crosswalk.plain_errors import ConfigurationError, CrosswalkError
-from crosswalk.records.layout import entries_of, layout_of
+from crosswalk.records.layout import entries_of, is_answer, layout_of
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.framing import MIB
 
@@ -83,7 +83,7 @@ def _begins_a_log(text: bytes) -> bool:
     first = next(json_values(io.BytesIO(text).read, is_whole=False), None)
     if first is not None:
         value = _loaded(first)
-        return is_log_line(value) or (text.lstrip().startswith(b"[") and _is_marked(value))
+        return is_log_line(value) or (text.lstrip().startswith(b"[") and is_answer(value))
     return _CONTAINERS.search(text[:4096]) is not None
 
 
@@ -91,15 +91,6 @@ _CONTAINERS: Final = re.compile(
     rb'^\s*\{\s*"(log|interactions|resourceSpans|results|evalId|data|info|sessionId|runs|events)"'
 )
 """The beginning of an object with several exchanges that is longer than the bytes that are looked at."""
-_MARKS: Final = ("chat.completion", "response", "text_completion")
-
-
-def _is_marked(value: Any) -> bool:
-    """Whether *value* is a whole answer by a mark of its own."""
-    if type(value) is not dict:
-        return False
-    is_message = value.get("type") == "message" and value.get("role") == "assistant"
-    return is_message or value.get("object") in _MARKS
 
 
 def is_log_line(value: Any) -> bool:

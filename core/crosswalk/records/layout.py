@@ -62,7 +62,7 @@ class Condition:
     def verdict(self, record: dict[str, Any]) -> bool | None:
         """Return whether *record* has one of the values, or ``None`` if it has no value at the path."""
         value = look_up(record, self.path)
-        if value is None:
+        if value is None or value == "":
             return None
         return any(type(value) is type(one) and (value == one or _is_like(value, one)) for one in self.values)
 
@@ -160,6 +160,16 @@ def decoded(text: str) -> Any:
     return text
 
 
+def unquoted(text: str) -> str:
+    """Return the text whose JSON *text* is, as in the attributes of MLflow's spans, or *text* itself."""
+    if text[:1] == '"' == text[-1:]:
+        try:
+            return str(load_json(text))
+        except ValueError:
+            pass
+    return text
+
+
 # ------------------------------------------------------------------------------ containers
 
 
@@ -231,7 +241,8 @@ FIELDS: Final = (
 _STATES: Final = (
     "prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens",
 )  # fmt: skip
-_TIMES: Final = ("created", "ended", "latency")
+TIMES: Final = ("created", "ended", "latency")
+"""The fields that are times or durations."""
 PART_OF: Final = {
     "cached_tokens": "prompt_tokens",
     "cache_write_tokens": "prompt_tokens",
@@ -254,7 +265,7 @@ _KEYS: Final = {
         "strict",
         "excludes",
     ),
-    *("when", "fields", "states", "failed", "no_answer", "answer", "error"),
+    *("when", "fields", "states", "excludes_when", "failed", "no_answer", "answer", "error"),
 }
 _FIRST_LINES: Final = 20
 
@@ -279,6 +290,7 @@ class Layout:
         states: the locations of token counts that the line states itself, by their names in ``UsageInfo``. A line counts
             with them even if it does not store the answer.
         excludes: the counts in *states* that the log leaves out of its prompt or completion tokens, unlike ``UsageInfo``.
+        excludes_when: the values of lines to which this applies. Empty if it applies to all.
         failed: the values that state a failure, and whose absence states a success. Empty if lines do not state it so.
         no_answer: the values of lines whose answer is not stored, such as a redacted one, or is not a message.
         answer: the locations of the parts of an answer, for a log that does not store the provider's body.
@@ -301,6 +313,7 @@ class Layout:
     fields: Mapping[str, Field] = attrs.field(factory=dict)
     states: Mapping[str, Field] = attrs.field(factory=dict)
     excludes: tuple[str, ...] = ()
+    excludes_when: tuple[Condition, ...] = ()
     failed: tuple[Condition, ...] = ()
     no_answer: tuple[Condition, ...] = ()
     answer: Mapping[str, Field] = attrs.field(factory=dict)
@@ -343,7 +356,10 @@ class Layout:
                 "requires": tuple(tuple(map(tuple, paths)) for paths in description["requires"]),
                 "lacks": tuple(map(tuple, description["lacks"])),
                 **{name: tuple(description[name]) for name in ("strict", "excludes", "each")},
-                **{name: conditions(description[name]) for name in ("when", "failed", "no_answer")},
+                **{
+                    name: conditions(description[name])
+                    for name in ("when", "excludes_when", "failed", "no_answer")
+                },
                 **{name: fields(description[name]) for name in ("fields", "states", "answer", "error")},
             }
         )
@@ -431,7 +447,20 @@ def entries_of(record: dict[str, Any]) -> list[Any] | None:
         entries = entries_at(record, each) if key in record else []
         if any(type(one) is dict and layout.fits(one) for one in entries):
             return entries
-    return None
+    answers = record.get("data")
+    return answers if type(answers) is list and any(map(is_answer, answers)) else None
+
+
+_OBJECTS: Final = ("chat.completion", "response", "text_completion")
+_CANONICAL: Final = {"format_version", "metadata", "finish_reason"}
+
+
+def is_answer(value: Any) -> bool:
+    """Whether *value* is a whole answer by a mark of its own, or canonical JSON."""
+    if type(value) is not dict:
+        return False
+    is_message = value.get("type") == "message" and value.get("role") == "assistant"
+    return is_message or value.get("object") in _OBJECTS or value.keys() >= _CANONICAL
 
 
 @cache
@@ -484,7 +513,7 @@ def with_fields(layout: Layout | None, fields: Mapping[str, str]) -> Layout:
         more = _fields(fields, FIELDS)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
-    strict = (name for name in more if name not in _TIMES)
+    strict = (name for name in more if name not in TIMES)
     return attrs.evolve(layout, fields={**layout.fields, **more}, strict=(*layout.strict, *strict))
 
 
@@ -511,6 +540,7 @@ def _read(text: str, name: str) -> Layout:
         tier=table.get("tier"),
         strict=tuple(table.get("strict", ())),
         excludes=tuple(table.get("excludes", ())),
+        excludes_when=_conditions(table.get("excludes_when", {})),
         fields=_fields(table.get("fields", {}), FIELDS),
         states=_fields(table.get("states", {}), _STATES),
         failed=_conditions(table.get("failed", {})),

@@ -29,7 +29,7 @@ from crosswalk.records.files import (
     log_kind,
     log_rows,
 )
-from crosswalk.records.layout import Layout, Path, entries_of, layout_of
+from crosswalk.records.layout import Layout, Path, entries_of, layout_of, layouts
 from crosswalk.text import brief, json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.response import ChatResponse
@@ -574,6 +574,10 @@ def read_entry(
     if answer.provider is not None:
         facts["provider"] = answer.provider
     facts["has_answer"] = answer.body != b"" or not layout.states
+    if answer.embedded is not None:  # no message, but with a model and counts of its own
+        facts["has_answer"] = False
+        for name, value in read_facts(answer.embedded, layouts()["embeddings"], _NOTHING).items():
+            facts.setdefault(name, value)
     facts["is_finish_unknown"] = answer.is_finish_unknown or facts.get("is_finish_unknown", False)
     more.setdefault("fields", record)
     return Record(body=answer.body, layout=layout.name, **facts, **more)

@@ -231,6 +231,79 @@ PHOENIX = {
 }  # fmt: skip
 
 
+def on_console(**attributes: Any) -> dict[str, Any]:
+    """A span as the console exporter prints it."""
+    return {**CONSOLE, "attributes": {key.replace("__", "."): value for key, value in attributes.items()}}
+
+
+INFERENCE_ON_CONSOLE = on_console(
+    openinference__span__kind="LLM", llm__model_name="gpt-4o", llm__provider="openai", llm__token_count__prompt=500,
+    llm__token_count__completion=20, llm__token_count__prompt_details__cache_read=300, output__value=text(CHAT),
+)  # fmt: skip
+INFERENCE_FAILED = on_console(
+    openinference__span__kind="LLM",
+    llm__model_name=MODEL,
+    llm__provider="openai",
+    output__value='{"generations": []}',
+) | {"status": {"status_code": "ERROR", "description": "slow down"}}
+TRACELOOP_ON_CONSOLE = on_console(
+    llm__request__type="chat", gen_ai__system="OpenAI", gen_ai__request__model="gpt-4o", gen_ai__response__model=MODEL,
+    gen_ai__usage__prompt_tokens=500, gen_ai__usage__completion_tokens=20, gen_ai__usage__cache_read_input_tokens=300,
+)  # fmt: skip
+AGENT_ON_CONSOLE = on_console(agent="a")
+DUMPED = {**CHAT, "moderation": None, "choices": [{"index": 0, "logprobs": None, "finish_reason": "stop", "message": {
+    "role": "assistant", "content": "Hi", "refusal": None, "annotations": None, "audio": None, "function_call": None, "tool_calls": None}}]}  # fmt: skip
+"""An answer as OpenAI's SDK dumps it, with all that it lacks as null."""
+USAGE_OF_LANGCHAIN = {
+    "input_tokens": 500,
+    "output_tokens": 20,
+    "total_tokens": 520,
+    "input_token_details": {"cache_read": 300},
+}
+LOCAL_RUN = {key: value for key, value in RUN.items() if "token" not in key and key != "total_cost"} | {"outputs": {"generations": [[{
+    "text": "Hi", "generation_info": {"finish_reason": "stop"}, "message": {"lc": 1, "kwargs": {
+        "content": "Hi", "usage_metadata": USAGE_OF_LANGCHAIN, "response_metadata": {"model_name": MODEL}}}}]]}}  # fmt: skip
+POSTHOG_CLAUDE = {**POSTHOG, "properties": {
+    "$ai_model": "claude-sonnet-4-5", "$ai_provider": "anthropic", "$ai_input_tokens": 150, "$ai_output_tokens": 20, "$ai_cache_read_input_tokens": 300,
+    "$ai_cache_creation_input_tokens": 50, "$ai_output_choices": [{"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}]}}  # fmt: skip
+
+
+def mlflow_span(**attributes: Any) -> dict[str, Any]:
+    """A span of MLflow, whose attributes are JSON."""
+    named = {f"mlflow.{key.replace('__', '.')}": text(value) for key, value in attributes.items()}
+    return {"trace_id": "x", "span_id": "b", "name": "n", "start_time_unix_nano": 1777629600000000000,
+            "end_time_unix_nano": 1777629602000000000, "status": {"code": "STATUS_CODE_OK"}, "attributes": named}  # fmt: skip
+
+
+MLFLOW_SPANS = [
+    mlflow_span(
+        spanType="CHAT_MODEL",
+        llm__model=MODEL,
+        spanOutputs=DUMPED,
+        chat__tokenUsage={"input_tokens": 500, "output_tokens": 20},
+    ),
+    mlflow_span(spanType="EMBEDDING", llm__model="text-embedding-3-small", spanOutputs=EMBEDDED),
+    mlflow_span(spanType="CHAT_MODEL", llm__model=MODEL) | {"status": {"code": "STATUS_CODE_ERROR"}},
+    mlflow_span(spanType="UNKNOWN", spanOutputs=None),
+]
+OUTPUT_ITEMS = [
+    {"type": "reasoning", "content": []},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]},
+]
+OPIK_OUTPUTS = [
+    {"output": OUTPUT_ITEMS[1:], "reasoning": {"effort": "low"}},
+    {"output": OUTPUT_ITEMS},
+    {"content": [{"type": "text", "text": "Hi", "citations": None}]},
+    {"content": [{"type": "tool_use", "id": "t", "name": "look", "input": {}}]},
+    {"content": ["Hi"]},
+    {"output": {"text": "Hi"}},
+]
+"""The content of answers alone, as Opik's integrations cut it out."""
+PROMPTFOO_CLAUDE = {"promptIdx": 0, "testIdx": 0, "provider": {"id": "anthropic:messages:claude-sonnet-4-5", "label": ""}, "latencyMs": 2000,
+    "cost": 0.25, "success": True, "failureReason": 0, "prompt": {"raw": "Hello"}, "vars": {}, "response": {"output": "Hi", "tokenUsage": {
+        "total": 520, "prompt": 500, "completion": 20, "completionDetails": {"cacheReadInputTokens": 300}}}}  # fmt: skip
+
+
 class Sample(NamedTuple):
     """A log and what it states: exchanges, failures, tokens, cost, vendor, model, and the lines that are no exchanges."""
 
@@ -311,6 +384,36 @@ SAMPLES = {
     "aider": Sample("a.jsonl", lines(AIDER, AIDER | {"event": "exit", "properties": {}}), cached=0, cost=0.25, left_out=1),
     "OpenRouter, a generation": Sample("a.json", orjson.dumps({"data": OPENROUTER}), cost=0.25, vendors=("openrouter",), models=("openai/gpt-4o",)),
     "OpenRouter, CSV": Sample("a.csv", OPENROUTER_CSV, cached=0, cost=0.25, vendors=("openrouter",), models=("openai/gpt-4o",)),
+    "OpenInference on the console": Sample("a.txt", b"\n".join(map(document, (INFERENCE_ON_CONSOLE, INFERENCE_FAILED, AGENT_ON_CONSOLE))),
+                                           exchanges=2, errors=1, left_out=1),
+    "OpenLLMetry's earlier words on the console": Sample("a.txt", document(AGENT_ON_CONSOLE) + document(TRACELOOP_ON_CONSOLE), left_out=1),
+    "LangSmith, runs of LangChain": Sample("a.jsonl", lines(LOCAL_RUN)),
+    "LangSmith, a failure without a status": Sample("a.jsonl", lines(LOCAL_RUN | {"outputs": {"output": None}, "error": "RateLimitError()"}),
+                                                    errors=1, prompt=0, completion=0, cached=0),
+    "Langfuse, the beginning of a failed answer": Sample("a.jsonl", lines(GENERATION | {"level": "ERROR", "statusMessage": "timeout"}),
+                                                         errors=1, cost=0.25),
+    "Langfuse, a model that several vendors serve": Sample("a.jsonl", lines(GENERATION | {"model": "llama-3.3-70b"}), cost=0.25,
+                                                           vendors=("",), models=("llama-3.3-70b",)),
+    "PostHog, Claude": Sample("a.jsonl", lines(POSTHOG_CLAUDE), vendors=("anthropic",), models=("claude-sonnet-4-5",)),
+    "MLflow, as its library writes it": Sample("a.jsonl", lines({"info": {}, "data": {"spans": MLFLOW_SPANS}}), exchanges=3, errors=1, prompt=508,
+                                               models=(MODEL, "text-embedding-3-small"), left_out=1),
+    "Opik, content alone": Sample("a.jsonl", lines(*(OPIK | {"output": output} for output in OPIK_OUTPUTS)), exchanges=6, prompt=3000,
+                                  completion=120, cached=1800, cost=1.5),
+    "promptfoo, Claude": Sample("a.jsonl", lines(PROMPTFOO_CLAUDE), cost=0.25, vendors=("anthropic",),
+                                models=("anthropic:messages:claude-sonnet-4-5",)),
+    "OpenAI's batch of embeddings": Sample("a.jsonl", lines({"id": "b", "custom_id": "1", "response": {"status_code": 200, "body": EMBEDDED},
+                                           "error": None}), prompt=8, completion=0, cached=0, models=("text-embedding-3-small",)),
+    "Databricks, embeddings": Sample("a.jsonl", lines(DATABRICKS | {"response": text(EMBEDDED)}, DATABRICKS), exchanges=2, prompt=508,
+                                     models=(MODEL, "text-embedding-3-small")),
+    "embeddings of other servers": Sample("a.jsonl", lines(
+        {"body": {"id": "e", "embeddings": {"float": [[0.1]]}, "meta": {"billed_units": {"input_tokens": 8}}}, "vendor": "cohere"},
+        {"body": {"model": "e", "embeddings": [[0.1]], "prompt_eval_count": 8}, "vendor": "cohere"},
+        {"body": {"embedding": [0.1], "inputTextTokenCount": 8}, "vendor": "cohere"}), exchanges=3, prompt=24, completion=0, cached=0,
+        vendors=("cohere",), models=("e", "")),
+    "a page of bodies": Sample("a.json", orjson.dumps({"object": "list", "data": [CHAT, DUMPED], "has_more": False}), exchanges=2, prompt=1000,
+                               completion=40, cached=600),
+    "a page of Crosswalk's own lines": Sample("a.json", document({"data": [{"body": CHAT, "vendor": "openai"}, {"body": CHAT}]}), exchanges=2,
+                                              prompt=1000, completion=40, cached=600),
     "bodies in an array": Sample("a.json", orjson.dumps([CHAT, CLAUDE]), exchanges=2, prompt=900, completion=40, cached=600,
                                  vendors=("openai", "anthropic"), models=(MODEL, "claude-sonnet-4-5")),
     "embeddings": Sample("a.jsonl", lines(CHAT, EMBEDDED), exchanges=2, prompt=508, models=(MODEL, "text-embedding-3-small")),

@@ -689,3 +689,67 @@ def test_summaries_of_parts_add_up() -> None:
     assert two.kinds()[0].examples == ("log:1", "log:2", "log:3")
     many.include(whole)
     assert many.kinds()[0].examples == ("log:4", "log:5", "log:6")
+
+
+def in_words(text: str) -> dict[str, Any]:
+    return {
+        "body": {
+            "id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+                {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        },
+        "provider": "openai",
+    }  # fmt: skip
+
+
+def written_by_normalize(run: Run, folder: Path, name: str, *texts: str) -> Path:
+    log = folder / name
+    log.parent.mkdir(exist_ok=True)
+    log.write_bytes(b"".join(orjson.dumps(in_words(text)) + b"\n" for text in texts))
+    output = folder.with_name(f"{folder.name}-output")
+    assert run("normalize", log, "--output", output).status == 0
+    return output
+
+
+def test_two_outputs_of_normalize_are_compared_with_each_other(run: Run, tmp_path: Path) -> None:
+    before = written_by_normalize(run, tmp_path / "one", "monday.jsonl", "Hi", "Bye")
+    after = written_by_normalize(run, tmp_path / "two", "tuesday.jsonl", "Hi", "Ciao")
+    done = run("diff", before, after)
+    assert done.status == 1
+    assert "tuesday.jsonl:2: message.content" in done.out
+    assert done.out.endswith("2 compared: 1 different, 1 the same\n")
+    assert run("diff", before, after, "--summary").out.count("message.content") == 1
+    same = run("diff", before, before)
+    assert (same.status, same.out) == (0, "2 compared: 0 different, 2 the same\n")
+
+
+def test_answers_that_only_one_of_two_outputs_has_cannot_be_compared(run: Run, tmp_path: Path) -> None:
+    before = written_by_normalize(run, tmp_path / "one", "log.jsonl", "Hi")
+    after = written_by_normalize(run, tmp_path / "two", "log.jsonl", "Hi", "Bye")
+    written_by_normalize(run, tmp_path / "two", "other.jsonl", "Hi")
+    done = run("diff", before, after)
+    assert (done.status, done.out) == (1, "1 compared: 0 different, 1 the same; 2 could not be compared\n")
+    (after / "log.jsonl").write_bytes((after / "log.jsonl").read_bytes() + b"{\n")
+    assert run("diff", before, after).out.endswith("3 could not be compared\n")
+
+
+def test_outputs_with_an_answer_a_file_are_compared_by_their_names(run: Run, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        for case in ("a", "b"):
+            body = orjson.dumps(in_words(case if case == "a" else name)["body"])
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / f"{case}.response.json").write_bytes(body)
+        run("normalize", tmp_path / name, "--provider", "openai", "--output", tmp_path / f"{name}-output")
+    done = run("diff", tmp_path / "one-output", tmp_path / "two-output")
+    assert done.status == 1
+    assert "b.json: message.content" in done.out
+    assert done.out.endswith("2 compared: 1 different, 1 the same\n")
+
+
+def test_folders_with_nothing_in_common_are_read_as_logs(run: Run, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder, names in ((one, "ab"), (two, "cd")):
+        for name in names:
+            written_by_normalize(run, folder, f"{name}.jsonl", "Hi")
+    done = run("diff", tmp_path / "one-output", tmp_path / "two-output")
+    assert (done.status, done.out) == (0, "4 compared: 0 different, 4 the same\n")
+    assert run("diff", one, two).status == 2

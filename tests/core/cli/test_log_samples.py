@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import csv
 import io
+import json
 import lzma
 import math
 import random
@@ -19,7 +20,21 @@ import pytest
 from crosswalk.cli.report_rows import Group, ReportRow
 
 from .conftest import Done, Terminal
-from .log_samples import CHAT, CLAUDE, EVALS, LLM, SAMPLES, SPEND, Sample, lines, text
+from .log_samples import (
+    CHAT,
+    CLAUDE,
+    CONSOLE,
+    EVALS,
+    INFERENCE_ON_CONSOLE,
+    LLM,
+    MODEL,
+    SAMPLES,
+    SPEND,
+    TRACELOOP_ON_CONSOLE,
+    Sample,
+    lines,
+    text,
+)
 
 Run = Callable[..., Done]
 
@@ -77,6 +92,84 @@ def test_the_database_of_llm_is_read(run: Run, tmp_path: Path) -> None:
         database.execute(f"INSERT INTO responses VALUES ({', '.join('?' * len(row))})", [*row.values()])
         database.commit()
     check(run, file, SAMPLES["llm, JSON"])
+
+
+def test_the_newer_tables_of_llm_are_read(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "logs.db"
+    names = ("id", "model", "input_tokens", "output_tokens", "token_details", "duration_ms", "datetime_utc")
+    row = {name: LLM[name] for name in names} | {
+        "thread_id": "c",
+        "tip_message_hash": "b2:1",
+        "resolved_model": MODEL,
+    }
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(
+            "CREATE TABLE responses (id TEXT, model TEXT, prompt TEXT, response TEXT, datetime_utc TEXT)"
+        )
+        database.execute(f"CREATE TABLE turns ({', '.join(row)})")
+        database.execute(f"INSERT INTO turns VALUES ({', '.join('?' * len(row))})", [*row.values()])
+        database.commit()
+    check(run, file, SAMPLES["llm, JSON"])
+
+
+def test_what_the_console_exporter_prints_is_read(run: Run, tmp_path: Path) -> None:
+    trace = pytest.importorskip("opentelemetry.sdk.trace")
+    export = pytest.importorskip("opentelemetry.sdk.trace.export")
+    file = tmp_path / "spans.txt"
+    with file.open("w") as out:
+        provider = trace.TracerProvider()
+        provider.add_span_processor(export.SimpleSpanProcessor(export.ConsoleSpanExporter(out=out)))
+        with provider.get_tracer("t").start_as_current_span("agent"):
+            for attributes in (INFERENCE_ON_CONSOLE, TRACELOOP_ON_CONSOLE, CONSOLE):
+                with provider.get_tracer("t").start_as_current_span(
+                    "call", attributes=attributes["attributes"]
+                ):
+                    pass
+        provider.shutdown()
+    check(run, file, Sample("", b"", exchanges=3, prompt=1500, completion=60, cached=900, left_out=1))
+
+
+@pytest.mark.parametrize("indent", [False, True])
+def test_pages_and_arrays_of_what_normalize_writes_are_read(run: Run, tmp_path: Path, indent: bool) -> None:
+    log, file = tmp_path / "log.jsonl", tmp_path / "page.json"
+    log.write_bytes(lines(CHAT, CHAT))
+    stored = [json.loads(line) for line in run("normalize", log).out.splitlines()]
+    expected = Sample("", b"", exchanges=2, prompt=1000, completion=40, cached=600)
+    for page in ({"data": stored}, stored):
+        file.write_text(json.dumps(page, indent=2 if indent else None))
+        check(run, file, expected)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"completion": "Hi"},
+        {"choices": [{"text": "Hi"}]},
+        {"response": "Hi"},
+        {"message": {"role": "assistant", "content": "Hi"}},
+    ],
+    ids=str,
+)
+def test_a_line_that_only_resembles_an_answer_is_unread(
+    run: Run, tmp_path: Path, line: dict[str, object]
+) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_bytes(
+        lines({"ts": "2026-05-01", "model": "gpt-4o", "prompt": "x", **line, "usage": {"in": 1}})
+    )
+    assert run("report", file).status == 1
+
+
+def test_times_in_an_odd_form_are_a_note(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    odd = [{"created": "noon"}, {"created": "01/05/2026 10:00"}, {"latency_seconds": "fast"}, {"time": True}]
+    file.write_bytes(lines(*({"body": CHAT, **one} for one in odd), {"body": CHAT, "created": 1777629600}))
+    done = run("report", file)
+    assert done.status == 0
+    assert "\n4 of 5 exchanges have a time in a form that is not read; they count without it." in done.out
+    file.write_bytes(lines({"answer": CHAT, "when": "noon"}))
+    done = run("report", file, "--field", "response=answer", "--field", "created=when")
+    assert (done.status, "1 of 1 exchanges have a time in a form" in done.out) == (0, True)
 
 
 def test_a_folder_is_read_by_the_content_of_its_files(run: Run, tmp_path: Path) -> None:

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import functools
 import json
+import operator
+import random
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import pytest
 
 from crosswalk import (
     DetectionError,
     IncompleteStreamError,
     MappingError,
+    Registry,
     ResponseValidationError,
     anormalize_stream,
     detect,
     normalize,
     normalize_stream,
     registry,
+    to_json,
 )
 from crosswalk.types import Provenance
 
+WHEN: Final = datetime(2026, 5, 1, tzinfo=UTC)
 CAPTURES: Final = Path(__file__).parents[2] / "captures"
 FILES: Final = sorted(
     file for suffix in ("json", "sse", "ndjson") for file in CAPTURES.glob(f"*/*.response.{suffix}")
@@ -207,3 +216,215 @@ def test_a_document_that_is_no_answer_is_named() -> None:
         detect(b'{"id":"b","object":"batch","status":"validating"}', registry)
     with pytest.raises(DetectionError, match="no answer, but a count of tokens"):
         normalize_stream([b'{"input_tokens":3}']).until_done()
+
+
+# ------------------------------------------------------------------------- remembered verdicts
+
+TEXTS: Final = (
+    "", " ", "Hi", " Hi", "Hi there\n", "<think>a</think>b", "</think>x", "a <b>c</b>", "<|im|>", "{}", '{"a":1}', "[1]", "{broken", "{broken too", "[1, 2]",
+    "[DONE]", "null", "7", "**Hi**", "ä", "stop", "length", "call__1", "call_123456789", "123456789", "vllm-0.33-tp2", "assistant",
+)  # fmt: skip
+ALIKE: Final = "all read it alike"
+NUMBERS: Final = (0, 1, 2, 3, 5, 10, 12, 100, 1764000000, -1, 10**12, 2.5, None, True, "5")
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return [leaf for key, item in items for leaf in leaves(item, (*path, key))]
+    return [path]
+
+
+def changed(body: Any, chance: random.Random) -> bytes:
+    """*body* with another value in one or two places, perhaps one that stands in another place or is one more."""
+    result = copy.deepcopy(body)
+    places = leaves(result)
+    for path in chance.sample(places, min(len(places), chance.choice((0, 1, 1, 2)))):
+        *above, last = path
+        holder = functools.reduce(operator.getitem, above, result)
+        others = [functools.reduce(operator.getitem, place, result) for place in places]
+        numbers = [value + chance.choice((0, 1)) for value in others if type(value) is int]
+        others = [value for value in others if type(value) is str]
+        is_text = type(holder[last]) is str
+        holder[last] = chance.choice((*TEXTS, *others) if is_text else (*NUMBERS, *numbers))
+    return json.dumps(result).encode()
+
+
+def without_nulls(value: Any) -> Any:
+    """*value* without nulls, which say nothing, and without what holds nothing else but the number of a choice."""
+    if isinstance(value, dict):
+        left = {name: item for name, one in value.items() if (item := without_nulls(one)) is not None}
+        return None if left.keys() <= {"index"} else left
+    if isinstance(value, list):
+        items = [without_nulls(item) for item in value]
+        return None if items.count(None) == len(items) else items
+    return value
+
+
+def whose(data: bytes) -> str | None:
+    """Whose answer *data* is: what each candidate reads is compared with what the others do."""
+    try:
+        return detect(data, registry, guess=False)
+    except DetectionError as error:
+        candidates = error.candidates
+    outcomes = []
+    for name in candidates:
+        try:
+            response = normalize(data, name, id_factory=lambda: "-", clock=lambda: WHEN, keep_raw=False)
+        except IncompleteStreamError as failure:
+            assert failure.partial is not None
+            response = failure.partial
+        except MappingError:
+            return None
+        extensions = without_nulls(json.loads(to_json(response)).get("metadata", {}).get("extensions")) or {}
+        metadata = attrs.evolve(response.metadata, provider_id="-", extensions=extensions)
+        outcomes.append((response.incomplete_reason, to_json(attrs.evolve(response, metadata=metadata))))
+    return ALIKE if outcomes and outcomes.count(outcomes[0]) == len(outcomes) else None
+
+
+def detected(data: bytes) -> str | None:
+    """What detection says of *data*, which may remember how alike bodies are read."""
+    try:
+        name = detect(data, registry)
+    except DetectionError:
+        return None
+    try:
+        return detect(data, registry, guess=False)
+    except DetectionError as error:
+        assert name in error.candidates
+        return ALIKE
+
+
+def check_bodies(count: int, seed: int) -> None:
+    files = [file for file in CAPTURES.glob("*/*.response.json") if file.stat().st_size < 20_000]
+    chance = random.Random(seed)
+    several = 0
+    for file in chance.choices(sorted(files), k=count):
+        try:
+            body = json.loads(file.read_bytes())
+        except ValueError:
+            continue
+        data = changed(body, chance)
+        expected = whose(data)
+        assert detected(data) == expected, data
+        several += expected in (ALIKE, None)
+    assert several > count // 4
+
+
+def test_a_verdict_for_like_bodies_is_that_of_each() -> None:
+    check_bodies(300, 1)
+
+
+@pytest.mark.sweep
+def test_verdicts_for_many_like_bodies_are_those_of_each() -> None:
+    check_bodies(3000, 2)
+
+
+def chat(message: Any, **more: Any) -> bytes:
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": None, **message},
+        "finish_reason": "stop",
+    }
+    return json.dumps(
+        {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], **more}
+    ).encode()
+
+
+def calls(count: int) -> list[dict[str, Any]]:
+    return [
+        {"id": f"call_{number:06}", "type": "function", "function": {"name": "look", "arguments": '{"at":1}'}}
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        {},
+        {"index": 39},
+        {"index": 3},
+        {"id": "call__000039"},
+        {"id": "call_000001"},
+        {"id": 7},
+        {"function": {"name": "look", "arguments": {"at": 1}}},
+        {"function": {"name": "look", "arguments": "{"}},
+        {"function": {"name": "", "arguments": "{}"}},
+        {"function": None},
+        {"type": "custom", "custom": {"name": "look", "input": "x"}},
+        {"thought": "x"},
+        "no call",
+    ],
+    ids=str,
+)
+def test_the_last_of_many_calls_counts(last: Any) -> None:
+    several: list[Any] = [*calls(40)]
+    several[-1] = {**several[-1], **last} if isinstance(last, dict) else last
+    for data in (
+        chat({"tool_calls": several}),
+        chat({"tool_calls": several, "function_call": {"name": "look", "arguments": '{"at":1}'}}),
+        chat(
+            {
+                "tool_calls": [
+                    {**call, "index": place} if isinstance(call, dict) else call
+                    for place, call in enumerate(several)
+                ]
+            }
+        ),
+    ):
+        assert detected(data) == whose(data)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [{f"{letter}_tokens": 2**place for place, letter in enumerate("abcdefghijklmno")}, {"total_tokens": 5}],
+)
+def test_odd_counts_are_compared_as_they_are(usage: Any) -> None:
+    for prompt in (3, 4, 4):
+        data = chat({"content": "Hi"}, usage={"prompt_tokens": prompt, "completion_tokens": 1, **usage})
+        assert detected(data) == whose(data)
+
+
+def test_what_was_remembered_of_a_plugin_is_not_told_of_its_successor() -> None:
+    known = Registry()
+    data = chat({"content": "Hi"}, usage={"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4})
+    assert [detect(data, known) for _ in range(2)] == ["openai", "openai"]
+    known.block("openai")
+    assert detect(data, known) != "openai"
+    known.unblock("openai")
+    assert detect(data, known) == "openai"
+
+
+def test_more_verdicts_than_are_remembered_stay_right() -> None:
+    bodies = [chat({"content": "<think>a</think>b"}, **{f"x{number}": 1}) for number in range(2100)]
+    expected = detected(bodies[0])
+    assert {detected(body) for body in (*bodies, *bodies[:50])} == {expected}
+    assert expected == whose(bodies[0])
+
+
+def test_an_answer_with_something_behind_it_is_read_by_all() -> None:
+    for more in (b"\n{", b"\n\n", b" x"):
+        data = chat({"content": "Hi"}) + more
+        assert detected(data) == whose(data)
+
+
+@pytest.mark.parametrize(
+    "nulls", [{"audio": None}, {"function_call": None, "annotations": None}, {"x": {"y": [None]}}]
+)
+def test_what_an_sdk_dumps_as_null_is_no_difference(nulls: Any) -> None:
+    data = chat({"content": "Hi", **nulls}, moderation=None)
+    assert detected(data) == whose(data) == ALIKE
+    odd = chat(
+        {"content": "Hi", **nulls},
+        usage={"prompt_tokens": 3, "completion_tokens": 1, "num_search_queries": 2},
+    )
+    assert detected(odd) == whose(odd)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_an_odd_text_is_read_by_all_or_by_none(text: str) -> None:
+    for data in (
+        chat({"content": text}),
+        chat({"content": "Hi", "reasoning": text, "reasoning_content": text}),
+    ):
+        assert detected(data) == detected(data) == whose(data)
