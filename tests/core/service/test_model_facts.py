@@ -623,6 +623,49 @@ def test_a_class_by_name_wins_over_the_models_name() -> None:
             build_http_request(request, provider, model_class=name)
 
 
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        *(("anthropic", f"claude-{name}") for name in ("opus-5-6", "sonnet-5-1-20270101", "fable-5.3", "haiku-6", "opus-10")),
+        *(("openai", name) for name in ("o5", "o6-mini", "gpt-5.10", "gpt-7")),
+        ("gemini", "gemini-2.5-computer-use-preview-10-2025"),
+        ("moonshot", "kimi-k3.5"),
+        ("deepseek", "deepseek-v4.1-flash"),
+        ("minimax", "MiniMax-M3.5"),
+        ("dashscope", "qwen3.8-max"),
+        ("dashscope", "qwen4-plus"),
+        ("openrouter", "anthropic/claude-opus-6"),
+    ],
+)  # fmt: skip
+def test_a_later_version_than_any_row_has_is_assumed_and_says_so(provider: str, model: str) -> None:
+    assert str(built(provider, model).model_class).endswith(" (assumed)")
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["claude-sonnet-5", "claude-sonnet-5-20260301", "claude-opus-5-latest", "claude-opus-5@20260301", "claude-fable-5"],
+)  # fmt: skip
+def test_a_version_with_a_date_is_known(model: str) -> None:
+    assert str(built("anthropic", model).model_class) in ("claude-5", "claude-fable-5")
+
+
+def test_a_model_that_is_only_on_another_api_is_refused_with_it() -> None:
+    with pytest.raises(UnsupportedRequestError, match="openai_responses has it") as caught:
+        built("openai", "gpt-5-pro", drop=True)
+    assert caught.value.options == ("model",)
+    places = [
+        Endpoint(provider=name, model="gpt-5-pro", api_key="k") for name in ("openai", "openai_responses")
+    ]
+    with SyncLLMService(*places) as service:
+        assert service.plan("Hi").endpoint.provider == "openai_responses"
+
+
+def test_a_model_without_a_switch_gets_no_more_tokens_than_it_writes() -> None:
+    request = built("deepseek", "deepseek-reasoner", drop=True, reasoning_effort="none", max_tokens=10**6)
+    assert request.body["max_tokens"] == 65536
+    assert changes(request) == [("reasoning_effort", "none", None), ("max_tokens", 10**6, 65536)]
+
+
 @pytest.mark.parametrize("model", ["", "latest", "my-own-claude", "gemini-flash-latest"])
 def test_an_unknown_model_gets_the_plain_form_and_loses_nothing(model: str) -> None:
     request = built("anthropic", model or "x", temperature=0.2, stop=["a"], top_k=3)
@@ -657,7 +700,7 @@ def test_a_new_model_of_a_family_is_assumed_to_be_of_the_newest_class() -> None:
         ("gemini", "publishers/google/models/gemini-2.5-flash-image", "gemini-2.0"),
         ("openai", "ft:gpt-4.1-2025-04-14:org::id", "gpt-4.1"),
         ("openai", "o3-mini", "o-series"),
-        ("openai", "gpt-5.1-codex-max", "gpt-5.1-codex-max"),
+        ("openai_responses", "gpt-5.1-codex-max", "gpt-5.1-codex-max"),
         ("openai", "gpt-4o-audio-preview", "unknown"),
         ("openrouter", "openai/gpt-oss-20b:free", "mandatory reasoning on OpenRouter"),
         ("fireworks", "accounts/fireworks/models/gpt-oss-120b", "gpt-oss"),
@@ -905,6 +948,19 @@ def test_every_row_has_a_source_and_a_date() -> None:
             ids.append(row["id"])
     assert len(ids) >= 75
     assert len(set(ids)) == len(ids)
+
+
+def test_no_name_is_of_two_classes_of_one_file() -> None:
+    """If it were, the order of the rows would decide, and one row would never count."""
+    import tomllib
+    from importlib.resources import files
+
+    for place in {str(registry.mapper(provider).info.model_classes) for provider in PROVIDERS}:
+        package, _, path = place.partition(":")
+        rows = tomllib.loads(files(package).joinpath(path).read_text("utf-8")).get("classes", ())
+        for part in ("models", "family"):
+            patterns = Counter(pattern for row in rows for pattern in row.get(part, ()))
+            assert max(patterns.values(), default=1) == 1, f"{place}: {patterns.most_common(1)}"
 
 
 NAMES = re.compile(
