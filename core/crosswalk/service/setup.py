@@ -572,8 +572,8 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
     """Return the HTTP request to each endpoint for *request*, by its number, and the unusable endpoints with reasons.
 
     All are prepared before anything is sent. An endpoint that cannot express the conversation, or whose model is on another
-    API, is passed over, as long as another one can. If all are, the first is returned. But a missing option must not move the
-    traffic to another endpoint: it fails the call.
+    API, is passed over, as long as another one can. If all are, the first is returned. But a missing option must not move
+    the traffic to another endpoint: it fails the call.
     """
     strange = set(request.provider_options) - {route.provider for route in setup.routes}
     if strange and (strange := strange - set(setup.known())):
