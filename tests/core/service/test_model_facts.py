@@ -1062,6 +1062,26 @@ def test_an_exchanged_model_or_another_format_lets_the_facts_count(
     assert build_http_request(same_name, other, on_unsupported="drop").model_class is not None
 
 
+@pytest.mark.parametrize(
+    ("model", "thinking", "said", "gone"),
+    [
+        ("claude-opus-4-8", {"type": "adaptive"}, {"temperature": 0.2}, ["temperature"]),
+        ("claude-opus-4-8", {"type": "enabled", "budget_tokens": 2000}, {"top_p": 0.2, "top_k": 4}, ["top_p", "top_k"]),
+        ("claude-haiku-4-5", {"type": "enabled", "budget_tokens": 2000}, {"temperature": 0.2}, ["temperature"]),
+        ("claude-opus-5-5", {"type": "adaptive"}, {"tools": [{"name": "f", "input_schema": {"type": "object"}}],
+                                                   "tool_choice": {"type": "any"}}, ["tool_choice"]),
+        ("claude-haiku-4-5", {"type": "disabled"}, {"temperature": 0.2}, []),
+    ],
+)  # fmt: skip
+def test_what_is_named_as_left_out_beside_a_clients_thinking_is_not_sent(
+    model: str, thinking: dict[str, Any], said: dict[str, Any], gone: list[str]
+) -> None:
+    request = of_client(WireForm.ANTHROPIC, model, {"max_tokens": 3000, "thinking": thinking, **said})
+    sent = build_http_request(request, "anthropic", on_unsupported="drop")
+    assert [one.field for one in sent.dropped if one.refuses] == gone
+    assert {name: sent.body.get(name) for name in said} == {**said, **dict.fromkeys(gone)}
+
+
 def test_a_route_to_another_model_fits_the_request_to_it() -> None:
     said = {
         "temperature": 0.2,
