@@ -294,11 +294,12 @@ class ClientRequest(ChatRequest):
                 written |= {name} if body[name] is value else set()
         for name in _FIELD_NAMES:
             if getattr(mine, name) in _UNSAID and getattr(asked, name) not in _UNSAID:
-                # It was left out since. The plugin itself may have written it neither before nor after.
+                # It was left out since. The plugin itself may have written the same before and after.
                 row = TABLES[self.form.key].row(name)
                 path = "" if row is None else row.path
-                if path not in built.body:
-                    body.pop(path, None)
+                body.pop(path, None)
+                if path in built.body:
+                    body[path] = built.body[path]
         wanted = self.said.get("stream_options")
         if isinstance(wanted, dict) and built.body.get("stream") and "stream_options" not in body:
             body["stream_options"] = {

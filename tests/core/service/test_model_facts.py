@@ -660,6 +660,16 @@ def test_a_model_that_is_only_on_another_api_is_refused_with_it() -> None:
         assert service.plan("Hi").endpoint.provider == "openai_responses"
 
 
+def test_a_model_that_is_on_no_known_api_is_refused_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "models.toml"
+    file.write_text('[[classes]]\nproviders = ["vllm"]\nmodels = ["sleeps"]\nrefuses = ["model"]\n')
+    monkeypatch.setenv("CROSSWALK_MODEL_CLASSES", str(file))
+    with pytest.raises(UnsupportedRequestError, match="sleeps is not on this API$"):
+        built("vllm", "sleeps")
+
+
 def test_a_model_without_a_switch_gets_no_more_tokens_than_it_writes() -> None:
     request = built("deepseek", "deepseek-reasoner", drop=True, reasoning_effort="none", max_tokens=10**6)
     assert request.body["max_tokens"] == 65536
@@ -1060,6 +1070,15 @@ def test_an_exchanged_model_or_another_format_lets_the_facts_count(
     same_name = of_client(form, model, {**said, "model": model}).for_model(model)
     other = "gemini" if form is WireForm.ANTHROPIC else "anthropic"
     assert build_http_request(same_name, other, on_unsupported="drop").model_class is not None
+
+
+def test_a_forced_call_that_is_left_out_leaves_the_rest_of_the_choice() -> None:
+    choice = {"type": "any", "disable_parallel_tool_use": True}
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    said = {"max_tokens": 3000, "thinking": {"type": "adaptive"}, "tools": tools, "tool_choice": choice}
+    request = of_client(WireForm.ANTHROPIC, "claude-opus-5-5", said)
+    sent = build_http_request(request, "anthropic", on_unsupported="drop")
+    assert sent.body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
 
 
 @pytest.mark.parametrize(
