@@ -52,7 +52,7 @@ STATED: list[tuple[str, int, Any, ErrorKind, str | None, bool]] = [
     ("openai", 400, openai("slow down", "rate_limit_error", "rate_limit_exceeded"), K.RATE_LIMIT, "rate_limit_exceeded", True),
     ("bedrock", 400, {"__type": "ThrottlingException", "message": "Rate exceeded"}, K.RATE_LIMIT, "ThrottlingException", True),
     ("anthropic", 400, anthropic("timeout_error", "x"), K.TIMEOUT, "timeout_error", True),
-    ("openai", 413, openai("Request too large: tokens per minute", "tokens", "rate_limit_exceeded"), K.RATE_LIMIT, "rate_limit_exceeded", True),
+    ("openai", 413, openai("Request too large: tokens per minute", "tokens", "rate_limit_exceeded"), K.RATE_LIMIT, "rate_limit_exceeded", False),
     ("gemini", 404, gemini(404, "NOT_FOUND", "models/gemini-0 is not found for API version v1beta"), K.MODEL_UNAVAILABLE, "NOT_FOUND", False),
     ("gemini", 499, gemini(499, "CANCELLED", "The operation was cancelled."), K.TIMEOUT, "CANCELLED", False),
     # An exact status counts more than a type that says only that something is wrong.

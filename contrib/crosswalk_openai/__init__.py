@@ -82,8 +82,8 @@ class ChatDialect(OpenAIChatDialect):
     errors: ClassVar[VendorErrors | None] = None
 
     @hookimpl
-    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
-        """See the hook ``map_error``. What the vendor says of its codes goes first."""
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo:
+        """See the hook ``map_error``. What the vendor says of its errors goes first."""
         info = error_info(status, body)
         return info if self.errors is None else self.errors.refined(info)
 

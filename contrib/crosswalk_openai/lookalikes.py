@@ -33,7 +33,6 @@ from crosswalk.plugins import (
     accept_array,
     accept_object,
     error_delta,
-    error_info,
     is_number,
     leave_mistyped,
     take_objects,
@@ -136,7 +135,7 @@ class Groq(ChatDialect):
         deltas = super().map_delta(event, state)
         own = event.get("x_groq") if type(event) is dict else None
         if type(own) is dict and own.get("error"):
-            failed = error_delta(error_info(None, own))
+            failed = error_delta(self.map_error(None, own))
             del own["error"]
             return chain(deltas, (failed,))
         return deltas
@@ -295,6 +294,7 @@ class Together(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/hosts.toml"
     documentation: ClassVar[str | None] = "https://docs.together.ai/reference/chat-completions-1"
     access: ClassVar[Access | None] = Access.by_name("https://api.together.xyz/v1", "TOGETHER")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "together")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     marks: ClassVar[tuple[str, ...]] = ("choices[].seed",)
     cached_tokens: ClassVar[tuple[str, ...]] = ("cached_tokens", *ChatDialect.cached_tokens)
@@ -346,6 +346,7 @@ class LMStudio(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/hosts.toml"
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:1234/v1", "LMSTUDIO")
+    errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "lmstudio")
     style: ClassVar[Mapping[str, Any]] = _TOP_K
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
@@ -509,7 +510,7 @@ class OpenRouter(ChatDialect):
         """Yield the deltas of one choice, then its error."""
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         if choice.get("error"):
-            return chain(deltas, (error_delta(error_info(None, choice.pop("error"))),))
+            return chain(deltas, (error_delta(self.map_error(None, choice.pop("error"))),))
         return deltas
 
 

@@ -292,6 +292,14 @@ class ClientRequest(ChatRequest):
                 is_sealed = bool(self.known or self.notes)  # then the client's items are not the server's
                 body[name] = value if is_sealed else _patched(said, old, value)
                 written |= {name} if body[name] is value else set()
+        for name in _FIELD_NAMES:
+            if getattr(mine, name) in _UNSAID and getattr(asked, name) not in _UNSAID:
+                # It was left out since. The plugin itself may have written the same before and after.
+                row = TABLES[self.form.key].row(name)
+                path = "" if row is None else row.path
+                body.pop(path, None)
+                if path in built.body:
+                    body[path] = built.body[path]
         wanted = self.said.get("stream_options")
         if isinstance(wanted, dict) and built.body.get("stream") and "stream_options" not in body:
             body["stream_options"] = {
@@ -379,6 +387,7 @@ def _apart(unread: Iterable[Unread]) -> Iterator[Unread]:
 
 
 _OURS: Final = ("model", "stream", "stream_options")
+_UNSAID: Final = (None, ())
 """The fields that the plugin sets for a server, regardless of the client's values."""
 _OF_ENDPOINTS: Final = ("model", "stream", "provider")
 """The fields of a request that differ between the client's and the one for an endpoint."""

@@ -36,6 +36,7 @@ _OPTIONS: Final = frozenset(
     {
         *OPTIONS,
         *(field.name for field in attrs.fields(ChatRequest) if field.name not in ("messages", "model")),
+        "model",
         "prefill",
     }
 )
@@ -54,7 +55,7 @@ class Limit:
 
     It is written as ``temperature``, ``temperature!=1``, ``top_p<0.95``, ``temperature<=0``, ``temperature>1``,
     ``tool_choice=forced``, ``response_format=json_schema``, ``top_p+temperature`` (not together), and ``chat:tools`` (only
-    in that format).
+    in that format). ``chat:model`` means that the model is not on that API, and ``prefill`` that it continues no answer.
 
     Attributes:
         option: the name of the option.

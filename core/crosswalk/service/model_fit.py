@@ -304,6 +304,8 @@ class Fit:
         for limit in self._limits:
             if limit.option == "prefill":
                 self._refuse_prefill()
+            elif limit.option == "model":
+                self._refuse_model(limit)
             elif self._is_hit(limit):
                 self._refuse(limit, self.request.option(limit.option))
         for limit in rules.ignores + (rules.ignores_thinking if is_thinking else ()):
@@ -313,6 +315,15 @@ class Fit:
         if rules.needs_stream and is_thinking and not self.request.stream:
             self._change("stream", False, True, f"{self._model} answers in a stream alone while it thinks")
             self._alter(stream=True)
+
+    def _refuse_model(self, limit: Limit) -> None:
+        """Check that the model is on this API. If it is not, another endpoint may have it."""
+        if limit.format not in (None, self._format):
+            return
+        why = f"{self._model} is not on this API"
+        if self._facts.other_api is not None:
+            why += f"; {self._facts.other_api} has it"
+        raise UnsupportedRequestError(why, provider=self.request.provider, options=["model"])
 
     # Messages.
 
@@ -446,7 +457,10 @@ class Fit:
             if words:
                 why += f"; the least is {words[0].value!r}"
             self._change("reasoning_effort", "none", words[0].value if words else None, why, refuses=True)
-            return self._think(rules, words[0], None, is_named=True) if words else True
+            if words:
+                return self._think(rules, words[0], None, is_named=True)
+            self._set_ceiling(rules, 0)
+            return True
         self._set_ceiling(rules, 0)
         self._is_off = True
         if ReasoningEffort.NONE in rules.effort:

@@ -564,12 +564,16 @@ def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared |
     return Prepared(built.adapted(*changes), content, join_url(route.base_url, built.path), headers)
 
 
+_WITHOUT_THIS_ONE: Final = (("messages",), ("model",))
+"""What an endpoint cannot express that another one may: the conversation, or a model that is on another API."""
+
+
 def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], dict[int, AttemptFailure]]:
     """Return the HTTP request to each endpoint for *request*, by its number, and the unusable endpoints with reasons.
 
-    All are prepared before anything is sent. An endpoint that cannot express the conversation is passed over, as long as
-    another one can. If all are, the first is returned. But a missing option must not move the traffic to another endpoint:
-    it fails the call.
+    All are prepared before anything is sent. An endpoint that cannot express the conversation, or whose model is on another
+    API, is passed over, as long as another one can. If all are, the first is returned. But a missing option must not move
+    the traffic to another endpoint: it fails the call.
     """
     strange = set(request.provider_options) - {route.provider for route in setup.routes}
     if strange and (strange := strange - set(setup.known())):
@@ -582,7 +586,9 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
         sent = prepared_for(setup, route, request)
         if isinstance(sent, Prepared):
             usable[number] = sent
-        elif getattr(sent.error, "options", ()) == ("messages",):
+        elif getattr(sent.error, "options", ()) in _WITHOUT_THIS_ONE and (
+            request.model or route.endpoint.model
+        ):
             refused[number] = sent
         else:
             return {}, {number: sent}

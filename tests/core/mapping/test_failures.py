@@ -71,8 +71,6 @@ SHAPES: list[tuple[int | None, Any, ErrorKind, str, str | None, bool]] = [
     (404, nested("The model `x` does not exist.", "NotFoundError", 404), K.MODEL_UNAVAILABLE, "The model `x` does not exist.", "NotFoundError", False),
     (405, nested("Method Not Allowed", "Method Not Allowed", 405), K.INVALID_REQUEST, "Method Not Allowed", "Method Not Allowed", False),
     # no such model: OpenRouter, Azure, xAI
-    (404, nested("No endpoints found for maker/model:free.", None, 404), K.MODEL_UNAVAILABLE, "No endpoints found for maker/model:free.", "404", False),
-    (404, nested("The alpha period for this model has ended.", None, 404), K.MODEL_UNAVAILABLE, "The alpha period for this model has ended.", "404", False),
     (404, nested("No endpoints found that support tool use.", None, 404), K.INVALID_REQUEST, "No endpoints found that support tool use.", "404", False),
     (404, {"error": {"code": "DeploymentNotFound", "message": "The API deployment for this resource does not exist."}}, K.MODEL_UNAVAILABLE, "The API deployment for this resource does not exist.", "DeploymentNotFound", False),
     (404, {"code": "Some resource was not found", "error": "The model grok-beta was deprecated on 2025-09-15."}, K.MODEL_UNAVAILABLE, "The model grok-beta was deprecated on 2025-09-15.", "Some resource was not found", False),
@@ -185,7 +183,6 @@ def test_without_words_the_status_decides(status: int | None, kind: ErrorKind) -
 
 SENTENCES: list[tuple[int | None, str, ErrorKind]] = [
     (500, "image input is not supported - hint: you may need the mmproj", K.INVALID_REQUEST),
-    (500, "failed to process inputs: this model is missing data required for image input", K.INVALID_REQUEST),
     (404, "No endpoints found that support image input", K.INVALID_REQUEST),
     (400, "At most 0 image(s) may be provided in one prompt.", K.INVALID_REQUEST),
     (400, "context length exceeded", K.CONTEXT_OVERFLOW),
@@ -196,9 +193,6 @@ SENTENCES: list[tuple[int | None, str, ErrorKind]] = [
     (400, "Input is too long for requested model.", K.CONTEXT_OVERFLOW),
     (400, "too many tokens: 9000 > 4096", K.CONTEXT_OVERFLOW),
     (429, "Too many tokens per day, please wait before trying again.", K.RATE_LIMIT),
-    (400, "The input token count (9) exceeds the maximum number of tokens allowed (8)", K.CONTEXT_OVERFLOW),
-    (422, "`inputs` must have less than 8 tokens. Given: 9", K.CONTEXT_OVERFLOW),
-    (422, "`inputs` tokens + `max_new_tokens` must be <= 8. Given: 9", K.CONTEXT_OVERFLOW),
     (400, "The prompt triggered our content management policy.", K.CONTENT_FILTER),
     (500, 'llama-server returned invalid tool call arguments for "go": x', K.TOOL_CALL_VALIDATION),
     (500, "Rate limit reached", K.RATE_LIMIT),
@@ -212,7 +206,6 @@ SENTENCES: list[tuple[int | None, str, ErrorKind]] = [
     (400, "Incorrect API key provided", K.AUTHENTICATION),
     (400, "unauthorised", K.AUTHENTICATION),
     (400, "Forbidden", K.PERMISSION),
-    (None, "model runner has unexpectedly stopped", K.SERVER),
     (None, "the engine is dead", K.SERVER),
     (503, "server busy, please try again.  maximum pending requests exceeded", K.SERVER),
     # The same words in a request that is refused, which sending it again does not heal.

@@ -52,7 +52,7 @@ DISAGREEMENTS = {
     "lm15 has a coarser word for the error": """
         anthropic/vllm_err_model openai_responses/ollama_err_overflow openai_responses/ollama_err_overflow_stream
         openai_responses/openai_failed_stream openai_responses/sglang_err_overflow openai_responses/sglang_err_overflow_stream
-        openrouter/made_error_in_stream_stream openrouter/made_error_with_200 vllm/err_bad_schema_stream""",
+        moonshot/made_too_long openrouter/made_error_in_stream_stream openrouter/made_error_with_200 vllm/err_bad_schema_stream""",
     "debatable: a call that the model wrote wrongly is not a wrong request to us": """
         gemini/malformed_call gemini/malformed_call_stream groq/made_failed_generation""",
     "debatable: an overloaded server limits its rate (HTTP 529), which lm15 calls a server's error": """

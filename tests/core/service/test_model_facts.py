@@ -623,6 +623,59 @@ def test_a_class_by_name_wins_over_the_models_name() -> None:
             build_http_request(request, provider, model_class=name)
 
 
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        *(("anthropic", f"claude-{name}") for name in ("opus-5-6", "sonnet-5-1-20270101", "fable-5.3", "haiku-6", "opus-10")),
+        *(("openai", name) for name in ("o5", "o6-mini", "gpt-5.10", "gpt-7")),
+        ("gemini", "gemini-2.5-computer-use-preview-10-2025"),
+        ("moonshot", "kimi-k3.5"),
+        ("deepseek", "deepseek-v4.1-flash"),
+        ("minimax", "MiniMax-M3.5"),
+        ("dashscope", "qwen3.8-max"),
+        ("dashscope", "qwen4-plus"),
+        ("openrouter", "anthropic/claude-opus-6"),
+    ],
+)  # fmt: skip
+def test_a_later_version_than_any_row_has_is_assumed_and_says_so(provider: str, model: str) -> None:
+    assert str(built(provider, model).model_class).endswith(" (assumed)")
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["claude-sonnet-5", "claude-sonnet-5-20260301", "claude-opus-5-latest", "claude-opus-5@20260301", "claude-fable-5"],
+)  # fmt: skip
+def test_a_version_with_a_date_is_known(model: str) -> None:
+    assert str(built("anthropic", model).model_class) in ("claude-5", "claude-fable-5")
+
+
+def test_a_model_that_is_only_on_another_api_is_refused_with_it() -> None:
+    with pytest.raises(UnsupportedRequestError, match="openai_responses has it") as caught:
+        built("openai", "gpt-5-pro", drop=True)
+    assert caught.value.options == ("model",)
+    places = [
+        Endpoint(provider=name, model="gpt-5-pro", api_key="k") for name in ("openai", "openai_responses")
+    ]
+    with SyncLLMService(*places) as service:
+        assert service.plan("Hi").endpoint.provider == "openai_responses"
+
+
+def test_a_model_that_is_on_no_known_api_is_refused_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "models.toml"
+    file.write_text('[[classes]]\nproviders = ["vllm"]\nmodels = ["sleeps"]\nrefuses = ["model"]\n')
+    monkeypatch.setenv("CROSSWALK_MODEL_CLASSES", str(file))
+    with pytest.raises(UnsupportedRequestError, match="sleeps is not on this API$"):
+        built("vllm", "sleeps")
+
+
+def test_a_model_without_a_switch_gets_no_more_tokens_than_it_writes() -> None:
+    request = built("deepseek", "deepseek-reasoner", drop=True, reasoning_effort="none", max_tokens=10**6)
+    assert request.body["max_tokens"] == 65536
+    assert changes(request) == [("reasoning_effort", "none", None), ("max_tokens", 10**6, 65536)]
+
+
 @pytest.mark.parametrize("model", ["", "latest", "my-own-claude", "gemini-flash-latest"])
 def test_an_unknown_model_gets_the_plain_form_and_loses_nothing(model: str) -> None:
     request = built("anthropic", model or "x", temperature=0.2, stop=["a"], top_k=3)
@@ -657,7 +710,7 @@ def test_a_new_model_of_a_family_is_assumed_to_be_of_the_newest_class() -> None:
         ("gemini", "publishers/google/models/gemini-2.5-flash-image", "gemini-2.0"),
         ("openai", "ft:gpt-4.1-2025-04-14:org::id", "gpt-4.1"),
         ("openai", "o3-mini", "o-series"),
-        ("openai", "gpt-5.1-codex-max", "gpt-5.1-codex-max"),
+        ("openai_responses", "gpt-5.1-codex-max", "gpt-5.1-codex-max"),
         ("openai", "gpt-4o-audio-preview", "unknown"),
         ("openrouter", "openai/gpt-oss-20b:free", "mandatory reasoning on OpenRouter"),
         ("fireworks", "accounts/fireworks/models/gpt-oss-120b", "gpt-oss"),
@@ -907,6 +960,19 @@ def test_every_row_has_a_source_and_a_date() -> None:
     assert len(set(ids)) == len(ids)
 
 
+def test_no_name_is_of_two_classes_of_one_file() -> None:
+    """If it were, the order of the rows would decide, and one row would never count."""
+    import tomllib
+    from importlib.resources import files
+
+    for place in {str(registry.mapper(provider).info.model_classes) for provider in PROVIDERS}:
+        package, _, path = place.partition(":")
+        rows = tomllib.loads(files(package).joinpath(path).read_text("utf-8")).get("classes", ())
+        for part in ("models", "family"):
+            patterns = Counter(pattern for row in rows for pattern in row.get(part, ()))
+            assert max(patterns.values(), default=1) == 1, f"{place}: {patterns.most_common(1)}"
+
+
 NAMES = re.compile(
     r"\bgpt(-\w|['\"])|gemini-[\d(\[]|\bo[134](-(mini|pro)|['\"])|claude-|sonnet|opus-?\d|haiku|(fable|mythos)-\d"
     r"|grok-\w|glm-\d|kimi-\w|qwen-?\w|\bqwq|deepseek-[a-z]+|command-[ar]\b|mistral-(small|medium|large)"
@@ -1004,6 +1070,35 @@ def test_an_exchanged_model_or_another_format_lets_the_facts_count(
     same_name = of_client(form, model, {**said, "model": model}).for_model(model)
     other = "gemini" if form is WireForm.ANTHROPIC else "anthropic"
     assert build_http_request(same_name, other, on_unsupported="drop").model_class is not None
+
+
+def test_a_forced_call_that_is_left_out_leaves_the_rest_of_the_choice() -> None:
+    choice = {"type": "any", "disable_parallel_tool_use": True}
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    said = {"max_tokens": 3000, "thinking": {"type": "adaptive"}, "tools": tools, "tool_choice": choice}
+    request = of_client(WireForm.ANTHROPIC, "claude-opus-5-5", said)
+    sent = build_http_request(request, "anthropic", on_unsupported="drop")
+    assert sent.body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
+
+
+@pytest.mark.parametrize(
+    ("model", "thinking", "said", "gone"),
+    [
+        ("claude-opus-4-8", {"type": "adaptive"}, {"temperature": 0.2}, ["temperature"]),
+        ("claude-opus-4-8", {"type": "enabled", "budget_tokens": 2000}, {"top_p": 0.2, "top_k": 4}, ["top_p", "top_k"]),
+        ("claude-haiku-4-5", {"type": "enabled", "budget_tokens": 2000}, {"temperature": 0.2}, ["temperature"]),
+        ("claude-opus-5-5", {"type": "adaptive"}, {"tools": [{"name": "f", "input_schema": {"type": "object"}}],
+                                                   "tool_choice": {"type": "any"}}, ["tool_choice"]),
+        ("claude-haiku-4-5", {"type": "disabled"}, {"temperature": 0.2}, []),
+    ],
+)  # fmt: skip
+def test_what_is_named_as_left_out_beside_a_clients_thinking_is_not_sent(
+    model: str, thinking: dict[str, Any], said: dict[str, Any], gone: list[str]
+) -> None:
+    request = of_client(WireForm.ANTHROPIC, model, {"max_tokens": 3000, "thinking": thinking, **said})
+    sent = build_http_request(request, "anthropic", on_unsupported="drop")
+    assert [one.field for one in sent.dropped if one.refuses] == gone
+    assert {name: sent.body.get(name) for name in said} == {**said, **dict.fromkeys(gone)}
 
 
 def test_a_route_to_another_model_fits_the_request_to_it() -> None:
