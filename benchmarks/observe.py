@@ -18,7 +18,7 @@ import orjson
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
 
-from benchmarks.local_server import Served, running
+from benchmarks.local_server import LIVE, Served, running
 from benchmarks.measure import Above, medians, print_table
 from benchmarks.sdks import MESSAGES
 from benchmarks.service import CALLS, LIVE_PIECES, PATHS, PIECES, body_of, events_of
@@ -107,7 +107,7 @@ def main(rounds: int) -> list[Above]:
     live, many = events_of("vllm", LIVE_PIECES), events_of("vllm", PIECES)
     kind = "text/event-stream"
     served = {
-        "live": Served(live, kind, is_live=True),
+        "live": Served(live, kind, pause=LIVE),
         "burst": Served(many, kind),
         "whole": Served([body_of("vllm", 1_000)], "application/json"),
     }
