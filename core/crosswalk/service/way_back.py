@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
+from operator import is_not
 from typing import Any, Final
 
 import attrs
@@ -565,7 +566,9 @@ def with_own_parts(
     sorter = _Sorter(request, facts, is_official=is_official, takes_media=takes_media)
     turns = tuple(sorter.sorted(number, turn) for number, turn in enumerate(request.messages))
     turns = sorter.shown(turns)
-    return altered(request, messages=turns), sorter.adaptations()
+    if any(map(is_not, turns, request.messages)):
+        request = altered(request, messages=turns)
+    return request, sorter.adaptations()
 
 
 class _Sorter:

@@ -94,8 +94,8 @@ def test_a_call_that_has_ended_waits_for_nothing() -> None:
     wait = BlockingWait()
     wait.cancel()
     wait.await_bell(threading.Event())
-    with pytest.raises(httpcore2.ReadError), wait.at(None):
-        pytest.fail("it has ended")
+    with pytest.raises(httpcore2.ReadError):
+        wait.at(None, lambda: pytest.fail("it has ended"))
 
 
 def test_without_limits_a_call_waits_as_long_as_it_takes(server: ReplayServer) -> None:
