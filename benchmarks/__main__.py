@@ -22,6 +22,7 @@ PARTS: Final = (
     "cores",
     "responses",
     "service",
+    "asking",
     "gateway",
     "observe",
     "structured",

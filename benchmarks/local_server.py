@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-PAUSE = 0.0003
+LIVE = 0.0003
 """Seconds between two events of a live stream: long enough for each to be read before the next one is sent."""
 
 
@@ -23,12 +23,12 @@ class Served:
     Attributes:
         pieces: the body, in the pieces in which a server flushes it.
         content_type: its media type.
-        is_live: whether each piece is sent after the previous one has been read. Otherwise all are sent at once.
+        pause: the seconds between two pieces, such as :data:`LIVE`, or ``None`` to send all at once.
     """
 
     pieces: Sequence[bytes]
     content_type: str
-    is_live: bool = False
+    pause: float | None = None
 
     def packets(self) -> list[bytes]:
         """Return the pieces to write, one after the other."""
@@ -37,14 +37,14 @@ class Served:
             return [head + b"Content-Length: %d\r\n\r\n" % len(self.pieces[0]) + self.pieces[0]]
         written = [b"%x\r\n%s\r\n" % (len(piece), piece) for piece in self.pieces]
         written = [head + b"Transfer-Encoding: chunked\r\n\r\n" + written[0], *written[1:], b"0\r\n\r\n"]
-        return written if self.is_live else [b"".join(written)]
+        return [b"".join(written)] if self.pause is None else written
 
 
 class _Handler(socketserver.StreamRequestHandler):
     disable_nagle_algorithm = True
 
     def handle(self) -> None:
-        packets: dict[str, list[bytes]] = self.server.packets  # type: ignore[attr-defined]  # set below
+        packets: dict[str, tuple[float, list[bytes]]] = self.server.packets  # type: ignore[attr-defined]  # set below
         while line := self.rfile.readline():
             first = line.split(b" ")[1].decode().split("/")[1]
             length = 0
@@ -52,9 +52,10 @@ class _Handler(socketserver.StreamRequestHandler):
                 name, _, value = header.partition(b":")
                 length = int(value) if name.lower() == b"content-length" else length
             self.rfile.read(length)
-            for number, packet in enumerate(packets[first]):
-                if number:
-                    time.sleep(PAUSE)
+            pause, written = packets[first]
+            for number, packet in enumerate(written):
+                if number and pause:
+                    time.sleep(pause)
                 self.connection.sendall(packet)
 
 
@@ -66,7 +67,7 @@ def _run(listener: socket.socket, served: dict[str, Served]) -> None:
     server: Any = _Server(("", 0), _Handler, bind_and_activate=False)
     server.socket.close()
     server.socket = listener
-    server.packets = {name: one.packets() for name, one in served.items()}
+    server.packets = {name: (one.pause or 0.0, one.packets()) for name, one in served.items()}
     server.serve_forever()
 
 

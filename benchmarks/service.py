@@ -14,7 +14,7 @@ import attrs
 import httpx2
 import orjson
 
-from benchmarks.local_server import Served, running
+from benchmarks.local_server import LIVE, Served, running
 from benchmarks.measure import Above, medians, print_table
 from benchmarks.payloads import framed, ollama_lines, vllm_lines, words
 from benchmarks.sdks import sdk
@@ -167,7 +167,7 @@ def main(rounds: int) -> list[Above]:
         kind = "application/x-ndjson" if provider == "ollama" else "text/event-stream"
         live, many = events_of(provider, LIVE_PIECES), events_of(provider, PIECES)
         served = {
-            "live": Served(live, kind, is_live=True),
+            "live": Served(live, kind, pause=LIVE),
             "burst": Served(many, kind),
             "small": Served([body_of(provider, 400)], "application/json"),
             "large": Served([body_of(provider, 10_000)], "application/json"),

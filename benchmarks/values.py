@@ -61,8 +61,8 @@ def main(rounds: int) -> list[Above]:
         for delta in deltas:
             yield delta
 
-    async def enumerated() -> None:
-        async for _ in StreamingChatResponse(source(), complete.build):
+    async def enumerated(*, replay: bool) -> None:
+        async for _ in StreamingChatResponse(source(), complete.build, replay=replay):
             pass
 
     def repeated(make: Callable[[], object]) -> Callable[[], None]:
@@ -84,7 +84,8 @@ def main(rounds: int) -> list[Above]:
     ]
     run_once: list[tuple[str, float, int, Callable[[], object]]] = [
         ("DeltaAccumulator.append", 10, DELTAS, appended),
-        ("asynchronous enumeration, a delta", 5, DELTAS, lambda: asyncio.run(enumerated())),
+        ("asynchronous enumeration, a delta", 5, DELTAS, lambda: asyncio.run(enumerated(replay=True))),
+        ("the same without replay", 5, DELTAS, lambda: asyncio.run(enumerated(replay=False))),
     ]
     found = medians({name: repeated(make) for name, _, make in made}, rounds)
     empty = medians({"empty": repeated(lambda: None)}, rounds)["empty"]  # the loop's own calls

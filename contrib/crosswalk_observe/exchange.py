@@ -125,6 +125,8 @@ class ObservedRequest:
 class ObservedExchange:
     """An exchange with a model's server, complete or as far as it got.
 
+    The URL, the headers, the bodies and the attempts of the response are empty if no sink of the watcher needs them.
+
     Attributes:
         id: a generated id. The response has it too if the provider sends none.
         provider: the provider id.

@@ -32,6 +32,9 @@ Sink: TypeAlias = Callable[[ObservedExchange], object]
 
 It may also have ``started(exchange)``, called in the thread of the request when a call begins. It returns an
 :class:`~crosswalk_observe.exchange.Operation`, which gets the record of the call's last attempt instead of the sink.
+
+A sink with ``needs = "facts"`` needs counts, finish reason, model and times. If all sinks of a watcher say so, records are
+made without what only a copy needs: ``url``, headers, bodies, and the ``attempts`` of the response are empty.
 """
 
 
@@ -41,11 +44,15 @@ class Sinks:
     Args:
         sinks: the sinks, in the order in which they are called.
         report: logs an error, with a description of the work that failed.
+
+    Attributes:
+        need_facts_alone: whether no sink needs the content of a record.
     """
 
     def __init__(self, sinks: tuple[Sink, ...], report: Callable[[str, BaseException], None]) -> None:
         self._sinks = sinks
         self._report = report
+        self.need_facts_alone = all(getattr(sink, "needs", "everything") == "facts" for sink in sinks)
 
     def begin(self, call: SDKCall, exchange: WatchedExchange) -> None:
         """Begin the operations of *call* with its first *exchange*."""

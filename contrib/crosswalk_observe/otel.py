@@ -270,6 +270,10 @@ class OpenTelemetrySink:
         content_limit: the maximum characters of each text in these attributes, and of the base64 of each image, or
             ``None`` for no limit. The rest is cut off, and the JSON stays valid.
 
+    Attributes:
+        needs: ``"facts"``, or ``"everything"`` for spans or events with messages. See
+            :class:`~crosswalk_observe.Watcher`.
+
     Raises:
         CrosswalkError: OpenTelemetry is not installed.
     """
@@ -286,6 +290,7 @@ class OpenTelemetrySink:
     ) -> None:
         self._telemetry = ClientTelemetry("crosswalk.observe", tracer_provider, meter_provider)
         self._in_spans, self._in_events = _captures() if content is None else (content, False)
+        self.needs = "everything" if self._in_spans or self._in_events else "facts"
         self._logger_provider = logger_provider
         self._upload = upload
         self._content_limit = content_limit

@@ -74,12 +74,7 @@ class Secrets:
         values = {unquote(parts.password or ""), unquote(parts.username or "")}
         for name, value in (*self._secret_pairs, *(("", value) for value in in_json)):
             values.update(_credentials_in(name, value))
-        values = {word for word in values if len(word) >= _MIN_LENGTH}
-        forms = {
-            form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))
-        }
-        longest = sorted((form for form in forms if len(form) >= _MIN_LENGTH), key=len, reverse=True)
-        self._forms = tuple(form.encode() for form in longest)
+        self._forms = _forms_of(frozenset(word for word in values if len(word) >= _MIN_LENGTH))
 
     def url(self) -> str:
         """Return the URL without user, password, fragment and the secrets of its query."""
@@ -121,6 +116,14 @@ class Secrets:
     def appear_in(self, data: bytes) -> bool:
         """Whether *data* contains a credential of the request."""
         return any(form in data for form in self._forms)
+
+
+@lru_cache(64)  # most exchanges have the credentials of the one before
+def _forms_of(values: frozenset[str]) -> tuple[bytes, ...]:
+    """Return the forms in which the credentials *values* may appear, the longest first."""
+    forms = {form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))}
+    longest = sorted((form for form in forms if len(form) >= _MIN_LENGTH), key=len, reverse=True)
+    return tuple(form.encode() for form in longest)
 
 
 def _credentials_in(name: str, value: str) -> list[str]:
@@ -182,6 +185,7 @@ def record_of(
     dialects: DialectCache,
     *,
     with_prices: bool = False,
+    facts_alone: bool = False,
 ) -> ObservedExchange:
     """Return the record of *exchange*, which has ended.
 
@@ -191,6 +195,7 @@ def record_of(
         keep_bytes: the maximum bytes of the decompressed body.
         dialects: the providers that earlier answers have shown. Updated by this one.
         with_prices: whether to estimate a cost that the provider does not send.
+        facts_alone: whether URL, headers, bodies and the response's attempts are left out.
     """
     site, status = exchange.site, exchange.status
     request_headers, headers = _by_name(exchange.request_headers), _by_name(exchange.headers)
@@ -201,13 +206,15 @@ def record_of(
     tokens = tokens_of(json_object(body_read.body)) if has_no_answer and is_complete else {}
     if has_no_answer:
         body_read.drop()
+    content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     is_stream = (
-        headers.get("content-type", "").partition(";")[0].strip().lower() in _STREAMS
+        content_type in _STREAMS
         or exchange.options.get("stream") is True
         or "stream" in exchange.url.partition("?")[0].rpartition("/")[2].lower()
     )
     duration = timedelta(seconds=exchange.finished - exchange.started)
-    headers = secrets.headers(headers)
+    headers = {} if facts_alone else secrets.headers(headers)
+    has_content = exchange.is_json and site.gives_answer and not facts_alone
     record = partial(
         ObservedExchange,
         id=exchange.id,
@@ -219,18 +226,18 @@ def record_of(
         operation=site.operation,
         gives_answer=site.gives_answer,
         method=exchange.method,
-        url=secrets.url(),
+        url="" if facts_alone else secrets.url(),
         host=site.host,
         port=site.port,
         request=ObservedRequest(
             model=exchange.model,
             options=exchange.options,
-            headers=secrets.headers(request_headers),
-            body=secrets.content() if exchange.is_json and site.gives_answer else None,
+            headers={} if facts_alone else secrets.headers(request_headers),
+            body=secrets.content() if has_content else None,
         ),
         status=status,
         headers=headers,
-        body=body_read.body,
+        body=b"" if facts_alone else body_read.body,
         tokens=tokens,
         is_cut=body_read.is_cut,
         is_complete=is_complete,
@@ -255,8 +262,11 @@ def record_of(
     if response is not None:
         if is_guessed:
             response = _with_guessed_provider(response)
-        attempt = _attempt(response, exchange, duration, request_id_of(headers), reading.is_cancelled)
-        response = completed(response, exchange.model, [attempt], is_stream=is_stream)
+        attempts: list[ProviderAttempt] = []
+        if not facts_alone:
+            id = request_id_of(headers)
+            attempts = [_attempt(response, exchange, duration, id, reading.is_cancelled)]
+        response = completed(response, exchange.model, attempts, is_stream=is_stream)
         cost = cost_of(response) if with_prices else response.usage.cost
     return record(
         provider=provider,

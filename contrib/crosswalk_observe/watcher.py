@@ -422,6 +422,7 @@ class Watcher:
                     self.keep_bytes,
                     self._dialects,
                     with_prices=self._with_prices,
+                    facts_alone=self._sinks.need_facts_alone,
                 )
             except Exception as error:
                 self.report("reading an answer", error)

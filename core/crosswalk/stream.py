@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from enum import StrEnum
 
 from crosswalk.errors import CrosswalkError
@@ -18,7 +18,7 @@ from crosswalk.types.stream import (
 __all__ = ["DeltaAccumulator", "PartialResponse", "StreamState", "StreamingChatResponse"]
 
 # ---------------------------------------------------------------------------------- source
-# The reading side of a stream: one task that asks the source for a delta whenever a consumer wants one.
+# The reading side of a stream: for many consumers a task that asks for a delta whenever one is wanted, for one itself.
 
 
 class StreamState(StrEnum):
@@ -35,32 +35,77 @@ class StreamState(StrEnum):
 
 
 class Source:
-    """Reads deltas on demand into a buffer, and closes where they come from.
+    """Where deltas come from. One read of a connection may bring many.
+
+    If *deltas* has a method ``ready``, which gives the next delta that needs no waiting or ``None``, a consumer gets that
+    delta at once.
+
+    Attributes:
+        state: where it stands.
+        failure: what ended it, if it did not end by itself.
+    """
+
+    def __init__(self, deltas: AsyncIterator[ResponseDelta]) -> None:
+        self.state = StreamState.ACTIVE
+        self.failure: Exception | None = None
+        self._deltas = deltas
+        self._ready: Callable[[], ResponseDelta | None] = getattr(deltas, "ready", lambda: None)
+        self._has_final = False
+
+    def take_ready(self) -> ResponseDelta | None:
+        """Return the next delta, if it is there already. Where it cannot be made, the source has ended."""
+        if self.state is not StreamState.ACTIVE:
+            return None
+        try:
+            delta = self._ready()
+        except Exception as error:
+            self._end(StreamState.ERROR, error)
+            return None
+        if delta is not None:
+            self._note(delta)
+        return delta
+
+    def _note(self, delta: ResponseDelta) -> None:
+        self._has_final = delta.finish_reason is not None and delta.choice == 0
+
+    async def _close(self) -> None:
+        """Close where the deltas come from. It is complete if nothing has ended it before."""
+        close = getattr(self._deltas, "aclose", None)
+        try:
+            if close is not None:
+                await close()
+        except Exception as error:
+            self._end(StreamState.ERROR, error)
+        finally:
+            self._end(StreamState.COMPLETE)
+
+    def _end(self, state: StreamState, failure: Exception | None = None) -> None:
+        if self.state is StreamState.ACTIVE:
+            self.state, self.failure = state, failure
+
+    def _end_by(self, failure: CrosswalkError) -> None:
+        """End it for a consumer that wants no more: with *failure*, unless the final delta has been read."""
+        if self._has_final:
+            self._end(StreamState.COMPLETE)
+        self._end(StreamState.CANCELLED, failure)
+
+
+class SharedSource(Source):
+    """A source for many consumers: deltas are read on demand into a buffer.
 
     It is read and closed in one task of its own, from the first delta to the end: whatever it opens there and
     must close in the same task or context (a time limit, a trace span) works, and no consumer's
     cancellation reaches it. The task knows nothing of the consumers' stream, so that a stream which nobody
     holds any longer goes away, and tells it to :meth:`abandon` its work.
 
-    One read of a connection may bring many deltas. If *deltas* has a method ``ready``, which gives the next delta that
-    needs no waiting or ``None``, a consumer gets that delta at once, and the task is left alone.
-
     Attributes:
-        state: where it stands.
-        failure: what ended it, if it did not end by itself.
-        buffer: deltas that were read, without those that were dropped.
-        read: how many were read, those dropped included.
+        read: the deltas that were read.
     """
 
     def __init__(self, deltas: AsyncIterator[ResponseDelta]) -> None:
-        self.state = StreamState.ACTIVE
-        self.failure: Exception | None = None
-        self.buffer: list[ResponseDelta] = []
-        self.read = 0
-        self._deltas = deltas
-        self._ready: Callable[[], ResponseDelta | None] | None = getattr(deltas, "ready", None)
+        super().__init__(deltas)
+        self.read: list[ResponseDelta] = []
         self._wanted = 0
-        self._has_final = False
         self._is_reading = False  # its task may be cancelled: it has begun, and is not closing
         self._task: asyncio.Task[None] | None = None
         self._idle: asyncio.Future[None] | None = (
@@ -68,33 +113,15 @@ class Source:
         )
         self._waiting: list[asyncio.Future[None]] = []  # what consumers wait for
 
-    def drop(self) -> None:
-        """Drop the deltas that were read."""
-        self.buffer.clear()
-
-    def take_ready(self) -> bool:
-        """Whether the next delta was there already; where it cannot be made, the task closes, and then tells why."""
-        if self._ready is None or self.state is not StreamState.ACTIVE:
-            return False
-        try:
-            delta = self._ready()
-        except Exception as error:
-            self._end(StreamState.ERROR, error)
-            self._wake()  # to close
-            return False
-        if delta is None:
-            return False
-        self._add(delta)
-        return True
-
     async def reach(self, position: int) -> bool:
         """Whether there is a delta at *position*, once that is known.
 
         Raises:
             Exception: what ended the source before it.
         """
-        while position >= self.read:
+        while position >= len(self.read):
             if self.failure is not None:
+                self._wake()  # to close
                 if self._task is not None and not self._task.done():
                     await asyncio.wait([self._task])  # it closes where the deltas come from
                 raise self.failure
@@ -111,9 +138,7 @@ class Source:
 
     async def stop(self, failure: CrosswalkError) -> None:
         """Stop reading and close. Consumers get *failure*, unless the final delta has been read."""
-        if self._has_final:
-            self._end(StreamState.COMPLETE)
-        self._end(StreamState.CANCELLED, failure)
+        self._end_by(failure)
         task = self._task or self._start()
         if self._is_reading:
             self._is_reading = False
@@ -125,10 +150,9 @@ class Source:
         if self._task is not None and not self._task.done() and not self._task.get_loop().is_closed():
             self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
-    def _add(self, delta: ResponseDelta) -> None:
-        self.buffer.append(delta)
-        self.read += 1
-        self._has_final = delta.finish_reason is not None and delta.choice == 0
+    def _note(self, delta: ResponseDelta) -> None:
+        super()._note(delta)
+        self.read.append(delta)
         if self._waiting:
             self._tell()
 
@@ -150,14 +174,9 @@ class Source:
         except Exception as error:
             self._end(StreamState.ERROR, error)
         self._is_reading = False
-        close = getattr(self._deltas, "aclose", None)
         try:
-            if close is not None:
-                await close()
-        except Exception as error:
-            self._end(StreamState.ERROR, error)
+            await self._close()
         finally:
-            self._end(StreamState.COMPLETE)
             self._tell()
 
     async def _read_on_demand(self) -> None:
@@ -168,9 +187,9 @@ class Source:
                 delta = await read_next()
             except StopAsyncIteration:
                 return
-            self._add(delta)
+            self._note(delta)
             await asyncio.sleep(0)  # the consumers' turn: most want the next one at once
-            if self._wanted <= self.read and self.state is StreamState.ACTIVE:
+            if self._wanted <= len(self.read) and self.state is StreamState.ACTIVE:
                 self._idle = loop.create_future()
                 await self._idle
 
@@ -181,9 +200,88 @@ class Source:
                 news.set_result(None)
         self._waiting.clear()
 
-    def _end(self, state: StreamState, failure: Exception | None = None) -> None:
+
+class OwnSource(Source, AsyncIterator[ResponseDelta]):
+    """A source for one consumer, which reads it in its own task: without a task, a queue or a wake-up for each delta.
+
+    The consumer's cancellation reaches it, and ends it.
+    """
+
+    def __init__(self, deltas: AsyncIterator[ResponseDelta]) -> None:
+        super().__init__(deltas)
+        self._reader: asyncio.Task[None] | None = None  # the task that waits for a delta
+        self._busy: asyncio.Future[None] | None = None  # done once that delta has come, or it has been closed
+        self._is_stopped = False  # by another task than its reader
+        self._is_closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def __anext__(self) -> ResponseDelta:
+        """Return the next delta.
+
+        Raises:
+            StopAsyncIteration: there are no more. Exception: what ended the source.
+        """
+        if self._busy is not None:
+            await self._wait_for_others()
+        if (ready := self.take_ready()) is not None:
+            return ready
+        cancelled: asyncio.CancelledError | None = None
         if self.state is StreamState.ACTIVE:
-            self.state, self.failure = state, failure
+            task = self._reader = asyncio.current_task()
+            assert task is not None, "coroutines run in tasks"
+            self._loop = loop = task.get_loop()
+            busy = self._busy = loop.create_future()
+            try:
+                delta = await self._deltas.__anext__()
+                self._note(delta)
+                return delta
+            except StopAsyncIteration:
+                pass
+            except asyncio.CancelledError as error:
+                self._end(StreamState.CANCELLED, CrosswalkError("the stream was cancelled"))
+                cancelled = error if task.cancelling() > self._is_stopped else None
+            except Exception as error:
+                self._end(StreamState.ERROR, error)
+            finally:
+                self._reader = self._busy = None
+                busy.set_result(None)
+                if self._is_stopped:
+                    task.uncancel()
+        await self._close()
+        if cancelled is not None:
+            raise cancelled
+        if self.failure is not None:
+            raise self.failure
+        raise StopAsyncIteration
+
+    async def stop(self, failure: CrosswalkError) -> None:
+        """Stop reading and close. The consumer gets *failure*, unless the final delta has been read."""
+        self._end_by(failure)
+        if self._reader is not None and not self._is_stopped:
+            self._is_stopped = True
+            self._reader.cancel()
+        await self._wait_for_others()
+        await self._close()
+
+    def abandon(self) -> None:
+        """Close, without waiting. Callable from any thread."""
+        loop = self._loop
+        if loop is not None and not self._is_closed and not loop.is_closed():
+            loop.call_soon_threadsafe(lambda: loop.create_task(self._close()))
+
+    async def _wait_for_others(self) -> None:
+        while self._busy is not None:
+            await asyncio.wait([self._busy])
+
+    async def _close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            busy = self._busy = asyncio.get_running_loop().create_future()
+            try:
+                await super()._close()
+            finally:
+                self._busy = None
+                busy.set_result(None)
 
 
 # ---------------------------------------------------------------------------------- replay
@@ -202,7 +300,7 @@ class StreamingChatResponse:
     Args:
         deltas: the source of the deltas. It is read and closed in a separate task.
         finish: returns the complete response once the deltas are exhausted.
-        replay: whether to store the deltas for further consumers. ``False`` allows only one.
+        replay: whether to store the deltas for further consumers. ``False`` allows only one, which reads in its own task.
     """
 
     def __init__(
@@ -212,10 +310,9 @@ class StreamingChatResponse:
         *,
         replay: bool = True,
     ) -> None:
-        self._source = Source(deltas)
+        self._source = SharedSource(deltas) if replay else OwnSource(deltas)
         self._finish = finish
-        self._replay = replay
-        self._is_taken = False
+        self._is_taken = self._has_read_on = False  # without replay: by its consumer, and by response()
         self._consumers: weakref.WeakSet[_Consumer] = weakref.WeakSet()
         weakref.finalize(self, self._source.abandon).atexit = False
 
@@ -225,10 +322,12 @@ class StreamingChatResponse:
         return self._source.state
 
     def __aiter__(self) -> AsyncIterator[ResponseDelta]:
-        if not self._replay and self._is_taken:
+        if isinstance(self._source, SharedSource):
+            return _Consumer(self, self._source, 0)
+        if self._is_taken:
             raise CrosswalkError("this stream was made with replay=False: it can be read once")
         self._is_taken = True
-        return _Consumer(self, 0)
+        return _OnlyConsumer(self, self._source)
 
     async def response(self) -> ChatResponse:
         """Return the complete response, after reading the rest of the stream.
@@ -236,8 +335,12 @@ class StreamingChatResponse:
         Raises:
             CrosswalkError: the error that ended the stream, if it failed or was cancelled.
         """
-        async for _ in _Consumer(self, self._source.read):
-            pass
+        if isinstance(self._source, SharedSource):
+            async for _ in _Consumer(self, self._source, len(self._source.read)):
+                pass
+        else:
+            async for _ in self._source:
+                self._has_read_on = True
         return self._finish()
 
     async def aclose(self) -> None:
@@ -258,19 +361,19 @@ class StreamingChatResponse:
 class _Consumer(AsyncIterator[ResponseDelta]):
     """One reader of the stream, at its own position."""
 
-    def __init__(self, stream: StreamingChatResponse, position: int) -> None:
+    def __init__(self, stream: StreamingChatResponse, source: SharedSource, position: int) -> None:
         self._stream = stream
-        self._source = stream._source
+        self._source = source
         self._position = position
         self._has_left = False
         stream._consumers.add(self)
 
     async def __anext__(self) -> ResponseDelta:
         source, position = self._source, self._position
-        if position >= source.read:
+        if position >= len(source.read):
             if self._has_left:
                 self._return()
-            if not source.take_ready():
+            if source.take_ready() is None:
                 try:
                     is_there = await source.reach(position)
                 except asyncio.CancelledError:
@@ -278,14 +381,8 @@ class _Consumer(AsyncIterator[ResponseDelta]):
                     raise
                 if not is_there:
                     raise StopAsyncIteration
-        index = position - source.read + len(source.buffer)
-        if index < 0:
-            raise CrosswalkError("this stream was made with replay=False, and response() has read on")
-        delta = source.buffer[index]
         self._position = position + 1
-        if not self._stream._replay:
-            source.drop()
-        return delta
+        return source.read[position]
 
     async def _leave(self) -> None:
         """Handle a cancellation, which may be final: without other readers, the source is not needed."""
@@ -298,3 +395,16 @@ class _Consumer(AsyncIterator[ResponseDelta]):
         """Resume reading: the cancellation was only a time limit."""
         self._has_left = False
         self._stream._consumers.add(self)
+
+
+class _OnlyConsumer(AsyncIterator[ResponseDelta]):
+    """The reader of a stream without replay."""
+
+    def __init__(self, stream: StreamingChatResponse, source: OwnSource) -> None:
+        self._stream = stream  # it is closed when nobody holds it
+        self._source = source
+
+    def __anext__(self) -> Awaitable[ResponseDelta]:
+        if self._stream._has_read_on:
+            raise CrosswalkError("this stream was made with replay=False, and response() has read on")
+        return self._source.__anext__()

@@ -6,6 +6,7 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
+    Awaitable,
     Callable,
     Iterable,
     Iterator,
@@ -482,7 +483,7 @@ def anormalize_stream(
     Args:
         chunks: the answer's bytes in pieces of any length, or its events, as decoded JSON objects or as an SDK's objects.
         provider: the provider id, or ``None`` to detect it from the first event, by the rule of :func:`detect`.
-        replay: whether several consumers may each read from the start. ``False`` stores no deltas.
+        replay: whether several consumers may each read from the start. ``False`` stores no deltas, and costs less.
 
     Raises:
         UnknownProviderError: no such provider. PluginError: it is broken.
@@ -542,8 +543,8 @@ class _AsyncDeltas(AsyncIterator[ResponseDelta]):
         """Return the next delta of the last chunk, or ``None`` once they are read."""
         return next(self._pending, None)
 
-    async def __anext__(self) -> ResponseDelta:
-        return await anext(self._deltas)
+    def __anext__(self) -> Awaitable[ResponseDelta]:
+        return self._deltas.__anext__()
 
     async def aclose(self) -> None:
         await self._deltas.aclose()

@@ -222,7 +222,9 @@ def classes_of(union: Any) -> dict[str, type[Member]]:
 
 def tags_of(cls: type[Member]) -> tuple[str | None, ...]:
     """Return the tags of *cls*, with ``None`` if the tag is optional, or empty without a literal ``type``."""
-    kind = next((field.type for field in resolved(cls) if field.name == "type"), None)
+    kind = next((field.type for field in attrs.fields(cls) if field.name == "type"), None)
+    if isinstance(kind, str):  # resolving takes long, and most classes are never read
+        kind = next(field.type for field in resolved(cls) if field.name == "type")
     members = (kind,) if typing.get_origin(kind) is Literal else typing.get_args(kind)
     if not any(typing.get_origin(member) is Literal for member in members):
         return ()

@@ -161,8 +161,9 @@ def _answer(response: aiohttp.ClientResponse) -> HTTPAnswer:
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
 
     async def aclose() -> None:
-        response.close()
-        await asyncio.sleep(0)  # it is closed behind this
+        if response.connection is not None:  # it was not read to its end
+            response.close()
+            await asyncio.sleep(0)  # it is closed behind this
 
     return HTTPAnswer(response.status, headers, decoded(_Chunks(response.content), headers), aclose)
 

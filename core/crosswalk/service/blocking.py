@@ -21,7 +21,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from functools import lru_cache, wraps
 from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -189,30 +189,8 @@ class BlockingWait:
         left = max(self._when - self.now(), _GRAIN)
         return left if most is None else min(left, most)
 
-    def read(self, stream: NetworkStream, connection: socket, size: int, most: float | None) -> bytes:
-        """Return the next bytes of *stream*, whose socket is *connection*: :meth:`at` for each piece of an answer.
-
-        Raises:
-            httpcore2.ReadError: see there.
-        """
-        self._socket = connection
-        try:
-            received = b"" if self.is_cancelled else stream.read(size, self.left(most))
-        except Exception:
-            raise
-        except BaseException as interruption:
-            self._interrupted(interruption)
-            received = b""
-        finally:
-            with self._mutex:
-                self._socket = None
-        if not received and self.is_cancelled:
-            raise _ended()
-        return received
-
-    @contextmanager
-    def at(self, connection: socket | None) -> Iterator[None]:
-        """Let another thread end what the block waits for at *connection*.
+    def at(self, connection: socket | None, step: Callable[[], T]) -> T:
+        """Return the result of *step*, which waits at *connection*. Another thread can end that.
 
         Raises:
             httpcore2.ReadError: the call was ended before, or is now.
@@ -221,16 +199,15 @@ class BlockingWait:
         try:
             if self.is_cancelled:
                 raise _ended()
-            yield
+            return step()
         except Exception:
             raise
         except BaseException as interruption:
             self._interrupted(interruption)
             raise _ended() from None
         finally:
-            with (
-                self._mutex
-            ):  # or cancel() could shut a connection down that the pool has given to another call
+            # Or cancel() could shut a connection down that the pool has given to another call.
+            with self._mutex:
                 self._socket = None
 
     def cancel(self) -> None:
@@ -326,13 +303,16 @@ class _WaitingStream(NetworkStream):
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         wait = self._wait
         assert wait is not None, "it was written to"
-        return wait.read(self._inner, self._socket, max_bytes, timeout)
+        received = wait.at(self._socket, lambda: self._inner.read(max_bytes, wait.left(timeout)))
+        if not received and wait.is_cancelled:  # another thread has shut it down
+            raise _ended()
+        return received
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._wait = wait = _here.wait
         assert wait is not None, "a call sends"
-        with wait.at(self._socket):
-            self._inner.write(buffer, wait.left(timeout))
+        if buffer:  # the end of a request has none
+            wait.at(self._socket, lambda: self._inner.write(buffer, wait.left(timeout)))
 
     def close(self) -> None:
         self._inner.close()
@@ -342,8 +322,10 @@ class _WaitingStream(NetworkStream):
     ) -> NetworkStream:
         wait = _here.wait
         assert wait is not None, "a call sends"
-        with wait.at(self._socket):
-            return _WaitingStream(self._inner.start_tls(ssl_context, server_hostname, wait.left(timeout)))
+        inner = wait.at(
+            self._socket, lambda: self._inner.start_tls(ssl_context, server_hostname, wait.left(timeout))
+        )
+        return _WaitingStream(inner)
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
@@ -624,11 +606,8 @@ def _watched(chunks: Iterator[bytes], network: Any, wait: BlockingWait) -> Itera
     import httpx2
 
     while True:
-        if network is None:
-            chunk = next(chunks, None)
-        else:
-            with wait.at(network.get_extra_info("socket")):
-                chunk = next(chunks, None)
+        connection = None if network is None else network.get_extra_info("socket")
+        chunk = wait.at(connection, lambda: next(chunks, None))
         if wait.is_cancelled:
             raise _ended()
         if chunk is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -146,9 +146,8 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         drops.given(request, option, reason=reason)
         empty: Any = () if isinstance(getattr(request, option), tuple) else None
         requested = attrs.evolve(requested, **{option: empty})
-    own = (*style.rows, *server_rows(style.options))
-    without = (*(row.place for row in own if row.place), *style.lacks)
-    table = style.table.with_rows(*own, without=without, is_strict=style.is_strict)
+    options = (*style.options.items(),)
+    table = _table_of_server(style.table, (*style.rows,), options, (*style.lacks,), style.is_strict)
     messages = [*_messages(requested, style, table, drops)]
     if not style.takes_empty:
         messages = [*without_silence(messages, _is_empty)]
@@ -181,6 +180,20 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
             body["stream_options"] = {"include_usage": True}
     spellings = spellings_of(table)
     return HTTPRequest(style.path, body, adaptations=drops.found(), spellings=spellings, table=table)
+
+
+@lru_cache(maxsize=256)
+def _table_of_server(
+    table: RequestTable,
+    rows: tuple[RequestRow, ...],
+    options: tuple[tuple[str, str], ...],
+    lacks: tuple[str, ...],
+    is_strict: bool,
+) -> RequestTable:
+    """Return all that a server takes. Most plugins state the same for each request, and its table is made once."""
+    own = (*rows, *server_rows(dict(options)))
+    without = (*(row.place for row in own if row.place), *lacks)
+    return table.with_rows(*own, without=without, is_strict=is_strict)
 
 
 def _nested(item: dict[str, Any]) -> dict[str, Any]:
@@ -423,7 +436,8 @@ def build(
     access = mapper.info.access
     is_official = access is not None and access.base_url == base_url
     fitted = partial(_fitted, mapper=mapper, is_official=is_official, takes_media=takes_media)
-    more = thaw(request.provider_options.get(provider) or {})
+    given = request.provider_options.get(provider)
+    more = thaw(given) if given else {}
     request, changes = with_fitting_schemas(request, mapper, model_class)
     if (to_model := fit(request, mapper, model_class)) is not None:
         request = to_model.request
@@ -485,7 +499,7 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     if foreign:
         known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
         request = altered(request, hosted_tools=known)
-    if not info.way_back.takes_custom_calls:
+    if request.tools and not info.way_back.takes_custom_calls:
         request = altered(request, tools=tuple(tool.as_function() for tool in request.tools))
     built = _built(request, mapper)
     built = _named(partial(with_extra_options, built), request, mapper.provider)

@@ -349,7 +349,7 @@ class Attempt:
             self._setup.options,
             status=status,
             timer=timer,
-            redact=self._redact,
+            redact=self._redact if self._redact.finds_any else None,
             content_type=self.content_type,
         )
         return Reader(self._route.mapper, options)

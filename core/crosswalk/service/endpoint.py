@@ -48,6 +48,11 @@ class Redaction:
         known = sorted({*self._values, *encodings, *parts}, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, known)), re.IGNORECASE) if known else None
 
+    @property
+    def finds_any(self) -> bool:
+        """Whether there are credentials to remove."""
+        return self._pattern is not None
+
     def __call__(self, text: str) -> str:
         """Return *text* without them."""
         if self._pattern is None:

@@ -231,7 +231,8 @@ class Fit:
         self._facts = facts
         self._table = table
         self._format = None if table is None else table.key
-        self._theirs = thaw(request.provider_options.get(request.provider or "", FrozenObject()))
+        given = request.provider_options.get(request.provider or "")
+        self._theirs = thaw(given) if given else {}
         self._adaptations: list[Adaptation] = []
         self._asked = request
         self._form: dict[str, Any] = {}

@@ -268,6 +268,8 @@ class _LogObservation:
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
         """Log an error, or a finish word that no mapping knows, at INFO, anything else at DEBUG."""
+        if not _log.isEnabledFor(logging.INFO):
+            return
         failed = error is not None or (response is not None and response.finish_reason is FinishReason.ERROR)
         answers: tuple[ChatResponse | Alternative, ...] = (
             () if response is None else (response, *response.alternatives)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -567,7 +568,8 @@ def put_options(
             put(body, path, list(value) if isinstance(value, tuple) else value)
 
 
-def spellings_of(table: RequestTable) -> dict[str, str]:
+@lru_cache(maxsize=256)
+def spellings_of(table: RequestTable) -> Mapping[str, str]:
     """Return the written path of each plain option by each of its paths in the chat format and in *table*."""
     rows = (row for row in (*TABLES["chat"].rows, *table.rows) if row.place in _PLAIN)
     return {row.path: written.path for row in rows if (written := table.row(row.place)) is not None}

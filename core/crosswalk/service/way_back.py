@@ -563,9 +563,10 @@ def with_own_parts(
     if not takes_media:
         facts = attrs.evolve(facts, takes_media=(), shows_pictures=False)
     sorter = _Sorter(request, facts, is_official=is_official, takes_media=takes_media)
-    turns = tuple(sorter.sorted(number, turn) for number, turn in enumerate(request.messages))
-    turns = sorter.shown(turns)
-    return altered(request, messages=turns), sorter.adaptations()
+    turns = sorter.shown(tuple(sorter.sorted(number, turn) for number, turn in enumerate(request.messages)))
+    if any(sent is not turn for sent, turn in zip(turns, request.messages, strict=True)):
+        request = altered(request, messages=turns)
+    return request, sorter.adaptations()
 
 
 class _Sorter:

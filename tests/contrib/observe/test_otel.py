@@ -588,3 +588,43 @@ def test_every_answer_is_as_the_schema_has_it_and_says_all() -> None:
         calls = [(part["id"], part["name"]) for part in parts if part["type"] == "tool_call"]
         assert sorted(calls) == sorted((call.id, call.name) for call in response.tool_calls), provider
         assert len(others) == len(response.alternatives)
+
+
+# -------------------------------------------------------------------------------- what it needs
+
+
+@pytest.mark.parametrize(
+    ("value", "content", "needs"),
+    [
+        ("", None, "facts"),
+        ("NO_CONTENT", None, "facts"),
+        ("", False, "facts"),
+        ("", True, "everything"),
+        ("SPAN_ONLY", None, "everything"),
+        ("EVENT_ONLY", None, "everything"),
+    ],
+)
+def test_only_messages_need_more_than_facts(
+    value: str, content: bool | None, needs: str, telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, value)
+    assert telemetry.sink(content=content).needs == needs
+
+
+def test_a_span_of_facts_is_the_same_as_one_beside_a_sink_that_needs_everything(
+    server: ReplayServer, seen: Seen
+) -> None:
+    spans = []
+    for more in ((), (seen,)):
+        server.add(Answer.of_capture(capture(STREAM)))
+        telemetry = Telemetry()
+        with (
+            Watcher(telemetry.sink(), *more, providers={host_of(server): "vllm"}) as watcher,
+            httpx2.Client(transport=watcher.transport(httpx2.HTTPTransport())) as client,
+        ):
+            client.post(server.url + CHAT, json=ASKED)
+        of_each = ("crosswalk.exchange.id", "crosswalk.duration", "time_to_first")
+        said = telemetry.span.attributes
+        spans.append({name: said[name] for name in said if not any(word in name for word in of_each)})
+    assert spans[0] == spans[1]
+    assert "gen_ai.usage.output_tokens" in spans[0]

@@ -379,3 +379,52 @@ def test_a_stream_of_an_invoked_model_may_fail_or_break_off() -> None:
         assert (record.response.error_info.kind, record.response.error_info.code) == (kind, code)
         assert record.response.text == ("" if record is refused else "Hi")
     assert (cut.is_complete, left.is_cancelled, broken.is_complete) == (False, True, False)
+
+
+# -------------------------------------------------------------------------------- what a sink needs
+
+
+class Facts(Seen):
+    """A sink that needs no copy of an exchange."""
+
+    needs = "facts"
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_sink_that_needs_facts_gets_them_without_a_copy_of_the_exchange(status: int) -> None:
+    key = "sk-abcdefghijklmnop"
+    body = orjson.dumps({"error": {"message": f"wrong key {key}"}})
+    chunks = [STREAM.body] if status == 200 else [body]
+    facts, everything = Facts(), Seen()
+    for sink in (facts, everything):
+        with Watcher(sink, providers=HOSTS, in_background=False) as watcher:
+            url = f"https://vllm.example{PATHS['vllm']}?key={key}"
+            exchange = watcher.begin("POST", url, {"authorization": f"Bearer {key}"}, b'{"model":"tiny"}')
+            assert exchange is not None
+            exchange.answered(status, {"x-request-id": "r1"})
+            for chunk in chunks:
+                exchange.chunk(chunk)
+            exchange.ended()
+    few, whole = facts.one, everything.one
+    assert few.response is not None
+    assert whole.response is not None
+    assert few.response.usage == whole.response.usage
+    assert few.response.finish_reason is whole.response.finish_reason
+    assert (few.response.model, few.provider, few.status) == (whole.response.model, "vllm", status)
+    assert few.duration > timedelta()
+    assert (few.url, few.headers, few.body, few.request.headers, few.request.body) == ("", {}, b"", {}, None)
+    assert (few.request.model, few.response.attempts) == ("tiny", ())
+    assert key not in f"{few.response.error_info} {few.response.text}"
+    assert (whole.headers, len(whole.response.attempts)) == ({"x-request-id": "r1"}, 1)
+
+
+def test_a_sink_that_needs_everything_gets_it_beside_one_that_needs_facts() -> None:
+    facts, everything = Facts(), Seen()
+    with Watcher(facts, everything, providers=HOSTS, in_background=False) as watcher:
+        exchange = watcher.begin("POST", f"https://vllm.example{PATHS['vllm']}", (), b'{"model":"tiny"}')
+        assert exchange is not None
+        exchange.answered(200, ())
+        exchange.chunk(STREAM.body)
+        exchange.ended()
+    assert facts.one is everything.one
+    assert everything.one.body == STREAM.body

@@ -62,6 +62,38 @@ def test_another_thread_ends_the_wait_for_the_head_of_an_answer(server: ReplaySe
         server.wait_for(lambda it: bool(it.disconnects))
 
 
+def test_a_call_that_another_thread_ends_hurts_no_other_call(server: ReplayServer) -> None:
+    """Its connection may have been used by another call before, and that of another call comes from the same pool."""
+    server.add(ANSWER, Stall(after_events=1), when=lambda asked: b'"stream":true' in asked.body, times=None)
+    server.add(Answer.of_json(HELLO), times=None)
+    wrong: list[Any] = []
+
+    def work(number: int) -> None:
+        for turn in range(6):
+            if (number + turn) % 3:
+                response = service.complete(ASK)
+                if (response.text, len(response.attempts)) != ("Hello.", 1):
+                    wrong.append(response)
+                continue
+            events = service.stream(ASK)
+            next(events)
+            canceller = threading.Thread(target=events.cancel)
+            canceller.start()
+            for _ in events:
+                pass
+            canceller.join()
+            if events.response.finish_reason is not FinishReason.CANCELLED:
+                wrong.append(events.response)
+
+    with service_of(server) as service:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
 def test_what_a_signals_handler_raises_ends_the_wait_for_the_next_attempt(
     server: ReplayServer, error: type[BaseException]
@@ -94,8 +126,8 @@ def test_a_call_that_has_ended_waits_for_nothing() -> None:
     wait = BlockingWait()
     wait.cancel()
     wait.await_bell(threading.Event())
-    with pytest.raises(httpcore2.ReadError), wait.at(None):
-        pytest.fail("it has ended")
+    with pytest.raises(httpcore2.ReadError):
+        wait.at(None, lambda: pytest.fail("it has ended"))
 
 
 def test_without_limits_a_call_waits_as_long_as_it_takes(server: ReplayServer) -> None:

@@ -648,6 +648,16 @@ def test_what_the_log_is_told(
     assert "crosswalk.content" not in records[2]
 
 
+@pytest.mark.parametrize(("level", "told"), [(logging.WARNING, 0), (logging.INFO, 1), (logging.DEBUG, 3)])
+def test_the_log_is_told_what_its_level_asks_for(
+    level: int, told: int, server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.add(Answer.failure(503)).add(HELLO)
+    with caplog.at_level(level, "crosswalk.service"):
+        complete(service_of(server))
+    assert len([record for record in caplog.records if record.name == "crosswalk.service"]) == told
+
+
 def test_a_failed_call_is_in_the_log(
     server: ReplayServer, service_of: Make, caplog: pytest.LogCaptureFixture
 ) -> None:

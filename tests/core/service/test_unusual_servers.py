@@ -16,7 +16,7 @@ import pytest
 
 from crosswalk import ProviderError
 from crosswalk.config import Settings
-from crosswalk.service import Endpoint, LLMService, RetryPolicy, Timeouts
+from crosswalk.service import Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
 from wires import body
 
 HELLO = orjson.dumps(body({"content": "Hello."}))
@@ -100,22 +100,24 @@ def serving(sent: bytes) -> Iterator[Endpoint]:
 
 
 def ask(sent: bytes, transport: Any) -> Any:
+    options: dict[str, Any] = {"client_options": {"verify": False}, "settings": Settings()}
+    options |= {"retry": RetryPolicy(attempts=1), "timeout": Timeouts(connect=60, whole=60)}
+
     async def main(endpoint: Endpoint) -> Any:
-        options: dict[str, Any] = {"client_options": {"verify": False}, "settings": Settings()}
-        limits = Timeouts(connect=60, whole=60)
-        async with LLMService(
-            endpoint, transport=transport, retry=RetryPolicy(attempts=1), timeout=limits, **options
-        ) as service:
+        async with LLMService(endpoint, transport=transport, **options) as service:
             return await service.complete("hi")
 
     with serving(sent) as endpoint:
-        return asyncio.run(main(endpoint))
+        if transport != "blocking":
+            return asyncio.run(main(endpoint))
+        with SyncLLMService(endpoint, **options) as service:
+            return service.complete("hi")
 
 
-both = pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+every = pytest.mark.parametrize("transport", ["httpx2", "aiohttp", "blocking"])
 
 
-@both
+@every
 @pytest.mark.parametrize("name", READ)
 def test_an_unusual_answer_is_read(name: str, transport: str) -> None:
     assert ask(READ[name], transport).text == "Hello."
@@ -123,12 +125,13 @@ def test_an_unusual_answer_is_read(name: str, transport: str) -> None:
 
 @pytest.mark.parametrize("name", READ_BY_HTTPX2)
 def test_aiohttp_is_stricter_about_the_end_of_an_answer(name: str) -> None:
-    assert ask(READ_BY_HTTPX2[name], "httpx2").text == "Hello."
+    for transport in ("httpx2", "blocking"):
+        assert ask(READ_BY_HTTPX2[name], transport).text == "Hello."
     with pytest.raises(ProviderError, match="broke"):
         ask(READ_BY_HTTPX2[name], "aiohttp")
 
 
-@both
+@every
 @pytest.mark.parametrize("name", FAILED)
 def test_what_is_not_an_answer_is_the_servers_failure(name: str, transport: str) -> None:
     sent, code = FAILED[name]
@@ -137,13 +140,13 @@ def test_what_is_not_an_answer_is_the_servers_failure(name: str, transport: str)
     assert raised.value.info.code == code
 
 
-@both
+@every
 def test_a_head_that_is_not_http_is_called_so(transport: str) -> None:
     with pytest.raises(ProviderError, match=r"127\.0\.0\.1:\d+ broke, or its answer is not HTTP"):
         ask(b"SSH-2.0-OpenSSH_9.6\r\n", transport)
 
 
-@both
+@every
 def test_a_repeated_header_is_one(transport: str) -> None:
     response = ask(answer(b"X-Request-Id: a\r\nx-request-id: b\r\n" + LENGTH), transport)
     assert response.attempts[0].extra["request_id"] == "a, b"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import gc
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -106,12 +107,13 @@ async def settle() -> None:
 # ------------------------------------------------------------------------------------------------ reading
 
 
-def test_deltas_then_the_response() -> None:
+@pytest.mark.parametrize("replay", [True, False])
+def test_deltas_then_the_response(replay: bool) -> None:
     """FR-054: an async iterable of deltas, in order, then it is complete and its source closed."""
 
     async def main() -> None:
         source = Source(*TEXTS)
-        stream = source.stream()
+        stream = source.stream(replay=replay)
         assert stream.state.value == "active"
         assert await contents(stream) == WHOLE
         assert stream.state.value == "complete"
@@ -359,12 +361,13 @@ def test_a_source_need_not_be_closable() -> None:
 # ---------------------------------------------------------------------------------------------- response()
 
 
-def test_the_response_reads_the_rest() -> None:
+@pytest.mark.parametrize("replay", [True, False])
+def test_the_response_reads_the_rest(replay: bool) -> None:
     """``await stream.response()`` alone, or after some deltas. Asked twice it is there twice."""
 
     async def main() -> None:
-        assert (await Source(*TEXTS).stream().response()).text == "Hello!"
-        stream = Source(*TEXTS).stream()
+        assert (await Source(*TEXTS).stream(replay=replay).response()).text == "Hello!"
+        stream = Source(*TEXTS).stream(replay=replay)
         await anext(aiter(stream))
         assert (await stream.response()).text == (await stream.response()).text == "Hello!"
 
@@ -382,11 +385,12 @@ def test_the_response_at_the_same_time_as_a_consumer() -> None:
     run(main)
 
 
-def test_what_finish_raises_is_raised() -> None:
+@pytest.mark.parametrize("replay", [True, False])
+def test_what_finish_raises_is_raised(replay: bool) -> None:
     """A stream without its final delta has no response (P4)."""
 
     async def main() -> None:
-        stream = Source("a", end=False).stream()
+        stream = Source("a", end=False).stream(replay=replay)
         with pytest.raises(CrosswalkError, match="ACODE-RSP-008"):
             await stream.response()
         assert stream.state is StreamState.COMPLETE
@@ -427,22 +431,24 @@ def test_a_failure_reaches_every_consumer_after_what_came_before() -> None:
     run(main)
 
 
-def test_a_failure_at_once() -> None:
+@pytest.mark.parametrize("replay", [True, False])
+def test_a_failure_at_once(replay: bool) -> None:
     """Before any delta."""
 
     async def main() -> None:
-        stream = Source(OSError("no")).stream()
+        stream = Source(OSError("no")).stream(replay=replay)
         with pytest.raises(OSError, match="no"):
             await contents(stream)
 
     run(main)
 
 
-def test_a_source_that_cancels_itself_is_cancelled() -> None:
+@pytest.mark.parametrize("replay", [True, False])
+def test_a_source_that_cancels_itself_is_cancelled(replay: bool) -> None:
     """P4: no complete-looking answer, and no unrequested cancellation in a consumer."""
 
     async def main() -> None:
-        stream = Source("a", asyncio.CancelledError()).stream()
+        stream = Source("a", asyncio.CancelledError()).stream(replay=replay)
         with pytest.raises(CrosswalkError, match="the stream was cancelled"):
             await contents(stream)
         assert stream.state is StreamState.CANCELLED
@@ -450,15 +456,16 @@ def test_a_source_that_cancels_itself_is_cancelled() -> None:
     run(main)
 
 
-def test_a_failure_of_closing_is_a_failure() -> None:
+@pytest.mark.parametrize("replay", [True, False])
+def test_a_failure_of_closing_is_a_failure(replay: bool) -> None:
     """Nothing passes silently, and the first failure is reported."""
 
     async def main() -> None:
-        stream = Source("a", on_close=OSError("not closed")).stream()
+        stream = Source("a", on_close=OSError("not closed")).stream(replay=replay)
         with pytest.raises(OSError, match="not closed"):
             await contents(stream)
         assert stream.state is StreamState.ERROR
-        stream = Source("a", ValueError("first"), on_close=OSError("not closed")).stream()
+        stream = Source("a", ValueError("first"), on_close=OSError("not closed")).stream(replay=replay)
         with pytest.raises(ValueError, match="first"):
             await contents(stream)
 
@@ -489,13 +496,14 @@ def test_closing_closes_the_source() -> None:
     run(main)
 
 
+@pytest.mark.parametrize("replay", [True, False])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3])
-def test_closing_works_at_any_moment(steps: int) -> None:
+def test_closing_works_at_any_moment(steps: int, replay: bool) -> None:
     """Before the reading began, while it begins, during a pull. Once, twice, and at the same time."""
 
     async def main() -> None:
         source = Source(asyncio.Event(), "a")
-        stream = source.stream()
+        stream = source.stream(replay=replay)
         waiting = asyncio.create_task(contents(stream))
         for _ in range(steps):
             await asyncio.sleep(0)
@@ -504,29 +512,31 @@ def test_closing_works_at_any_moment(steps: int) -> None:
         with pytest.raises(CrosswalkError, match="the stream was closed"):
             await waiting
         assert (source.closed, stream.state) == (1, StreamState.CANCELLED)
-        assert len(source.tasks) == 1
+        assert len(source.tasks) == 1 or not replay
 
     run(main)
 
 
-def test_closing_what_was_never_read() -> None:
+@pytest.mark.parametrize("replay", [True, False])
+def test_closing_what_was_never_read(replay: bool) -> None:
     """The source is closed without being asked for anything."""
 
     async def main() -> None:
         source = Source(*TEXTS)
-        stream = source.stream()
+        stream = source.stream(replay=replay)
         await stream.aclose()
         assert (source.asked, source.closed, stream.state) == (0, 1, StreamState.CANCELLED)
 
     run(main)
 
 
-def test_closing_what_is_complete_changes_nothing() -> None:
+@pytest.mark.parametrize("replay", [True, False])
+def test_closing_what_is_complete_changes_nothing(replay: bool) -> None:
     """It stays complete."""
 
     async def main() -> None:
         source = Source(*TEXTS)
-        stream = source.stream()
+        stream = source.stream(replay=replay)
         await contents(stream)
         await stream.aclose()
         assert (stream.state, source.closed) == (StreamState.COMPLETE, 1)
@@ -616,12 +626,13 @@ def test_cancelling_the_last_consumer_closes_the_source() -> None:
     run(main)
 
 
-def test_cancelling_the_response_closes_the_source() -> None:
+@pytest.mark.parametrize("replay", [True, False])
+def test_cancelling_the_response_closes_the_source(replay: bool) -> None:
     """FR-055: a program that waits for the response alone is a consumer."""
 
     async def main() -> None:
         source = Source("a", asyncio.Event())
-        stream = source.stream()
+        stream = source.stream(replay=replay)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):
                 await stream.response()
@@ -714,12 +725,13 @@ def test_a_consumer_may_come_back_after_a_time_limit() -> None:
     run(main)
 
 
-def test_a_stream_that_nobody_holds_goes_away() -> None:
+@pytest.mark.parametrize("replay", [True, False])
+def test_a_stream_that_nobody_holds_goes_away(replay: bool) -> None:
     """No task is left behind, and the source is closed, when its consumer broke off and it is dropped."""
 
     async def main() -> None:
         source = Source(*TEXTS)
-        async for _ in source.stream():
+        async for _ in source.stream(replay=replay):
             break
         gc.collect()
         await settle()
@@ -801,3 +813,135 @@ def test_without_replay_nothing_is_lost_silently() -> None:
             await anext(consumer)
 
     run(main)
+
+
+def test_without_replay_no_task_stands_between_the_source_and_its_consumer() -> None:
+    """The consumer's task reads, and nothing else of the loop has a turn for a delta that is there."""
+
+    async def main() -> None:
+        source = Source(*TEXTS)
+        turns: list[None] = []
+        asyncio.get_running_loop().call_soon(turns.append, None)
+        assert await contents(source.stream(replay=False)) == WHOLE
+        assert (turns, source.tasks, source.closed) == ([], {asyncio.current_task()}, 1)
+
+    run(main)
+
+
+@pytest.mark.parametrize("failure", [ConnectionError("gone"), CrosswalkError("cannot be read")])
+def test_without_replay_a_failure_comes_after_what_came_before(failure: Exception) -> None:
+    """FR-064: to the consumer, again if it asks again, and to ``response()``."""
+
+    async def main() -> None:
+        source = Source("a", "b", failure)
+        stream = source.stream(replay=False)
+        consumer = aiter(stream)
+        assert [(await anext(consumer)).content_delta for _ in "ab"] == ["a", "b"]
+        for _ in range(2):
+            with pytest.raises(type(failure)) as caught:
+                await anext(consumer)
+            assert caught.value is failure
+        with pytest.raises(type(failure)):
+            await stream.response()
+        assert (stream.state, source.asked, source.closed) == (StreamState.ERROR, 3, 1)
+
+    run(main)
+
+
+def test_without_replay_a_delta_of_a_read_that_cannot_be_made_is_a_failure() -> None:
+    """It comes after the other deltas of that read, and the source is closed."""
+
+    async def main() -> None:
+        source = Batches(["a", "b", ZeroDivisionError()], ["c"])
+        stream = source.stream(replay=False)
+        consumer = aiter(stream)
+        assert [(await anext(consumer)).content_delta for _ in "ab"] == ["a", "b"]
+        with pytest.raises(ZeroDivisionError):
+            await anext(consumer)
+        assert (source.asked, source.closed, stream.state) == (1, 1, StreamState.ERROR)
+
+    run(main)
+
+
+def test_without_replay_a_cancelled_consumer_ends_the_stream() -> None:
+    """FR-055: its read is cancelled, and the source is closed before the consumer's task ends."""
+
+    async def main() -> None:
+        source = Source("a", asyncio.Event())
+        stream = source.stream(replay=False)
+        consumer = aiter(stream)
+        task = asyncio.create_task(following(consumer))
+        assert (await task).content_delta == "a"
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await anext(consumer)
+        assert source.was_cancelled
+        assert (source.closed, stream.state) == (1, StreamState.CANCELLED)
+        for read in (lambda: anext(consumer), stream.response):
+            with pytest.raises(CrosswalkError, match="the stream was cancelled"):
+                await read()
+
+    run(main)
+
+
+def test_without_replay_the_response_waits_for_its_turn() -> None:
+    """A source is asked for one delta at a time, also by a consumer and ``response()`` in two tasks."""
+
+    async def main() -> None:
+        gate = asyncio.Event()
+        stream = Source("a", gate, "b", "c").stream(replay=False)
+        consumer = aiter(stream)
+        await anext(consumer)
+        waiting = asyncio.create_task(following(consumer))
+        response = asyncio.create_task(stream.response())
+        await settle()
+        gate.set()
+        assert (await waiting).content_delta == "b"
+        assert (await response).text == "abc"
+        with pytest.raises(CrosswalkError, match=r"response\(\) has read on"):
+            await anext(consumer)
+
+    run(main)
+
+
+def test_without_replay_a_source_that_goes_on_when_it_is_closed_is_closed_all_the_same() -> None:
+    """What it still gives is delivered, and then comes the error. The consumer's task is not left cancelled."""
+
+    async def deltas() -> AsyncIterator[ResponseDelta]:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        yield ResponseDelta(0, content_delta="late")
+        raise AssertionError("not asked for")
+
+    async def main() -> None:
+        stream = StreamingChatResponse(deltas(), lambda: ChatResponse.error("unused", "m"), replay=False)
+        consumer = aiter(stream)
+
+        async def read() -> tuple[str | None, int]:
+            task = asyncio.current_task()
+            assert task is not None
+            return (await anext(consumer)).content_delta, task.cancelling()
+
+        reading = asyncio.create_task(read())
+        await settle()
+        await stream.aclose()
+        assert await reading == ("late", 0)
+        with pytest.raises(CrosswalkError, match="the stream was closed"):
+            await anext(consumer)
+
+    run(main)
+
+
+def test_without_replay_a_stream_may_outlive_its_loop() -> None:
+    """Dropped when its loop is closed: there is nothing left to do, and nothing is done."""
+    source = Source(*TEXTS)
+    kept: list[StreamingChatResponse] = []
+
+    async def main() -> None:
+        kept.append(source.stream(replay=False))
+        await anext(aiter(kept[0]))
+
+    asyncio.run(main())
+    kept.clear()
+    gc.collect()
+    assert source.closed == 0
