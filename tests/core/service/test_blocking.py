@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import nullcontext
+from types import FrameType
 from typing import Any
 
 import httpcore2
@@ -101,14 +102,15 @@ def test_what_a_signals_handler_raises_ends_the_wait_for_the_next_attempt(
     server.add(Answer.failure(503))
     is_pressed, here = threading.Event(), threading.get_ident()
 
-    def interrupt(*_: object) -> None:
-        if not is_pressed.is_set():
+    def interrupt(_: int, frame: FrameType | None) -> None:
+        is_waiting = frame is not None and frame.f_code is threading.Condition.wait.__code__
+        if is_waiting and not is_pressed.is_set():
             is_pressed.set()
             raise error
 
     def press() -> None:
         server.wait_for(lambda it: bool(it.requests))
-        while not is_pressed.wait(0.01):  # a signal just before the wait does not end it
+        while not is_pressed.wait(0.01):  # until the call waits
             signal.pthread_kill(here, signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, interrupt)
