@@ -43,6 +43,7 @@ RESPELLED: Final = {
     *("messages[].reasoning", "messages[].reasoning_content"),  # vLLM's name for it
     *("messages[].reasoning_details", "messages[].content[].cache_control"),  # OpenRouter's own
     "messages[].tool_calls[].index",  # of a stream
+    "web_search_options",  # vLLM searches nothing
     "messages[].content[].image_url",  # an object
     *("messages[].content[].text", "messages[].name", "messages[].tool_calls"),  # nulls
 }
