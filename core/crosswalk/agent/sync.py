@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
@@ -205,16 +205,20 @@ def _running(loop: asyncio.AbstractEventLoop) -> Iterator[Callable[[Coroutine[An
         return
 
     def until_done(work: Coroutine[Any, Any, _T]) -> _T:
-        future = thread.submit(copy_context().run, _run_until_done, loop, work)
+        future: Future[_T] | None = None
         try:
+            future = thread.submit(copy_context().run, _run_until_done, loop, work)
             return future.result()
         except BaseException:
-            if not future.done():  # this thread was interrupted
+            if future is None or not future.done():  # this thread was interrupted
                 loop.call_soon_threadsafe(_cancel_all, loop)
-                wait([future])
+                wait(
+                    [thread.submit(_run_until_done, loop, asyncio.sleep(0))]
+                )  # behind *work*, if that has begun
             raise
 
     with ThreadPoolExecutor(1, "crosswalk agent") as thread:
+        thread.submit(int).result()  # an interruption while it starts leaves nothing in the loop
         yield until_done
 
 
