@@ -65,6 +65,17 @@ _VIDEOS = {"quicktime": "mov", "matroska": "mkv", "ms-wmv": "wmv", "3gpp": "thre
 _NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 
 
+_CHANGES = {"tool_addition": "toolAddition", "tool_removal": "toolRemoval"}
+"""The block for each change of the tools, by Anthropic's word for it."""
+_BY_SYSTEM = "system"
+"""Stands among the blocks of the user for those of a message of the system."""
+
+
+def _reference(tool: Any) -> dict[str, Any]:
+    """Return *tool*, Anthropic's reference to a declared one. Others have no place here, and raise a ``LookupError``."""
+    return {"name": {tool["type"]: tool}["tool_reference"]["name"]}
+
+
 CONVERSE = RequestTable(
     "bedrock",
     "Converse",
@@ -112,6 +123,10 @@ CONVERSE = RequestTable(
             RequestRow("document.context", "part.context"),
             RequestRow("document.citations", "part.citations"),
             RequestRow("searchResult", "part.search_result", write=lambda is_cited: is_cited or None),
+            *(
+                RequestRow(f"{block}.tool", f"message.{name}", write=_reference)
+                for name, block in _CHANGES.items()
+            ),
         ),
         RequestRow("toolConfig.tools[].cachePoint", "cache.tools"),
     ),
@@ -130,13 +145,16 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     system, turns = system_text(request.messages)
     body: dict[str, Any] = {
         "messages": [
-            {"role": "assistant" if is_answer else "user", "content": blocks}
-            for is_answer, blocks in alternating(
-                turns,
-                answer=_answer,
-                result=lambda message: _result(message, request),
-                part=lambda part: _with_mark(_block(part, request), marks.get(id(part))),
-                mark=lambda turn, blocks: blocks.extend(_marks(cache_mark(request, turn))),
+            *_with_changes_apart(
+                alternating(
+                    turns,
+                    answer=_answer,
+                    result=lambda message: _result(message, request),
+                    part=lambda part: _with_mark(_block(part, request), marks.get(id(part))),
+                    mark=lambda turn, blocks: blocks.extend(
+                        [*_marks(cache_mark(request, turn)), *_changes(turn, request)]
+                    ),
+                )
             )
         ]
     }
@@ -201,6 +219,25 @@ def _marks(mark: CacheMark | None) -> list[dict[str, Any]]:
     return [written_mark(mark, CONVERSE)]
 
 
+def _changes(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
+    """The blocks that add or remove tools behind *turn*, in a stand-in for the message of the system that holds them."""
+    blocks: list[dict[str, Any]] = []
+    for part in content_parts(message_of(turn)):
+        for change in (request.details_of_part(part) or {}).get("tool_changes", ()):
+            tool = _reference(change["tool"])
+            blocks += [{_CHANGES[change["type"]]: {"tool": tool}}, *_marks(change["mark"])]
+    return [{_BY_SYSTEM: blocks}] if blocks else []
+
+
+def _with_changes_apart(turns: Iterable[tuple[bool, list[dict[str, Any]]]]) -> Iterator[dict[str, Any]]:
+    """The messages of *turns*. The system changes the tools behind a message of the user, and not inside."""
+    for is_answer, blocks in turns:
+        others = [block for block in blocks if _BY_SYSTEM not in block]
+        yield {"role": "assistant" if is_answer else "user", "content": others}
+        if changes := [*chain(*(block.get(_BY_SYSTEM, ()) for block in blocks))]:
+            yield {"role": "system", "content": changes}
+
+
 def _with_mark(block: dict[str, Any] | None, mark: dict[str, Any] | None) -> list[dict[str, Any]]:
     return [*filter(None, (block, mark))]
 
@@ -257,7 +294,7 @@ def _is_alone(document: ContentPart, request: ChatRequest) -> bool:
         parts = content_parts(message_of(turn))
         if any(part is document for part in parts) and message_of(turn).role is Role.USER:
             texts = [part for part in parts if isinstance(part, TextPart)]
-            return not any(request.details_of_part(part) is None for part in texts)
+            return all("document" in (request.details_of_part(part) or {}) for part in texts)
     return False
 
 

@@ -1166,6 +1166,8 @@ class ChatRequest:
 
         Its keys are ``title``, ``context`` and ``citations`` (true), as far as they are known. A document that is told as
         text has its plain text, without the title, under ``document``. ``at`` is the part's place in the client's request.
+        ``tool_changes`` are the blocks behind the part's message that add or remove tools, as Anthropic spells them, each
+        with its ``mark`` for the cache.
         """
         return None
 

@@ -60,6 +60,7 @@ from crosswalk.types.message import (
     ContentPart,
     FilePart,
     ImagePart,
+    Role,
     SearchResultPart,
     TextPart,
     ToolCall,
@@ -183,7 +184,7 @@ class _Conversation:
     Attributes:
         turns: the system's messages, then the messages of user and model and the results of tools.
         marks: the marks in places where a mark is possible.
-        details: what is said of documents and search results, by the ``id()`` of their parts.
+        details: what is said of documents, search results and changes of tools, by the ``id()`` of their parts.
     """
 
     def __init__(self, body: Fields) -> None:
@@ -191,6 +192,7 @@ class _Conversation:
         self.marks: list[CacheMark] = []
         self.details: dict[int, dict[str, Any]] = {}
         self._unnamed = UnnamedCalls()
+        changes: list[Any] = []
         self._system(body)
         messages = list(body.objects("messages"))
         if not messages:
@@ -209,6 +211,20 @@ class _Conversation:
             else:
                 self._say(ChatMessage.system([*_parts(message, self.details)]))
                 self.marks += marks_of(message.opened("content"), len(self.turns) - 1)
+            changes += filter(None, map(_tool_change, message.opened("content")))
+            if changes and self._change_tools(changes):
+                changes = []
+
+    def _change_tools(self, changes: list[Any]) -> bool:
+        """Note *changes* of the tools with the last part of what the user said last, or return that there is none."""
+        for number, turn in reversed([*enumerate(self.turns)]):
+            if isinstance(turn, ChatMessage) and turn.role in (Role.USER, Role.TOOL) and turn.content:
+                parts = (TextPart(turn.content),) if isinstance(turn.content, str) else turn.content
+                self.turns[number] = attrs.evolve(turn, content=parts)
+                about = self.details.setdefault(id(parts[-1]), {})
+                about["tool_changes"] = [*about.get("tool_changes", ()), *changes]
+                return True
+        return False
 
     def _say(self, turn: Turn, *blocks: tuple[Fields, int]) -> None:
         """Add *turn*, made of *blocks*, each with the number of its last part. Each may have a mark."""
@@ -345,6 +361,16 @@ _ABOUT: Final = {
     "tool_reference": ("tool_name",),
 }
 """The fields with words about a block that is told as text, by its type. Its own text follows them."""
+
+
+def _tool_change(block: Fields) -> dict[str, Any] | None:
+    """Return *block* with its cache mark, if it adds or removes a declared tool, or ``None``."""
+    given, tool = block.given, block.given.get("tool")
+    if given["type"] not in ("tool_addition", "tool_removal") or not isinstance(tool, dict):
+        return None
+    mark = next(cache_marks(Fields(given, block.place), "system"), None)
+    is_known = tool.get("type") == "tool_reference" and isinstance(tool.get("name"), str)
+    return {**given, "mark": mark} if is_known and (mark or "cache_control" not in given) else None
 
 
 _Details: TypeAlias = dict[int, dict[str, Any]]

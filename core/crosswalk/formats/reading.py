@@ -31,7 +31,7 @@ from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
 from crosswalk.wire.fields import Fields, Place, Unread, path_of, placed as placed
-from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable
+from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable, put
 
 # -------------------------------------------------------------------------------- incoming
 # A client's request in canonical form, and the body for a server that speaks the client's own form.
@@ -250,7 +250,18 @@ class ClientRequest(ChatRequest):
         """Return whether the part that *unread* is about has brought it to the server with the table *target*."""
         own = TABLES[self.form.key]
         row = own.row_at(own.path_in(self.said, unread.place))
-        if target is None or row is None or row.place not in _OF_PARTS or target.row(row.place) is None:
+        there = None if target is None or row is None else target.row(row.place)
+        if row is None or there is None:
+            return False
+        if row.place in _TOOL_CHANGES:
+            change: dict[str, Any] = {}
+            put(
+                change,
+                there.path.removeprefix("messages[].content[]."),
+                there.written(unread.value.get("tool")),
+            )
+            return dump_json(change) in dump_json(built.body)
+        if row.place not in _OF_PARTS:
             return False
         written = dump_json({str(unread.place[-1]): unread.value})[1:-1]
         return dump_json(built.body).count(written) >= dump_json(copy_json(self.said)).count(written)
@@ -367,6 +378,8 @@ _NEAREST: Final = {
 _FIELD_NAMES: Final = frozenset(attrs.fields_dict(ChatRequest))
 _OF_PARTS: Final = ("part.context", "part.citations")
 """The places of what :meth:`ClientRequest.details_of_part` has and nobody else reads."""
+_TOOL_CHANGES: Final = ("message.tool_addition", "message.tool_removal")
+"""The places of blocks that it has as ``tool_changes``."""
 
 
 def _rows(format: str, unread: Unread) -> list[RequestRow]:

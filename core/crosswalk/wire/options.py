@@ -152,7 +152,7 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("part.search_result", _MEANING),
             *(RequestPlace(f"cache.{name}", _HINT) for name in ("mark", "ttl", "tools")),
             RequestPlace("message.name", _MEANING),
-            RequestPlace("message.tool_change", _MEANING),
+            *(RequestPlace(f"message.tool_{name}", _MEANING) for name in ("addition", "removal")),
             RequestPlace("call", _MEANING),
             RequestPlace("result", _MEANING),
             RequestPlace("result.is_error", _MEANING, False),
