@@ -12,12 +12,15 @@ from typing import Any
 from urllib.parse import quote
 
 from crosswalk.plugins import (
+    Adaptation,
+    AdaptationKind,
     AudioPart,
     CacheMark,
     ChatMessage,
     ChatRequest,
     ChatResponse,
     ContentPart,
+    DocumentPart,
     Drops,
     FilePart,
     HTTPRequest,
@@ -122,7 +125,10 @@ CONVERSE = RequestTable(
             RequestRow("video", "part.video"),
             RequestRow("document.context", "part.context"),
             RequestRow("document.citations", "part.citations"),
-            RequestRow("searchResult", "part.search_result", write=lambda is_cited: is_cited or None),
+            *(
+                RequestRow(path, f"part.{name}", write=lambda is_cited: is_cited or None)
+                for path, name in (("searchResult", "search_result"), ("document.source.text", "document"))
+            ),
             *(
                 RequestRow(f"{block}.tool", f"message.{name}", write=_reference)
                 for name, block in _CHANGES.items()
@@ -174,7 +180,19 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         body["outputConfig"] = output
     method = "converse-stream" if request.stream else "converse"
     path = f"/model/{quote(request.model or '', safe='')}/{method}"
-    return HTTPRequest(path, body, adaptations=drops.found(), table=CONVERSE)
+    return HTTPRequest(path, body, adaptations=(*drops.found(), *_uncited(request)), table=CONVERSE)
+
+
+def _uncited(request: ChatRequest) -> Iterator[Adaptation]:
+    """What is lost of documents of text that are to be cited, and are told as text, as there is no text beside them."""
+    for number, turn in enumerate(request.messages):
+        for inner, part in enumerate(content_parts(message_of(turn))):
+            if isinstance(part, DocumentPart) and part.citations and _is_alone(part, request):
+                about = request.details_of_part(part) or {}
+                at = about.get("at", f"messages[{number}].content[{inner}]")
+                yield Adaptation(at, AdaptationKind.TOLD, "it is sent as text")
+                why = "only a document beside a text is cited"
+                yield Adaptation.dropped(f"{at}.citations", why, asked=True, refuses=True)
 
 
 def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, Any]:
@@ -267,24 +285,17 @@ def _block(part: ContentPart, request: ChatRequest) -> dict[str, Any] | None:
 
     Only some models take results of searches and documents of text, and cite them. As text, all others take them, too.
     """
-    about = request.details_of_part(part) or {}
-    citing = about.get("citations", getattr(part, "citations", None))
+    citing = getattr(part, "citations", None)
     cited = {} if citing is None else {"citations": {"enabled": citing}}
     if isinstance(part, SearchResultPart) and citing:
         content = [{"text": text} for text in part.content]
         return {"searchResult": {"source": part.source, "title": part.title, "content": content, **cited}}
-    if citing and "document" in about and not _is_alone(part, request):
-        context = {"context": about["context"]} if "context" in about else {}
-        source = {"text": about["document"]}
-        return {
-            "document": {
-                "format": "txt",
-                "name": _name(about.get("title")),
-                "source": source,
-                **context,
-                **cited,
-            }
-        }
+    if isinstance(part, DocumentPart) and citing and not _is_alone(part, request):
+        context = {"context": part.context} if part.context else {}
+        texts = [{"text": text} for text in part.content]
+        source: dict[str, Any] = texts[0] if len(texts) == 1 else {"content": texts}
+        document = {"format": "txt", "name": _name(part.title), "source": source}
+        return {"document": {**document, **context, **cited}}
     return _plain_block(part, cited)
 
 
@@ -293,8 +304,7 @@ def _is_alone(document: ContentPart, request: ChatRequest) -> bool:
     for turn in request.messages:
         parts = content_parts(message_of(turn))
         if any(part is document for part in parts) and message_of(turn).role is Role.USER:
-            texts = [part for part in parts if isinstance(part, TextPart)]
-            return all("document" in (request.details_of_part(part) or {}) for part in texts)
+            return not any(type(part) is TextPart for part in parts)
     return False
 
 

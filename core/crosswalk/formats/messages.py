@@ -58,6 +58,7 @@ from crosswalk.types.json import copy_json, dump_json
 from crosswalk.types.message import (
     ChatMessage,
     ContentPart,
+    DocumentPart,
     FilePart,
     ImagePart,
     Role,
@@ -356,13 +357,6 @@ def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:
 # Parts of user messages.
 
 
-_ABOUT: Final = {
-    "document": ("title", "context"),
-    "tool_reference": ("tool_name",),
-}
-"""The fields with words about a block that is told as text, by its type. Its own text follows them."""
-
-
 def _tool_change(block: Fields) -> dict[str, Any] | None:
     """Return *block* with its cache mark, if it adds or removes a declared tool, or ``None``."""
     given, tool = block.given, block.given.get("tool")
@@ -394,8 +388,11 @@ def _part(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
         yield _at_place(block, _medium(block, kind), details)
     elif kind == "search_result":
         yield from _search_result(block, details)
-    elif (kind == "document" and how in ("text", "content")) or kind == "tool_reference":
-        yield from _told(block, kind, details)
+    elif kind == "document" and how in ("text", "content"):
+        yield from _document(block, details)
+    elif kind == "tool_reference":
+        block.is_told = True
+        yield TextPart(block.text("tool_name") or "")
     elif (part := told_part(block, MESSAGES, f"messages[].content[][{kind}]")) is not None:
         yield part
 
@@ -423,47 +420,32 @@ def _at_place(block: Fields, part: ContentPart, details: _Details) -> ContentPar
     return part
 
 
+def _texts(holder: Fields, name: str, details: _Details) -> tuple[list[str], list[ContentPart]]:
+    """Return the texts in the field *name* of *holder*, a text or a list of blocks, and what else is in it."""
+    if isinstance(holder.look(name), str | None):
+        return [holder.text(name) or ""], []
+    parts = [*_parts(holder, details, name)]
+    texts = [part.text for part in parts if type(part) is TextPart]
+    return texts or [""], [part for part in parts if type(part) is not TextPart]
+
+
 def _search_result(block: Fields, details: _Details) -> Iterator[ContentPart]:
     """Return *block* as the result of a search, and what else than text is in it."""
-    is_text = isinstance(block.look("content"), str)
-    parts = [TextPart(block.text("content") or "")] if is_text else [*_parts(block, details)]
-    pieces = [part.text for part in parts if isinstance(part, TextPart)]
+    texts, others = _texts(block, "content", details)
     title, source = (block.text(name) or "" for name in ("title", "source"))
-    found = SearchResultPart(pieces or "", title=title, source=source, citations=_is_cited(block))
+    found = SearchResultPart(texts, title=title, source=source, citations=_is_cited(block))
     yield _at_place(block, found, details)
-    yield from (part for part in parts if not isinstance(part, TextPart))
+    yield from others
 
 
-def _about(block: Fields, *names: str) -> dict[str, Any]:
-    """Return the texts *names* of *block*, and whether it may be cited, without those that are not said."""
-    citations = block.look("citations")
-    is_cited = isinstance(citations, dict) and citations.get("enabled") is True
-    texts = {name: text for name in names if isinstance(text := block.look(name), str) and text}
-    return {**texts, **({"citations": True} if is_cited else {})}
-
-
-def _told(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
-    """Return *block*, which is text that only this format has a block for: the words about it, and then its parts."""
-    block.is_told = True
-    more = _about(block, *_ABOUT[kind])
-    about = "\n".join(filter(None, (block.text(name) for name in _ABOUT[kind])))
-    holder, name = block, "content"
-    if kind == "document":
-        holder = block.need("source", block.object("source"))
-        name = "data" if holder.text("type") == "text" else name
-        holder.take("media_type")
-    is_text = isinstance(holder.look(name), str)
-    parts: list[ContentPart] = (
-        [TextPart(holder.text(name) or "")] if is_text else [*_parts(holder, details, name)]
-    )
-    first = parts[0] if parts else None
-    said = first.text if isinstance(first, TextPart) else ""
-    others = parts[isinstance(first, TextPart) :]
-    if text := "\n\n".join(filter(None, (about, said))):
-        told = TextPart(text)
-        if kind != "tool_reference" and said and not others:
-            details[id(told)] = {**more, kind: said}
-        yield told
+def _document(block: Fields, details: _Details) -> Iterator[ContentPart]:
+    """Return *block* as a document of text, and what else than text is in it."""
+    source = block.need("source", block.object("source"))
+    is_text = source.text("type") == "text"
+    source.take("media_type")
+    texts, others = _texts(source, "data" if is_text else "content", details)
+    about = {name: block.text(name) for name in ("title", "context")}
+    yield _at_place(block, DocumentPart(texts, **about, citations=_is_cited(block)), details)
     yield from others
 
 

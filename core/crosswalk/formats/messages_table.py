@@ -33,6 +33,8 @@ def _parts(at: str) -> tuple[RequestRow, ...]:
             "[document]",
             RequestRow("source", "part.file"),
             RequestRow("source[file]", "part.file_id"),
+            RequestRow("source[text]", "part.document"),
+            RequestRow("source[content]", "part.document"),
             RequestRow("title", "part.name"),
             RequestRow("context", "part.context"),
             *_CITING,

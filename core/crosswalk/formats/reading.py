@@ -250,21 +250,12 @@ class ClientRequest(ChatRequest):
         """Return whether the part that *unread* is about has brought it to the server with the table *target*."""
         own = TABLES[self.form.key]
         row = own.row_at(own.path_in(self.said, unread.place))
-        there = None if target is None or row is None else target.row(row.place)
-        if row is None or there is None:
+        there = target.row(row.place) if target and row and row.place in _TOOL_CHANGES else None
+        if there is None:
             return False
-        if row.place in _TOOL_CHANGES:
-            change: dict[str, Any] = {}
-            put(
-                change,
-                there.path.removeprefix("messages[].content[]."),
-                there.written(unread.value.get("tool")),
-            )
-            return dump_json(change) in dump_json(built.body)
-        if row.place not in _OF_PARTS:
-            return False
-        written = dump_json({str(unread.place[-1]): unread.value})[1:-1]
-        return dump_json(built.body).count(written) >= dump_json(copy_json(self.said)).count(written)
+        change: dict[str, Any] = {}
+        put(change, there.path.removeprefix("messages[].content[]."), there.written(unread.value.get("tool")))
+        return dump_json(change) in dump_json(built.body)
 
     def _own(self, turn: Any) -> Any:
         is_plain = isinstance(turn, ChatResponse) and turn.metadata.provider_id == self.form.provider
@@ -376,10 +367,8 @@ _NEAREST: Final = {
 }
 """The format closest to a form, and the format with the same spelling of options, for forms that no server is asked in."""
 _FIELD_NAMES: Final = frozenset(attrs.fields_dict(ChatRequest))
-_OF_PARTS: Final = ("part.context", "part.citations")
-"""The places of what :meth:`ClientRequest.details_of_part` has and nobody else reads."""
 _TOOL_CHANGES: Final = ("message.tool_addition", "message.tool_removal")
-"""The places of blocks that it has as ``tool_changes``."""
+"""The places of blocks that :meth:`ClientRequest.details_of_part` has as ``tool_changes``."""
 
 
 def _rows(format: str, unread: Unread) -> list[RequestRow]:

@@ -149,6 +149,7 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("part.name", _HINT, why="the content is the same without the name of its file"),
             RequestPlace("part.context", _MEANING),
             RequestPlace("part.citations", _MEANING, False),
+            RequestPlace("part.document", _MEANING),
             RequestPlace("part.search_result", _MEANING),
             *(RequestPlace(f"cache.{name}", _HINT) for name in ("mark", "ttl", "tools")),
             RequestPlace("message.name", _MEANING),
