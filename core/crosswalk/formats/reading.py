@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from operator import is_
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -23,6 +24,7 @@ from crosswalk.request import (
     ChatRequest,
     HTTPRequest,
     ReasoningEffort,
+    ToolDefinition,
     Turn,
     UnsupportedRequestError,
 )
@@ -94,6 +96,7 @@ class ClientRequest(ChatRequest):
         unsigned: the places of the thinking that is not in *said*, because its signature is empty.
         told: the places of content that only the client's form has a place for, so that others get it as text.
         details: what :meth:`details_of_part` returns, by the ``id()`` of the part.
+        instead: the tools that servers of other forms get for an item that only the client's form has, by its place.
         servers: the server that gave an answer, by the id of the answer, as far as it is known.
     """
 
@@ -107,6 +110,7 @@ class ClientRequest(ChatRequest):
     unsigned: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     details: Mapping[int, Mapping[str, Any]] = attrs.field(factory=dict)
+    instead: Mapping[str, tuple[ToolDefinition, ...]] = attrs.field(factory=dict)
     servers: Mapping[str, str] = attrs.field(factory=dict)
 
     def server_of(self, turn: Turn) -> str | None:
@@ -162,7 +166,7 @@ class ClientRequest(ChatRequest):
             if as_said is not None:
                 return as_said
         request = self
-        if self.unread and not self._is_own(frame := build(_unchanged(self))):
+        if (self.unread or self.instead) and not self._is_own(frame := build(_unchanged(self))):
             request = self._without_silence(table_of(frame))
         built = build(request)
         if not self._is_own(built):
@@ -198,7 +202,8 @@ class ClientRequest(ChatRequest):
             for mark in self.cache_marks
             if not (isinstance(mark.after, int) and silent[mark.after])
         )
-        return altered(self, messages=turns, cache_marks=marks)
+        more = chain.from_iterable(self.instead.values())
+        return altered(self, messages=turns, cache_marks=marks, tools=(*self.tools, *more))
 
     def _refuse_state(self, unread: Unread, target: RequestTable | None) -> None:
         for one in _state_in(self.form.key, self.said, unread):
@@ -225,7 +230,7 @@ class ClientRequest(ChatRequest):
             known = next(((place, value) for place, value in values if value is not None), None)
             if known is not None:
                 options[known[0]], paths[known[0]] = known[1], unread.path
-            elif not self._is_by_part(unread, built, target):
+            elif unread.path not in self.instead and not self._is_by_part(unread, built, target):
                 dropped += self._dropped(unread, target)
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
             options["logprobs"] = True
@@ -497,7 +502,8 @@ class Incoming:
     @property
     def custom_tools(self) -> frozenset[str]:
         """The names of the client's tools that take free text."""
-        return frozenset(tool.name for tool in self.request.asked.tools if tool.is_custom)
+        tools = (*self.request.asked.tools, *chain.from_iterable(self.request.instead.values()))
+        return frozenset(tool.name for tool in tools if tool.is_custom)
 
     @property
     def unread(self) -> Mapping[str, Any]:
@@ -718,6 +724,7 @@ def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, *
             headers={},
             told=tuple(body.told()),
             details={},
+            instead={},
             servers={},
         )
     return Incoming(form=form, request=whole, wants=wants)

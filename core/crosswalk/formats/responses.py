@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from crosswalk.errors import ErrorInfo
+from crosswalk.errors import ErrorInfo, ResponseValidationError
 from crosswalk.formats.chat import (
     answer_format,
     choice,
@@ -94,6 +94,8 @@ _LONGEST: Final = 64
 _KEPT: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
 _RUN_BY_CLIENT: Final = CLIENT_TOOLS[RESPONSES.key]
+_SEARCH_CALL: Final = "tool_search_call"
+"""The item that calls a search for tools, and its name elsewhere."""
 _OWN_HOSTED: Final = ("image_generation",)
 """The server's tools whose types are canonical kinds. ``file_search`` names what only this server keeps, so it is left."""
 _SEARCHES: Final = ("web_search", "web_search_preview")
@@ -109,6 +111,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     tools, hosted, servers, namespaces = _tools(body)
     said_in = _Items(namespaces)
     turns = [*_instructions(body), *said_in.turns(body)]
+    instead, found = _instead(body, {tool.name for tool in tools})
+    namespaces |= {name: place for name, place in found.items() if name not in namespaces}
     if not turns:
         if not (body.given.get("input") or any(body.look(name) for name in _KEPT)):
             body.refuse("must not be empty", "input")
@@ -119,7 +123,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     text, reasoning = body.object("text"), body.object("reasoning")
     if text is not None:
         take_neutral(text, "responses", {"verbosity": "medium"})
-    return incoming(
+    read = incoming(
         WireForm.OPENAI_RESPONSES,
         body,
         said,
@@ -135,6 +139,39 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
+    return attrs.evolve(read, request=attrs.evolve(read.request, instead=instead)) if instead else read
+
+
+def _instead(
+    body: Fields, names: set[str]
+) -> tuple[dict[str, tuple[ToolDefinition, ...]], dict[str, tuple[str, str]]]:
+    """Return the functions for other servers, by the place of the item, and their namespaces: a search of the client's,
+    and the tools that it has found, without those of the *names* that are declared.
+    """
+    instead: dict[str, tuple[ToolDefinition, ...]] = {}
+    namespaces: dict[str, tuple[str, str]] = {}
+    for item in (*body.opened("tools"), *body.opened("input")):
+        given, place = item.given, path_of(item.place)
+        if given.get("execution") != "client":
+            continue
+        if _is_search_of_client(given):
+            some = {"name": _SEARCH_CALL, **{key: given.get(key) for key in ("description", "parameters")}}
+            given = {"type": "tool_search_output", "tools": [{"type": "function", **some}]}
+        if given.get("type") != "tool_search_output":
+            continue
+        try:
+            tools, _, _, inside = _tools(Fields({"tools": copy_json(given.get("tools"))}, item.place))
+        except ResponseValidationError:  # the server of this format checks it
+            continue
+        instead[place] = tuple(tool for tool in tools if tool.name not in names)
+        names = names | {tool.name for tool in tools}
+        namespaces |= inside
+    return instead, namespaces
+
+
+def _is_search_of_client(tool: Mapping[str, Any]) -> bool:
+    """Whether *tool* is a search for tools that the client runs."""
+    return tool.get("type") == "tool_search" and tool.get("execution") == "client"
 
 
 def _wants(body: Fields) -> Wants:
@@ -563,9 +600,10 @@ class ResponsesWriter(Writer):
     @cached_property
     def _actions(self) -> frozenset[str]:
         """The types of the items that call the tools without a name that the request declares."""
-        tools = self.heading.request.get("tools") or ()
-        kinds = (str(tool.get("type")) for tool in tools if isinstance(tool, Mapping))
-        return frozenset(_RUN_BY_CLIENT[kind].call for kind in kinds if kind in _RUN_BY_CLIENT)
+        tools = [tool for tool in self.heading.request.get("tools") or () if isinstance(tool, Mapping)]
+        kinds = (str(tool.get("type")) for tool in tools)
+        calls = (_RUN_BY_CLIENT[kind].call for kind in kinds if kind in _RUN_BY_CLIENT)
+        return frozenset((*calls, *(_SEARCH_CALL for tool in tools if _is_search_of_client(tool))))
 
     def _open_held(self, part: int) -> Iterator[Event]:
         """Begin the call of *part*, if its name is known. A missing id is replaced by the one that the answer makes."""
@@ -580,6 +618,8 @@ class ResponsesWriter(Writer):
                 item = OpenItem(item.index, item.id, "function_call")
             else:
                 item.about |= requested
+                if item.type == _SEARCH_CALL:
+                    item.about["execution"] = "client"
                 self._complete.append(item)
         id = self._call_ids.take(held.id, held.index)
         if ITEMS[item.type].id != "id":

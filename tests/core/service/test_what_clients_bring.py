@@ -657,3 +657,60 @@ def test_a_sentence_that_the_client_said_is_its_own() -> None:
     assert added_to(built("openai-chat", said, "cohere")) == {}
     mine = ChatRequest([ChatMessage.user("Hi"), ChatMessage.assistant("(no answer)")], model="m")
     assert added_to(build_http_request(mine, "cohere")) == {}
+
+
+# ------------------------------------------------------------------------------------ tools that a client searches for
+
+LOOKUP = {
+    "type": "function",
+    "name": "look",
+    "description": "See.",
+    "parameters": {"type": "object", "properties": {}},
+}
+FINDS: dict[str, Any] = {"type": "tool_search", "execution": "client", "description": "Find.", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}  # fmt: skip
+DIVE = {"type": "custom", "name": "dive"}
+
+
+def found(*tools: Any, **more: Any) -> list[dict[str, Any]]:
+    return [SEARCH, output("tool_search_output", execution="client", tools=[*tools], **more), HI]
+
+
+def declared(request: HTTPRequest) -> list[str]:
+    return [tool[tool["type"]]["name"] for tool in request.body.get("tools", ())]
+
+
+@pytest.mark.parametrize(
+    ("tools", "items", "names"),
+    [
+        ([FINDS], [], ["tool_search_call"]),
+        ([FINDS], found(LOOKUP), ["tool_search_call", "look"]),
+        ([FINDS], found({"type": "namespace", "name": "sea", "description": "Sea.", "tools": [LOOKUP]}, DIVE), ["tool_search_call", "look", "dive"]),
+        ([FINDS, {**LOOKUP, "defer_loading": True}], found(LOOKUP), ["look", "tool_search_call"]),
+        ([FINDS], [*found(LOOKUP), *found(LOOKUP, DIVE)], ["tool_search_call", "look", "dive"]),
+        # what its own server would check, and a search that the server runs
+        ([FINDS], found({"type": "function"}, LOOKUP), ["tool_search_call"]),
+        ([{**FINDS, "execution": "server"}], [], []),
+    ],
+)  # fmt: skip
+def test_what_a_client_finds_is_declared_to_other_servers(
+    tools: list[Any], items: list[Any], names: list[str]
+) -> None:
+    body = responses(*items, tools=tools)
+    request = built("openai-responses", body, "openai")
+    assert declared(request) == names
+    lost = {one.field for one in request.dropped}
+    assert ("tools[0]" in lost) is (tools[0]["execution"] == "server")
+    assert built("openai-responses", body, "openai_responses").body["tools"] == tools
+
+
+def test_a_search_for_tools_is_described_as_the_client_says() -> None:
+    tool = built("openai-responses", responses(tools=[FINDS]), "anthropic").body["tools"][0]
+    about = {"name": "tool_search_call", "description": "Find.", "input_schema": FINDS["parameters"]}
+    assert tool == about
+
+
+def test_found_tools_have_their_namespace_and_their_kind() -> None:
+    space = {"type": "namespace", "name": "sea", "description": "Sea.", "tools": [LOOKUP, DIVE]}
+    incoming = read_request(responses(*found(space), tools=[FINDS]), "openai-responses")
+    assert incoming.wants.namespaces == {"look": ("sea", "look"), "dive": ("sea", "dive")}
+    assert incoming.custom_tools == {"dive"}
