@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from crosswalk.errors import ResponseValidationError
 from crosswalk.formats.chat import definition, hosted_tool, mcp_server, read_client_tool
 from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.messages_table import MESSAGES
@@ -108,7 +109,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         cache_marks=conversation.marks,
         extra_options={"mcp_servers": servers} if (servers := [*_servers(body)]) else None,
     )
-    more: dict[str, Any] = {"unsigned": unsigned, "details": conversation.details}
+    instead = conversation.instead({tool.name for tool in tools})
+    more: dict[str, Any] = {"unsigned": unsigned, "details": conversation.details, "instead": instead}
     return attrs.evolve(read, request=attrs.evolve(read.request, **more)) if any(more.values()) else read
 
 
@@ -193,6 +195,7 @@ class _Conversation:
         self.marks: list[CacheMark] = []
         self.details: dict[int, dict[str, Any]] = {}
         self._unnamed = UnnamedCalls()
+        self._blocks: list[Fields] = []
         changes: list[Any] = []
         self._system(body)
         messages = list(body.objects("messages"))
@@ -212,6 +215,7 @@ class _Conversation:
             else:
                 self._say(ChatMessage.system([*_parts(message, self.details)]))
                 self.marks += marks_of(message.opened("content"), len(self.turns) - 1)
+            self._blocks += message.opened("content")
             changes += filter(None, map(_tool_change, message.opened("content")))
             if changes and self._change_tools(changes):
                 changes = []
@@ -226,6 +230,29 @@ class _Conversation:
                 about["tool_changes"] = [*about.get("tool_changes", ()), *changes]
                 return True
         return False
+
+    def instead(self, names: set[str]) -> dict[str, tuple[ToolDefinition, ...]]:
+        """Return the tools that messages add, by the place of the block, without those of the *names* that are declared."""
+        instead: dict[str, tuple[ToolDefinition, ...]] = {}
+        for block in self._blocks:
+            tool = block.given.get("tool") if block.given["type"] == "tool_addition" else None
+            if not isinstance(tool, dict) or "cache_control" in block.given:
+                continue
+            given = tool.get("definition")
+            if tool.get("type") == "tool_reference" and tool.get("name") in names:
+                instead[path_of(block.place)] = ()
+            if not isinstance(given, dict) or given.get("type") not in (None, "custom"):
+                continue
+            inner = Fields(copy_json(given), block.place)
+            inner.take("type")
+            try:
+                defined = definition(inner, MESSAGES, "tools[][custom]")
+            except ResponseValidationError:  # the server of this format checks it
+                continue
+            if not [*inner.unread()]:
+                instead[path_of(block.place)] = () if defined.name in names else (defined,)
+                names = names | {defined.name}
+        return instead
 
     def _say(self, turn: Turn, *blocks: tuple[Fields, int]) -> None:
         """Add *turn*, made of *blocks*, each with the number of its last part. Each may have a mark."""

@@ -230,7 +230,7 @@ class ClientRequest(ChatRequest):
             known = next(((place, value) for place, value in values if value is not None), None)
             if known is not None:
                 options[known[0]], paths[known[0]] = known[1], unread.path
-            elif unread.path not in self.instead and not self._is_by_part(unread, built, target):
+            elif not self._is_by_part(unread, built, target):
                 dropped += self._dropped(unread, target)
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
             options["logprobs"] = True
@@ -339,6 +339,10 @@ class ClientRequest(ChatRequest):
             UnsupportedRequestError: it is state. Without it the request is another one, so it is never left out.
         """
         self._refuse_state(unread, target)
+        if unread.path in self.instead:
+            if not self.instead[unread.path]:
+                yield Adaptation.dropped(unread.path, "its tools are declared from the beginning")
+            return
         own = TABLES[self.form.key]
         row = own.row_at(own.path_in(self.said, unread.place))
         label = target.label if target else "the API"

@@ -151,19 +151,20 @@ def _instead(
     instead: dict[str, tuple[ToolDefinition, ...]] = {}
     namespaces: dict[str, tuple[str, str]] = {}
     for item in (*body.opened("tools"), *body.opened("input")):
-        given, place = item.given, path_of(item.place)
-        if given.get("execution") != "client":
-            continue
+        given = item.given
         if _is_search_of_client(given):
             some = {"name": _SEARCH_CALL, **{key: given.get(key) for key in ("description", "parameters")}}
-            given = {"type": "tool_search_output", "tools": [{"type": "function", **some}]}
-        if given.get("type") != "tool_search_output":
+            given = {"tools": [{"type": "function", **some}]}
+        elif given.get("type") != "additional_tools" and not _is_found_by_client(given):
             continue
         try:
-            tools, _, _, inside = _tools(Fields({"tools": copy_json(given.get("tools"))}, item.place))
+            inner = Fields({"tools": copy_json(given.get("tools"))}, item.place)
+            tools, *others, inside = _tools(inner)
         except ResponseValidationError:  # the server of this format checks it
             continue
-        instead[place] = tuple(tool for tool in tools if tool.name not in names)
+        if item.is_left and (any(others) or any(tool.client_tool for tool in tools) or [*inner.unread()]):
+            continue  # some of it is no function of the client's, so it is named as a whole
+        instead[path_of(item.place)] = tuple(tool for tool in tools if tool.name not in names)
         names = names | {tool.name for tool in tools}
         namespaces |= inside
     return instead, namespaces
@@ -172,6 +173,11 @@ def _instead(
 def _is_search_of_client(tool: Mapping[str, Any]) -> bool:
     """Whether *tool* is a search for tools that the client runs."""
     return tool.get("type") == "tool_search" and tool.get("execution") == "client"
+
+
+def _is_found_by_client(item: Mapping[str, Any]) -> bool:
+    """Whether *item* brings the tools that a search of the client has found."""
+    return item.get("type") == "tool_search_output" and item.get("execution") == "client"
 
 
 def _wants(body: Fields) -> Wants:
