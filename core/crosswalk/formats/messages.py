@@ -238,20 +238,18 @@ class _Conversation:
             tool = block.given.get("tool") if block.given["type"] == "tool_addition" else None
             if not isinstance(tool, dict) or "cache_control" in block.given:
                 continue
-            given = tool.get("definition")
+            given, place = tool.get("definition"), path_of(block.place)
             if tool.get("type") == "tool_reference" and tool.get("name") in names:
-                instead[path_of(block.place)] = ()
-            if not isinstance(given, dict) or given.get("type") not in (None, "custom"):
-                continue
-            inner = Fields(copy_json(given), block.place)
-            inner.take("type")
-            try:
-                defined = definition(inner, MESSAGES, "tools[][custom]")
-            except ResponseValidationError:  # the server of this format checks it
-                continue
-            if not [*inner.unread()]:
-                instead[path_of(block.place)] = () if defined.name in names else (defined,)
-                names = names | {defined.name}
+                instead[place] = ()
+            if isinstance(given, dict) and given.get("type") in (None, "custom"):
+                inner = Fields({**copy_json(given), "type": None}, block.place)
+                try:
+                    defined = definition(inner, MESSAGES, "tools[][custom]")
+                except ResponseValidationError:  # the server of this format checks it
+                    continue
+                if not [*inner.unread()]:
+                    instead[place] = () if defined.name in names else (defined,)
+                    names = names | {defined.name}
         return instead
 
     def _say(self, turn: Turn, *blocks: tuple[Fields, int]) -> None:

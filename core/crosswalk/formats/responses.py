@@ -23,14 +23,19 @@ from crosswalk.formats.chat import (
     read_client_tool,
 )
 from crosswalk.formats.chat_table import CLIENT_TOOLS
-from crosswalk.formats.reading import Incoming, Wants, answer, incoming, marks_of, take_neutral, told_result
+from crosswalk.formats.reading import Incoming, Wants, incoming, marks_of, take_neutral, told_result
 from crosswalk.formats.response_items import (
+    CALLS,
     HeldCall,
     KeptItems,
     OpenItem,
     OpenPart,
     action_item,
     annotation_of,
+    answer_of,
+    is_found_by_client,
+    is_search_of_client,
+    kind_of,
     repeated,
     server_item,
     usage_of,
@@ -52,10 +57,10 @@ from crosswalk.formats.writing import (
 from crosswalk.request import CacheMark, HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
 from crosswalk.types.json import copy_json
-from crosswalk.types.message import ChatMessage, ContentPart, Role, ToolCall
+from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire.chat import ROLES
-from crosswalk.wire.fields import Fields, UnnamedCalls, placed
+from crosswalk.wire.fields import Fields, UnnamedCalls, path_of, placed
 from crosswalk.wire.responses import (
     BESIDE,
     FAMILIES,
@@ -78,8 +83,6 @@ if TYPE_CHECKING:
 
 
 _ROLES: Final = {word: role for word, role in ROLES.items() if role is not Role.TOOL}
-_CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
-"""The items that call a tool of the client by name, and their field for the arguments."""
 _CALL_IDS: Final = {
     "mcp_approval_response": ("approval_request_id",),
     "local_shell_call_output": ("call_id", "id"),
@@ -152,10 +155,10 @@ def _instead(
     namespaces: dict[str, tuple[str, str]] = {}
     for item in (*body.opened("tools"), *body.opened("input")):
         given = item.given
-        if _is_search_of_client(given):
+        if is_search_of_client(given):
             some = {"name": _SEARCH_CALL, **{key: given.get(key) for key in ("description", "parameters")}}
             given = {"tools": [{"type": "function", **some}]}
-        elif given.get("type") != "additional_tools" and not _is_found_by_client(given):
+        elif given.get("type") != "additional_tools" and not is_found_by_client(given):
             continue
         try:
             inner = Fields({"tools": copy_json(given.get("tools"))}, item.place)
@@ -168,16 +171,6 @@ def _instead(
         names = names | {tool.name for tool in tools}
         namespaces |= inside
     return instead, namespaces
-
-
-def _is_search_of_client(tool: Mapping[str, Any]) -> bool:
-    """Whether *tool* is a search for tools that the client runs."""
-    return tool.get("type") == "tool_search" and tool.get("execution") == "client"
-
-
-def _is_found_by_client(item: Mapping[str, Any]) -> bool:
-    """Whether *item* brings the tools that a search of the client has found."""
-    return item.get("type") == "tool_search_output" and item.get("execution") == "client"
 
 
 def _wants(body: Fields) -> Wants:
@@ -235,11 +228,11 @@ class _Items:
             turn = self._turn(item)
             if turn is not None:
                 if output:
-                    yield _answer(output)
+                    yield answer_of(output)
                 output = []
                 yield turn
         if output:
-            yield _answer(output)
+            yield answer_of(output)
 
     def marks(self, turns: Sequence[Turn]) -> list[CacheMark]:
         """Return the cache marks in the items of *turns*."""
@@ -255,8 +248,8 @@ class _Items:
             item.take("namespace")
             item.give("name", name)
         id, call_id = item.look("id"), item.look("call_id")
-        kind = _kind(item)
-        if (call_id == "" and kind.endswith("_call")) or (call_id is None and kind in _CALLS):
+        kind = kind_of(item)
+        if (call_id == "" and kind.endswith("_call")) or (call_id is None and kind in CALLS):
             call_id = self._unnamed.id_of(item.place)  # the first result that names no call answers it
             item.give("call_id", call_id)
         if isinstance(id, str) and isinstance(call_id, str):
@@ -267,7 +260,7 @@ class _Items:
 
     def _is_output(self, item: Fields) -> bool:
         """Return whether *item* belongs to an answer."""
-        kind = _kind(item)
+        kind = kind_of(item)
         is_made = kind in _MADE or kind.endswith(("_call", "_list_tools", "_approval_request"))
         if kind.endswith(_OUTPUT):
             call_id = item.look("call_id")
@@ -276,7 +269,7 @@ class _Items:
 
     def _turn(self, item: Fields) -> Turn | None:
         """Return the content of *item*, or ``None`` if it has none here, such as a reference. Then it stays unread."""
-        kind = _kind(item)
+        kind = kind_of(item)
         if kind == "message":
             role = _ROLES.get(item.need("role", item.text("role")))
             if role is None:
@@ -309,62 +302,10 @@ class _Items:
             return told_result(item, name, content)
 
 
-def _kind(item: Fields) -> str:
-    kind = item.look("type")
-    if kind is None and "role" in item:
-        return "message"
-    if kind is None and {*item} == {"id"}:
-        return "item_reference"
-    if not isinstance(kind, str):
-        item.refuse("must be a string" if "type" in item else "is missing", "type")
-    return kind
-
-
 def _content(item: Fields, name: str) -> str | list[ContentPart] | None:
     if isinstance(item.look(name), str | None):
         return item.text(name)
     return [part for part in map(read_part, item.objects(name)) if part is not None]
-
-
-def _answer(items: list[Fields]) -> Turn:
-    """Return the answer of *items*: a message if they are a text and then calls, or else as its server sent it."""
-    text: str | None = None
-    calls: list[ToolCall] = []
-    for item in items:
-        kind, keys = _kind(item), set(item)
-        content = item.look("content")
-        if (
-            kind == "message"
-            and keys <= {"type", "role", "content"}
-            and isinstance(content, str)
-            and not (text or calls)
-        ):
-            text = content
-        elif kind in _CALLS and keys == {"type", "call_id", "name", _CALLS[kind]}:
-            with placed(item):
-                requested, word = item.look(_CALLS[kind]), "custom" if kind == "custom_tool_call" else None
-                calls.append(ToolCall(item.look("call_id"), item.look("name"), requested, word))
-        else:
-            return _whole(items)
-    for item in items:
-        item.rest()
-    with placed(items[0], "content"):
-        return ChatMessage.assistant(text, tool_calls=calls or None)
-
-
-def _whole(items: list[Fields]) -> Turn:
-    output = [_spelled_out(item) for item in items]
-    return answer(
-        items[0], {"object": "response", "status": "completed", "output": output}, "openai_responses"
-    )
-
-
-def _spelled_out(item: Fields) -> dict[str, Any]:
-    """Return *item* as a server sends it: a message that is only a text becomes parts."""
-    kind, members = _kind(item), item.rest()
-    if kind == "message" and isinstance(members.get("content"), str):
-        members["content"] = [{"type": "output_text", "text": members["content"], "annotations": []}]
-    return {**members, "type": kind}
 
 
 # Options.
@@ -609,7 +550,7 @@ class ResponsesWriter(Writer):
         tools = [tool for tool in self.heading.request.get("tools") or () if isinstance(tool, Mapping)]
         kinds = (str(tool.get("type")) for tool in tools)
         calls = (_RUN_BY_CLIENT[kind].call for kind in kinds if kind in _RUN_BY_CLIENT)
-        return frozenset((*calls, *(_SEARCH_CALL for tool in tools if _is_search_of_client(tool))))
+        return frozenset((*calls, *(_SEARCH_CALL for tool in tools if is_search_of_client(tool))))
 
     def _open_held(self, part: int) -> Iterator[Event]:
         """Begin the call of *part*, if its name is known. A missing id is replaced by the one that the answer makes."""

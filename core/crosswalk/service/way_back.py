@@ -706,16 +706,11 @@ class _Sorter:
                     texts.append(f"{SUMMARY}\n\n{text}")
                     entry = {key: value for key, value in entry.items() if key not in ("type", "content")}
                 elif entry.get("encrypted_content"):
-                    owner = turn.metadata.provider_id
-                    reason = (
-                        f"compaction: only its own server ({owner}) can read what stands for the conversation"
-                    )
-                    what = f"messages[{number}]"
-                    raise UnsupportedRequestError(
-                        f"it cannot express {what} ({reason})",
-                        provider=self._request.provider,
-                        options=[what],
-                    )
+                    what, owner = f"messages[{number}]", turn.metadata.provider_id
+                    why = f"only its own server ({owner}) can read what stands for the conversation"
+                    problem = f"it cannot express {what} (compaction: {why})"
+                    asked = self._request.provider
+                    raise UnsupportedRequestError(problem, provider=asked, options=[what])
             kept_entries.append(entry)
         if not texts:
             return turn

@@ -499,7 +499,7 @@ def test_a_result_of_a_search_tells_what_it_is_evolved_to() -> None:
 
 
 def test_a_document_of_text_has_pieces_words_about_it_and_may_be_cited() -> None:
-    document = DocumentPart(["High.", "Low."], title="Tide", context="Old.", citations=True)
+    document: Any = DocumentPart(["High.", "Low."], title="Tide", context="Old.", citations=True)
     assert document.text == "Tide\nOld.\n\nHigh.\n\nLow."
     assert ChatMessage.user(["a", document]).text == f"a\n\n{document.text}"
     assert attrs.evolve(document, title="Moon").text == "Moon\nOld.\n\nHigh.\n\nLow."
@@ -527,10 +527,10 @@ def test_a_document_of_text_has_pieces_words_about_it_and_may_be_cited() -> None
             DocumentPart(fields.pop("content"), **fields)
 
 
-SERVERS = ("openai", "vllm", "mistral", "openai_responses", "anthropic", "gemini", "ollama", "cohere", "bedrock")  # fmt: skip
+TAKERS = ("openai", "vllm", "mistral", "openai_responses", "anthropic", "gemini", "ollama", "cohere", "bedrock")  # fmt: skip
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", TAKERS)
 @pytest.mark.parametrize(
     ("source", "content"),
     [
