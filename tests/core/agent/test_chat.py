@@ -419,7 +419,7 @@ def test_a_config_takes_every_option_of_a_request() -> None:
 
 
 def test_a_config_passes_on_further_options_and_headers() -> None:
-    config = ChatConfig(
+    config = ChatConfig(  # type: ignore[call-arg]  # a program may use this name as well
         frequency_penalty=0.3,
         repetition_penalty=1.1,
         extra_options={"n": 2},
