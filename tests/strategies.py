@@ -27,6 +27,7 @@ from crosswalk.types import (
     ContentPart,
     Correction,
     Cost,
+    DocumentPart,
     FilePart,
     FinishReason,
     FrozenObject,
@@ -157,8 +158,15 @@ search_result_parts = st.builds(
     source=texts,
     citations=optional(st.booleans()),
 )
+document_parts = st.builds(
+    DocumentPart,
+    st.lists(texts, min_size=1, max_size=2),
+    title=optional(texts),
+    context=optional(texts),
+    citations=optional(st.booleans()),
+)
 content_parts: st.SearchStrategy[ContentPart] = (
-    text_parts | image_parts | audio_parts | video_parts | file_parts | search_result_parts
+    text_parts | image_parts | audio_parts | video_parts | file_parts | search_result_parts | document_parts
 )
 contents = texts | tuples(content_parts)
 
@@ -287,6 +295,7 @@ BY_TYPE: dict[type, st.SearchStrategy[Any]] = {
     ResponseMetadata: response_metadata,
     SafetyAnnotation: safety_annotations,
     SearchResultPart: search_result_parts,
+    DocumentPart: document_parts,
     VideoPart: video_parts,
     Segment: segments,
     StreamEvent: stream_events,

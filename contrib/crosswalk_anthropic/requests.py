@@ -20,6 +20,7 @@ from crosswalk.plugins import (
     ChatRequest,
     ChatResponse,
     ContentPart,
+    DocumentPart,
     Drops,
     FilePart,
     HTTPRequest,
@@ -259,12 +260,19 @@ def _plain_block(part: ContentPart) -> dict[str, Any] | None:
             "content": content,
             **cited,
         }
+    if isinstance(part, DocumentPart):
+        pieces: Any = [{"type": "text", "text": text} for text in part.content]
+        source: dict[str, Any] = {"type": "content", "content": pieces}
+        if len(part.content) == 1:
+            source = {"type": "text", "media_type": "text/plain", "data": part.content[0]}
+        said = {"title": part.title, "context": part.context}
+        return {"type": "document", "source": source, **{k: v for k, v in said.items() if v}, **cited}
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text} if part.text.strip() else None
     if isinstance(part, AudioPart | VideoPart):
         raise unsupported_part(part, "cannot be sent to this API")
     is_image, media_type = isinstance(part, ImagePart), part.media_type
-    source: dict[str, Any] = {"type": "url", "url": part.url}
+    source = {"type": "url", "url": part.url}
     if part.url is None:
         media_type = media_type_of(part)
         source = {"type": "base64", "media_type": media_type, "data": part.data}

@@ -12,12 +12,15 @@ from typing import Any
 from urllib.parse import quote
 
 from crosswalk.plugins import (
+    Adaptation,
+    AdaptationKind,
     AudioPart,
     CacheMark,
     ChatMessage,
     ChatRequest,
     ChatResponse,
     ContentPart,
+    DocumentPart,
     Drops,
     FilePart,
     HTTPRequest,
@@ -63,6 +66,17 @@ _FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
 _IMAGES = ("gif", "jpeg", "png", "webp")
 _VIDEOS = {"quicktime": "mov", "matroska": "mkv", "ms-wmv": "wmv", "3gpp": "three_gp"}
 _NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
+
+
+_CHANGES = {"tool_addition": "toolAddition", "tool_removal": "toolRemoval"}
+"""The block for each change of the tools, by Anthropic's word for it."""
+_BY_SYSTEM = "system"
+"""Stands among the blocks of the user for those of a message of the system."""
+
+
+def _reference(tool: Any) -> dict[str, Any]:
+    """Return *tool*, Anthropic's reference to a declared one. Others have no place here, and raise a ``LookupError``."""
+    return {"name": {tool["type"]: tool}["tool_reference"]["name"]}
 
 
 CONVERSE = RequestTable(
@@ -111,7 +125,14 @@ CONVERSE = RequestTable(
             RequestRow("video", "part.video"),
             RequestRow("document.context", "part.context"),
             RequestRow("document.citations", "part.citations"),
-            RequestRow("searchResult", "part.search_result", write=lambda is_cited: is_cited or None),
+            *(
+                RequestRow(path, f"part.{name}", write=lambda is_cited: is_cited or None)
+                for path, name in (("searchResult", "search_result"), ("document.source.text", "document"))
+            ),
+            *(
+                RequestRow(f"{block}.tool", f"message.{name}", write=_reference)
+                for name, block in _CHANGES.items()
+            ),
         ),
         RequestRow("toolConfig.tools[].cachePoint", "cache.tools"),
     ),
@@ -130,13 +151,16 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     system, turns = system_text(request.messages)
     body: dict[str, Any] = {
         "messages": [
-            {"role": "assistant" if is_answer else "user", "content": blocks}
-            for is_answer, blocks in alternating(
-                turns,
-                answer=_answer,
-                result=lambda message: _result(message, request),
-                part=lambda part: _with_mark(_block(part, request), marks.get(id(part))),
-                mark=lambda turn, blocks: blocks.extend(_marks(cache_mark(request, turn))),
+            *_with_changes_apart(
+                alternating(
+                    turns,
+                    answer=_answer,
+                    result=lambda message: _result(message, request),
+                    part=lambda part: _with_mark(_block(part, request), marks.get(id(part))),
+                    mark=lambda turn, blocks: blocks.extend(
+                        [*_marks(cache_mark(request, turn)), *_changes(turn, request)]
+                    ),
+                )
             )
         ]
     }
@@ -156,7 +180,19 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         body["outputConfig"] = output
     method = "converse-stream" if request.stream else "converse"
     path = f"/model/{quote(request.model or '', safe='')}/{method}"
-    return HTTPRequest(path, body, adaptations=drops.found(), table=CONVERSE)
+    return HTTPRequest(path, body, adaptations=(*drops.found(), *_uncited(request)), table=CONVERSE)
+
+
+def _uncited(request: ChatRequest) -> Iterator[Adaptation]:
+    """What is lost of documents of text that are to be cited, and are told as text, as there is no text beside them."""
+    for number, turn in enumerate(request.messages):
+        for inner, part in enumerate(content_parts(message_of(turn))):
+            if isinstance(part, DocumentPart) and part.citations and _is_alone(part, request):
+                about = request.details_of_part(part) or {}
+                at = about.get("at", f"messages[{number}].content[{inner}]")
+                yield Adaptation(at, AdaptationKind.TOLD, "it is sent as text")
+                why = "only a document beside a text is cited"
+                yield Adaptation.dropped(f"{at}.citations", why, asked=True, refuses=True)
 
 
 def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, Any]:
@@ -201,6 +237,25 @@ def _marks(mark: CacheMark | None) -> list[dict[str, Any]]:
     return [written_mark(mark, CONVERSE)]
 
 
+def _changes(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
+    """The blocks that add or remove tools behind *turn*, in a stand-in for the message of the system that holds them."""
+    blocks: list[dict[str, Any]] = []
+    for part in content_parts(message_of(turn)):
+        for change in (request.details_of_part(part) or {}).get("tool_changes", ()):
+            tool = _reference(change["tool"])
+            blocks += [{_CHANGES[change["type"]]: {"tool": tool}}, *_marks(change["mark"])]
+    return [{_BY_SYSTEM: blocks}] if blocks else []
+
+
+def _with_changes_apart(turns: Iterable[tuple[bool, list[dict[str, Any]]]]) -> Iterator[dict[str, Any]]:
+    """The messages of *turns*. The system changes the tools behind a message of the user, and not inside."""
+    for is_answer, blocks in turns:
+        others = [block for block in blocks if _BY_SYSTEM not in block]
+        yield {"role": "assistant" if is_answer else "user", "content": others}
+        if changes := [*chain(*(block.get(_BY_SYSTEM, ()) for block in blocks))]:
+            yield {"role": "system", "content": changes}
+
+
 def _with_mark(block: dict[str, Any] | None, mark: dict[str, Any] | None) -> list[dict[str, Any]]:
     return [*filter(None, (block, mark))]
 
@@ -230,24 +285,17 @@ def _block(part: ContentPart, request: ChatRequest) -> dict[str, Any] | None:
 
     Only some models take results of searches and documents of text, and cite them. As text, all others take them, too.
     """
-    about = request.details_of_part(part) or {}
-    citing = about.get("citations", getattr(part, "citations", None))
+    citing = getattr(part, "citations", None)
     cited = {} if citing is None else {"citations": {"enabled": citing}}
     if isinstance(part, SearchResultPart) and citing:
         content = [{"text": text} for text in part.content]
         return {"searchResult": {"source": part.source, "title": part.title, "content": content, **cited}}
-    if citing and "document" in about and not _is_alone(part, request):
-        context = {"context": about["context"]} if "context" in about else {}
-        source = {"text": about["document"]}
-        return {
-            "document": {
-                "format": "txt",
-                "name": _name(about.get("title")),
-                "source": source,
-                **context,
-                **cited,
-            }
-        }
+    if isinstance(part, DocumentPart) and citing and not _is_alone(part, request):
+        context = {"context": part.context} if part.context else {}
+        texts = [{"text": text} for text in part.content]
+        source: dict[str, Any] = texts[0] if len(texts) == 1 else {"content": texts}
+        document = {"format": "txt", "name": _name(part.title), "source": source}
+        return {"document": {**document, **context, **cited}}
     return _plain_block(part, cited)
 
 
@@ -256,8 +304,7 @@ def _is_alone(document: ContentPart, request: ChatRequest) -> bool:
     for turn in request.messages:
         parts = content_parts(message_of(turn))
         if any(part is document for part in parts) and message_of(turn).role is Role.USER:
-            texts = [part for part in parts if isinstance(part, TextPart)]
-            return not any(request.details_of_part(part) is None for part in texts)
+            return not any(type(part) is TextPart for part in parts)
     return False
 
 

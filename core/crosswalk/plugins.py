@@ -130,6 +130,7 @@ from crosswalk.types.message import (
     CallKind as CallKind,
     ChatMessage as ChatMessage,
     ContentPart as ContentPart,
+    DocumentPart as DocumentPart,
     FilePart as FilePart,
     ImagePart as ImagePart,
     Role as Role,

@@ -1002,10 +1002,14 @@ def with_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
     return own
 
 
-_ALSO: Final = tuple(name for place in OPTIONS.values() for name in place.also)
+EXTRA_NAMES: Final = (
+    *ExtraOptions.__annotations__,
+    *(name for place in OPTIONS.values() for name in place.also),
+)
+"""The names of :class:`ExtraOptions`, and those that a program may use as well."""
 
 
-@checks_keywords(ExtraOptions.__annotations__, _ALSO)
+@checks_keywords(EXTRA_NAMES)
 @brief
 @attrs.frozen(repr=False, init=False)
 class ChatRequest:
@@ -1162,10 +1166,10 @@ class ChatRequest:
         return self.extra_options.get("thinking_budget")
 
     def details_of_part(self, part: object) -> Mapping[str, Any] | None:
-        """Return what a client has said of *part* of a message that only some APIs have a place for, or ``None``.
+        """Return what a client's request says of *part* of a message, or ``None``.
 
-        Its keys are ``title``, ``context`` and ``citations`` (true), as far as they are known. A document that is told as
-        text has its plain text, without the title, under ``document``. ``at`` is the part's place in the client's request.
+        Its keys are ``at``, the part's place in that request, and ``tool_changes``, the blocks behind the part's message
+        that add or remove tools, as Anthropic spells them, each with its ``mark`` for the cache.
         """
         return None
 

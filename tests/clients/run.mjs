@@ -1,7 +1,8 @@
 // Runs the clients of JavaScript against a gateway: node run.mjs URL. Prints one line of JSON for each case.
 //
 // The server behind the gateway says "Hello", calls the tool `weather` for Paris and then for Rome before it says
-// "Done", answers a schema with {"answer": 42}, sees images, refuses "error", and never ends after "stall".
+// "Done", answers a schema with {"answer": 42}, sees images, refuses "error", and never ends after "stall". A tool that
+// a vendor defines and the client runs is called twice as well, and must have given "kelp 1" and "kelp 2" then.
 
 import assert from "node:assert/strict";
 import { createAnthropic } from "@ai-sdk/anthropic";
@@ -271,6 +272,20 @@ function vercel(language) {
   };
 }
 
+/** Tools that a vendor defines and the client runs, over three turns. Each is a function that makes it of its run. */
+function run(language, tools) {
+  const cases = {};
+  for (const [name, [made, output]] of Object.entries(tools))
+    cases[`runs ${name}`] = async () => {
+      let count = 0;
+      const execute = async () => output(`kelp ${++count}`);
+      const least = { model: language, maxRetries: 0, stopWhen: stepCountIs(5), prompt: "Run." };
+      const answer = streamText({ ...least, tools: { [name]: made({ execute }) } });
+      assert.deepEqual([await answer.text, count], ["Done", 2]);
+    };
+  return cases;
+}
+
 function langchain(language) {
   const bound = language.bindTools([{ ...describe, schema: z.object({ city: z.string() }) }]);
   const image = { type: "image_url", image_url: { url: `data:image/png;base64,${PNG}` } };
@@ -309,14 +324,26 @@ function langchain(language) {
 
 const base = { baseURL: `${url}/v1`, apiKey: "none" };
 const own = { model, apiKey: "none", maxRetries: 0, configuration: { baseURL: base.baseURL } };
+const [forOpenAI, forAnthropic] = [createOpenAI(base), createAnthropic(base)];
+const shell = (stdout) => ({ output: [{ stdout, stderr: "", outcome: { type: "exit", exitCode: 0 } }] });
+const runByOpenAI = {
+  shell: [forOpenAI.tools.shell, shell],
+  local_shell: [forOpenAI.tools.localShell, (output) => ({ output })],
+  apply_patch: [forOpenAI.tools.applyPatch, (output) => ({ status: "completed", output })],
+};
+const runByAnthropic = {
+  bash: [forAnthropic.tools.bash_20250124, String],
+  str_replace_based_edit_tool: [forAnthropic.tools.textEditor_20250728, String],
+  memory: [forAnthropic.tools.memory_20250818, String],
+};
 const CLIENTS = {
   openai: chat(),
   "openai responses": responses(),
   anthropic: messages(),
   ollama: ollama(),
-  "ai openai": vercel(createOpenAI(base)(model)),
+  "ai openai": { ...vercel(forOpenAI(model)), ...run(forOpenAI(model), runByOpenAI) },
   "ai openai-compatible": vercel(createOpenAICompatible({ ...base, name: "own", supportsStructuredOutputs: true })(model)),
-  "ai anthropic": vercel(createAnthropic(base)(model)),
+  "ai anthropic": { ...vercel(forAnthropic(model)), ...run(forAnthropic(model), runByAnthropic) },
   "langchain openai": langchain(new ChatOpenAI(own)),
   "langchain responses": langchain(new ChatOpenAI({ ...own, useResponsesApi: true })),
   "langchain anthropic": langchain(

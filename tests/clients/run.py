@@ -287,6 +287,16 @@ def gemini(url: str) -> Cases:
 
         loop(ask)
 
+    def functions() -> None:
+        cities: list[str] = []
+
+        def weather(city: str) -> str:
+            """The weather of a city."""
+            cities.append(city)
+            return "sunny"
+
+        equal((create("Weather?", tools=[weather]).text, cities), ("Done", CITIES))
+
     def structured() -> None:
         answer = create("Hi", response_mime_type="application/json", response_json_schema=SCHEMA)
         equal(json.loads(answer.text), {"answer": 42})
@@ -301,6 +311,7 @@ def gemini(url: str) -> Cases:
         "whole": lambda: equal(create("Hi").text, "Hello"),
         "streamed": lambda: equal("".join(part.text or "" for part in parts("Hi")), "Hello"),
         "tools": over_turns,
+        "functions": functions,
         "image": lambda: equal(create(image).text, "I see"),
         "structured": structured,
         "error": lambda: fails(errors.ClientError, lambda: create("error")),
@@ -378,7 +389,25 @@ def pydantic_ai_anthropic(url: str) -> Cases:
     profile = ModelProfile(
         supports_json_schema_output=True
     )  # which it knows by the names of Anthropic's models
-    return pydantic_ai(AnthropicModel(MODEL, provider=provider, profile=profile))
+    model = AnthropicModel(MODEL, provider=provider, profile=profile)
+
+    def memory_kept() -> None:
+        """The tool that Anthropic defines and the client runs."""
+        from pydantic_ai import Agent
+        from pydantic_ai.capabilities import NativeTool
+        from pydantic_ai.native_tools import MemoryTool
+
+        paths: list[str] = []
+
+        def memory(command: str, path: str) -> str:
+            """Keep notes."""
+            paths.append(f"{command} {path}")
+            return f"kelp {len(paths)}"
+
+        agent: Any = Agent(model, tools=[memory], capabilities=[NativeTool(MemoryTool())])
+        equal((agent.run_sync("Run.").output, paths), ("Done", ["view /memories", "view /memories"]))
+
+    return {**pydantic_ai(model), "memory": memory_kept}
 
 
 def pydantic_ai_gemini(url: str) -> Cases:

@@ -932,3 +932,80 @@ def test_other_servers_have_no_place_for_what_is_said_of_a_document() -> None:
         "messages[0].content[0].context",
         "messages[0].content[0].citations",
     }
+
+
+def change(word: str, **more: Any) -> dict[str, Any]:
+    return {"type": word, "tool": {"type": "tool_reference", "name": "look"}, **more}
+
+
+ADDED, REMOVED = ({word: {"tool": {"name": "look"}}} for word in ("toolAddition", "toolRemoval"))
+ASKED = {"role": "user", "content": [{"text": "Hello"}]}
+DATED = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+OF_SERVER = {
+    "type": "tool_addition",
+    "tool": {"type": "mcp_tool_reference", "server_name": "s", "name": "look"},
+}
+
+
+@pytest.mark.parametrize(
+    ("turns", "wanted"),
+    [
+        # the system speaks behind a message of the user, and never first
+        ([{"role": "user", "content": [change("tool_addition"), HELLO]}], [ASKED, {"role": "system", "content": [ADDED]}]),
+        (
+            [{"role": "user", "content": "Hello"}, {"role": "system", "content": [change("tool_removal"), change("tool_addition", **DATED)]}],
+            [ASKED, {"role": "system", "content": [REMOVED, ADDED, {"cachePoint": {"type": "default", "ttl": "1h"}}]}],
+        ),
+        (
+            [{"role": "system", "content": [change("tool_removal")]}, {"role": "user", "content": [HELLO]}],
+            [ASKED, {"role": "system", "content": [REMOVED]}],
+        ),
+        (  # nor between a call and its result
+            [
+                {"role": "user", "content": [HELLO]},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+                {"role": "user", "content": [change("tool_removal"), {"type": "tool_result", "tool_use_id": "c", "content": "1"}, HELLO]},
+            ],
+            [
+                ASKED,
+                {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c", "name": "f", "input": {}}}]},
+                {"role": "user", "content": [{"toolResult": {"toolUseId": "c", "content": [{"text": "1"}]}}, {"text": "Hello"}]},
+                {"role": "system", "content": [REMOVED]},
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_tools_are_added_and_removed_by_the_system_behind_the_user(turns: Any, wanted: Any) -> None:
+    body = {"model": "anthropic.claude-x", "max_tokens": 9, "messages": turns}
+    built = build_http_request(read_request(body, "anthropic").request, "bedrock", on_unsupported="raise")
+    assert built.body["messages"] == wanted
+    assert not built.dropped
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        OF_SERVER,
+        {"type": "tool_addition"},
+        {"type": "tool_removal", "tool": "look"},
+        {"type": "tool_removal", "tool": {"type": "tool_reference"}},
+        change("tool_addition", cache_control={"type": "forever"}),
+    ],
+)
+def test_a_change_of_other_tools_is_named(block: Any) -> None:
+    """Converse declares no MCP servers, so it has no tool of one."""
+    built = of_claude(block, HELLO)
+    assert built.body["messages"] == [ASKED]
+    assert [(one.field, one.reason) for one in built.dropped] == [
+        ("messages[0].content[0]", "Converse has no such value")
+    ]
+
+
+def test_a_document_is_cited_beside_a_text_that_changes_tools() -> None:
+    built = of_claude(text_document(**CITED), HELLO, change("tool_addition"))
+    document = {"format": "txt", "name": "file", "source": {"text": "The tide."}, **CITED}
+    assert built.body["messages"] == [
+        {"role": "user", "content": [{"document": document}, {"text": "Hello"}]},
+        {"role": "system", "content": [ADDED]},
+    ]
+    assert not built.dropped

@@ -115,6 +115,10 @@ def speaker_of(body: Any, place: Place) -> str:
                 speaker = "assistant"
             elif kind == "function_call_output" and "call_id" not in value:
                 speaker = "user"  # the output of no call: the client tells it
+            elif kind in ("additional_tools", "tool_definition"):
+                return "tools"
+            elif kind in ("tool_addition", "tool_removal"):
+                speaker = "system"  # as Converse's types demand (``ToolAdditionBlock``)
             elif (kind.endswith("_output") and kind not in _OF_MODEL) or (
                 kind == "tool_result" or step in _RESULTS
             ):

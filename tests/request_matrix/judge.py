@@ -587,6 +587,8 @@ _ENFORCED: Final = ("json_schema.strict=true", "format[json_schema].strict=true"
 _NO_PLACE_IS_SAID: Final = frozenset({Verdict.DROPPED, Verdict.REFUSED})
 _VERSION_ALONE: Final = re.compile(r"tools\[0\]\.type \([^;]*")
 """The version of a hosted tool is named. The tool itself arrives."""
+_RULE_BROKEN: Final = re.compile(r"(?:^|; )[^;]+ does not take an? [^;]+\)$")
+"""The loss names the rule of the server's schemas that the client's value breaks. It does not deny the place."""
 
 
 def _settled(found: list[_Raw]) -> Iterator[Finding]:
@@ -603,7 +605,9 @@ def _settled(found: list[_Raw]) -> Iterator[Finding]:
         if verdict is Verdict.VANISHED and settled.is_hint and settled.place is None:
             settled = settled._replace(verdict=Verdict.UNNAMED)
         elif (
-            verdict in _NO_PLACE_IS_SAID and settled.place is not None and not _VERSION_ALONE.fullmatch(note)
+            verdict in _NO_PLACE_IS_SAID
+            and settled.place is not None
+            and not (_VERSION_ALONE.fullmatch(note) or _RULE_BROKEN.search(note))
         ):
             settled = settled._replace(verdict=Verdict.FALSE_NO_PLACE)
         elif verdict is Verdict.DROPPED and _STATE.search(one.row.name):

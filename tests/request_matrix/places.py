@@ -453,6 +453,11 @@ NOT_HERE: Final[dict[tuple[str, str], str]] = {
     ("cache point of content", "responses"): r"\[(input_audio|assistant)\]",
     # A citation of the web has what only Anthropic's server makes (``encrypted_index`` is required).
     ("citations of an answer", "messages"): "",
+    # It holds what only OpenAI's server makes (``ResponseOutputMessageParam`` requires its ``id``), and the form for
+    # other answers has no citations (``EasyInputMessageParam``).
+    ("citations of an answer", "responses"): "",
+    # The server writes the block itself, where it has cited a document (``CitationsContentBlock``).
+    ("citations of an answer", "bedrock"): "",
 }
 """Rows that have no place in a format that has one for their meaning, by a pattern, with the types that say so."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 import attrs
 
@@ -12,8 +12,10 @@ from crosswalk.agent.session import Trimming, trim_refused_request
 from crosswalk.agent.tools import Tool
 from crosswalk.errors import ConfigurationError, ContextOverflowError, ProviderError
 from crosswalk.request import (
+    EXTRA_NAMES,
     CacheMark,
     ChatRequest,
+    ExtraOptions,
     HostedTool,
     Messages,
     NamedTool,
@@ -25,10 +27,11 @@ from crosswalk.request import (
     as_definition,
     as_hosted_tools,
     as_response_format,
+    with_extra,
 )
 from crosswalk.stream import StreamingChatResponse, StreamState
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import JSONObject
+from crosswalk.types.json import EMPTY_OBJECT, JSONObject
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent, StreamEventType
 from crosswalk.types.values import checks_keywords
@@ -156,10 +159,12 @@ def _as_definition(one: Tool | ToolDefinition | Mapping[str, Any] | Callable[...
     return (one if isinstance(one, Tool) else Tool.from_function(one)).definition
 
 
-@checks_keywords()
-@attrs.frozen(kw_only=True)
+@checks_keywords(EXTRA_NAMES)
+@attrs.frozen(kw_only=True, init=False)
 class ChatConfig:
-    """The options of a request: everything in a :class:`~crosswalk.service.ChatRequest` except the conversation.
+    """The options of a request: those of a :class:`~crosswalk.service.ChatRequest`, its ``ExtraOptions`` included.
+
+    Only ``messages``, ``stream`` and ``provider`` are missing, which the agent sets.
 
     Attributes:
         model: the provider's name of the model, or ``None`` for the endpoint's own.
@@ -179,6 +184,8 @@ class ChatConfig:
         cache_marks: where the prompt is to be cached, for APIs that need to know: ``CacheMark``, or the position after which
             it stands: ``"tools"``, ``"system"``, the index of a message, -1 for the last.
         provider_options: JSON objects by provider id, each merged into the body for that provider.
+        extra_options: the other options, by name. Say each as a keyword: ``frequency_penalty=0.3``.
+        extra_headers: headers of the API, by name, without credentials.
 
     Raises:
         ResponseValidationError: a field has the wrong type or is out of bounds.
@@ -200,6 +207,51 @@ class ChatConfig:
     reasoning_effort: ReasoningEffort | None = None
     cache_marks: tuple[CacheMark, ...] = attrs.field(default=(), converter=as_cache_marks)
     provider_options: Mapping[str, Mapping[str, JSONObject]] = attrs.field(factory=dict, hash=False)
+    extra_options: JSONObject = attrs.field(factory=dict, hash=False)
+    extra_headers: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        max_tokens: int | None = None,
+        stop: str | tuple[str, ...] = (),
+        seed: int | None = None,
+        tools: Iterable[Tool | ToolDefinition | Mapping[str, Any] | Callable[..., Any]] = (),
+        hosted_tools: Iterable[HostedTool | str] = (),
+        tool_choice: ToolChoice | NamedTool | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: ResponseFormat | Mapping[str, Any] | None = None,
+        reasoning_effort: ReasoningEffort | None = None,
+        cache_marks: Iterable[CacheMark | str | int] = (),
+        provider_options: Mapping[str, JSONObject] = EMPTY_OBJECT,
+        extra_options: JSONObject = EMPTY_OBJECT,
+        extra_headers: Mapping[str, str] = EMPTY_OBJECT,
+        **options: Unpack[ExtraOptions],
+    ) -> None:
+        more = with_extra({**options, "extra_options": extra_options})["extra_options"]
+        self.__attrs_init__(
+            model=model,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            max_tokens=max_tokens,
+            stop=stop,
+            seed=seed,
+            tools=tools,
+            hosted_tools=hosted_tools,
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            response_format=response_format,
+            reasoning_effort=reasoning_effort,
+            cache_marks=cache_marks,
+            provider_options=provider_options,
+            extra_options=more,
+            extra_headers=extra_headers,
+        )
 
     def __attrs_post_init__(self) -> None:
         # Refuse a wrong option now, not with the first request. Cache marks are checked later, against the messages.

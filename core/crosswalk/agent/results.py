@@ -22,6 +22,7 @@ from crosswalk.types.message import (
     AudioPart,
     ChatMessage,
     ContentPart,
+    DocumentPart,
     FilePart,
     ImagePart,
     Role,
@@ -149,7 +150,7 @@ def stopped(call: ToolCall) -> ToolExecutionResult:
     return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED)
 
 
-_MEDIA = (TextPart, SearchResultPart, ImagePart, AudioPart, VideoPart, FilePart)
+_MEDIA = (TextPart, SearchResultPart, DocumentPart, ImagePart, AudioPart, VideoPart, FilePart)
 _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 

@@ -20,6 +20,7 @@ from crosswalk.types.json import quoted, step
 from crosswalk.types.message import (
     AudioPart,
     ChatMessage,
+    DocumentPart,
     FilePart,
     ImagePart,
     SearchResultPart,
@@ -129,6 +130,7 @@ TAGS: Final[dict[type, str]] = {
     AudioPart: "audio",
     VideoPart: "video",
     SearchResultPart: "search_result",
+    DocumentPart: "document",
     FilePart: "file",
     CitationRef: "citation",
     SafetyAnnotation: "safety",

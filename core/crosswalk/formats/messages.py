@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from crosswalk.errors import ResponseValidationError
 from crosswalk.formats.chat import definition, hosted_tool, mcp_server, read_client_tool
 from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.messages_table import MESSAGES
@@ -58,8 +59,10 @@ from crosswalk.types.json import copy_json, dump_json
 from crosswalk.types.message import (
     ChatMessage,
     ContentPart,
+    DocumentPart,
     FilePart,
     ImagePart,
+    Role,
     SearchResultPart,
     TextPart,
     ToolCall,
@@ -106,7 +109,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         cache_marks=conversation.marks,
         extra_options={"mcp_servers": servers} if (servers := [*_servers(body)]) else None,
     )
-    more: dict[str, Any] = {"unsigned": unsigned, "details": conversation.details}
+    instead = conversation.instead({tool.name for tool in tools})
+    more: dict[str, Any] = {"unsigned": unsigned, "details": conversation.details, "instead": instead}
     return attrs.evolve(read, request=attrs.evolve(read.request, **more)) if any(more.values()) else read
 
 
@@ -183,7 +187,7 @@ class _Conversation:
     Attributes:
         turns: the system's messages, then the messages of user and model and the results of tools.
         marks: the marks in places where a mark is possible.
-        details: what is said of documents and search results, by the ``id()`` of their parts.
+        details: what is said of documents, search results and changes of tools, by the ``id()`` of their parts.
     """
 
     def __init__(self, body: Fields) -> None:
@@ -191,6 +195,8 @@ class _Conversation:
         self.marks: list[CacheMark] = []
         self.details: dict[int, dict[str, Any]] = {}
         self._unnamed = UnnamedCalls()
+        self._blocks: list[Fields] = []
+        changes: list[Any] = []
         self._system(body)
         messages = list(body.objects("messages"))
         if not messages:
@@ -209,6 +215,42 @@ class _Conversation:
             else:
                 self._say(ChatMessage.system([*_parts(message, self.details)]))
                 self.marks += marks_of(message.opened("content"), len(self.turns) - 1)
+            self._blocks += message.opened("content")
+            changes += filter(None, map(_tool_change, message.opened("content")))
+            if changes and self._change_tools(changes):
+                changes = []
+
+    def _change_tools(self, changes: list[Any]) -> bool:
+        """Note *changes* of the tools with the last part of what the user said last, or return that there is none."""
+        for number, turn in reversed([*enumerate(self.turns)]):
+            if isinstance(turn, ChatMessage) and turn.role in (Role.USER, Role.TOOL) and turn.content:
+                parts = (TextPart(turn.content),) if isinstance(turn.content, str) else turn.content
+                self.turns[number] = attrs.evolve(turn, content=parts)
+                about = self.details.setdefault(id(parts[-1]), {})
+                about["tool_changes"] = [*about.get("tool_changes", ()), *changes]
+                return True
+        return False
+
+    def instead(self, names: set[str]) -> dict[str, tuple[ToolDefinition, ...]]:
+        """Return the tools that messages add, by the place of the block, without those of the *names* that are declared."""
+        instead: dict[str, tuple[ToolDefinition, ...]] = {}
+        for block in self._blocks:
+            tool = block.given.get("tool") if block.given["type"] == "tool_addition" else None
+            if not isinstance(tool, dict) or "cache_control" in block.given:
+                continue
+            given, place = tool.get("definition"), path_of(block.place)
+            if tool.get("type") == "tool_reference" and tool.get("name") in names:
+                instead[place] = ()
+            if isinstance(given, dict) and given.get("type") in (None, "custom"):
+                inner = Fields({**copy_json(given), "type": None}, block.place)
+                try:
+                    defined = definition(inner, MESSAGES, "tools[][custom]")
+                except ResponseValidationError:  # the server of this format checks it
+                    continue
+                if not [*inner.unread()]:
+                    instead[place] = () if defined.name in names else (defined,)
+                    names = names | {defined.name}
+        return instead
 
     def _say(self, turn: Turn, *blocks: tuple[Fields, int]) -> None:
         """Add *turn*, made of *blocks*, each with the number of its last part. Each may have a mark."""
@@ -340,11 +382,14 @@ def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:
 # Parts of user messages.
 
 
-_ABOUT: Final = {
-    "document": ("title", "context"),
-    "tool_reference": ("tool_name",),
-}
-"""The fields with words about a block that is told as text, by its type. Its own text follows them."""
+def _tool_change(block: Fields) -> dict[str, Any] | None:
+    """Return *block* with its cache mark, if it adds or removes a declared tool, or ``None``."""
+    given, tool = block.given, block.given.get("tool")
+    if given["type"] not in ("tool_addition", "tool_removal") or not isinstance(tool, dict):
+        return None
+    mark = next(cache_marks(Fields(given, block.place), "system"), None)
+    is_known = tool.get("type") == "tool_reference" and isinstance(tool.get("name"), str)
+    return {**given, "mark": mark} if is_known and (mark or "cache_control" not in given) else None
 
 
 _Details: TypeAlias = dict[int, dict[str, Any]]
@@ -368,8 +413,11 @@ def _part(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
         yield _at_place(block, _medium(block, kind), details)
     elif kind == "search_result":
         yield from _search_result(block, details)
-    elif (kind == "document" and how in ("text", "content")) or kind == "tool_reference":
-        yield from _told(block, kind, details)
+    elif kind == "document" and how in ("text", "content"):
+        yield from _document(block, details)
+    elif kind == "tool_reference":
+        block.is_told = True
+        yield TextPart(block.text("tool_name") or "")
     elif (part := told_part(block, MESSAGES, f"messages[].content[][{kind}]")) is not None:
         yield part
 
@@ -397,47 +445,32 @@ def _at_place(block: Fields, part: ContentPart, details: _Details) -> ContentPar
     return part
 
 
+def _texts(holder: Fields, name: str, details: _Details) -> tuple[list[str], list[ContentPart]]:
+    """Return the texts in the field *name* of *holder*, a text or a list of blocks, and what else is in it."""
+    if isinstance(holder.look(name), str | None):
+        return [holder.text(name) or ""], []
+    parts = [*_parts(holder, details, name)]
+    texts = [part.text for part in parts if type(part) is TextPart]
+    return texts or [""], [part for part in parts if type(part) is not TextPart]
+
+
 def _search_result(block: Fields, details: _Details) -> Iterator[ContentPart]:
     """Return *block* as the result of a search, and what else than text is in it."""
-    is_text = isinstance(block.look("content"), str)
-    parts = [TextPart(block.text("content") or "")] if is_text else [*_parts(block, details)]
-    pieces = [part.text for part in parts if isinstance(part, TextPart)]
+    texts, others = _texts(block, "content", details)
     title, source = (block.text(name) or "" for name in ("title", "source"))
-    found = SearchResultPart(pieces or "", title=title, source=source, citations=_is_cited(block))
+    found = SearchResultPart(texts, title=title, source=source, citations=_is_cited(block))
     yield _at_place(block, found, details)
-    yield from (part for part in parts if not isinstance(part, TextPart))
+    yield from others
 
 
-def _about(block: Fields, *names: str) -> dict[str, Any]:
-    """Return the texts *names* of *block*, and whether it may be cited, without those that are not said."""
-    citations = block.look("citations")
-    is_cited = isinstance(citations, dict) and citations.get("enabled") is True
-    texts = {name: text for name in names if isinstance(text := block.look(name), str) and text}
-    return {**texts, **({"citations": True} if is_cited else {})}
-
-
-def _told(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
-    """Return *block*, which is text that only this format has a block for: the words about it, and then its parts."""
-    block.is_told = True
-    more = _about(block, *_ABOUT[kind])
-    about = "\n".join(filter(None, (block.text(name) for name in _ABOUT[kind])))
-    holder, name = block, "content"
-    if kind == "document":
-        holder = block.need("source", block.object("source"))
-        name = "data" if holder.text("type") == "text" else name
-        holder.take("media_type")
-    is_text = isinstance(holder.look(name), str)
-    parts: list[ContentPart] = (
-        [TextPart(holder.text(name) or "")] if is_text else [*_parts(holder, details, name)]
-    )
-    first = parts[0] if parts else None
-    said = first.text if isinstance(first, TextPart) else ""
-    others = parts[isinstance(first, TextPart) :]
-    if text := "\n\n".join(filter(None, (about, said))):
-        told = TextPart(text)
-        if kind != "tool_reference" and said and not others:
-            details[id(told)] = {**more, kind: said}
-        yield told
+def _document(block: Fields, details: _Details) -> Iterator[ContentPart]:
+    """Return *block* as a document of text, and what else than text is in it."""
+    source = block.need("source", block.object("source"))
+    is_text = source.text("type") == "text"
+    source.take("media_type")
+    texts, others = _texts(source, "data" if is_text else "content", details)
+    about = {name: block.text(name) for name in ("title", "context")}
+    yield _at_place(block, DocumentPart(texts, **about, citations=_is_cited(block)), details)
     yield from others
 
 

@@ -33,6 +33,8 @@ def _parts(at: str) -> tuple[RequestRow, ...]:
             "[document]",
             RequestRow("source", "part.file"),
             RequestRow("source[file]", "part.file_id"),
+            RequestRow("source[text]", "part.document"),
+            RequestRow("source[content]", "part.document"),
             RequestRow("title", "part.name"),
             RequestRow("context", "part.context"),
             *_CITING,
@@ -47,8 +49,8 @@ def _parts(at: str) -> tuple[RequestRow, ...]:
         *below("[tool_reference]", *meaning("tool_name"), _MARK),
         *below("[browser_state]", *meaning(""), _MARK),
         *below("[container_upload]", RequestRow("", "part.file_id"), _MARK),
-        *below("[tool_addition]", RequestRow("tool", "message.tool_change"), _MARK),
-        *below("[tool_removal]", RequestRow("tool", "message.tool_change"), _MARK),
+        *below("[tool_addition]", RequestRow("tool", "message.tool_addition"), _MARK),
+        *below("[tool_removal]", RequestRow("tool", "message.tool_removal"), _MARK),
         *meaning("[mcp_tool_listing]"),
     )
 

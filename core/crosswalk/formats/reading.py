@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from operator import is_
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -23,6 +24,7 @@ from crosswalk.request import (
     ChatRequest,
     HTTPRequest,
     ReasoningEffort,
+    ToolDefinition,
     Turn,
     UnsupportedRequestError,
 )
@@ -31,7 +33,7 @@ from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
 from crosswalk.wire.fields import Fields, Place, Unread, path_of, placed as placed
-from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable
+from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable, put
 
 # -------------------------------------------------------------------------------- incoming
 # A client's request in canonical form, and the body for a server that speaks the client's own form.
@@ -94,6 +96,7 @@ class ClientRequest(ChatRequest):
         unsigned: the places of the thinking that is not in *said*, because its signature is empty.
         told: the places of content that only the client's form has a place for, so that others get it as text.
         details: what :meth:`details_of_part` returns, by the ``id()`` of the part.
+        instead: the tools that servers of other forms get for an item that only the client's form has, by its place.
         servers: the server that gave an answer, by the id of the answer, as far as it is known.
     """
 
@@ -107,6 +110,7 @@ class ClientRequest(ChatRequest):
     unsigned: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     details: Mapping[int, Mapping[str, Any]] = attrs.field(factory=dict)
+    instead: Mapping[str, tuple[ToolDefinition, ...]] = attrs.field(factory=dict)
     servers: Mapping[str, str] = attrs.field(factory=dict)
 
     def server_of(self, turn: Turn) -> str | None:
@@ -162,7 +166,7 @@ class ClientRequest(ChatRequest):
             if as_said is not None:
                 return as_said
         request = self
-        if self.unread and not self._is_own(frame := build(_unchanged(self))):
+        if (self.unread or self.instead) and not self._is_own(frame := build(_unchanged(self))):
             request = self._without_silence(table_of(frame))
         built = build(request)
         if not self._is_own(built):
@@ -198,7 +202,8 @@ class ClientRequest(ChatRequest):
             for mark in self.cache_marks
             if not (isinstance(mark.after, int) and silent[mark.after])
         )
-        return altered(self, messages=turns, cache_marks=marks)
+        more = chain.from_iterable(self.instead.values())
+        return altered(self, messages=turns, cache_marks=marks, tools=(*self.tools, *more))
 
     def _refuse_state(self, unread: Unread, target: RequestTable | None) -> None:
         for one in _state_in(self.form.key, self.said, unread):
@@ -250,10 +255,12 @@ class ClientRequest(ChatRequest):
         """Return whether the part that *unread* is about has brought it to the server with the table *target*."""
         own = TABLES[self.form.key]
         row = own.row_at(own.path_in(self.said, unread.place))
-        if target is None or row is None or row.place not in _OF_PARTS or target.row(row.place) is None:
+        there = target.row(row.place) if target and row and row.place in _TOOL_CHANGES else None
+        if there is None:
             return False
-        written = dump_json({str(unread.place[-1]): unread.value})[1:-1]
-        return dump_json(built.body).count(written) >= dump_json(copy_json(self.said)).count(written)
+        change: dict[str, Any] = {}
+        put(change, there.path.removeprefix("messages[].content[]."), there.written(unread.value.get("tool")))
+        return dump_json(change) in dump_json(built.body)
 
     def _own(self, turn: Any) -> Any:
         is_plain = isinstance(turn, ChatResponse) and turn.metadata.provider_id == self.form.provider
@@ -332,6 +339,10 @@ class ClientRequest(ChatRequest):
             UnsupportedRequestError: it is state. Without it the request is another one, so it is never left out.
         """
         self._refuse_state(unread, target)
+        if unread.path in self.instead:
+            if not self.instead[unread.path]:
+                yield Adaptation.dropped(unread.path, "its tools are declared from the beginning")
+            return
         own = TABLES[self.form.key]
         row = own.row_at(own.path_in(self.said, unread.place))
         label = target.label if target else "the API"
@@ -365,8 +376,8 @@ _NEAREST: Final = {
 }
 """The format closest to a form, and the format with the same spelling of options, for forms that no server is asked in."""
 _FIELD_NAMES: Final = frozenset(attrs.fields_dict(ChatRequest))
-_OF_PARTS: Final = ("part.context", "part.citations")
-"""The places of what :meth:`ClientRequest.details_of_part` has and nobody else reads."""
+_TOOL_CHANGES: Final = ("message.tool_addition", "message.tool_removal")
+"""The places of blocks that :meth:`ClientRequest.details_of_part` has as ``tool_changes``."""
 
 
 def _rows(format: str, unread: Unread) -> list[RequestRow]:
@@ -495,7 +506,8 @@ class Incoming:
     @property
     def custom_tools(self) -> frozenset[str]:
         """The names of the client's tools that take free text."""
-        return frozenset(tool.name for tool in self.request.asked.tools if tool.is_custom)
+        tools = (*self.request.asked.tools, *chain.from_iterable(self.request.instead.values()))
+        return frozenset(tool.name for tool in tools if tool.is_custom)
 
     @property
     def unread(self) -> Mapping[str, Any]:
@@ -716,6 +728,7 @@ def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, *
             headers={},
             told=tuple(body.told()),
             details={},
+            instead={},
             servers={},
         )
     return Incoming(form=form, request=whole, wants=wants)

@@ -1,4 +1,4 @@
-"""Items of a Responses answer under construction, with the stored items of the answer that was read."""
+"""Items of a Responses answer under construction, with those of the answer that was read, and the items of clients."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any, Final
 import attrs
 import orjson
 
+from crosswalk.formats.reading import answer
 from crosswalk.formats.writing import Event, JSONObjectText, Piece, put_back, url_citation, without_place
+from crosswalk.request import Turn
 from crosswalk.types.json import copy_json, load_json
+from crosswalk.types.message import ChatMessage, ToolCall
 from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import CitationRef, SegmentType
+from crosswalk.wire.fields import Fields, placed
 from crosswalk.wire.responses import (
     ANNOTATIONS,
     COUNTS,
@@ -328,3 +332,74 @@ class KeptItems:
             return there == type and id in (None, self.entry(place).get("id", id))
         role = ITEMS[there].role
         return role is ItemRole.CALL or (role is ItemRole.ACTION and there == called)
+
+
+# -------------------------------------------------------------------------- items of clients
+# Items that a client sends: their types, the tools that they bring, and the answers that they were.
+
+
+CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The items that call a tool of the client by name, and their field for the arguments."""
+
+
+def kind_of(item: Fields) -> str:
+    """Return the type of *item*, which a client may leave out of a message or a reference."""
+    kind = item.look("type")
+    if kind is None and "role" in item:
+        return "message"
+    if kind is None and {*item} == {"id"}:
+        return "item_reference"
+    if not isinstance(kind, str):
+        item.refuse("must be a string" if "type" in item else "is missing", "type")
+    return kind
+
+
+def answer_of(items: list[Fields]) -> Turn:
+    """Return the answer of *items*: a message if they are a text and then calls, or else as its server sent it."""
+    text: str | None = None
+    calls: list[ToolCall] = []
+    for item in items:
+        kind, keys = kind_of(item), set(item)
+        content = item.look("content")
+        if (
+            kind == "message"
+            and keys <= {"type", "role", "content"}
+            and isinstance(content, str)
+            and not (text or calls)
+        ):
+            text = content
+        elif kind in CALLS and keys == {"type", "call_id", "name", CALLS[kind]}:
+            with placed(item):
+                requested, word = item.look(CALLS[kind]), "custom" if kind == "custom_tool_call" else None
+                calls.append(ToolCall(item.look("call_id"), item.look("name"), requested, word))
+        else:
+            return _whole(items)
+    for item in items:
+        item.rest()
+    with placed(items[0], "content"):
+        return ChatMessage.assistant(text, tool_calls=calls or None)
+
+
+def _whole(items: list[Fields]) -> Turn:
+    output = [_spelled_out(item) for item in items]
+    return answer(
+        items[0], {"object": "response", "status": "completed", "output": output}, "openai_responses"
+    )
+
+
+def _spelled_out(item: Fields) -> dict[str, Any]:
+    """Return *item* as a server sends it: a message that is only a text becomes parts."""
+    kind, members = kind_of(item), item.rest()
+    if kind == "message" and isinstance(members.get("content"), str):
+        members["content"] = [{"type": "output_text", "text": members["content"], "annotations": []}]
+    return {**members, "type": kind}
+
+
+def is_search_of_client(tool: Mapping[str, Any]) -> bool:
+    """Whether *tool* is a search for tools that the client runs."""
+    return tool.get("type") == "tool_search" and tool.get("execution") == "client"
+
+
+def is_found_by_client(item: Mapping[str, Any]) -> bool:
+    """Whether *item* brings the tools that a search of the client has found."""
+    return item.get("type") == "tool_search_output" and item.get("execution") == "client"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from crosswalk.errors import ErrorInfo
+from crosswalk.errors import ErrorInfo, ResponseValidationError
 from crosswalk.formats.chat import (
     answer_format,
     choice,
@@ -23,14 +23,19 @@ from crosswalk.formats.chat import (
     read_client_tool,
 )
 from crosswalk.formats.chat_table import CLIENT_TOOLS
-from crosswalk.formats.reading import Incoming, Wants, answer, incoming, marks_of, take_neutral, told_result
+from crosswalk.formats.reading import Incoming, Wants, incoming, marks_of, take_neutral, told_result
 from crosswalk.formats.response_items import (
+    CALLS,
     HeldCall,
     KeptItems,
     OpenItem,
     OpenPart,
     action_item,
     annotation_of,
+    answer_of,
+    is_found_by_client,
+    is_search_of_client,
+    kind_of,
     repeated,
     server_item,
     usage_of,
@@ -52,10 +57,10 @@ from crosswalk.formats.writing import (
 from crosswalk.request import CacheMark, HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
 from crosswalk.types.json import copy_json
-from crosswalk.types.message import ChatMessage, ContentPart, Role, ToolCall
+from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire.chat import ROLES
-from crosswalk.wire.fields import Fields, UnnamedCalls, placed
+from crosswalk.wire.fields import Fields, UnnamedCalls, path_of, placed
 from crosswalk.wire.responses import (
     BESIDE,
     FAMILIES,
@@ -78,8 +83,6 @@ if TYPE_CHECKING:
 
 
 _ROLES: Final = {word: role for word, role in ROLES.items() if role is not Role.TOOL}
-_CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
-"""The items that call a tool of the client by name, and their field for the arguments."""
 _CALL_IDS: Final = {
     "mcp_approval_response": ("approval_request_id",),
     "local_shell_call_output": ("call_id", "id"),
@@ -94,6 +97,8 @@ _LONGEST: Final = 64
 _KEPT: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
 _RUN_BY_CLIENT: Final = CLIENT_TOOLS[RESPONSES.key]
+_SEARCH_CALL: Final = "tool_search_call"
+"""The item that calls a search for tools, and its name elsewhere."""
 _OWN_HOSTED: Final = ("image_generation",)
 """The server's tools whose types are canonical kinds. ``file_search`` names what only this server keeps, so it is left."""
 _SEARCHES: Final = ("web_search", "web_search_preview")
@@ -109,6 +114,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     tools, hosted, servers, namespaces = _tools(body)
     said_in = _Items(namespaces)
     turns = [*_instructions(body), *said_in.turns(body)]
+    instead, found = _instead(body, {tool.name for tool in tools})
+    namespaces |= {name: place for name, place in found.items() if name not in namespaces}
     if not turns:
         if not (body.given.get("input") or any(body.look(name) for name in _KEPT)):
             body.refuse("must not be empty", "input")
@@ -119,7 +126,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     text, reasoning = body.object("text"), body.object("reasoning")
     if text is not None:
         take_neutral(text, "responses", {"verbosity": "medium"})
-    return incoming(
+    read = incoming(
         WireForm.OPENAI_RESPONSES,
         body,
         said,
@@ -135,6 +142,35 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
+    return attrs.evolve(read, request=attrs.evolve(read.request, instead=instead)) if instead else read
+
+
+def _instead(
+    body: Fields, names: set[str]
+) -> tuple[dict[str, tuple[ToolDefinition, ...]], dict[str, tuple[str, str]]]:
+    """Return the functions for other servers, by the place of the item, and their namespaces: a search of the client's,
+    and the tools that it has found, without those of the *names* that are declared.
+    """
+    instead: dict[str, tuple[ToolDefinition, ...]] = {}
+    namespaces: dict[str, tuple[str, str]] = {}
+    for item in (*body.opened("tools"), *body.opened("input")):
+        given = item.given
+        if is_search_of_client(given):
+            some = {"name": _SEARCH_CALL, **{key: given.get(key) for key in ("description", "parameters")}}
+            given = {"tools": [{"type": "function", **some}]}
+        elif given.get("type") != "additional_tools" and not is_found_by_client(given):
+            continue
+        try:
+            inner = Fields({"tools": copy_json(given.get("tools"))}, item.place)
+            tools, *others, inside = _tools(inner)
+        except ResponseValidationError:  # the server of this format checks it
+            continue
+        if item.is_left and (any(others) or any(tool.client_tool for tool in tools) or [*inner.unread()]):
+            continue  # some of it is no function of the client's, so it is named as a whole
+        instead[path_of(item.place)] = tuple(tool for tool in tools if tool.name not in names)
+        names = names | {tool.name for tool in tools}
+        namespaces |= inside
+    return instead, namespaces
 
 
 def _wants(body: Fields) -> Wants:
@@ -192,11 +228,11 @@ class _Items:
             turn = self._turn(item)
             if turn is not None:
                 if output:
-                    yield _answer(output)
+                    yield answer_of(output)
                 output = []
                 yield turn
         if output:
-            yield _answer(output)
+            yield answer_of(output)
 
     def marks(self, turns: Sequence[Turn]) -> list[CacheMark]:
         """Return the cache marks in the items of *turns*."""
@@ -212,8 +248,8 @@ class _Items:
             item.take("namespace")
             item.give("name", name)
         id, call_id = item.look("id"), item.look("call_id")
-        kind = _kind(item)
-        if (call_id == "" and kind.endswith("_call")) or (call_id is None and kind in _CALLS):
+        kind = kind_of(item)
+        if (call_id == "" and kind.endswith("_call")) or (call_id is None and kind in CALLS):
             call_id = self._unnamed.id_of(item.place)  # the first result that names no call answers it
             item.give("call_id", call_id)
         if isinstance(id, str) and isinstance(call_id, str):
@@ -224,7 +260,7 @@ class _Items:
 
     def _is_output(self, item: Fields) -> bool:
         """Return whether *item* belongs to an answer."""
-        kind = _kind(item)
+        kind = kind_of(item)
         is_made = kind in _MADE or kind.endswith(("_call", "_list_tools", "_approval_request"))
         if kind.endswith(_OUTPUT):
             call_id = item.look("call_id")
@@ -233,7 +269,7 @@ class _Items:
 
     def _turn(self, item: Fields) -> Turn | None:
         """Return the content of *item*, or ``None`` if it has none here, such as a reference. Then it stays unread."""
-        kind = _kind(item)
+        kind = kind_of(item)
         if kind == "message":
             role = _ROLES.get(item.need("role", item.text("role")))
             if role is None:
@@ -266,62 +302,10 @@ class _Items:
             return told_result(item, name, content)
 
 
-def _kind(item: Fields) -> str:
-    kind = item.look("type")
-    if kind is None and "role" in item:
-        return "message"
-    if kind is None and {*item} == {"id"}:
-        return "item_reference"
-    if not isinstance(kind, str):
-        item.refuse("must be a string" if "type" in item else "is missing", "type")
-    return kind
-
-
 def _content(item: Fields, name: str) -> str | list[ContentPart] | None:
     if isinstance(item.look(name), str | None):
         return item.text(name)
     return [part for part in map(read_part, item.objects(name)) if part is not None]
-
-
-def _answer(items: list[Fields]) -> Turn:
-    """Return the answer of *items*: a message if they are a text and then calls, or else as its server sent it."""
-    text: str | None = None
-    calls: list[ToolCall] = []
-    for item in items:
-        kind, keys = _kind(item), set(item)
-        content = item.look("content")
-        if (
-            kind == "message"
-            and keys <= {"type", "role", "content"}
-            and isinstance(content, str)
-            and not (text or calls)
-        ):
-            text = content
-        elif kind in _CALLS and keys == {"type", "call_id", "name", _CALLS[kind]}:
-            with placed(item):
-                requested, word = item.look(_CALLS[kind]), "custom" if kind == "custom_tool_call" else None
-                calls.append(ToolCall(item.look("call_id"), item.look("name"), requested, word))
-        else:
-            return _whole(items)
-    for item in items:
-        item.rest()
-    with placed(items[0], "content"):
-        return ChatMessage.assistant(text, tool_calls=calls or None)
-
-
-def _whole(items: list[Fields]) -> Turn:
-    output = [_spelled_out(item) for item in items]
-    return answer(
-        items[0], {"object": "response", "status": "completed", "output": output}, "openai_responses"
-    )
-
-
-def _spelled_out(item: Fields) -> dict[str, Any]:
-    """Return *item* as a server sends it: a message that is only a text becomes parts."""
-    kind, members = _kind(item), item.rest()
-    if kind == "message" and isinstance(members.get("content"), str):
-        members["content"] = [{"type": "output_text", "text": members["content"], "annotations": []}]
-    return {**members, "type": kind}
 
 
 # Options.
@@ -563,9 +547,10 @@ class ResponsesWriter(Writer):
     @cached_property
     def _actions(self) -> frozenset[str]:
         """The types of the items that call the tools without a name that the request declares."""
-        tools = self.heading.request.get("tools") or ()
-        kinds = (str(tool.get("type")) for tool in tools if isinstance(tool, Mapping))
-        return frozenset(_RUN_BY_CLIENT[kind].call for kind in kinds if kind in _RUN_BY_CLIENT)
+        tools = [tool for tool in self.heading.request.get("tools") or () if isinstance(tool, Mapping)]
+        kinds = (str(tool.get("type")) for tool in tools)
+        calls = (_RUN_BY_CLIENT[kind].call for kind in kinds if kind in _RUN_BY_CLIENT)
+        return frozenset((*calls, *(_SEARCH_CALL for tool in tools if is_search_of_client(tool))))
 
     def _open_held(self, part: int) -> Iterator[Event]:
         """Begin the call of *part*, if its name is known. A missing id is replaced by the one that the answer makes."""
@@ -580,6 +565,8 @@ class ResponsesWriter(Writer):
                 item = OpenItem(item.index, item.id, "function_call")
             else:
                 item.about |= requested
+                if item.type == _SEARCH_CALL:
+                    item.about["execution"] = "client"
                 self._complete.append(item)
         id = self._call_ids.take(held.id, held.index)
         if ITEMS[item.type].id != "id":

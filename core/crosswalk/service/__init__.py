@@ -196,6 +196,7 @@ if TYPE_CHECKING:
         as_json_object as as_json_object,
     )
     from crosswalk.types.message import (
+        DocumentPart as DocumentPart,
         SearchResultPart as SearchResultPart,
         VideoPart as VideoPart,
     )
@@ -245,6 +246,6 @@ else:
             ),
             "crosswalk.text": "holds_key",
             "crosswalk.types.json": "as_json_object",
-            "crosswalk.types.message": "SearchResultPart VideoPart",
+            "crosswalk.types.message": "DocumentPart SearchResultPart VideoPart",
         },
     )

@@ -34,6 +34,7 @@ from crosswalk.types.message import (
     AudioPart,
     ChatMessage,
     ContentPart,
+    DocumentPart,
     FilePart,
     ImagePart,
     Role,
@@ -710,7 +711,7 @@ def unsaid(
         is_named = value is None or path.removesuffix(".ttl") in done
         is_named |= whole is not None and table.row(whole) is None
         if not is_named and (row is None or (name in _IN_PART and row.written(thaw(value)) is None)):
-            if name == "part.search_result":
+            if name in _TOLD:
                 yield Adaptation(path, AdaptationKind.TOLD, "it is sent as text")
                 continue
             lost = _lost(PLACES[name], value, table, row)
@@ -718,7 +719,9 @@ def unsaid(
 
 
 _OF_SERVERS: Final = tuple(name for name in DETAILS if name.startswith("mcp."))
-_IN_PART: Final = (*_OF_SERVERS, "part.search_result")
+_TOLD: Final = ("part.document", "part.search_result")
+"""Details that are texts, so that they are told where an API has no place for them."""
+_IN_PART: Final = (*_OF_SERVERS, *_TOLD)
 """Details that some APIs have a place for, but not for every value."""
 _WHOLES: Final = {"cache.ttl": "cache.mark", **dict.fromkeys(_OF_SERVERS, "mcp_servers")}
 """Details of what is named as a whole where an API has no place for it."""
@@ -744,8 +747,9 @@ def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
             elif isinstance(part, FilePart):
                 yield f"{at}.context", "part.context", part.context
                 yield f"{at}.citations", "part.citations", part.citations
-            elif isinstance(part, SearchResultPart):
-                yield at, "part.search_result", bool(part.citations)
+            elif isinstance(part, SearchResultPart | DocumentPart):
+                kind = "document" if isinstance(part, DocumentPart) else "search_result"
+                yield at, f"part.{kind}", bool(part.citations)
                 yield f"{at}.citations", "part.citations", part.citations
 
 

@@ -578,13 +578,12 @@ class _Sorter:
         self._is_official = is_official
         self._takes_media = takes_media
         self._named: dict[tuple[int, str], Adaptation] = {}
-        self._refused: list[Adaptation] = []
         self._pictures: dict[int, list[ImagePart]] = {}  # by the user's message that shows them
         self._halves = _Halves(request, facts.server_tools)
 
     def adaptations(self) -> tuple[Adaptation, ...]:
         """The parts that are left out or sent otherwise: each reason once for each message."""
-        return (*(self._named[key] for key in sorted(self._named)), *self._refused)
+        return tuple(self._named[key] for key in sorted(self._named))
 
     def sorted(self, number: int, turn: Turn) -> Turn:
         """Return the turn to send for *turn*, which is the message *number*."""
@@ -707,11 +706,11 @@ class _Sorter:
                     texts.append(f"{SUMMARY}\n\n{text}")
                     entry = {key: value for key, value in entry.items() if key not in ("type", "content")}
                 elif entry.get("encrypted_content"):
-                    owner = turn.metadata.provider_id
-                    reason = (
-                        f"compaction: only its own server ({owner}) can read what stands for the conversation"
-                    )
-                    self._refused.append(Adaptation.dropped(f"messages[{number}]", reason, refuses=True))
+                    what, owner = f"messages[{number}]", turn.metadata.provider_id
+                    why = f"only its own server ({owner}) can read what stands for the conversation"
+                    problem = f"it cannot express {what} (compaction: {why})"
+                    asked = self._request.provider
+                    raise UnsupportedRequestError(problem, provider=asked, options=[what])
             kept_entries.append(entry)
         if not texts:
             return turn

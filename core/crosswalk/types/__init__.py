@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         CallKind as CallKind,
         ChatMessage as ChatMessage,
         ContentPart as ContentPart,
+        DocumentPart as DocumentPart,
         FilePart as FilePart,
         ImagePart as ImagePart,
         Role as Role,
@@ -72,7 +73,7 @@ else:
             "crosswalk.types.delta": "Correction ResponseDelta",
             "crosswalk.types.json": "FrozenObject JSONObject JSONValue dump_json load_json thaw",
             "crosswalk.types.message": (
-                "AudioPart CallKind ChatMessage ContentPart FilePart ImagePart Role SearchResultPart TextPart "
+                "AudioPart CallKind ChatMessage ContentPart DocumentPart FilePart ImagePart Role SearchResultPart TextPart "
                 "ToolCall ToolCallDelta VideoPart"
             ),
             "crosswalk.types.response": "Alternative ChatResponse",

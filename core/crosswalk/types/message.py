@@ -232,8 +232,58 @@ class TextPart:
 def _as_texts(value: str | Iterable[str]) -> tuple[str, ...]:
     texts = (value,) if isinstance(value, str) else as_tuple(value)
     if not texts or not all(isinstance(text, str) for text in texts):
-        raise ResponseValidationError("the content of a search result must be a text, or a list of texts")
+        raise ResponseValidationError("the content must be a text, or a list of texts")
     return texts
+
+
+def _in_words(about: Iterable[str | None], texts: Iterable[str]) -> str:
+    """Return *texts* with the lines *about* them before, for APIs without a place for them."""
+    return "\n\n".join(filter(None, ("\n".join(filter(None, about)), *texts)))
+
+
+@brief
+@attrs.frozen(init=False)
+class DocumentPart(TextPart):
+    """A document of text, so that the model can answer from it and cite it. A file of text is a :class:`FilePart`.
+
+    Anthropic has a place for it, and so has Bedrock if it is cited. Any other server gets it as text, which is named.
+
+    Attributes:
+        text: the document in words: the title, the context and the content.
+        content: the text of the document, in one or several pieces. A citation names the pieces.
+        title: its title, or ``None`` when it has none.
+        context: words about the document for the model, which it does not cite, or ``None``.
+        citations: whether the model cites it, or ``None`` for the provider's default.
+
+    Raises:
+        ResponseValidationError: a field is of another type, or there is no content.
+    """
+
+    text: str = attrs.field(init=False, metadata={"json_key": None})
+    content: tuple[str, ...]
+    title: str | None = None
+    context: str | None = None
+    citations: bool | None = None
+
+    @checks_keywords()
+    def __init__(
+        self,
+        content: str | Iterable[str],
+        *,
+        title: str | None = None,
+        context: str | None = None,
+        citations: bool | None = None,
+    ) -> None:
+        texts = _as_texts(content)
+        for name, value in (("title", title), ("context", context)):
+            if not isinstance(value, str | None):
+                raise ResponseValidationError(f"{name} must be text, not {json_type_name(value)}")
+        object.__setattr__(self, "text", _in_words((title, context), texts))
+        self.__attrs_init__(texts, title, context, citations)
+        if citations is not None:
+            check_flag(self, "citations")
+
+    __repr__ = short_repr("title", "content", "context", "citations")
 
 
 @brief
@@ -268,8 +318,7 @@ class SearchResultPart(TextPart):
         for name, value in (("title", title), ("source", source)):
             if not isinstance(value, str):
                 raise ResponseValidationError(f"{name} must be text, not {json_type_name(value)}")
-        about = "\n".join(filter(None, (title, source)))
-        object.__setattr__(self, "text", "\n\n".join(filter(None, (about, *texts))))
+        object.__setattr__(self, "text", _in_words((title, source), texts))
         self.__attrs_init__(texts, title, source, citations)
         if citations is not None:
             check_flag(self, "citations")
@@ -451,9 +500,9 @@ class VideoPart(_MediaPart):
 @brief
 @attrs.frozen(init=False)
 class FilePart(_MediaPart):
-    """A file or document as one part of a message: by its ``url``, as base64 ``data``, or by its ``id``. One of them is set.
+    """A file as one part of a message: by its ``url``, as base64 ``data``, or by its ``id``. One of them is set.
 
-    ``FilePart(text="…", name="Tides")`` is a document of plain text.
+    A document that you have as text is a :class:`DocumentPart`.
 
     Attributes:
         name: the file's name or title, or ``None`` when it has none.
@@ -478,24 +527,21 @@ class FilePart(_MediaPart):
         *,
         url: str | None = None,
         data: str | bytes | None = None,
-        text: str | None = None,
         media_type: str | None = None,
         name: str | None = None,
         id: str | None = None,
         context: str | None = None,
         citations: bool | None = None,
     ) -> None:
-        if text is not None:
-            if source is not None or data is not None or not isinstance(text, str):
-                raise ResponseValidationError("text must be a text, and the only content of its part")
-            data, media_type = text.encode(), media_type or "text/plain"
         url, data, media_type, file = _located(source, url, data, media_type)
         self.__attrs_init__(url, data, media_type, file if name is None else name, id, context, citations)
 
     __repr__ = short_repr("name", "media_type", "url", "data", "id")
 
 
-ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | VideoPart | FilePart | SearchResultPart
+ContentPart: TypeAlias = (
+    TextPart | ImagePart | AudioPart | VideoPart | FilePart | SearchResultPart | DocumentPart
+)
 """One part of a message that is more than a text: a closed set."""
 
 PartLike: TypeAlias = ContentPart | str | PathLike[str]
@@ -532,7 +578,7 @@ def _as_tool_calls(value: Iterable[ToolCall] | None) -> tuple[ToolCall, ...] | N
     return None if value is None else _all((ToolCall,), value, "tool_calls must be ToolCalls") or None
 
 
-_PARTS = (TextPart, SearchResultPart, ImagePart, AudioPart, VideoPart, FilePart)
+_PARTS = (TextPart, SearchResultPart, DocumentPart, ImagePart, AudioPart, VideoPart, FilePart)
 
 
 def _all(kinds: tuple[type, ...], value: Iterable[Any], wrong: str) -> tuple[Any, ...]:
@@ -630,12 +676,12 @@ class ChatMessage:
 
     @property
     def text(self) -> str:
-        """The text of the content, or ``""`` if it has none. A search result stands apart, with empty lines around it."""
+        """The text of the content, or ``""`` if it has none. Search results and documents stand apart, by empty lines."""
         content = self.content
         if content is None or isinstance(content, str):
             return content or ""
         texts = [part for part in content if isinstance(part, TextPart)]
-        between = "\n\n" if any(isinstance(part, SearchResultPart) for part in texts) else ""
+        between = "\n\n" if any(isinstance(part, SearchResultPart | DocumentPart) for part in texts) else ""
         return between.join(part.text for part in texts)
 
     __repr__ = short_repr("role", "name", "content", "tool_calls", "tool_call_id", "is_error")

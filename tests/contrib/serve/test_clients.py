@@ -19,6 +19,7 @@ import pytest
 
 from clients.run import CLIENTS, PNG
 from contrib_serve import ABOUT, USAGE, config_of, live, says
+from crosswalk.service import ToolDefinition, client_tool
 from crosswalk.testing.exchange import ReceivedRequest, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
@@ -29,6 +30,17 @@ VECTORS = {
     "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}],
 }
 SECONDS = 1200
+RUN_BY_CLIENTS: dict[str, dict[str, Any]] = {
+    "shell": {"commands": ["cat kelp"]},
+    "local_shell": {"type": "exec", "command": ["cat", "kelp"], "env": {}},
+    "apply_patch": {"type": "create_file", "path": "kelp", "diff": "+green"},
+    "bash": {"command": "cat kelp"},
+    "text_editor": {"command": "view", "path": "kelp"},
+    "memory": {"command": "view", "path": "/memories"},
+}
+"""The arguments of each tool that a vendor defines and a client runs, by its type."""
+MORE = {"google-genai": 1, "pydantic-ai anthropic": 1}
+"""How many cases more than others a client has."""
 
 
 def streamed(*deltas: dict[str, Any], finish: str = "stop") -> Answer:
@@ -67,6 +79,22 @@ def answer_all(upstream: ReplayServer) -> None:
     def has_schema_tool(request: ReceivedRequest) -> bool:
         return any(tool["function"]["name"] == "json" for tool in request.json().get("tools", ()))
 
+    def has_run(tool: ToolDefinition, count: int) -> Callable[[ReceivedRequest], bool]:
+        """Whether a request declares *tool* alone, in our words, and has the results of so many calls of it."""
+
+        def has(request: ReceivedRequest) -> bool:
+            body = request.json()
+            tools = [
+                (one["function"]["name"], one["function"]["description"]) for one in body.get("tools", ())
+            ]
+            results = [str(one["content"]) for one in body["messages"] if one["role"] == "tool"]
+            return (
+                tools == [(tool.name, tool.description)]
+                and [f"kelp {number + 1}" in one for number, one in enumerate(results)] == [True] * count
+            )
+
+        return has
+
     def results(count: int) -> Any:
         return lambda request: (
             request.json().get("tools")
@@ -82,6 +110,12 @@ def answer_all(upstream: ReplayServer) -> None:
     for stream in (False, True):
         # Vercel's SDK asks for structured output of Messages with a tool.
         answers(calls("json", "call_0", stream=stream, answer=42), has_schema_tool, stream=stream)
+        for kind, given in RUN_BY_CLIENTS.items():
+            tool = client_tool(kind)
+            for count in range(2):
+                call = calls(tool.name, f"call_{count}", stream=stream, **given)
+                answers(call, has_run(tool, count), stream=stream)
+            answers(text("Do", "ne", stream=stream), has_run(tool, 2), stream=stream)
         for count, city in enumerate(("Paris", "Rome")):
             answers(
                 calls("weather", f"call_{count}", stream=stream, city=city), results(count), stream=stream
@@ -114,10 +148,10 @@ def test_a_client_of_python_passes_every_case(upstream: ReplayServer, client: st
     package, _ = CLIENTS[client]
     if find_spec(package.partition(".")[0]) is None or find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
-    check(upstream, [sys.executable, FOLDER / "run.py"], client, count=7)
+    check(upstream, [sys.executable, FOLDER / "run.py"], client, count=7 + MORE.get(client, 0))
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 @pytest.mark.skipif(not (FOLDER / "node_modules").is_dir(), reason="npm install --prefix tests/clients")
 def test_every_client_of_javascript_passes_every_case(upstream: ReplayServer) -> None:
-    check(upstream, ["node", FOLDER / "run.mjs"], count=84)
+    check(upstream, ["node", FOLDER / "run.mjs"], count=90)

@@ -38,16 +38,16 @@ def chunks(*pieces: str) -> Answer:
     )  # fmt: skip
 
 
-async def _posted(upstream: ReplayServer, path: str, status: int, **body: Any) -> bytes:
-    app = create_app(config_of(upstream))
+async def _posted(upstream: ReplayServer, path: str, config: str, status: int, **body: Any) -> bytes:
+    app = create_app(config_of(upstream, config))
     async with app.router.lifespan_context(app), asking(app) as client:
         answer = await client.post(path, json={"model": "tiny", **body})
     assert answer.status_code == status, answer.text
     return answer.content
 
 
-def ask(upstream: ReplayServer, path: str, *, status: int = 200, **body: Any) -> bytes:
-    return asyncio.run(_posted(upstream, path, status, **body))
+def ask(upstream: ReplayServer, path: str, config: str = "", *, status: int = 200, **body: Any) -> bytes:
+    return asyncio.run(_posted(upstream, path, config, status, **body))
 
 
 def sent(upstream: ReplayServer) -> dict[str, Any]:
@@ -257,3 +257,27 @@ def test_a_tool_that_no_name_can_tell_apart_is_refused(
     error = orjson.loads(ask(upstream, "/v1/responses", status=400, input=[USER], tools=tools))["error"]
     assert "is the name of two tools" in error["message"]
     assert error["param"].startswith("tools[")
+
+
+FINDS = {
+    "type": "tool_search",
+    "execution": "client",
+    "description": "Finds tools.",
+    "parameters": {"type": "object"},
+}
+
+
+@pytest.mark.parametrize(
+    ("tools", "kind"), [([FINDS], "tool_search_call"), ([{**FINDS, "execution": "server"}], "function_call")]
+)
+def test_a_search_for_tools_reaches_the_client_that_runs_it(
+    upstream: ReplayServer, tools: Any, kind: str
+) -> None:
+    function = {"name": "tool_search_call", "arguments": '{"query":"sea"}'}
+    upstream.add(says("", tool_calls=[{"id": "x", "type": "function", "function": function}]))
+    config = "on_unsupported: drop"
+    (item,) = orjson.loads(ask(upstream, "/v1/responses", config, input=[USER], tools=tools))["output"]
+    assert (item["type"], item["call_id"], item["status"]) == (kind, "x", "completed")
+    if kind == "tool_search_call":
+        assert (item["execution"], item["arguments"]) == ("client", {"query": "sea"})
+        assert sent(upstream)["tools"][0]["function"]["description"] == "Finds tools."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from crosswalk import (
@@ -39,6 +41,7 @@ from crosswalk.agent import (
 )
 from crosswalk.service import (
     CacheMark,
+    ChatRequest,
     Endpoint,
     HostedTool,
     LLMService,
@@ -405,6 +408,37 @@ def test_a_config_passes_on_what_a_request_takes() -> None:
     assert hash(config) == hash(ChatConfig(hosted_tools="web_search", cache_marks=config.cache_marks))
     with pytest.raises(ResponseValidationError, match="does not exist"):
         config.request("One?")
+
+
+def test_a_config_takes_every_option_of_a_request() -> None:
+    """Without the conversation, and what the agent decides: whether it streams, and whom it asks."""
+    of_request, of_config = (inspect.signature(cls).parameters for cls in (ChatRequest, ChatConfig))
+    assert set(of_request) - set(of_config) == {"messages", "stream", "provider"}
+    assert not set(of_config) - set(of_request)
+    assert of_config["options"].annotation == of_request["options"].annotation == "Unpack[ExtraOptions]"
+
+
+def test_a_config_passes_on_further_options_and_headers() -> None:
+    config = ChatConfig(  # type: ignore[call-arg]  # a program may use this name as well
+        frequency_penalty=0.3,
+        repetition_penalty=1.1,
+        extra_options={"n": 2},
+        extra_headers={"anthropic-beta": "x"},
+    )
+    request = attrs.evolve(config, temperature=0.5).request("Hi")
+    assert request == ChatRequest(
+        "Hi",
+        temperature=0.5,
+        n=2,
+        frequency_penalty=0.3,
+        repeat_penalty=1.1,
+        extra_headers={"anthropic-beta": "x"},
+    )
+    with pytest.raises(ConfigurationError, match="did you mean 'frequency_penalty'"):
+        ChatConfig(frequency_penalties=0.3)  # type: ignore[call-arg]
+    for wrong in ({"extra_options": {"x": 1}}, {"extra_headers": {"authorization": "k"}}):
+        with pytest.raises(ResponseValidationError):
+            ChatConfig(**wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"hosted_tools": ["telepathy"]}, {"cache_marks": ["here"]}, {"top_p": 2}])

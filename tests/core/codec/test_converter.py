@@ -256,7 +256,7 @@ def test_a_class_of_yours_is_read_strictly() -> None:
         ({"by_name": []}, "expected object, got array @ $.by_name"),
         (
             {"part": {"type": "x"}},
-            "unknown type 'x', expected text or image or audio or video or file or search_result @ $.part.type",
+            "unknown type 'x', expected text or image or audio or video or file or search_result or document @ $.part.type",
         ),
         ({"either": 1.5}, "expected integer or string or array, got number @ $.either"),
         ({"either": ["x"]}, "expected integer, got string @ $.either[0]"),

@@ -211,7 +211,7 @@ def test_no_json(data: bytes | str, problem: str) -> None:
         ),
         (
             {"message": {"role": "assistant", "content": [{"type": "map"}]}},
-            "unknown type 'map', expected text or image or audio or video or file or search_result @ "
+            "unknown type 'map', expected text or image or audio or video or file or search_result or document @ "
             "$.message.content[0].type",
         ),
         (

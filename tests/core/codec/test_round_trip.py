@@ -18,6 +18,7 @@ from crosswalk.types import (
     Alternative,
     ChatMessage,
     ChatResponse,
+    DocumentPart,
     FinishReason,
     FrozenObject,
     ProviderAttempt,
@@ -49,6 +50,7 @@ def test_every_field_is_written(cls: type) -> None:
         ResponseMetadata: {"completion_tokens"},
         Alternative: {"unknown"},
         SearchResultPart: {"text"},
+        DocumentPart: {"text"},
     }
     never_written = derived.get(cls, set())
     written = {key.attribute for key in layout(cls) if not key.computed}

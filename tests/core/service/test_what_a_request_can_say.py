@@ -28,6 +28,7 @@ from crosswalk.service import (
     CacheMark,
     CallOptions,
     ChatRequest,
+    DocumentPart,
     Endpoint,
     ExtraOptions,
     HostedTool,
@@ -150,7 +151,7 @@ THINGS = (
     Thing("a sound", {"messages": user("a", AudioPart(data=WAV, media_type="audio/wav"))}, WAV, {**chat("messages.0.content.1.input_audio.data"), "gemini": "contents.0.parts.1.inlineData.data", "bedrock": "messages.0.content.1.audio.source.bytes"}),
     Thing("a video", {"messages": user("a", VideoPart(data=MP4, media_type="video/mp4"))}, MP4, {"vllm": "messages.0.content.1.video_url.url", "gemini": "contents.0.parts.1.inlineData.data", "bedrock": "messages.0.content.1.video.source.bytes"}),
     Thing("a PDF", {"messages": pdf(name="a.pdf")}, PDF, {**chat("messages.0.content.1.file.file_data"), "openai_responses": "input.0.content.1.file_data", "anthropic": "messages.0.content.1.source.data", "gemini": "contents.0.parts.1.inlineData.data", "bedrock": "messages.0.content.1.document.source.bytes"}),
-    Thing("a text document", {"messages": user("a", FilePart(text="High tide.", name="Tides"))}, "Tides", {**chat("messages.0.content.1.file.filename"), "openai_responses": "input.0.content.1.filename", "anthropic": "messages.0.content.1.title", "gemini": "contents.0.parts.1.inlineData.displayName", "bedrock": "messages.0.content.1.document.name"}, Told("Tides\n\nHigh tide.")),
+    Thing("a text document", {"messages": user("a", DocumentPart("High tide.", title="Tides"))}, "Tides", {"anthropic": "messages.0.content.1.title"}, Told("Tides\n\nHigh tide.")),
     Thing("words about a document", {"messages": pdf(context="It is old.")}, "It is old.", {"anthropic": "messages.0.content.1.context", "bedrock": "messages.0.content.1.document.context"}, Refused("messages[0].content[1].context"), NO_FILES),
     Thing("citations of a document", {"messages": pdf(citations=True)}, True, {"anthropic": "messages.0.content.1.citations.enabled", "bedrock": "messages.0.content.1.document.citations.enabled"}, Refused("messages[0].content[1].citations"), NO_FILES),
     Thing("a search result", {"messages": user("a", SearchResultPart("High.", title="Tide", source="https://x.example"))}, "High.", {"anthropic": "messages.0.content.1.content.0.text"}, Told("Tide\nhttps://x.example\n\nHigh.")),
@@ -497,9 +498,66 @@ def test_a_result_of_a_search_tells_what_it_is_evolved_to() -> None:
     assert attrs.evolve(part, title="Moon").text == "Moon\nx\n\nHigh.\n\nLow."
 
 
-def test_a_document_is_a_text_a_file_or_an_address(tmp_path: Path) -> None:
-    assert FilePart(text="a", name="b") == FilePart(b"a", media_type="text/plain", name="b")
-    for wrong in ({"text": "a", "data": "YQ=="}, {"text": 7}, {"url": "x", "citations": 1}):
+def test_a_document_of_text_has_pieces_words_about_it_and_may_be_cited() -> None:
+    document: Any = DocumentPart(["High.", "Low."], title="Tide", context="Old.", citations=True)
+    assert document.text == "Tide\nOld.\n\nHigh.\n\nLow."
+    assert ChatMessage.user(["a", document]).text == f"a\n\n{document.text}"
+    assert attrs.evolve(document, title="Moon").text == "Moon\nOld.\n\nHigh.\n\nLow."
+    pieces = {
+        "type": "content",
+        "content": [{"type": "text", "text": "High."}, {"type": "text", "text": "Low."}],
+    }
+    about = {"title": "Tide", "context": "Old.", "citations": {"enabled": True}}
+    block = {"type": "document", "source": pieces, **about}
+    assert built({"messages": user(document)}, "anthropic").body["messages"][0]["content"] == [block]
+    request = built({"messages": user("a", document)}, "bedrock")
+    assert request.body["messages"][0]["content"][1] == {
+        "document": {
+            "format": "txt",
+            "name": "Tide",
+            "source": {"content": [{"text": "High."}, {"text": "Low."}]},
+            "context": "Old.",
+            "citations": {"enabled": True},
+        }
+    }
+    assert request.adaptations == ()
+    for wrong in ({"content": []}, {"content": [7]}, {"title": 7}, {"context": 7}, {"citations": 1}):
+        fields: dict[str, Any] = {"content": "a", **wrong}
+        with pytest.raises(ResponseValidationError):
+            DocumentPart(fields.pop("content"), **fields)
+
+
+TAKERS = ("openai", "vllm", "mistral", "openai_responses", "anthropic", "gemini", "ollama", "cohere", "bedrock")  # fmt: skip
+
+
+@pytest.mark.parametrize("server", TAKERS)
+@pytest.mark.parametrize(
+    ("source", "content"),
+    [
+        ({"type": "text", "media_type": "text/plain", "data": "High."}, "High."),
+        ({"type": "content", "content": "High."}, "High."),
+        ({"type": "content", "content": [{"type": "text", "text": "High."}, {"type": "text", "text": "Low."}]}, ["High.", "Low."]),
+    ],
+)  # fmt: skip
+def test_a_document_of_a_client_and_of_a_program_are_one(server: str, source: Any, content: Any) -> None:
+    block = {"type": "document", "source": source, "title": "Tide", "context": "Old."}
+    turns = [{"role": "user", "content": [block]}]
+    asked = read_request({"model": "m", "max_tokens": 9, "messages": turns}, "anthropic").request
+    document = DocumentPart(content, title="Tide", context="Old.")
+    assert asked.messages == (ChatMessage.user([document]),)
+    of_program = ChatRequest([ChatMessage.user([document])], model="m", max_tokens=9)
+    one, other = (build_http_request(request, server) for request in (asked, of_program))
+    if server == "anthropic":  # a client's own words go on as they came
+        assert one.body["messages"][0]["content"] == [block]
+        assert (one.adaptations, other.adaptations) == ((), ())
+    else:
+        assert one.body == other.body
+        assert one.adaptations == other.adaptations
+        assert [(told.field, told.kind) for told in one.adaptations] == [("messages[0].content[0]", "told")]
+
+
+def test_a_document_is_a_file_or_an_address(tmp_path: Path) -> None:
+    for wrong in ({"data": "YQ==", "url": "x"}, {}, {"url": "x", "citations": 1}):
         with pytest.raises(ResponseValidationError):
             FilePart(**wrong)
     video = tmp_path / "a.mp4"

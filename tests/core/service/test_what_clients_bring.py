@@ -493,18 +493,74 @@ def test_what_a_server_s_tool_did_alone_is_told(form: str, parts: Any, words: li
         assert any("it is sent as text" in one.reason for one in request.adaptations)
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "zz"},
-        {"type": "compaction", "id": "r", "encrypted_content": "zz"},
-    ],
-)
 @pytest.mark.parametrize("to", [to for to in OTHERS if to != "openai_responses"])
-def test_an_answer_that_only_its_server_can_read_is_no_empty_turn(item: dict[str, Any], to: str) -> None:
+def test_an_answer_that_only_its_server_can_read_is_no_empty_turn(to: str) -> None:
+    item = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "zz"}
     text = said_in(built("openai-responses", responses(item, HI), to))
     assert "(no answer)" in text
     assert "zz" not in text
+
+
+@pytest.mark.parametrize("to", [to for to in OTHERS if to != "openai_responses"])
+def test_what_stands_for_a_conversation_is_never_left_out(to: str) -> None:
+    """Without it the model would not know what was said, so it is refused with ``drop``, too."""
+    item = {"type": "compaction", "id": "r", "encrypted_content": "zz"}
+    with pytest.raises(UnsupportedRequestError, match="compaction: only its own server"):
+        built("openai-responses", responses(item, HI), to)
+    assert built("openai-responses", responses(item, HI), "openai_responses").body["input"] == [HI, item, HI]
+
+
+LATER = {"type": "additional_tools", "role": "developer"}
+LOOKING: dict[str, Any] = {
+    "type": "function",
+    "name": "look",
+    "parameters": {"type": "object", "properties": {}},
+}
+DEFINED = {"name": "look", "input_schema": {"type": "object", "properties": {}}}
+
+
+def defining(**definition: Any) -> dict[str, Any]:
+    return {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": definition}}
+
+
+@pytest.mark.parametrize("to", ["openai", "gemini", "cohere"])
+@pytest.mark.parametrize(
+    ("form", "body", "is_declared"),
+    [
+        ("openai-responses", responses({**LATER, "tools": [LOOKING]}, HI), True),
+        ("openai-responses", responses({**LATER, "tools": [{"type": "namespace", "name": "sea", "tools": [LOOKING]}]}, HI), True),
+        # what is no function of the client's is named as a whole
+        ("openai-responses", responses({**LATER, "tools": [LOOKING, {"type": "web_search"}]}, HI), False),
+        ("openai-responses", responses({**LATER, "tools": [LOOKING, {"type": "apply_patch"}]}, HI), False),
+        ("openai-responses", responses({**LATER, "tools": [LOOKING, {"type": "computer"}]}, HI), False),
+        ("anthropic", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [defining(**DEFINED), {"type": "text", "text": "Hi"}]}]}, True),
+        ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "system", "content": [defining(type="custom", **DEFINED)]}]}, True),
+        ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "system", "content": [defining(**DEFINED, allowed_callers=["direct"])]}]}, False),
+        ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "system", "content": [defining(type="bash_20250124", name="bash")]}]}, False),
+        ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "system", "content": [defining(input_schema={})]}]}, False),
+    ],
+)  # fmt: skip
+def test_tools_that_a_conversation_adds_are_declared(
+    form: str, body: Any, is_declared: bool, to: str
+) -> None:
+    request = built(form, body, to)
+    assert ("look" in str(request.body.get("tools"))) is is_declared
+    assert any(one.refuses for one in request.dropped) is not is_declared
+    same = built(form, body, OWN[form]).body
+    assert "tools" not in same
+
+
+def test_tools_that_are_declared_and_added_are_declared_once() -> None:
+    added = {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "look"}}
+    turns = [HI, {"role": "system", "content": [added, defining(**DEFINED)]}]
+    body = {"model": "m", "max_tokens": 9, "tools": [{**DEFINED, "defer_loading": True}], "messages": turns}
+    request = built("anthropic", body, "openai")
+    assert [tool["function"]["name"] for tool in request.body["tools"]] == ["look"]
+    assert [(one.field, one.refuses) for one in request.dropped] == [
+        ("tools[0].defer_loading", False),
+        ("messages[1].content[0]", False),
+        ("messages[1].content[1]", False),
+    ]
 
 
 SUMMARY = {"type": "compaction", "content": "They met in Oslo."}
@@ -657,3 +713,60 @@ def test_a_sentence_that_the_client_said_is_its_own() -> None:
     assert added_to(built("openai-chat", said, "cohere")) == {}
     mine = ChatRequest([ChatMessage.user("Hi"), ChatMessage.assistant("(no answer)")], model="m")
     assert added_to(build_http_request(mine, "cohere")) == {}
+
+
+# ------------------------------------------------------------------------------------ tools that a client searches for
+
+LOOKUP = {
+    "type": "function",
+    "name": "look",
+    "description": "See.",
+    "parameters": {"type": "object", "properties": {}},
+}
+FINDS: dict[str, Any] = {"type": "tool_search", "execution": "client", "description": "Find.", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}  # fmt: skip
+DIVE = {"type": "custom", "name": "dive"}
+
+
+def found(*tools: Any, **more: Any) -> list[dict[str, Any]]:
+    return [SEARCH, output("tool_search_output", execution="client", tools=[*tools], **more), HI]
+
+
+def declared(request: HTTPRequest) -> list[str]:
+    return [tool[tool["type"]]["name"] for tool in request.body.get("tools", ())]
+
+
+@pytest.mark.parametrize(
+    ("tools", "items", "names"),
+    [
+        ([FINDS], [], ["tool_search_call"]),
+        ([FINDS], found(LOOKUP), ["tool_search_call", "look"]),
+        ([FINDS], found({"type": "namespace", "name": "sea", "description": "Sea.", "tools": [LOOKUP]}, DIVE), ["tool_search_call", "look", "dive"]),
+        ([FINDS, {**LOOKUP, "defer_loading": True}], found(LOOKUP), ["look", "tool_search_call"]),
+        ([FINDS], [*found(LOOKUP), *found(LOOKUP, DIVE)], ["tool_search_call", "look", "dive"]),
+        # what its own server would check, and a search that the server runs
+        ([FINDS], found({"type": "function"}, LOOKUP), ["tool_search_call"]),
+        ([{**FINDS, "execution": "server"}], [], []),
+    ],
+)  # fmt: skip
+def test_what_a_client_finds_is_declared_to_other_servers(
+    tools: list[Any], items: list[Any], names: list[str]
+) -> None:
+    body = responses(*items, tools=tools)
+    request = built("openai-responses", body, "openai")
+    assert declared(request) == names
+    lost = {one.field for one in request.dropped}
+    assert ("tools[0]" in lost) is (tools[0]["execution"] == "server")
+    assert built("openai-responses", body, "openai_responses").body["tools"] == tools
+
+
+def test_a_search_for_tools_is_described_as_the_client_says() -> None:
+    tool = built("openai-responses", responses(tools=[FINDS]), "anthropic").body["tools"][0]
+    about = {"name": "tool_search_call", "description": "Find.", "input_schema": FINDS["parameters"]}
+    assert tool == about
+
+
+def test_found_tools_have_their_namespace_and_their_kind() -> None:
+    space = {"type": "namespace", "name": "sea", "description": "Sea.", "tools": [LOOKUP, DIVE]}
+    incoming = read_request(responses(*found(space), tools=[FINDS]), "openai-responses")
+    assert incoming.wants.namespaces == {"look": ("sea", "look"), "dive": ("sea", "dive")}
+    assert incoming.custom_tools == {"dive"}

@@ -26,6 +26,7 @@ from crosswalk.types import (
     ContentFilterResult,
     Correction,
     Cost,
+    DocumentPart,
     FilePart,
     FinishReason,
     FrozenObject,
@@ -254,6 +255,7 @@ def filled(text: str) -> list[Any]:
     return [
         TextPart(text), ImagePart(url=text, media_type=text), AudioPart(data=text, media_type=text),
         VideoPart(data=text), SearchResultPart(text, title=text, source=text),
+        DocumentPart(text, title=text, context=text),
         FilePart(url=text, media_type=text, name=text), ChatMessage.user((TextPart(text), TextPart(text))),
         ChatMessage.tool_result(word, text, name=text), *notes, call, fragment, logprob, extensions, segment, correction,
         message, metadata, delta, alternative, verdict, attempt, response, event, response.raw_events,
