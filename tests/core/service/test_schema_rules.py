@@ -423,6 +423,31 @@ def test_a_strict_tool_keeps_the_rules(
     assert changes(built) == named
 
 
+@pytest.mark.parametrize("provider", ["vllm", "sglang"])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [{"type": "string"}, {"type": "integer"}],
+        [{"type": "string", "maxLength": 3}, {"type": "string", "minLength": 2}],
+        [{"$ref": "#/$defs/a"}, {"type": "null"}],
+    ],
+)
+def test_an_engine_that_reads_one_of_as_any_of_gets_any_of(
+    provider: str, kinds: list[dict[str, Any]]
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"x": {"oneOf": kinds}, "y": {"type": "array", "items": {"oneOf": kinds}}},
+        "$defs": {"a": {"type": "boolean"}},
+    }
+    built = formatted(provider, "m", schema)
+    sent = schema_in(built.body)
+    assert sent is not None
+    assert "oneOf" not in json.dumps(sent)
+    assert sent["properties"]["x"] == {"anyOf": kinds}
+    assert changes(built) == {}
+
+
 def parameters(*, required: int = 0, optional: int = 0, unions: int = 0) -> dict[str, Any]:
     """The schema of an object with so many keys of each kind. A union is required."""
     properties = {f"r{n}": {"type": "string"} for n in range(required)}
