@@ -287,9 +287,14 @@ def add_collections(converter: BaseConverter) -> None:
     converter.register_structure_hook_factory(lambda kind: origin_of(kind) in MAPPINGS, _mapping_factory)
 
 
+def is_pair(kind: Any) -> bool:
+    """Whether *kind* is a tuple of a fixed length."""
+    return origin_of(kind) is tuple and typing.get_args(kind)[1:] != (...,) and typing.get_args(kind) != ()
+
+
 def _array_factory(kind: Any, converter: BaseConverter) -> Read:
     items, make = typing.get_args(kind), LISTS[origin_of(kind)]
-    if make is tuple and items and items[1:] != (...,):
+    if is_pair(kind):
         read_pair = converter.gen_structure_hetero_tuple(kind)
 
         def make_pair(value: list[Any]) -> Any:

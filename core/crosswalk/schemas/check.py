@@ -413,6 +413,10 @@ class _Compiler:
         def check(value: Any, path: str, report: Report) -> Any:
             if type(value) is not dict:
                 return value
+            if report.growth is not None:
+                report.growth.work += len(value) + sum(
+                    len(each) // 256 for each in value.values() if type(each) is str
+                )
             unknown = [key for key in value if key not in properties and key not in further]
             result = value
             if unknown and other is None and additional and properties and not is_any:
@@ -426,6 +430,7 @@ class _Compiler:
                         made[key] = one(item, path + at, report)
                 elif key in required:
                     is_missing = True
+                    report.is_incomplete = report.is_incomplete or schema.get(KEYS, ()) is not None
                     report.add("a required field is missing", path + at, Fault.MISSING)
                 else:
                     is_defaulted = True
@@ -475,13 +480,15 @@ class _Compiler:
         first = [self.of(each) for each in schema.get("prefixItems", ())]
         item = self.of(schema["items"]) if "items" in schema else anything
 
+        def of_index(at: int) -> Check:
+            return first[at] if at < len(first) else item
+
         def check(value: Any, path: str, report: Report) -> Any:
             if type(value) is not list:
                 return value
-            return [
-                (first[at] if at < len(first) else item)(each, f"{path}[{at}]", report)
-                for at, each in enumerate(value)
-            ]
+            if report.growth is not None:
+                return report.growth.checked(value, of_index, check, path, report)
+            return [of_index(at)(each, f"{path}[{at}]", report) for at, each in enumerate(value)]
 
         return check
 

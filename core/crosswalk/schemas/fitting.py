@@ -83,6 +83,8 @@ class SchemaRules:
         name: the pattern of a schema's name.
         most: the greatest number of ``properties``, of ``optional`` ones, of ``unions``, of values in ``enum``, and the
             greatest ``depth``.
+        most_of_request: the greatest number of ``strict_tools`` in one request, and of ``properties``, ``optional`` ones and
+            ``unions`` in all of its strict tools and its answer.
         sources: who says so.
         checked: the day on which this was read.
         note: what is disputed or unknown.
@@ -113,9 +115,17 @@ class SchemaRules:
     is_shown: bool = True
     name: str = "[a-zA-Z0-9_-]{1,64}"
     most: Mapping[str, int] = attrs.field(factory=dict)
+    most_of_request: Mapping[str, int] = attrs.field(factory=dict)
     sources: tuple[str, ...] = ()
     checked: date | None = None
     note: str = ""
+
+    def excess(self, counts: Mapping[str, int]) -> str | None:
+        """Return the first of *counts*, those of a whole request, that is too great, or ``None`` if none is."""
+        for name, most in self.most_of_request.items():
+            if counts[name] > most:
+                return f"{counts[name]} {name.replace('_', ' ')} in one request (at most {most})"
+        return None
 
     def fitting_name(self, name: str) -> str:
         """Return *name* with ``_`` for each character that the server does not take, or without it if it takes no ``_``."""
@@ -136,7 +146,7 @@ _FIELDS: Final = attrs.fields_dict(SchemaRules)
 _LISTS: Final = (
     "models", "providers", "takes", "moves", "formats", "patterns_without", "integers_only", "sources"
 )  # fmt: skip
-_COUNTS: Final = ("at_most", "most")
+_COUNTS: Final = ("at_most", "most", "most_of_request")
 _NAME: Final = re.compile(r"\[[^\]]+\]\{1,[1-9][0-9]*\}")
 
 
@@ -252,12 +262,14 @@ class FittedSchema:
         moved: for each keyword that the server does not check, the places where it is told in a description.
         impossible: what the server cannot take in any form, each with its place. If there is something, *schema* is no use.
         is_object: whether its root is an object.
+        counts: how many properties, optional ones, unions and values of enumerations *schema* has, and its depth.
     """
 
     schema: dict[str, Any]
     moved: Mapping[str, tuple[str, ...]]
     impossible: tuple[str, ...]
     is_object: bool = True
+    counts: Counter[str] = attrs.field(factory=Counter)
 
 
 def fit_schema(
@@ -283,7 +295,7 @@ def fit_schema(
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return FittedSchema(plain, {}, ())
     moved = {keyword: tuple(places) for keyword, places in fitting.moved.items()}
-    return FittedSchema(fitted, moved, tuple(fitting.impossible), _is_object(fitted))
+    return FittedSchema(fitted, moved, tuple(fitting.impossible), _is_object(fitted), fitting.counts)
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
@@ -298,6 +310,7 @@ class _Fitting:
         self._recursive: frozenset[str] = frozenset()
         self.moved: dict[str, list[str]] = {}
         self.impossible: list[str] = []
+        self.counts: Counter[str] = Counter()
 
     def whole(self, schema: dict[str, Any], *, needs_object: bool) -> dict[str, Any]:
         rules = self._rules
@@ -313,10 +326,10 @@ class _Fitting:
         if rules.recursion == "none" and self._recursive:
             self._refuse("a type that contains itself", "$")
         fitted = self._of(schema, "$")
-        counts = _counts(fitted)
+        self.counts = _counts(fitted)
         for name, most in rules.most.items():
-            if counts[name] > most:
-                self._refuse(f"{name} {counts[name]} (at most {most})", "$")
+            if self.counts[name] > most:
+                self._refuse(f"{name} {self.counts[name]} (at most {most})", "$")
         return fitted
 
     def _refuse(self, what: str, place: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextvars import ContextVar
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, StrEnum
@@ -80,6 +81,99 @@ class ExactFloat(float):
 
 
 @attrs.define
+class Growth:
+    """The lists of an answer that is still being written. Their items, except for the last ones, are final.
+
+    A final item is looked at once. So the work for one more piece of the answer does not grow with its lists.
+
+    Attributes:
+        work: how many parts have been looked at since :meth:`begin`, without the final items of lists.
+        is_waiting: whether a field of an open object is still to come.
+        open: the ``id`` of each object or array that may go on.
+        shortened: the last value without the last item of an open list, by the depth of the list, with the list and its
+            length. The value is ``None`` if there is none.
+    """
+
+    work: int = 0
+    is_waiting: bool = False
+    open: frozenset[int] = frozenset()
+    shortened: dict[int, tuple[tuple[int, int], Any]] = attrs.field(factory=dict)
+    _results: dict[tuple[int, Hashable], list[Any]] = attrs.field(factory=dict)
+    _reports: dict[tuple[int, Hashable], Report] = attrs.field(factory=dict)
+    _sources: dict[int, list[Any]] = attrs.field(factory=dict)
+    _alive: list[list[Any]] = attrs.field(factory=list)
+
+    def begin(self) -> None:
+        """Begin with the next state of the answer."""
+        self.work = 0
+        self._sources.clear()
+        self._alive.clear()
+
+    def awaits_more(self, report: Report) -> bool:
+        """Whether a field of an open object is still to come, by the *report* of its check."""
+        is_defaulted = any(report.defaulted.get(each) for each in self.open)
+        return is_defaulted or (report.is_incomplete and bool(self.open))
+
+    def source(self, items: list[Any]) -> int:
+        """Return the ``id`` of the lasting list with the *items*."""
+        return id(self._sources.get(id(items), items))
+
+    def note(self, copied: list[Any], source: list[Any]) -> list[Any]:
+        """Return *copied*, which holds the items of *source*, a list that grows and lasts as long as this object."""
+        self._sources[id(copied)] = source
+        self._alive.append(copied)  # another list in its place would be taken for it
+        self.work += len(copied) // 64
+        return copied
+
+    def mapped(self, items: list[Any], look: Hashable, of: Callable[[int, Any, bool], Any]) -> list[Any]:
+        """Return what *of* makes of each item. It is called once for a final one.
+
+        Args:
+            items: the items so far.
+            look: what *of* does, to tell it from others.
+            of: takes the index of the item, the item, and whether it is final.
+        """
+        results = self._results.setdefault((self.source(items), look), [])
+        last, work = max(len(items) - 1, 0), self.work
+        for at in range(len(results), last):
+            results.append(of(at, items[at], True))
+        self.work = work  # what is done once is not counted
+        made = results[: len(items)]
+        if len(made) < len(items):
+            made.append(of(last, items[last], False))
+        return self.note(made, results)
+
+    def checked(
+        self, items: list[Any], check: Callable[[int], Check], look: Hashable, path: str, report: Report
+    ) -> list[Any]:
+        """Return the checked items of a list.
+
+        Args:
+            items: the items so far.
+            check: returns the check of the item with an index.
+            look: as for :meth:`mapped`.
+            path: the path of the list.
+            report: receives what is found.
+        """
+        key = look, path
+        part = self._reports.setdefault((self.source(items), key), report.apart())
+        rest = report.apart()
+
+        def of(at: int, item: Any, is_final: bool) -> Any:
+            return check(at)(item, f"{path}[{at}]", part if is_final else rest)
+
+        made = self.mapped(items, key, of)
+        part.forget()
+        report.take(part)
+        report.take(rest)
+        return made
+
+
+GROWTH: Final[ContextVar[Growth | None]] = ContextVar("GROWTH", default=None)
+"""The lists of the answer whose value is being made, or ``None`` if it is whole."""
+
+
+@attrs.define
 class Report:
     """The result of a check.
 
@@ -92,6 +186,8 @@ class Report:
         open_string: reads a string as JSON and returns an object or array, or ``None`` if it is neither. ``None`` leaves
             every string closed.
         has_closed: whether a string may hold the JSON of an object or array and was left closed.
+        is_incomplete: whether a required field is missing that no validator fills in.
+        growth: the lists of an answer that is still being written, or ``None`` if it is whole.
     """
 
     violations: list[Finding] = attrs.field(factory=list)
@@ -101,6 +197,8 @@ class Report:
     opened: list[str] = attrs.field(factory=list)
     open_string: Callable[[str], Any] | None = None
     has_closed: bool = False
+    is_incomplete: bool = False
+    growth: Growth | None = None
     _seen: dict[tuple[int, int], tuple[Any, Report, Any]] = attrs.field(factory=dict, repr=False)
 
     def add(self, message: str, path: str, fault: Fault = Fault.TYPE) -> None:
@@ -111,6 +209,7 @@ class Report:
         """Add all entries of *other*."""
         self.defaulted |= other.defaulted
         self.has_closed = self.has_closed or other.has_closed
+        self.is_incomplete = self.is_incomplete or other.is_incomplete
         for mine, theirs in (
             (self.violations, other.violations),
             (self.unknown, other.unknown),
@@ -138,7 +237,11 @@ class Report:
 
     def apart(self) -> Report:
         """Return an empty report for a part that may not count. It shares the cached attempts."""
-        return Report(open_string=self.open_string, seen=self._seen)
+        return Report(open_string=self.open_string, growth=self.growth, seen=self._seen)
+
+    def forget(self) -> None:
+        """Forget what is only known of single objects."""
+        self.defaulted, self._seen = {}, {}
 
 
 Check: TypeAlias = Callable[[Any, str, Report], Any]

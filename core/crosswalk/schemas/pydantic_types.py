@@ -7,7 +7,13 @@ import typing
 from decimal import Decimal
 from typing import Any, Final
 
-from crosswalk.schemas.metadata import ExactFloat, SchemaDefinitionError, UncheckedLimitError, read_metadata
+from crosswalk.schemas.metadata import (
+    GROWTH,
+    ExactFloat,
+    SchemaDefinitionError,
+    UncheckedLimitError,
+    read_metadata,
+)
 from crosswalk.types.json import dump_json
 
 DECIDES: Final = "x-pydantic"
@@ -135,8 +141,11 @@ def read_with_pydantic(data: Any, kind: Any, *, strict: bool | None = True) -> A
         return number.text
 
     adapter = _adapter(kind)
+    document = dump_json(data, default=as_text)
+    if (growth := GROWTH.get()) is not None:
+        growth.work += len(document) // 16
     try:
-        return adapter.validate_json(dump_json(data, default=as_text), strict=strict)
+        return adapter.validate_json(document, strict=strict)
     except Exception:  # a validator may raise anything
         if not decimals or any(Decimal(each.text) != Decimal(repr(float(each))) for each in decimals):
             raise

@@ -22,7 +22,7 @@ from cattrs import BaseConverter
 from cattrs.errors import AttributeValidationNote, ClassValidationError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from crosswalk.codec.converters import MAPPINGS, CanonicalConverter, converter, origin_of
+from crosswalk.codec.converters import LISTS, MAPPINGS, CanonicalConverter, converter, is_pair, origin_of
 from crosswalk.codec.layout import DocumentProblem, union_members
 from crosswalk.schemas.check import compile_schema, read_datetime
 from crosswalk.schemas.json_schema import (
@@ -37,7 +37,7 @@ from crosswalk.schemas.json_schema import (
     is_typed_dict,
     schema_of,
 )
-from crosswalk.schemas.metadata import Check, ExactFloat, Report
+from crosswalk.schemas.metadata import GROWTH, Check, ExactFloat, Growth, Report
 from crosswalk.schemas.pydantic_types import is_pydantic, read_with_pydantic, write_with_pydantic
 from crosswalk.types.json import dump_json
 
@@ -51,6 +51,33 @@ _TEXTS: Final = (
 def answer_converter() -> CanonicalConverter:
     """The converter for the values of answers that the library itself uses. Do not register anything with it."""
     return new_answer_converter()
+
+
+@functools.cache
+def growing_converter() -> CanonicalConverter:
+    """The converter for the values of an answer that is still being written. It makes each final item of a list once."""
+    made = new_answer_converter()
+    made.register_structure_hook_func(is_pydantic, functools.partial(_by_pydantic, is_growing=True))
+    made.register_structure_hook_factory(_is_list, _growing_list)
+    made.register_structure_hook_factory(_is_open_union, functools.partial(_union, is_growing=True))
+    return made
+
+
+def _is_list(kind: Any) -> bool:
+    return origin_of(kind) in LISTS and not is_pair(kind)
+
+
+def _growing_list(kind: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
+    """A hook for a list, which makes its final items once."""
+    item = (*typing.get_args(kind), Any)[0]
+    make = LISTS[origin_of(kind)]
+
+    def read(value: Any, _: Any) -> Any:
+        growth, structure = GROWTH.get() or Growth(), made.get_structure_hook(item)
+        items = growth.mapped(value, read, lambda at, each, is_final: structure(each, item))
+        return items if make is list else make(items)
+
+    return read
 
 
 def new_answer_converter() -> CanonicalConverter:
@@ -103,7 +130,7 @@ def _decimal(value: Any) -> Decimal:
     return Decimal(value.text if type(value) is ExactFloat else str(value))
 
 
-def _by_pydantic(value: Any, kind: Any) -> Any:
+def _by_pydantic(value: Any, kind: Any, *, is_growing: bool = False) -> Any:
     """The value by pydantic's strict mode.
 
     A validator before a date or decimal gives it a text, which strict mode refuses. There the schema is as strict.
@@ -111,7 +138,7 @@ def _by_pydantic(value: Any, kind: Any) -> Any:
     try:
         return read_with_pydantic(value, kind)
     except Exception:
-        report = Report()
+        report = Report(growth=GROWTH.get() if is_growing else None)
         _pydantic_check(kind)(value, "$", report)
         if report.violations:
             raise
@@ -192,13 +219,14 @@ def _is_open_union(kind: Any) -> bool:
     return sum(member is not type(None) for member in union_members(kind)) > 1
 
 
-def _union(kind: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
+def _union(kind: Any, made: BaseConverter, *, is_growing: bool = False) -> Callable[[Any, Any], Any]:
     """A hook that takes the member that the check of the whole answer took."""
     members = union_members(kind)
     checks = [compile_schema(schema_of(member, with_rules=True)[0]) for member in members]
 
     def read(value: Any, _: Any) -> Any:
-        reports = [Report() for _ in members]
+        growth = GROWTH.get() if is_growing else None
+        reports = [Report(growth=growth) for _ in members]
         for check, report in zip(checks, reports, strict=True):
             check(value, "$", report)
         nearest = sorted(

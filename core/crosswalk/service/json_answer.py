@@ -174,7 +174,9 @@ class _Values(Generic[T]):
     def of(self, event: StreamEvent) -> list[T]:
         """Return the value after *event* if it is a new one. For the last event it is the whole value."""
         if event.response is not None:
-            return [self.answer(event.response).value]
+            answer = self.answer(event.response)
+            self.step = self._partial_parser.last_step(answer.result)
+            return [answer.value]
         if event.event_type is StreamEventType.RETRIED:
             self._partial_parser = self._wanted.parser.partial_parser()
         delta = event.delta

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -103,7 +104,10 @@ def with_fitting_schemas(
         return request, ()
     changes: list[Adaptation] = []
     if rules.tools != "never":
-        tools = tuple(_fitting_tool(tool, n, rules, changes) for n, tool in enumerate(request.tools))
+        spent: Counter[str] = Counter()
+        if rules.most_of_request and wanted is not None and has_schema and rules.answer == "json_schema":
+            spent += fit_schema(wanted.schema or {}, rules, null_is_absent=wanted.null_is_absent).counts
+        tools = tuple(_fitting_tool(tool, n, rules, changes, spent) for n, tool in enumerate(request.tools))
         request = altered(request, tools=tools)
     if wanted is not None and has_schema:
         request = _with_answer(request, wanted, rules, changes)
@@ -111,17 +115,21 @@ def with_fitting_schemas(
 
 
 def _fitting_tool(
-    tool: ToolDefinition, number: int, rules: SchemaRules, changes: list[Adaptation]
+    tool: ToolDefinition, number: int, rules: SchemaRules, changes: list[Adaptation], spent: Counter[str]
 ) -> ToolDefinition:
+    """Return *tool* in a form that a server with *rules* takes beside what the request has *spent* of its limits."""
     if tool.is_custom or not (tool.strict or rules.tools == "always"):
         return tool
     fitted = fit_schema(tool.parameters, rules, is_answer=False)
-    if not fitted.impossible:
+    whole = spent + fitted.counts + Counter(strict_tools=1)
+    problem = fitted.impossible[0] if fitted.impossible else rules.excess(whole)
+    if problem is None:
+        spent.update(whole - spent)
         _note(fitted, f"tools[{number}].parameters", rules, changes)
         return attrs.evolve(tool, parameters=FrozenObject(fitted.schema))
     if not tool.strict:
         return tool
-    reason = f"{rules.id} does not take {fitted.impossible[0]}"
+    reason = f"{rules.id} does not take {problem}"
     changes.append(Adaptation(f"tools[{number}].strict", "clamped", reason, asked=True, sent=False))
     return attrs.evolve(tool, strict=False)
 

@@ -10,12 +10,14 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.schemas.check import folded_key
+from crosswalk.schemas.metadata import Growth
 from crosswalk.structured.repair import (
     CLOSING_QUOTES,
     FULL_WIDTH,
     NO_JSON,
     QUOTES,
     SPACE,
+    GrowingJSON,
     Reading,
     UnreadableError,
     loads,
@@ -24,6 +26,7 @@ from crosswalk.structured.repair import (
 from crosswalk.structured.result import (
     Candidate,
     Choice,
+    FinalPaths,
     ParseResult,
     Partial,
     Prose,
@@ -34,7 +37,7 @@ from crosswalk.structured.result import (
     direct_success,
 )
 from crosswalk.structured.scan import ANSWER_NAMES, HEADING, Region, RegionKind, RegionPlace, scan
-from crosswalk.structured.schema import Schema, SchemaVersions, reason_of
+from crosswalk.structured.schema import Schema, SchemaVersions, exact_copy, reason_of
 from crosswalk.types.json import dump_json
 
 # ------------------------------------------------------------------------------- remainder
@@ -230,7 +233,8 @@ def run_chain(
         if best.value is not None:
             return _with_fields(_given(Stage.DIRECT, best, ended), data, schema)
         if type(data) is not str:  # valid JSON: nothing to extract, nothing to repair
-            return _failed(reason_of(best.violations), ended, best)
+            failed = _failed(reason_of(best.violations), ended, best)
+            return _with_fields(failed, data, schema) if is_stream else failed
         text = data  # JSON in a string of JSON
     return _Search(read, text, ended, partial, best, schema, prose, is_stream).run(lap)
 
@@ -252,14 +256,133 @@ def _given(
 
 
 def _with_fields(
-    result: ParseResult[T], data: Any, schema: _Schema | None, open_key: str | None = None
+    result: ParseResult[T],
+    data: Any,
+    schema: _Schema | None,
+    open_path: tuple[str | int, ...] | None = None,
+    growth: Growth | None = None,
 ) -> ParseResult[T]:
     """*result* of an answer that is not whole, with the fields that *data* has."""
-    if result.ok or type(data) is not dict:
+    if result.ok or type(data) not in (dict, list):
         return result
-    named = schema.named if isinstance(schema, Schema) else dict
-    final = named({key: value for key, value in data.items() if key != open_key})
-    return attrs.evolve(result, fields=named(data), final=frozenset(final))
+    if isinstance(schema, Schema):
+        fields, open_path = schema.named(data, open_path, growth)
+    else:
+        fields = exact_copy(data, growth)
+    return attrs.evolve(result, fields=fields, final=FinalPaths(fields, open_path))
+
+
+def run_growing(
+    read: Read[T], growing: GrowingJSON, growth: Growth, schema: _Schema | None
+) -> ParseResult[T]:
+    """As :func:`run_chain` of an answer that is still being written, with ``Partial.ACCEPT``. Its text is JSON so far.
+
+    Args:
+        read: makes a value of decoded JSON. It may look at the final items of a list once.
+        growing: the text so far.
+        growth: the lists in it.
+        schema: the schema of *read*, or ``None``.
+    """
+    growth.begin()
+    reading = _begun(growing, growth)
+    failed: ParseResult[T] = ParseResult(None, Stage.FAILURE, ReasonCode.TRUNCATED)
+    failed = _with_fields(failed, reading.value, schema, reading.open_path, growth)
+    if reading.open_path is None:
+        best = read(reading.value)
+        if best.value is None:
+            return attrs.evolve(failed, violations=best.violations, schema_version=best.version)
+        return _told(Stage.DIRECT, best, failed)
+    if not growth.is_waiting:
+        again = _begun(growing, growth)
+        given, goes_on = _partially(read, again)
+        if _is_whole(given, again):
+            return _told(Stage.REPAIR, given, failed, goes_on)
+    for at, items in reversed([*enumerate(_open_lists(reading))]):
+        key = growth.source(items), len(items)
+        if growth.shortened.get(at, (None, None))[0] != key:  # without its last item all of it is final
+            again = _begun(growing, growth)
+            _open_lists(again)[at].pop()
+            given = read(again.value)
+            growth.shortened[at] = key, given if _is_whole(given, again) else None
+        if (known := growth.shortened[at][1]) is not None:
+            return _told(Stage.REPAIR, known, failed)
+    return failed
+
+
+def _begun(growing: GrowingJSON, growth: Growth) -> Reading:
+    reading = growing.reading(growth.note)
+    growth.open = reading.open
+    return reading
+
+
+def _given_so_far(
+    read: Read[T], reading: Reading, failed: ParseResult[T], *, is_stream: bool
+) -> ParseResult[T]:
+    """The value of an answer that ends in the middle, or *failed* if there is none.
+
+    In a stream no default may stand for a field that has not come yet. The last items of lists are left out where they
+    are not valid yet.
+    """
+    given, goes_on = _partially(read, reading)
+    if given.value is not None and (not is_stream or _is_whole(given, reading)):
+        return _told(Stage.REPAIR, given, failed, goes_on)
+    for items in reversed(_open_lists(reading) if is_stream else ()):
+        last = items.pop()
+        given = read(reading.value)
+        items.append(last)
+        if _is_whole(given, reading):
+            return _told(Stage.REPAIR, given, failed)
+    return failed
+
+
+def _told(
+    stage: Stage, given: Candidate[T], failed: ParseResult[T], cut: str | None = None
+) -> ParseResult[T]:
+    """The partial value *given*, with the fields of *failed*."""
+    made = _given(stage, given, failed.reason)
+    return attrs.evolve(made, cut=cut, fields=failed.fields, final=failed.final)
+
+
+def _is_whole(given: Candidate[Any], reading: Reading) -> bool:
+    """Whether there is a value, and no default in it stands for a field that may come."""
+    return given.value is not None and not any(given.defaulted.get(each) for each in reading.open)
+
+
+def _open_lists(reading: Reading) -> list[list[Any]]:
+    """The lists whose last item may go on, from the outermost one on."""
+    found: list[list[Any]] = []
+    value: Any = reading.value
+    for key in reading.open_path or ():
+        if type(value) is dict:
+            value = value.get(key)
+            continue
+        if key == len(value):  # a text that cannot be valid yet, and was left out
+            break
+        found.append(value)
+        value = value[key]
+    return found
+
+
+def _partially(read: Read[T], reading: Reading) -> tuple[Candidate[T], str | None]:
+    """Return the known part of a value, and the path of the text in it that may continue, or ``None`` if none does.
+
+    A text at the end is included only if a longer one might be valid as well. Otherwise a word from a list of words, or
+    a date, would be given as if it were whole.
+    """
+    if reading.cut_in is not None:
+        box, key = reading.cut_in
+        cut_text = box[key]
+        box[key] += "\ufffd"
+        longer = read(reading.value)
+        if longer.value is not None or all(
+            v.code is ReasonCode.INVARIANT_VIOLATION for v in longer.violations
+        ):
+            box[key] = cut_text
+            candidate = read(reading.value)
+            if candidate.value is not None:
+                return candidate, reading.cut
+        del box[key]
+    return read(reading.value), None
 
 
 def _failed(reason: ReasonCode, ended: ReasonCode | None, best: Candidate[T] | None) -> ParseResult[T]:
@@ -348,9 +471,12 @@ class _Search(Generic[T]):
         if not results and (word := self._word()) is not None:
             return word
         if not valid:
-            return self._failure(
+            failed = self._failure(
                 reason_of(self._best.violations) if self._best else ReasonCode.EXTRACTION_FAILED
             )
+            if self._is_stream and len(results) == 1 and self._counts(regions[0], results[0]):
+                failed = _with_fields(failed, results[0].data, self._schema)
+            return failed
         region, last = regions[valid[-1]], results[valid[-1]]
         problem = self._problem_around(valid[-1], regions, results)
         if problem is not None and problem is not ReasonCode.AMBIGUOUS:
@@ -531,40 +657,11 @@ class _Search(Generic[T]):
             return failed
         counts = self._counts(cut, _Found(cut.text, Stage.REPAIR, Candidate(None), reading.value))
         if counts or not reading.value:
-            failed = _with_fields(failed, reading.value, self._schema, reading.open_key)
+            failed = _with_fields(failed, reading.value, self._schema, reading.open_path)
         if not counts:
             return failed
-        given, goes_on = self._partially(reading)
-        if given.value is not None and not (
-            self._is_stream and any(given.defaulted.get(each) for each in reading.open)
-        ):
-            before = self._scan.prose(end=cut.start)
-            fields, final = failed.fields, failed.final
-            failed = attrs.evolve(
-                _given(Stage.REPAIR, given, ended), cut=goes_on, before=before, fields=fields, final=final
-            )
-        return failed
-
-    def _partially(self, reading: Reading) -> tuple[Candidate[T], str | None]:
-        """Return the known part of a value, and the path of the text in it that may continue, or ``None`` if none does.
-
-        A text at the end is included only if a longer one might be valid as well. Otherwise a word from a list of words, or
-        a date, would be given as if it were whole.
-        """
-        if reading.cut_in is not None:
-            box, key = reading.cut_in
-            cut_text = box[key]
-            box[key] += "\ufffd"
-            longer = self._read(reading.value)
-            if longer.value is not None or all(
-                v.code is ReasonCode.INVARIANT_VIOLATION for v in longer.violations
-            ):
-                box[key] = cut_text
-                candidate = self._read(reading.value)
-                if candidate.value is not None:
-                    return candidate, reading.cut
-            del box[key]
-        return self._read(reading.value), None
+        given = _given_so_far(self._read, reading, failed, is_stream=self._is_stream)
+        return failed if given.value is None else attrs.evolve(given, before=self._scan.prose(end=cut.start))
 
 
 # ---------------------------------------------------------------------------------------------- rules

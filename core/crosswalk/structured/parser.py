@@ -6,14 +6,16 @@ import copy
 import functools
 import itertools
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Set
 from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import attrs
 
+from crosswalk.schemas.metadata import Growth
 from crosswalk.schemas.values import value_to_json
-from crosswalk.structured.chain import Read, run_chain
+from crosswalk.structured.chain import Read, run_chain, run_growing
 from crosswalk.structured.metrics import AnswerCache, ParserMetrics
+from crosswalk.structured.repair import GrowingJSON
 from crosswalk.structured.result import (
     AnswerTypeError,
     Candidate,
@@ -40,13 +42,16 @@ T = TypeVar("T")
 
 _EVERY_PIECE_UP_TO: Final = 256
 _SHARE: Final = 16
+_LOOKS: Final = 32
 
 
 class PartialParser(Generic[T]):
     """Takes the pieces of a text and gives partial values.
 
-    Up to 256 characters every piece is tried, after that whenever the text has grown by a 16th. So the work adds up
-    to a fixed number of looks at each character, however small the pieces are.
+    A text that is JSON so far is read piece by piece, and each final item of a list is looked at once. Each character
+    pays for 32 looks at other parts, so that the steps of a long map or text may be some characters apart. Any other text
+    is read from its beginning: up to 256 characters at every piece, after that whenever it has grown by a 16th. So the
+    work adds up to a fixed number of looks at each character, however small the pieces are.
     """
 
     def __init__(
@@ -58,7 +63,16 @@ class PartialParser(Generic[T]):
         self._size = self._prefilled = len(prefill)
         self._next = 1
         self._last: T | None = None
-        self._state: tuple[dict[str, Any] | None, frozenset[str]] = (None, frozenset())
+        self._state: tuple[Any, Set[str]] = (None, frozenset())
+        self._begin(prefill)
+
+    def _begin(self, text: str) -> None:
+        self._growth, self._read_growing = Growth(), self._read
+        if isinstance(self._schema, Schema):
+            self._read_growing = functools.partial(self._schema.read, growth=self._growth)
+        self._growing = GrowingJSON(self._schema is not None and self._schema.has_decimal)
+        self._growing.feed(text)
+        self._is_new = bool(text)
 
     @property
     def text(self) -> str:
@@ -74,22 +88,41 @@ class PartialParser(Generic[T]):
         if isinstance(piece, str):
             self._pieces.append(piece)
             self._size += len(piece)
+            if self._growing.is_sound and not self._growing.feed(piece):
+                self._next = 0
         elif piece.type is SegmentType.TEXT:
             text, start, end = self.text, self._prefilled + piece.start, self._prefilled + piece.end
             self._pieces = [text[:start] + piece.text + text[end:]]
             self._size, self._next = len(self._pieces[0]), 0
-        if self._size < self._next:
-            return None
-        self._next = self._size + 1 + (self._size // _SHARE if self._size > _EVERY_PIECE_UP_TO else 0)
-        self._pieces = [self.text]
-        text, ended = self._pieces[0], ReasonCode.TRUNCATED
-        result = run_chain(self._read, text, ended, Partial.ACCEPT, None, self._schema, is_stream=True)
+            self._begin(self._pieces[0])
+        self._is_new = True
+        return None if self._size < self._next else self._step()
+
+    def _step(self) -> ParseResult[T] | None:
+        self._is_new = False
+        gap = self._size // _SHARE if self._size > _EVERY_PIECE_UP_TO else 0
+        if self._growing.is_sound:
+            if not self._growing.has_changed:
+                return None
+            result = run_growing(self._read_growing, self._growing, self._growth, self._schema)
+            work = self._growth.work if isinstance(self._schema, Schema) else self._size
+            gap = min(gap, work // _LOOKS)
+        else:
+            self._pieces = [self.text]
+            text, ended = self._pieces[0], ReasonCode.TRUNCATED
+            result = run_chain(self._read, text, ended, Partial.ACCEPT, None, self._schema, is_stream=True)
+        self._next = self._size + 1 + gap
         state = result.fields, result.final
-        is_known = state == self._state and is_same(result.value, self._last)
-        if is_known or (result.value is None and not result.fields):
-            return None
+        is_known = not self._growing.is_sound and state == self._state and is_same(result.value, self._last)
         self._last, self._state = result.value, state
-        return result
+        return None if is_known or (result.value is None and not result.fields) else result
+
+    def last_step(self, result: ParseResult[T]) -> ParseResult[T]:
+        """Return *result*, that of the whole answer, with the fields of the last step."""
+        if self._is_new:
+            self._step()
+        fields, final = self._state
+        return result if fields is None else attrs.evolve(result, fields=fields, final=final)
 
 
 def is_same(value: Any, last: Any) -> bool:
@@ -245,17 +278,17 @@ class StructuredParser(Generic[T]):
             partial: how to treat, in the end, an answer that ends in the middle.
 
         Yields:
-            A step whenever the answer has grown: its ``fields``, those that are ``final``, and a partial value once all
-            required fields are there. The last one is the result for the whole answer, as :meth:`parse` gives it. Deltas
-            without a finish reason are not a whole answer. Each step is the result of :meth:`parse` for the text until there
-            with ``Partial.ACCEPT``. A draft may come before the answer: only the end shows which one counts.
+            A step whenever the answer has grown: its ``fields``, the paths of those that are ``final``, and a partial value
+            once all required fields are there. The last item of a list is left out of the value until it is valid. The last
+            step is the result for the whole answer, as :meth:`parse` gives it, with its fields. Deltas without a finish
+            reason are not a whole answer. A draft may come before the answer: only the end shows which one counts.
         """
         partial = as_choice(Partial, partial)
         stream = _Stream(self.partial_parser(), self._prefill)
         for piece in pieces:
             if (grown := stream.take(piece)) is not None:
                 yield grown
-        yield self._parse(stream.text, stream.reason(), partial)
+        yield stream.answer.last_step(self._parse(stream.text, stream.reason(), partial))
 
     async def aparse_stream(
         self, pieces: AsyncIterable[str | ResponseDelta], *, partial: Partial = Partial.REFUSE
@@ -266,7 +299,7 @@ class StructuredParser(Generic[T]):
         async for piece in pieces:
             if (grown := stream.take(piece)) is not None:
                 yield grown
-        yield self._parse(stream.text, stream.reason(), partial)
+        yield stream.answer.last_step(self._parse(stream.text, stream.reason(), partial))
 
     def with_null_as_default(self) -> StructuredParser[T]:
         """Return the same parser, for which a null for an optional key that cannot be null stands for its default."""

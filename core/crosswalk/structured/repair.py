@@ -245,7 +245,8 @@ class Reading:
             is open, which may have had more items.
         is_open: whether the end of the text closed the outermost object or array.
         has_comments: whether the text contains comments.
-        open_key: the key of the last, possibly incomplete value of the outermost object, or ``None``.
+        open_path: the keys and indexes that lead to the last value that may go on, or ``None`` if all are final. A comma
+            or a closing bracket behind a value makes it final.
         open: the ``id`` of each object or array without its closing bracket.
         gaps: the ``id`` of each object with a comment in the position of a member.
     """
@@ -257,7 +258,7 @@ class Reading:
     is_between: bool = False
     is_open: bool = False
     has_comments: bool = False
-    open_key: str | None = None
+    open_path: tuple[str | int, ...] | None = None
     open: frozenset[int] = frozenset()
     gaps: frozenset[int] = frozenset()
 
@@ -325,8 +326,9 @@ class _Reader:
         reading.has_comments = self._has_comments
         reading.open = frozenset(id(box.value) for box in self._boxes)
         reading.gaps = frozenset(self._gaps)
-        if len(self._boxes) > 1 or (self._boxes and self._expected != _KEY):  # a comma makes a value final
-            reading.open_key = self._boxes[0].key
+        if self._boxes:
+            keys = [box.key if box.closer == "}" else len(box.value) - 1 for box in self._boxes]
+            reading.open_path = tuple(keys if self._expected == _NEXT else keys[:-1])
         return reading
 
     def _read(self) -> Reading:
@@ -558,6 +560,7 @@ class _Reader:
             and not self._is_after_white_space
         ):
             del box.value[box.key if box.closer == "}" else len(box.value) - 1]
+            self._expected = _VALUE
         return Reading(self._root, True, is_between=is_between)
 
     # ---------------------------------------------------------------------------- state and refusals
@@ -595,3 +598,186 @@ class _Reader:
 
     def _refuse(self, message: str, code: ReasonCode = ReasonCode.REPAIR_FAILED) -> NoReturn:
         raise UnreadableError(Violation(message, self._path, code), self._at)
+
+
+# ----------------------------------------------------------------------------- growing JSON
+# JSON that is still being written. Each character is looked at once, however small the pieces are.
+
+_GROWING_TOKEN: Final = re.compile(
+    r'[ \t\r\n]*+(?:(?P<mark>[{}\[\],:])|"(?P<string>[^"\\\x00-\x1f]*+)"|(?P<open>")|(?P<word>true|false|null)'
+    r"|(?P<number>-?(?:0|[1-9][0-9]*+)(?P<fraction>(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?))(?=[ \t\r\n,\]}])"
+    r"|(?P<unfinished>[-+.0-9eE]{1,400}\Z|t(?:ru?)?\Z|f(?:a(?:ls?)?)?\Z|n(?:ul?)?\Z)|(?P<end>\Z))"
+)
+_TO_QUOTE: Final = re.compile(r'[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+')
+_JSON_WORDS: Final = {"true": True, "false": False, "null": None}
+
+
+class _NotSoundError(Exception):
+    """The text is not JSON without repair."""
+
+
+class GrowingJSON:
+    """Takes the pieces of one object or array, as long as they are JSON without repair.
+
+    Args:
+        is_exact: whether a number with a fraction keeps its digits.
+
+    Attributes:
+        is_sound: whether all so far is the beginning of one object or array, no key is repeated, and it is not too deep.
+        has_changed: whether a value, or what is final, has changed since :meth:`reading`.
+    """
+
+    def __init__(self, is_exact: bool) -> None:
+        self.is_sound = True
+        self.has_changed = False
+        self._float: Callable[[str], float] = ExactFloat if is_exact else float
+        self._rest = ""  # a token whose end is not there
+        self._string: list[str] | None = None  # the parts of a string without its end
+        self._root: Any = None
+        self._boxes: list[Any] = []
+        self._keys: list[str] = []  # the current key of each box, if it is an object
+        self._expected = _VALUE
+        self._is_new = False  # whether a bracket has been opened, and nothing has come after it
+
+    def feed(self, piece: str) -> bool:
+        """Take a piece. Returns :attr:`is_sound`."""
+        try:
+            self._feed(self._rest + piece)
+        except (_NotSoundError, ValueError):  # an integer of too many digits, or an escape that is none
+            self.is_sound = False
+        return self.is_sound
+
+    def _feed(self, text: str) -> None:
+        position = 0 if self._string is None else self._end_string(text, 0)
+        while token := _GROWING_TOKEN.match(text, position):
+            kind, position = token.lastgroup, token.end()
+            if kind == "mark":
+                self._mark(token[kind])
+            elif kind == "string" and token[kind].isascii():
+                self._end(token[kind])
+            elif kind == "open" or kind == "string":
+                self._string = []
+                if self._expected not in (_KEY, _VALUE) or not self._boxes:
+                    raise _NotSoundError
+                self.has_changed = self.has_changed or self._expected == _VALUE
+                position = self._end_string(text, token.start("string") if kind == "string" else position)
+            elif kind == "word":
+                self._put(_JSON_WORDS[token[kind]])
+            elif kind == "number":
+                self._put(self._number(token))
+            elif kind == "unfinished":
+                if self._expected != _VALUE or not self._boxes:
+                    raise _NotSoundError
+                self._rest = token[kind]
+                return
+            else:
+                if self._string is None:
+                    self._rest = ""
+                return
+        raise _NotSoundError
+
+    def _number(self, token: re.Match[str]) -> float:
+        if not token["fraction"]:
+            return int(token["number"])
+        number = self._float(token["number"])
+        if not math.isfinite(number):
+            raise _NotSoundError
+        return number
+
+    def _end_string(self, text: str, start: int) -> int:
+        """Take the content of a string up to its end, or to the end of the text, and return where that is."""
+        end = _TO_QUOTE.match(text, start).end()  # type: ignore[union-attr]
+        content = text[start:end]
+        is_closed = text[end : end + 1] == '"'
+        if not is_closed:
+            content = whole_escapes('"' + text[start:])
+            if end < len(text) - (text[end:] == "\\"):
+                raise _NotSoundError  # a control character
+        part = content if content.isascii() and "\\" not in content else orjson.loads(f'"{content}"')
+        self._string.append(part)  # type: ignore[union-attr]
+        if not is_closed:
+            self.has_changed = self.has_changed or (self._expected == _VALUE and part != "")
+            self._rest = text[start + len(content) :]
+            return len(text)
+        self._end("".join(self._string))  # type: ignore[arg-type]
+        self._string = None
+        return end + 1
+
+    def _end(self, string: str) -> None:
+        if self._expected == _KEY:
+            if string in self._boxes[-1]:
+                raise _NotSoundError
+            self._keys[-1] = string
+            self._expected, self._is_new = _COLON, False
+        else:
+            self._put(string)
+
+    def _mark(self, mark: str) -> None:
+        boxes = self._boxes
+        if mark in "{[":
+            if len(boxes) >= MAX_DEPTH:
+                raise _NotSoundError
+            box: Any = {} if mark == "{" else []
+            if self._root is None:
+                self._root = box
+            else:
+                self._put(box)
+            boxes.append(box)
+            self._keys.append("")
+            self._expected, self._is_new = _KEY if mark == "{" else _VALUE, True
+        elif mark == ":":
+            if self._expected != _COLON:
+                raise _NotSoundError
+            self._expected = _VALUE
+            return
+        elif not boxes or (self._expected != _NEXT and (mark == "," or not self._is_new)):
+            raise _NotSoundError
+        elif mark == ",":
+            self._expected = _KEY if type(boxes[-1]) is dict else _VALUE
+        else:
+            if type(boxes.pop()) is not (dict if mark == "}" else list):
+                raise _NotSoundError
+            self._keys.pop()
+            self._expected, self._is_new = _NEXT if boxes else _NOTHING, False
+        self.has_changed = True
+
+    def _put(self, value: Any) -> None:
+        if self._expected != _VALUE or not self._boxes:
+            raise _NotSoundError
+        box = self._boxes[-1]
+        if type(box) is dict:
+            box[self._keys[-1]] = value
+        else:
+            box.append(value)
+        self._expected, self._is_new, self.has_changed = _NEXT, False, True
+
+    def reading(self, note: Callable[[list[Any], list[Any]], Any]) -> Reading:
+        """Return what is known so far. Later pieces do not change it.
+
+        Args:
+            note: is called with each list that is open, as it is in the result and as it is here.
+        """
+        self.has_changed = False
+        boxes = [box.copy() for box in self._boxes]
+        if not boxes:
+            return Reading(self._root)
+        for outer, inner, key in zip(boxes, boxes[1:], self._keys, strict=False):
+            outer[key if type(outer) is dict else -1] = inner
+        last, cut = boxes[-1], self._string is not None and self._expected == _VALUE
+        if self._string is not None and cut:
+            self._string = ["".join(self._string)]
+            if type(last) is dict:
+                last[self._keys[-1]] = self._string[0]
+            else:
+                last.append(self._string[0])
+        for box, original in zip(boxes, self._boxes, strict=True):
+            if type(box) is list:
+                note(box, original)
+        path = tuple(
+            key if type(box) is dict else len(box) - 1 for box, key in zip(boxes, self._keys, strict=True)
+        )
+        reading = Reading(boxes[0], open_path=path if cut or self._expected == _NEXT else path[:-1])
+        reading.open = frozenset(map(id, boxes))
+        if cut:
+            reading.cut, reading.cut_in = "$" + "".join(map(step, path)), (last, path[-1])
+        return reading

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -12,6 +13,7 @@ import attrs
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.schemas.metadata import SchemaDefinitionError as SchemaDefinitionError
 from crosswalk.text import brief, summary
+from crosswalk.types.json import step
 
 # ---------------------------------------------------------------------------------- reason
 # The words for how an answer was read, and why it was not, and the errors of wrong declarations.
@@ -245,6 +247,69 @@ class FallbackUsed(str):
         return FallbackUsed, (self.stage, self.reason, self.partial)
 
 
+class FinalPaths(Set[str]):
+    """The paths of the values in an answer that are final. They are found when somebody asks.
+
+    Args:
+        fields: the answer so far.
+        open_path: leads to the last value, which is not final, nor are those around it. ``None`` if all are.
+    """
+
+    def __init__(self, fields: Any, open_path: tuple[str | int, ...] | None) -> None:
+        self._fields = fields
+        self._open_path = open_path
+
+    @classmethod
+    def _from_iterable(cls, paths: Iterable[str]) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(paths)
+
+    def __iter__(self) -> Iterator[str]:
+        """Each path, from the beginning of the answer on."""
+        yield from _paths(self._fields, "$", self._open_path or ())
+
+    def __contains__(self, path: object) -> bool:
+        """Whether the value at *path* is there and final."""
+        value, at, open_path, is_open = self._fields, "$", self._open_path or (), True
+        while at != path:
+            key = _next_key(value, at, path) if isinstance(path, str) else None
+            if key is None:
+                return False
+            is_open = open_path[:1] == (key,)
+            open_path = open_path[1:] if is_open else ()
+            value, at = value[key], at + step(key)
+        return not is_open
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"FinalPaths({', '.join(self)})"
+
+
+def _paths(value: Any, at: str, open_path: tuple[str | int, ...]) -> Iterator[str]:
+    items = value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
+    for key, item in items:
+        is_open, there = open_path[:1] == (key,), at + step(key)
+        if not is_open:
+            yield there
+        yield from _paths(item, there, open_path[1:] if is_open else ())
+
+
+def _next_key(value: Any, at: str, path: str) -> str | int | None:
+    """The key or index in *value*, which is *at* a place, that leads on to *path*, or ``None`` if there is none."""
+    if type(value) is list:
+        index = _INDEX.match(path, len(at))
+        return int(index[1]) if index and int(index[1]) < len(value) else None
+    for key in value if type(value) is dict else ():
+        there = at + step(key)
+        if path == there or path.startswith((f"{there}.", f"{there}[")):
+            return str(key)
+    return None
+
+
+_INDEX: Final = re.compile(r"\[([0-9]{1,9})\]")
+
+
 @brief
 @attrs.frozen(repr=False, slots=False)  # with slots it would take twice the time to make
 class ParseResult(Generic[T]):
@@ -262,10 +327,10 @@ class ParseResult(Generic[T]):
         candidates: the different values in an ``ambiguous`` text, in their order, else empty.
         cut: the path of the text in a partial value that may continue, such as ``$.note``, or ``None`` if none may.
         before: the text before the value, without reasoning, fences and tags.
-        fields: in a stream, the fields of the answer so far under the schema's keys, as plain JSON and unchecked, or
-            ``None`` if the answer is whole or has not begun. There are no defaults among them. Numbers with a fraction are
-            ``Decimal`` if the schema has one.
-        final: the names of those fields that are complete.
+        fields: in a stream, the fields of the answer so far under the schema's keys, as plain JSON and unchecked: a dict, or
+            a list if the answer is one. ``None`` if it has not begun, or is not from a stream. There are no defaults among
+            them. Numbers with a fraction are ``Decimal`` if the schema has one. Steps share their final items.
+        final: the path of each value in ``fields`` that is complete, such as ``$.items[3]``.
         unknown: the paths of keys that the schema does not have, such as ``$.notes``. They were ignored.
         renamed: the paths of keys that differ from a missing one by case, separators or accents, each with the key
             that it was read as.
@@ -287,8 +352,8 @@ class ParseResult(Generic[T]):
     after: str = ""
     unknown: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
-    fields: dict[str, Any] | None = None
-    final: frozenset[str] = frozenset()
+    fields: Any = None
+    final: Set[str] = frozenset()
     opened: tuple[str, ...] = ()
 
     @property

@@ -17,9 +17,9 @@ from crosswalk.plugin.registry import registry
 from crosswalk.schemas.check import compile_dictionary, compile_schema, folded_key, resolved
 from crosswalk.schemas.fitting import SchemaRules, default_rules, fit_schema
 from crosswalk.schemas.json_schema import as_words, schema_of
-from crosswalk.schemas.metadata import MOST, Check, ExactFloat, Finding, Report
+from crosswalk.schemas.metadata import GROWTH, MOST, Check, ExactFloat, Finding, Growth, Report
 from crosswalk.schemas.pydantic_types import KEYS
-from crosswalk.schemas.values import answer_converter, value_to_json as value_to_json
+from crosswalk.schemas.values import answer_converter, growing_converter, value_to_json as value_to_json
 from crosswalk.structured.repair import TOO_DEEP, UnreadJSON, is_too_deep, loads
 from crosswalk.structured.result import (
     Candidate,
@@ -202,6 +202,8 @@ def _as_invariants(rules: Iterable[Invariant[T]]) -> tuple[Invariant[T], ...]:
     return results
 
 
+MUCH: Final = 1 << 40
+"""The work of a look at a whole answer, of which nothing is known from before."""
 WRAPPED: Final = "value"
 """The key under which servers are asked for an answer that is not an object."""
 
@@ -292,42 +294,51 @@ class Schema(Generic[T]):
         """The keys that have to be there."""
         return frozenset(self._json_schema.get("required", ()))
 
-    def read(self, data: Any) -> Candidate[T]:
-        """Return the value of decoded JSON, or ``None`` and its violations. Never raises."""
+    def read(self, data: Any, growth: Growth | None = None) -> Candidate[T]:
+        """Return the value of decoded JSON, or ``None`` and its violations. Never raises.
+
+        Args:
+            data: the decoded JSON.
+            growth: the lists of an answer that is still being written, or ``None`` if it is whole.
+        """
         if type(data) is UnreadJSON:
             code = ReasonCode.LIMIT_EXCEEDED if data is TOO_DEEP else ReasonCode.EXTRACTION_FAILED
             return Candidate(None, (Violation(data.value, "$", code),))
         if self.unwrap is not None and type(data) is dict and self.unwrap in data:
-            candidate = self._read_at("$" + path_step(self.unwrap), data[self.unwrap])
+            candidate = self._read_at("$" + path_step(self.unwrap), data[self.unwrap], growth)
             if candidate.value is not None:
                 others = tuple("$" + path_step(key) for key in data if key != self.unwrap)
                 return candidate._replace(unknown=(*others, *candidate.unknown)[:MOST])
-        return self._read_at("$", data)
+        return self._read_at("$", data, growth)
 
-    def _read_at(self, path: str, data: Any) -> Candidate[T]:
-        candidate, has_closed = self._read(path, data, None)
+    def _read_at(self, path: str, data: Any, growth: Growth | None) -> Candidate[T]:
+        candidate, has_closed = self._read(path, data, None, growth)
         if candidate.value is None and has_closed:
-            opened, _ = self._read(path, data, self._open_string)
+            if growth is not None:
+                growth.work += MUCH  # what a string holds is new each time
+            opened, _ = self._read(path, data, self._open_string, None)
             return candidate if opened.value is None else opened
         return candidate
 
     def _read(
-        self, path: str, data: Any, open_string: Callable[[str], Any] | None
+        self, path: str, data: Any, open_string: Callable[[str], Any] | None, growth: Growth | None
     ) -> tuple[Candidate[T], bool]:
         """The value or its violations, and whether a string was left closed that may hold JSON."""
-        report, hard, advice = Report(open_string=open_string), [], []
+        report, hard, advice = Report(open_string=open_string, growth=growth), [], []
         try:
             checked = self._check(data, path, report)
             if report.violations and not self.is_object and type(data) is dict and [*data] == [WRAPPED]:
-                report = Report(open_string=open_string)
+                report = Report(open_string=open_string, growth=growth)
                 checked = self._check(data[WRAPPED], f"$.{WRAPPED}", report)
             hard = _as_violations(each for each in report.violations if not each.is_advice)
             advice = _as_violations(each for each in report.violations if each.is_advice)
             if any(each.code is not ReasonCode.INVARIANT_VIOLATION for each in hard):
                 return Candidate(None, tuple([*hard, *advice][:MOST])), report.has_closed
+            if growth is not None and growth.awaits_more(report):
+                return Candidate(None), report.has_closed
             if report.opened and is_too_deep(checked):
                 return self.read(TOO_DEEP), False
-            value = self._make(checked, self.cls)
+            value = self._make(checked, self.cls) if growth is None else self._make_growing(checked, growth)
         except Exception as error:  # a class may raise anything to refuse
             violations = (*hard, *_explained(advice, violations_of(error)))
             return Candidate(None, violations[:MOST]), report.has_closed
@@ -345,18 +356,53 @@ class Schema(Generic[T]):
             opened=tuple(report.opened),
         ), False
 
+    def _make_growing(self, checked: Any, growth: Growth) -> T:
+        if isinstance(self.cls, Mapping):
+            growth.work += 0 if self._make is _as_it_is else MUCH  # jsonschema looks at all of it
+            return self._make(checked, self.cls)
+        make, token = growing_converter().get_structure_hook(self.cls), GROWTH.set(growth)
+        try:
+            return cast(T, make(checked, self.cls))
+        finally:
+            GROWTH.reset(token)
+
     def _open_string(self, text: str) -> Any:
         data = loads(text, is_exact=self.has_decimal)
         return None if type(data) is UnreadJSON else data
 
-    def named(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Return a copy of *data* under the schema's keys, with exact numbers. It is not checked."""
-        inner = None if self.unwrap is None else data.get(self.unwrap)
-        data = inner if type(inner) is dict else data
+    def named(
+        self, data: Any, open_path: tuple[str | int, ...] | None = None, growth: Growth | None = None
+    ) -> tuple[Any, tuple[str | int, ...] | None]:
+        """Return a copy of an answer under the schema's keys, with exact numbers, and its *open_path*. It is not checked.
+
+        Args:
+            data: the answer, or the object around it that this schema opens.
+            open_path: leads to the last value, which may go on. ``None`` if there is none.
+            growth: the lists in *data*, or ``None`` if it is whole.
+        """
+        if self.unwrap is not None:
+            data, open_path = _inside(data, self.unwrap, open_path)
+        fields, report = self._fields(data, growth)
+        if report.violations and not self.is_object and type(data) is dict and [*data] == [WRAPPED]:
+            data, open_path = _inside(data, WRAPPED, open_path)
+            fields, report = self._fields(data, growth)
+        if growth is not None:
+            growth.is_waiting = growth.awaits_more(report)
+        renamed = dict(report.renamed)
+        at, path = "$", []
+        for key in open_path or ():
+            path.append(renamed.get(at + path_step(key), key))
+            at += path_step(path[-1])
+        if self.has_decimal or growth is None:
+            fields = exact_copy(fields, growth)
+        return fields, open_path and tuple(path)
+
+    def _fields(self, data: Any, growth: Growth | None) -> tuple[Any, Report]:
+        report = Report(growth=growth)
         try:
-            return cast(dict[str, Any], _exact(self._check(data, "$", Report())))
+            return self._check(data, "$", report), report
         except Exception:  # as in read
-            return data
+            return data, report
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema (2020-12) of a valid answer, without invariants. Each call returns a new dict."""
@@ -419,6 +465,15 @@ class Schema(Generic[T]):
         return "\n\n".join(parts) + "\n"
 
 
+def _inside(
+    data: Any, key: str, path: tuple[str | int, ...] | None
+) -> tuple[Any, tuple[str | int, ...] | None]:
+    """The object or array under *key* of *data*, and the rest of *path*, if there is one."""
+    if type(data) is not dict or type(data.get(key)) not in (dict, list):
+        return data, path
+    return data[key], path[1:] if path and path[0] == key else None
+
+
 def _property_names(schema: Any) -> Iterator[str]:
     """The keys of every object in *schema*."""
     if isinstance(schema, dict):
@@ -453,12 +508,19 @@ _PARTS: Final = frozenset(("anyOf", "oneOf", "allOf", "items", "prefixItems", "a
 """The keywords for the kinds of an answer, and for what is in a list or map."""
 
 
-def _exact(value: Any) -> Any:
-    """A copy of *value* with the digits of its numbers."""
+def exact_copy(value: Any, growth: Growth | None) -> Any:
+    """Return a copy of *value* with the digits of its numbers.
+
+    Args:
+        value: decoded JSON.
+        growth: the lists in an answer that is still being written, or ``None`` if it is whole.
+    """
     if type(value) is dict:
-        return {key: _exact(each) for key, each in value.items()}
+        return {key: exact_copy(each, growth) for key, each in value.items()}
     if type(value) is list:
-        return [_exact(each) for each in value]
+        if growth is None:
+            return [exact_copy(each, None) for each in value]
+        return growth.mapped(value, exact_copy, lambda _, each, __: exact_copy(each, growth))
     return Decimal(value.text) if isinstance(value, ExactFloat) else value
 
 

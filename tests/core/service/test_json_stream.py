@@ -122,7 +122,7 @@ def test_fields_are_there_before_there_is_a_value(server: ReplayServer, service_
                 seen.append((value.note, stream.step.fields, stream.step.final))
 
     asyncio.run(run())
-    assert seen[0] == ("mild", {"city": "Paris", "note": "mild"}, {"city", "note"})
+    assert seen[0] == ("mild", {"city": "Paris", "note": "mild"}, {"$.city", "$.note"})
     assert [note for note, _, _ in seen] == ["mild", "mild"]
 
 

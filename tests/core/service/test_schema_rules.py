@@ -423,6 +423,73 @@ def test_a_strict_tool_keeps_the_rules(
     assert changes(built) == named
 
 
+@pytest.mark.parametrize("provider", ["vllm", "sglang"])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [{"type": "string"}, {"type": "integer"}],
+        [{"type": "string", "maxLength": 3}, {"type": "string", "minLength": 2}],
+        [{"$ref": "#/$defs/a"}, {"type": "null"}],
+    ],
+)
+def test_an_engine_that_reads_one_of_as_any_of_gets_any_of(
+    provider: str, kinds: list[dict[str, Any]]
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"x": {"oneOf": kinds}, "y": {"type": "array", "items": {"oneOf": kinds}}},
+        "$defs": {"a": {"type": "boolean"}},
+    }
+    built = formatted(provider, "m", schema)
+    sent = schema_in(built.body)
+    assert sent is not None
+    assert "oneOf" not in json.dumps(sent)
+    assert sent["properties"]["x"] == {"anyOf": kinds}
+    assert changes(built) == {}
+
+
+def parameters(*, required: int = 0, optional: int = 0, unions: int = 0) -> dict[str, Any]:
+    """The schema of an object with so many keys of each kind. A union is required."""
+    properties = {f"r{n}": {"type": "string"} for n in range(required)}
+    properties |= {f"u{n}": {"anyOf": [{"type": "integer"}, {"type": "null"}]} for n in range(unions)}
+    needed = [*properties]
+    properties |= {f"o{n}": {"type": "string"} for n in range(optional)}
+    return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "answer", "loose"),
+    [
+        ([parameters(required=1)] * 20, None, []),
+        ([parameters(required=1)] * 22, None, [20, 21]),
+        ([parameters(optional=12)] * 2, None, []),
+        ([parameters(optional=12), parameters(optional=13), parameters(optional=12), parameters(required=1)], None, [1]),
+        ([parameters(unions=9), parameters(unions=8), parameters(unions=7)], None, [1]),
+        ([parameters(optional=20), parameters(optional=4)], parameters(optional=4), [1]),
+        ([parameters(optional=20), parameters(optional=4)], parameters(required=4), []),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("provider", "model"), [("anthropic", "claude-sonnet-4-5"), ("bedrock", "claude-sonnet-4-5")]
+)
+def test_a_strict_tool_above_the_limits_of_a_request_is_not_strict_and_is_named(
+    kinds: list[dict[str, Any]], answer: dict[str, Any] | None, loose: list[int], provider: str, model: str
+) -> None:
+    tools = [ToolDefinition(f"f{n}", "F.", kind, strict=True) for n, kind in enumerate(kinds)]
+    wanted = None if answer is None else ResponseFormat(answer)
+    built = build_http_request(ChatRequest("Hi", model=model, tools=tools, response_format=wanted), provider)
+    clamped = [one for one in built.adaptations if one.kind == "clamped" and one.field.endswith(".strict")]
+    assert [one.field for one in clamped] == [f"tools[{n}].strict" for n in loose]
+    assert all("in one request (at most" in one.reason for one in clamped)
+
+
+def test_a_tool_that_is_not_strict_takes_no_room() -> None:
+    tools = [ToolDefinition(f"f{n}", "F.", parameters(required=1), strict=n % 2 == 0) for n in range(40)]
+    built = build_http_request(ChatRequest("Hi", model="claude-sonnet-4-5", tools=tools), "anthropic")
+    assert changes(built) == {}
+    assert sum(tool.get("strict", False) for tool in built.body["tools"]) == 20
+
+
 def test_a_tool_that_cannot_be_strict_is_not_and_is_named() -> None:
     free = {"type": "object", "properties": {"a": {}}}
     tools = [ToolDefinition("f", "F.", free, strict=True), ToolDefinition("g", "G.", kind="custom")]

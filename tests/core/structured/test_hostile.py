@@ -251,7 +251,7 @@ def test_what_is_read_can_be_written_and_shown(depth: int) -> None:
         else:
             assert result.reason in (ReasonCode.LIMIT_EXCEEDED, ReasonCode.TRUNCATED)
         *_, last = parser.parse_stream([text[: len(text) // 2], text[len(text) // 2 :]])
-        assert last == result
+        assert attrs.evolve(last, fields=None, final=frozenset()) == result
     answer = f'{{"answer": "A", "items_shown": 1, "sources": [{{"a": {nested(depth)}}}]}}'
     response, fallback = ResponseParser.parse_with_fallbacks(answer)
     if response is None:
