@@ -222,8 +222,9 @@ def classes_of(union: Any) -> dict[str, type[Member]]:
 
 def tags_of(cls: type[Member]) -> tuple[str | None, ...]:
     """Return the tags of *cls*, with ``None`` if the tag is optional, or empty without a literal ``type``."""
-    kind = next((field.type for field in attrs.fields(cls) if field.name == "type"), None)
-    if isinstance(kind, str):  # resolving takes long, and most classes are never read
+    kinds = (getattr(base, "__annotations__", {}).get("type") for base in cls.__mro__)
+    kind = next((kind for kind in kinds if kind is not None), None)
+    if isinstance(kind, str):  # making and resolving the fields takes long, and most classes are never read
         kind = next(field.type for field in resolved(cls) if field.name == "type")
     members = (kind,) if typing.get_origin(kind) is Literal else typing.get_args(kind)
     if not any(typing.get_origin(member) is Literal for member in members):
@@ -671,23 +672,76 @@ def record(cls: RecordClass) -> RecordClass:
     ``async_`` is ``async`` on the wire. A field that is a ``Literal`` named ``type`` is the tag of the class in
     unions.
     """
-    # Records inherit the methods that attrs would generate, because there are nearly 300 classes to build.
-    made: RecordClass = attrs.frozen(
-        cls,
-        auto_attribs=True,
-        auto_detect=False,
-        kw_only=True,
-        eq=False,
-        repr=False,
-        match_args=False,
-        weakref_slot=False,
-        getstate_setstate=False,
+    # There are nearly 300 classes, and an answer has values of ten. So attrs makes the fields and the constructor of a
+    # class when one of the two is first asked for. Until then the class has its slots alone.
+    body = vars(cls)
+    if any(_refers_to_its_class(value) for value in body.values()):
+        return _complete(cls)
+    own = [name for name, kind in cls.__annotations__.items() if not _is_class_variable(kind)]
+    inherited = {slot for base in cls.__mro__[1:] for slot in vars(base).get("__slots__", ())}
+    metaclass: Any = type(cls)
+    made: RecordClass = metaclass(
+        cls.__name__,
+        cls.__bases__,
+        {
+            **{name: value for name, value in body.items() if name not in (*own, "__dict__", "__weakref__")},
+            "__qualname__": cls.__qualname__,
+            "__slots__": tuple(name for name in own if name not in inherited),
+            "__attrs_attrs__": _MadeLater(cls),
+            "__init__": _MadeLater(cls),
+        },
     )
     return made
 
 
+def _refers_to_its_class(value: Any) -> bool:
+    """Whether *value*, of the body of a class, works only in a class that attrs has made, as ``super()`` does."""
+    function = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
+    return getattr(function, "__closure__", None) is not None or isinstance(value, functools.cached_property)
+
+
+def _is_class_variable(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return "ClassVar" in annotation.partition("[")[0]
+    return (typing.get_origin(annotation) or annotation) is ClassVar
+
+
+class _MadeLater:
+    """The fields or the constructor of a record class, until one of the two is first asked for."""
+
+    def __init__(self, declared: type[Any]) -> None:
+        self._declared = declared
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._owner = owner
+        self._name = name
+
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
+        # Two threads may make the same class at once. What the first one made counts for both.
+        complete = _COMPLETE.setdefault(self._owner, _complete(self._declared))
+        self._owner.__attrs_attrs__ = complete.__attrs_attrs__
+        self._owner.__init__ = complete.__init__
+        value = getattr(complete, self._name)
+        return value.__get__(instance, owner) if self._name == "__init__" else value
+
+
+_COMPLETE: Final[dict[Any, Any]] = {}
+"""The class that attrs made of each record class."""
+_complete: Final = attrs.frozen(
+    # Records inherit the other methods that attrs would generate.
+    auto_attribs=True,
+    auto_detect=False,
+    kw_only=True,
+    eq=False,
+    repr=False,
+    match_args=False,
+    weakref_slot=False,
+    getstate_setstate=False,
+)
+
+
 @brief
-@record
+@_complete
 class ResponsesRecord(Member):
     """An object of the Responses API.
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import pickle
+import subprocess
 import sys
+import threading
 import typing
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -379,6 +384,110 @@ def test_a_record_of_ones_own_needs_no_annotations_of_text() -> None:
     assert read == note(type="note", note="x", extensions={"more": 1}) != note(type="note")
     assert read != "x"
     assert copy.deepcopy(read) == read
+
+
+@r.record
+class Priced(r.ResponsesRecord):
+    type: typing.Literal["priced"] = "priced"
+    price: int
+    currency: str = "EUR"
+
+    def __repr__(self) -> str:
+        return f"{self.currency} {super().__repr__()}"
+
+
+@r.record
+class Discounted(Priced):
+    family: typing.ClassVar[str] = "sale"
+    price: int = 0
+    discount: int | None = None
+
+    @functools.cached_property
+    def total(self) -> int:
+        return self.price - (self.discount or 0)
+
+
+class Paid(Discounted):
+    def __init__(self, price: int) -> None:
+        super().__init__(price=price)
+
+
+def test_records_of_ones_own_may_call_and_extend_each_other() -> None:
+    sale = r.parse(Discounted, {"type": "priced", "price": 5, "currency": "EUR", "discount": 2, "more": 1})
+    assert repr(sale).startswith("EUR Discounted(currency='EUR', price=5, discount=2, extensions=")
+    assert (sale.total, sale.family, hasattr(sale, "__dict__")) == (3, "sale", False)
+    assert sale == Discounted(price=5, discount=2, extensions={"more": 1})  # type: ignore[call-arg]
+    assert pickle.loads(pickle.dumps(sale)) == sale == copy.copy(sale)
+    assert [field.name for field in attrs.fields(Discounted) if not field.inherited] == ["price", "discount"]
+    assert Paid(4).price == 4
+    assert attrs.has(Paid)
+    assert attrs.fields(Paid) == attrs.fields(Discounted)
+
+
+def test_a_class_is_the_same_however_it_is_first_used() -> None:
+    uses: list[Callable[[type[Any]], Any]] = [
+        lambda cls: cls(name="a"),
+        lambda cls: inspect.signature(cls),
+        lambda cls: attrs.fields(cls),
+        lambda cls: object.__new__(cls).__attrs_attrs__,
+        lambda cls: r.parse(cls, {"name": "a"}),
+        lambda cls: attrs.resolve_types(cls),
+    ]
+    for use in uses:
+
+        @r.record
+        class Named(r.ResponsesRecord):
+            name: str
+            place: str | None = None
+
+        assert Named.__qualname__.endswith("<locals>.Named")
+        assert Named.__slots__ == ("name", "place")  # type: ignore[attr-defined]
+        use(Named)
+        assert [field.name for field in attrs.fields(Named)] == ["extensions", "presence", "name", "place"]
+        assert Named(name="a").replace(place="b") == r.parse(Named, {"name": "a", "place": "b"})
+        assert [*inspect.signature(Named).parameters] == ["extensions", "presence", "name", "place"]
+
+
+def test_threads_that_use_a_class_first_see_one_class() -> None:
+    for _ in range(20):
+
+        @r.record
+        class Shared(r.ResponsesRecord):
+            name: str
+
+        start = threading.Barrier(4)
+
+        def use(cls: Any = Shared, start: threading.Barrier = start) -> Any:
+            start.wait()
+            return r.parse(cls, {"name": "a"}), attrs.fields(cls)
+
+        with ThreadPoolExecutor(4) as threads:
+            results = [each.result() for each in [threads.submit(use) for _ in range(4)]]
+        assert all(
+            record == Shared(name="a") and fields is attrs.fields(Shared) for record, fields in results
+        )
+
+
+FIRST_USE = """
+import sys
+from crosswalk.responses import parse_event, parse_response
+answer = b'{"id": "r", "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ""}]}]}'
+event = b'{"type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": "a"}'
+numbers = {parse_response: 0, parse_event: 0}
+for parse, data in ((parse_response, answer), (parse_event, event)):
+    def note(frame, kind, _):
+        numbers[parse] += kind == "call"
+    sys.setprofile(note)
+    parse(data)
+    sys.setprofile(None)
+print(*numbers.values())
+"""
+
+
+def test_the_first_reading_of_a_process_makes_only_the_classes_that_it_needs() -> None:
+    printed = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, check=True, text=True)
+    response, event = map(int, printed.stdout.split())
+    assert (response <= 14_000, event <= 5_500) == (True, True), printed.stdout
 
 
 def test_records_are_compared_by_value_and_pickled() -> None:
