@@ -258,7 +258,7 @@ class AnthropicDialect:
     title: ClassVar[str] = "Anthropic Messages"
     documentation: ClassVar[str | None] = None
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
-    message_paths: ClassVar[tuple[str, ...]] = ("content[]",)
+    message_paths: ClassVar[tuple[str, ...]] = ("content[]", "*")
     text_paths: ClassVar[tuple[str, ...]] = ("delta.text", "delta.thinking", "delta.partial_json")
     map_error = staticmethod(hookimpl(anthropic_error))
 
@@ -476,6 +476,7 @@ class HostedMessages(AnthropicDialect):
 class CompletionsDialect:
     """The mapping hooks for Text Completions (``/v1/complete``), also in Bedrock: a body is a stream of one event."""
 
+    message_paths: ClassVar[tuple[str, ...]] = ("*",)
     text_paths: ClassVar[tuple[str, ...]] = ("completion",)
 
     def recognizes(self, event: Any) -> Recognition:

@@ -68,7 +68,7 @@ class Cloudflare(DialectFamily):
                 "/client/v4/accounts/{account}/ai/v1/chat/completions",
             ),
             documentation="https://developers.cloudflare.com/workers-ai/",
-            message_paths=(*OpenAIChatDialect.message_paths, "result.choices[].message"),
+            message_paths=(*OpenAIChatDialect.message_paths, "result.choices[].message", "result.*"),
             text_paths=(*NativeDialect.text_paths, *OpenAIChatDialect.text_paths),
             timestamp_key="p",
             pieces=OpenAIChatDialect.pieces,

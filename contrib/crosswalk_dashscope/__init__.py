@@ -45,7 +45,7 @@ class DashScope(DialectFamily):
                 "/compatible-mode/v1/chat/completions",
             ),
             documentation="https://www.alibabacloud.com/help/en/model-studio/qwen-api-reference",
-            message_paths=(*OpenAIChatDialect.message_paths, "output.choices[].message"),
+            message_paths=(*OpenAIChatDialect.message_paths, "output.choices[].message", "output.*"),
             text_paths=OpenAIChatDialect.text_paths,
             pieces=(*OpenAIChatDialect.pieces, "output.choices[].logprobs.content"),
             access=ACCESS,

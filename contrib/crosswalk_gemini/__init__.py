@@ -120,7 +120,7 @@ class Gemini:
                 "/v1beta/openai/chat/completions",
             ),
             documentation="https://ai.google.dev/api/generate-content",
-            message_paths=("steps[]", "outputs[]", *OpenAILayer.message_paths),
+            message_paths=("candidates[].content", "steps[]", "outputs[]", *OpenAILayer.message_paths),
             text_paths=(
                 "candidates[0].content.parts[0].text",
                 "delta.text",

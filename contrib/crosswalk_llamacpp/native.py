@@ -54,6 +54,7 @@ class NativeDialect:
         pieces: see ``ProviderInfo``.
     """
 
+    message_paths: ClassVar[tuple[str, ...]] = ("*",)
     text_paths: ClassVar[tuple[str, ...]] = ("content",)
     pieces: ClassVar[tuple[str, ...]] = (
         "tokens",

@@ -78,7 +78,7 @@ class ResponsesDialect:
             endpoints=("/v1/responses",),
             is_original=True,
             documentation=self.documentation,
-            message_paths=("output[].content[]",),
+            message_paths=("output[].content[]", "output[].*"),
             text_paths=("delta",),
             timestamp_key="obfuscation",
             number_key="sequence_number",

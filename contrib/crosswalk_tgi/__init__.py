@@ -171,7 +171,7 @@ class TGI(DialectFamily):
             model_classes="crosswalk_tgi:models.toml",
             endpoints=("/generate", "/generate_stream", "/", "/invocations", *OpenAILayer.endpoints),
             documentation="https://huggingface.co/docs/text-generation-inference/reference/api_reference",
-            message_paths=("choices[].message", "choices[].delta"),
+            message_paths=OpenAILayer.message_paths,
             text_paths=OpenAILayer.text_paths,
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             access=Access.by_name("http://127.0.0.1:3000", "TGI"),

@@ -46,6 +46,7 @@ class NativeDialect:
         pieces: see ``ProviderInfo``.
     """
 
+    message_paths: ClassVar[tuple[str, ...]] = ("*",)
     pieces: ClassVar[tuple[str, ...]] = ("top_tokens",)
     text_paths: ClassVar[
         tuple[str, ...]

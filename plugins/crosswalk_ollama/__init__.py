@@ -61,7 +61,7 @@ class Ollama(DialectFamily):
             model_classes="crosswalk_ollama:models.toml",
             endpoints=("/api/chat", "/api/generate", *OpenAILayer.endpoints),
             documentation="https://github.com/ollama/ollama/blob/main/docs/api.md",
-            message_paths=("message", *OpenAILayer.message_paths),
+            message_paths=OpenAILayer.message_paths,
             text_paths=(*NativeDialect.text_paths, *OpenAILayer.text_paths),
             timestamp_key="created_at",
             usage_key="usage",

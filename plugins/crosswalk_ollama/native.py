@@ -58,6 +58,7 @@ class NativeDialect:
     nanoseconds, and a stream has a new time on every line.
     """
 
+    message_paths = ("message", "*")
     text_paths = ("message.content", "message.thinking", "response", "thinking")
     finish_reasons = wire.FINISH_REASONS
 

@@ -101,16 +101,9 @@ def says_something(value: Any) -> bool:
     return value is False or value not in (None, "", 0)
 
 
-def _is_envelope(path: str, before: ChatResponse, _: ChatResponse) -> bool:
-    value: Any = before.metadata.extensions.thawed()
-    at = "metadata.extensions"
-    while at != path:
-        inner = value.items() if isinstance(value, dict) else enumerate(value)
-        key, value = next((k, v) for k, v in inner if re.match(re.escape(at + step(k)) + r"([.[]|$)", path))
-        if key in ENVELOPE:
-            return True
-        at += step(key)
-    return not says_something(value)
+def _is_stated(_: str, __: ChatResponse, ___: ChatResponse) -> bool:
+    """Never: the comparison of the further fields has each value at hand, and states this rule itself."""
+    return False
 
 
 def _is_zero(path: str, before: ChatResponse, _: ChatResponse) -> bool:
@@ -176,6 +169,9 @@ _TEXT = _OF + r"message\.content"
 _CALL = _OF + r"message\.tool_calls\[\d+\]"
 _PART = _OF + r"segments\[\d+\].*"
 
+_ENVELOPE: Final = LossRule("envelope", _H, "a field about the document, such as `object`, or one without a value",
+    r"metadata\.extensions.*", holds=_is_stated)  # fmt: skip
+
 RULES: Final = (
     LossRule("respelled", _H, "the same JSON value in other characters", ".*", (LossReason.RESPELLED,)),
     LossRule("joined", _H, "the text is there, in one piece with its neighbour", ".*", (LossReason.JOINED,)),
@@ -188,8 +184,7 @@ RULES: Final = (
     LossRule("time", _H, "the format has whole seconds, or no time of creation", "created"),
     LossRule("finish-word", _H, "the format has its own word for the same finish reason", _OF + "raw_finish_reason"),
     LossRule("zero-count", _H, "the format has no place for a count of zero", r"usage\..*", holds=_is_zero),
-    LossRule("envelope", _H, "a field about the document, such as `object`, or one without a value",
-        r"metadata\.extensions.*", holds=_is_envelope),
+    _ENVELOPE,
     LossRule("error-alone", _C, "the answer is an error, and the format has no content besides it",
         r"message\.(content|tool_calls.*)", holds=_is_error),
     LossRule("no-arguments", _H, "a call without arguments has an empty object", _CALL + r"\.arguments", holds=_had_none),
@@ -406,7 +401,8 @@ def _each_once(losses: Iterator[Loss], before: ChatResponse, after: ChatResponse
     by_path: dict[str, Loss] = {}
     for loss in losses:
         if loss.path not in by_path:
-            rule = rule_of(loss.path, loss.reason, before, after)
+            is_stated = loss.rule is not UNNAMED
+            rule = loss.rule if is_stated else rule_of(loss.path, loss.reason, before, after)
             by_path[loss.path] = attrs.evolve(loss, rule=rule)
     return tuple(by_path.values())
 
@@ -517,27 +513,34 @@ def _objects(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
             yield Loss(f"{path}{step(key)}", LossReason.CHANGED)
 
 
-def _values(path: str, before: Any, after: Any) -> Iterator[Loss]:
-    """Compare likewise, down to the leaves."""
+def _values(path: str, before: Any, after: Any, is_envelope: bool = False) -> Iterator[Loss]:
+    """Compare likewise, down to the leaves. A field in one about the document is about it, too."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
+            place, is_about = f"{path}{step(key)}", is_envelope or key in ENVELOPE
             if key in after:
-                yield from _values(f"{path}{step(key)}", value, after[key])
+                yield from _values(place, value, after[key], is_about)
             else:
-                yield Loss(f"{path}{step(key)}", LossReason.DROPPED)
+                yield _lost_value(place, LossReason.DROPPED, value, is_about)
     elif isinstance(before, list) and isinstance(after, list) and _are_parts(before) and _are_parts(after):
         old, new = (
             [item.get("index", position) for position, item in enumerate(side)] for side in (before, after)
         )
         if old != new[: len(old)]:
-            yield Loss(path, LossReason.CHANGED)
+            yield _lost_value(path, LossReason.CHANGED, before, is_envelope)
+        partners = dict(zip(reversed(new), reversed(after), strict=True))  # of equal numbers the first
         for position, number in enumerate(old):
-            if number in new:
-                yield from _values(f"{path}[{position}]", before[position], after[new.index(number)])
+            place, value = f"{path}[{position}]", before[position]
+            if number in partners:
+                yield from _values(place, value, partners[number], is_envelope)
             else:
-                yield Loss(f"{path}[{position}]", LossReason.DROPPED)
+                yield _lost_value(place, LossReason.DROPPED, value, is_envelope)
     elif not same_json(before, after):
-        yield Loss(path, LossReason.CHANGED)
+        yield _lost_value(path, LossReason.CHANGED, before, is_envelope)
+
+
+def _lost_value(path: str, reason: LossReason, value: Any, is_envelope: bool) -> Loss:
+    return Loss(path, reason, _ENVELOPE if is_envelope or not says_something(value) else UNNAMED)
 
 
 def _are_parts(values: list[Any]) -> bool:

@@ -35,7 +35,8 @@ class Dialect(Protocol):
     """A family of wire formats: the mapping hooks as methods, which need no ``@hookimpl``.
 
     A dialect may also have a method ``extensions`` for the residue of an event, like the hook. If all its streams end
-    with ``[DONE]``, its attribute ``sentinel`` is true (see ``ProviderInfo``).
+    with ``[DONE]``, its attribute ``sentinel`` is true. If the content of its answers is in other objects than that of the
+    other dialects, its ``message_paths`` name them (see ``ProviderInfo``).
     """
 
     def recognizes(self, event: Any) -> Recognition:

@@ -455,7 +455,7 @@ class OpenAIChatDialect:
         "choices[0].delta.tool_calls[0].function.arguments",
         "choices[0].text",
     )
-    message_paths: ClassVar[tuple[str, ...]] = ("choices[].message", "choices[].delta")
+    message_paths: ClassVar[tuple[str, ...]] = ("choices[].message", "choices[].delta", "choices[].*")
     timestamp_key: ClassVar[str | None] = None
     usage_key: ClassVar[str | None] = "usage"
     pieces: ClassVar[tuple[str, ...]] = (

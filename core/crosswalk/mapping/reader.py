@@ -284,7 +284,10 @@ ENVELOPE: Final = frozenset(
 )  # fmt: skip
 """Fields about the answer as a document, and durations. Each format has its own, so no client misses another's."""
 
-_LABELS: Final = ENVELOPE | {"name", "model"}
+_LABELS: Final = ENVELOPE | {
+    "encrypted_content", "matched_stop", "model", "modelVersion", "name", "prompt", "provider", "remote_host",
+    "remote_model", "signature", "stop_sequence", "stop_type", "stopping_word",
+}  # fmt: skip
 _BESIDE: Final = (SegmentType.SAFETY, SegmentType.CITATION)
 """Parts about the content of an answer, which a server may also send without it."""
 
@@ -321,15 +324,22 @@ def _kinds(choice: ChoiceDraft) -> Iterator[SegmentType]:
 
 
 def _at(extensions: Any, paths: Iterable[str]) -> Iterator[Any]:
-    """Return the values at *paths* of *extensions*."""
+    """Return the values at *paths* of *extensions*. Of an object at a path that ends with ``*``, only its own texts."""
     for path in paths:
         values = [extensions]
         for step in path.split("."):
+            if step == "*":
+                values = [_own_texts(value) for value in values if isinstance(value, dict)]
+                continue
             key = step.removesuffix("[]")
             values = [value[key] for value in values if isinstance(value, dict) and key in value]
             if key != step:
                 values = [item for value in values if isinstance(value, list) for item in value]
         yield from values
+
+
+def _own_texts(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if isinstance(item, str)}
 
 
 def _holds_text(value: Any) -> bool:
@@ -342,7 +352,7 @@ def _holds_text(value: Any) -> bool:
 
 def _is_label(key: str) -> bool:
     """Whether *key* is that of an id, a role, a name, or another field about the answer as a document."""
-    return key in _LABELS or key.endswith(("_id", "Id", "ID"))
+    return key in _LABELS or key.endswith(("_id", "Id", "ID", "_reason"))
 
 
 # ---------------------------------------------------------------------------------- reader
@@ -688,6 +698,8 @@ class Reader:
         if not state.has_json_extensions:
             raise self._mapper.broken("it left in the extensions what is not JSON")
         paths = self._mapper.info.message_paths
+        if paths is not None:
+            paths = (*paths, *getattr(state.dialect, "message_paths", ()))
         if is_unread(state, 0, paths):
             state.note("message", Provenance.UNMAPPED)
         for place, choice in enumerate(state.others if len(state.choices) > 1 else ()):

@@ -303,9 +303,10 @@ class ProviderInfo:
             holds for the class that makes it: a subclass that overrides a method declares its paths again, or its hooks
             get every event.
         message_paths: the paths in an event of the objects that hold the content of an answer: ``choices[].message``.
-            ``[]`` stands for every item. If an answer has no content, its tokens were counted, and text is left in one of
-            these objects, other than ids, roles and names, then a field was probably renamed: ``incomplete_reason`` is
-            ``unread``. By default, text that is left anywhere in the event counts.
+            ``[]`` stands for every item, and ``*`` at the end for the texts of the object itself, where the message is a
+            choice or the whole event: ``choices[].*``, ``*``. If an answer has no content, its tokens were counted, and
+            text is left in one of these objects, other than ids, roles and names, then a field was probably renamed:
+            ``incomplete_reason`` is ``unread``. By default, text that is left anywhere in the event counts.
         timestamp_key: the top-level key of a string that changes from event to event and is only stored in the
             extensions, as sent, such as a time or padding, or ``None`` if there is none. If only text and timestamp
             change, the extensions get it directly, and the hook ``extensions`` is not called.

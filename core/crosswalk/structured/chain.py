@@ -505,10 +505,10 @@ class _Search(Generic[T]):
         return attrs.evolve(given, before=before, after=after)
 
     def _counts(self, region: Region, found: _Found[T]) -> bool:
-        """Whether *found* may be the answer: it has a key of an object that needs one, or its place in the text shows it.
+        """Whether *found* may be the answer: it is an object with a key of a class that needs one, or its place shows it.
 
-        Brackets are common in prose and programs. Empty pairs say so little that they must stand alone, and integers
-        where others numbers are wanted must begin their line: prose cites ``Sources: [1, 2]``.
+        Other brackets, whatever is in them, are common in prose and programs. Empty pairs say so little that they must
+        stand alone, and integers where others numbers are wanted must begin their line: prose cites ``Sources: [1, 2]``.
         """
         if _has_key(found.data, self._telling):
             return True
@@ -690,13 +690,8 @@ def _keys(data: Any) -> frozenset[str]:
 
 
 def _has_key(data: Any, names: frozenset[str]) -> bool:
-    """Whether an object anywhere in *data* has one of the keys *names*, as :func:`folded_key` writes them."""
-    if type(data) is dict:
-        return bool(names) and (
-            any(folded_key(key) in names for key in data)
-            or any(_has_key(each, names) for each in data.values())
-        )
-    return type(data) is list and bool(names) and any(_has_key(each, names) for each in data)
+    """Whether *data* is an object with one of the keys *names*, as :func:`folded_key` writes them."""
+    return type(data) is dict and bool(names) and any(folded_key(key) in names for key in data)
 
 
 def _is_empty(data: Any) -> bool:

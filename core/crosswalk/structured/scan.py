@@ -156,6 +156,7 @@ _ANNOUNCED: Final = re.compile(r"(?:[:\uff1a][*_]*|<[A-Za-z]\w*>)\Z")
 _INTRODUCED: Final = re.compile(r"(?:[:\uff1a][*_]*+|(?<![=!<>])=)[ \t]*+\Z")
 _ONLY_MARKS: Final = re.compile(rf"(?:{SPACE}|<!\[CDATA\[|\]\]>|[*_{{}}])*+\Z")
 """What may surround the whole text: invisible characters, the marks of bold text and of XML, and doubled braces."""
+_ENDS_LINE: Final = re.compile(r"[ \t\r]*+[.;,\u3002\uff1b\uff0c]?[ \t\r]*+\Z")
 _SPACE_TO_END: Final = re.compile(r"\s*+\Z")
 _LINE: Final = re.compile(r"[^\n]*+")
 _COMMENT: Final = {"//": _LINE, "#": _LINE, "/*": re.compile(r".*?\*/", re.DOTALL)}
@@ -196,7 +197,7 @@ class RegionPlace(Enum):
     ALONE = auto()
     """The whole text, the first thing in a fence, or all that stands between two tags or other marks."""
     LINE = auto()
-    """It begins its line, or stands behind ``:`` or ``=``, and it ends its line."""
+    """It begins its line, or stands behind ``:`` or ``=``, and it ends its line. One ``.``, ``;`` or ``,`` may follow."""
     SENTENCE = auto()
     """Anywhere else."""
 
@@ -317,7 +318,7 @@ class Scan:
         line = before.rpartition("\n") if kind not in _MARKS else ("", "\n", before.rpartition("\n")[2])
         begins = (line[1] and not line[2].strip()) or _INTRODUCED.search(before)
         rest, is_ended, _ = after.partition("\n")
-        ends = not rest.strip(" \t\r;") and (is_ended or next_kind in _MARKS)
+        ends = _ENDS_LINE.match(rest) and (is_ended or next_kind in _MARKS)
         return RegionPlace.LINE if begins and ends else RegionPlace.SENTENCE
 
     def soft_answer(self) -> Scan | None:

@@ -486,7 +486,7 @@ def _property_names(schema: Any) -> Iterator[str]:
 def _telling_names(schema: Any, root: Any, seen: set[str]) -> Iterator[str]:
     """The keys that tell an answer from other brackets: those of an object that needs one of them.
 
-    A class of defaults tells nothing, nor does what is inside of it.
+    A class of defaults, a list and a map tell nothing, nor does what is inside of them.
     """
     if isinstance(schema, list):
         for each in schema:
@@ -500,12 +500,12 @@ def _telling_names(schema: Any, root: Any, seen: set[str]) -> Iterator[str]:
     if schema.get("required"):
         yield from schema.get("properties", ())
         yield from schema.get(KEYS) or ()
-    for key in _PARTS & schema.keys():
+    for key in _KINDS & schema.keys():
         yield from _telling_names(schema[key], root, seen)
 
 
-_PARTS: Final = frozenset(("anyOf", "oneOf", "allOf", "items", "prefixItems", "additionalProperties"))
-"""The keywords for the kinds of an answer, and for what is in a list or map."""
+_KINDS: Final = frozenset(("anyOf", "oneOf", "allOf"))
+"""The keywords for the kinds of an answer."""
 
 
 def exact_copy(value: Any, growth: Growth | None) -> Any:

@@ -63,16 +63,9 @@ def bodies() -> Iterator[tuple[str, Path]]:
         is_told = read.usage.completion_tokens > reasoning and (reasoning or not read.reasoning)
         kinds = {segment.type for segment in read.segments} - {"text", "reasoning", "citation", "safety"}
         texts = [segment for segment in read.segments if segment.type == "text"]
-        if read.is_complete and is_told and len(texts) == 1 and not kinds and _is_message(path):
+        is_one = len(texts) == 1 and any(places(orjson.loads(path.read_bytes()), read.text))
+        if read.is_complete and is_told and is_one and not kinds:
             yield provider, path
-
-
-def _is_message(path: Path) -> bool:
-    """Whether the answer has messages: in a completion its text cannot be told from other fields of its choice."""
-    body = path.read_bytes()
-    return any(word in body for word in (b'"message"', b'"content"', b'"candidates"', b'"generations"')) and (
-        not body.startswith(b"[") and b'"generation_settings"' not in body
-    )
 
 
 BODIES = list(bodies())
@@ -93,6 +86,69 @@ def test_a_renamed_text_of_a_shipped_provider_is_told(provider: str, path: Path)
 
 def test_most_providers_are_among_them() -> None:
     assert len({provider for provider, _ in BODIES}) >= 15
+
+
+CHAT_COUNTS = {"prompt_tokens": 1, "completion_tokens": 5, "total_tokens": 6}
+COMPLETION = {"id": "c", "object": "text_completion", "created": 1, "model": "m", "usage": CHAT_COUNTS}
+GEMINI_COUNTS = {"promptTokenCount": 1, "candidatesTokenCount": 5, "totalTokenCount": 6}
+ITEM = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": []}
+RESPONSE = {"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "m"}
+RESPONSE_COUNTS = {"input_tokens": 1, "output_tokens": 5, "total_tokens": 6}
+GENERATED = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "response": "", "done": True, "done_reason": "stop",
+    "prompt_eval_count": 1, "eval_count": 5}  # fmt: skip
+NATIVE = {"index": 0, "content": "", "id_slot": 0, "stop": True, "model": "m", "tokens_predicted": 5, "tokens_evaluated": 1,
+    "stop_type": "eos", "stopping_word": "", "tokens_cached": 3, "prompt": "Say hi", "timings": {}}  # fmt: skip
+MESSAGE = {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": [], "stop_reason": "end_turn",
+    "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 5}}  # fmt: skip
+TGI_DETAILS = {"finish_reason": "eos_token", "generated_tokens": 5, "prefill": [], "tokens": []}
+
+
+def candidate(**more: Any) -> dict[str, Any]:
+    one = {"content": {"role": "model", **more}, "finishReason": "STOP"}
+    return {"candidates": [one], "usageMetadata": GEMINI_COUNTS}
+
+
+def completion(**more: Any) -> dict[str, Any]:
+    return {**COMPLETION, "choices": [{"index": 0, "finish_reason": "stop", **more}]}
+
+
+def items(*output: dict[str, Any]) -> dict[str, Any]:
+    return {**RESPONSE, "output": output, "usage": RESPONSE_COUNTS}
+
+
+@pytest.mark.parametrize(
+    ("provider", "body", "reason"),
+    [
+        ("gemini", candidate(txt="hi"), "unread"),
+        ("gemini", candidate(pieces=[{"txt": "hi"}]), "unread"),
+        ("gemini", candidate(parts=[]), None),
+        ("openai_responses", items({**ITEM, "txt": "hi"}), "unread"),
+        ("openai_responses", items(ITEM), None),
+        ("openai_responses", items({"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"}), None),
+        ("vllm", completion(output="hi"), "unread"),
+        ("together", completion(text="", words="hi"), "unread"),
+        ("vllm", completion(text="", stop_reason="</s>"), None),
+        ("sglang", completion(text="", matched_stop="</s>"), None),
+        ("ollama", GENERATED | {"output": "Hi there"}, "unread"),
+        ("ollama", GENERATED | {"remote_model": "m", "remote_host": "https://host"}, None),
+        ("llamacpp", NATIVE | {"txt": "Hi"}, "unread"),
+        ("llamacpp", NATIVE, None),
+        ("anthropic", MESSAGE | {"answer": "Hi"}, "unread"),
+        ("anthropic", MESSAGE | {"stop_sequence": "END", "container": {"id": "c", "expires_at": "2026"}}, None),
+        ("tgi", {"generated_text": "", "words": "Hi", "details": TGI_DETAILS}, "unread"),
+        ("tgi", {"generated_text": "", "details": TGI_DETAILS}, None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_text_beside_the_content_of_a_message_is_told(provider: str, body: Any, reason: str | None) -> None:
+    response = normalize(orjson.dumps(body), provider)
+    assert (response.text, response.finish_reason, response.incomplete_reason) == ("", "stop", reason)
+
+
+def test_padding_of_an_event_is_no_text_of_its_message() -> None:
+    body = completion(message={"content": ""}) | {"object": "chat.completion", "p": "abcdef"}
+    for provider in ("ollama", "llamacpp", "tgi", "cloudflare", "mistral"):
+        assert normalize(orjson.dumps(body), provider).incomplete_reason is None
 
 
 def test_it_is_noted_and_no_value_is_read_from_it() -> None:
@@ -151,6 +207,10 @@ def registry_of(plugin: Renamed) -> Registry:
         (("results[]",), {"results": {"text": "Hi"}}, None),
         (("answer.parts",), {"answer": {"parts": ["Hi"]}}, "unread"),
         (("answer.parts",), {"answer": "Hi"}, None),
+        (("*",), {}, "unread"),
+        (("*",), {"text": {"part": "Hi"}}, None),
+        (("answer.*",), {"answer": {"words": "Hi"}}, "unread"),
+        (("answer.*",), {"answer": "Hi"}, None),
     ],
 )
 def test_a_stranger_may_say_where_its_messages_are(

@@ -78,18 +78,28 @@ FACTS = '[{"name": "a"}]'
 
 
 @pytest.mark.parametrize(
-    "after", ["[0]", " + more", " * 2", " if x else y", " - b", " | sort", " and so on", " → b", "[-1].name"]
+    "after",
+    [
+        "[0]",
+        " + more",
+        " * 2",
+        " if x else y",
+        " - b",
+        " | sort",
+        " and so on",
+        " → b",
+        "[-1].name",
+        ", as asked.",
+    ],
 )
 def test_what_follows_a_list_on_its_line_refuses_it(after: str) -> None:
     for kind, text in ((list[Fact], FACTS), (list[str], '["a", "b"]')):
         assert StructuredParser(kind).parse(f"{text}{after}").value is None
 
 
-@pytest.mark.parametrize(
-    "after", ["", "\nDone.", ".", ";", ", as you asked.", " \t\n", ")", "`", "\n```", "</answer>", "<eos>"]
-)
+@pytest.mark.parametrize("after", ["", "\nDone.", ".", ";", ",", " \t\n", "`", "\n```", "</answer>", "<eos>"])
 def test_blanks_closing_marks_and_the_end_of_a_sentence_leave_a_list(after: str) -> None:
-    before = {"\n```": "```json\n", "</answer>": "<answer>", "`": "`", ")": "("}.get(after, "")
+    before = {"\n```": "```json\n", "</answer>": "<answer>", "`": "`"}.get(after, "")
     assert StructuredParser(list[Fact]).parse(f"{before}{FACTS}{after}").value == [Fact("a")]
 
 

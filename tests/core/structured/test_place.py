@@ -36,6 +36,10 @@ class Loose(TypedDict, total=False):
     theme: str
 
 
+class Ticket(TypedDict):
+    title: str
+
+
 TREE: dict[str, Any] = {
     "$ref": "#/$defs/tree",
     "$defs": {"tree": {
@@ -84,6 +88,20 @@ def parse(kind: Any, text: str, **options: Any) -> Any:
         (Outer, 'You asked me not to return {"book": {"title": "A"}}, sorry.'),
         ({"type": "object", "properties": {"a": {}}}, 'You asked me not to return {"a": 1}, sorry.'),
         (dict[str, Config], 'Not {"a": {"theme": "dark"}} as you said.'),
+        (list[Book], 'I\'m sorry, I can\'t help. The input list was [{"title": "x"}].'),
+        (list[Book] | Book, 'I\'m sorry, I can\'t help. The input list was [{"title": "x"}].'),  # type: ignore[operator]
+        (list[Book] | None, 'The input list was [{"title": "x"}].'),
+        (list[Ticket], 'The input list was [{"title": "x"}], as you see.'),
+        (tuple[Book, ...], 'The tool gave [{"title": "x"}] and failed.'),
+        (tuple[Book, int], 'The tool gave [{"title": "x"}, 1].'),
+        (list[list[Book]], 'The tool gave [[{"title": "x"}]].'),
+        (dict[str, Book], 'The tool gave {"k":{"title":"x"}} which is invalid.'),
+        (dict[str, list[Book]], 'The tool gave {"k":[{"title":"x"}]} which is invalid.'),
+        (
+            {"type": "array", "items": TREE["$defs"]["tree"], "$defs": TREE["$defs"]},
+            'The tool gave [{"name": "x"}].',
+        ),
+        (list[int], "The numbers: [1, 2].. so it goes"),
     ],
     ids=str,
 )
@@ -173,8 +191,15 @@ def test_a_list_with_anything_in_it_counts_behind_a_colon(kind: Any, text: str, 
         (Config | Book, 'I have {"title": "A"}.', Book("A")),  # type: ignore[operator]
         (Tree, 'I have {"name": "A", "children": []}.', Tree("A")),
         (TREE, 'I have {"name": "A"}.', {"name": "A"}),
-        (list[Book], 'I have [{"title": "A"}].', [Book("A")]),
-        (dict[str, Book], 'I have {"x": {"title": "A"}} here.', {"x": Book("A")}),
+        (list[Book] | Book, 'I have {"title": "A"}.', Book("A")),  # type: ignore[operator]
+        # A list or map of them is none, but where it begins and ends its line.
+        (list[Book], 'I have: [{"title": "A"}].', [Book("A")]),
+        (list[Book], 'I have\n[{"title": "A"}] ;\nBye.', [Book("A")]),
+        (list[int], "I have: `[1, 2]`.", [1, 2]),
+        (list[int], "\u5217\u8868\uff1a[1, 2]\u3002", [1, 2]),
+        (dict[str, Book], 'books = {"x": {"title": "A"}}, \nBye.', {"x": Book("A")}),
+        (tuple[Book, ...], '```\n[{"title": "A"}]\n```', (Book("A"),)),
+        (list[Ticket] | None, '<answer>[{"title": "A"}]</answer>', [{"title": "A"}]),
     ],
     ids=str,
 )
