@@ -128,7 +128,7 @@ def test_messages_of_telemetry_have_reasoning_and_calls() -> None:
 )  # fmt: skip
 def test_other_parts_of_a_message_are_refused(output: Any, cause: str) -> None:
     with pytest.raises(RecordError) as found:
-        read(KINDS["Langfuse, a message"].line | {"output": output})
+        read(KINDS["Langfuse, a message"].line | {"output": output, "usageDetails": {}, "usage": {}})
     assert str(found.value) == cause
 
 

@@ -38,7 +38,7 @@ from crosswalk.cli.inputs import (
     records_of,
 )
 from crosswalk.cli.proposals import Proposal, Proposals, proposal_of
-from crosswalk.cli.report_rows import GROUPINGS, Group, Groups, ReportRow, row_of
+from crosswalk.cli.report_rows import GROUPINGS, Group, Groups, ReportRow, Spans, row_of
 from crosswalk.cli.samples import SAMPLE_LOG
 from crosswalk.cli.stored import keeper_of
 from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, harmless, say, write_table, write_text
@@ -128,7 +128,8 @@ def _count(arguments: argparse.Namespace, groups: Groups) -> int:
     sources = _logs_of(sources)
     known_ids: set[str] = set()
     proposals = Proposals()
-    repeated = 0
+    repeated = nested = 0
+    spans = Spans()
     with Progress("reading", total_size(sources)) as progress:
         tally = MappingTally(progress, "mapped")
         for fault in faults:
@@ -141,6 +142,9 @@ def _count(arguments: argparse.Namespace, groups: Groups) -> int:
                         continue
                     if one.id is not None:
                         known_ids.add(one.id)
+                    if spans.is_repeated(one):
+                        nested += 1
+                        continue
                     groups.add(one)
                 elif isinstance(one, Guess):
                     tally.note(one)
@@ -154,6 +158,8 @@ def _count(arguments: argparse.Namespace, groups: Groups) -> int:
     tally.write_total()
     if repeated:
         say(f"{counted(repeated, 'answer')} of resumed sessions in several files, counted once")
+    if nested:
+        say(f"{counted(nested, 'span')} with the same counts as a model call inside, counted once")
     for proposal in proposals.lines():
         say(proposal)
     if groups.total.exchanges and groups.total.errors[DetectionError.__name__] == groups.total.exchanges:
@@ -245,6 +251,8 @@ def _known(record: LoggedExchange, response: ChatResponse | None) -> dict[str, A
         "logged_vendor": record.vendor,
         "provider": record.provider,
         "team": record.team,
+        "span": None if record.id is None else (record.trace_id, record.id),
+        "parent": None if record.parent is None else (record.trace_id, record.parent),
         "tier": record.tier,
         "kept": record.kept,
         "differs": response is not None and _differs(record, response),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -51,6 +51,8 @@ class ReportRow:
         is_unread: whether the exchange could not be read. *error* is then the reason.
         has_odd_time: whether the log has a time or duration in a form that is not read.
         has_answer: whether the log stores the answer. If not, the facts are those that the log states.
+        span: the ids of its trace and of itself, for logs of spans.
+        parent: the ids of its trace and of the span around it, or ``None``.
         id: the id of the answer if a log may repeat it, or ``None``. Answers with the same id count once.
     """
 
@@ -81,6 +83,8 @@ class ReportRow:
     is_unread: bool = False
     has_odd_time: bool = False
     has_answer: bool = True
+    span: tuple[str | None, str] | None = None
+    parent: tuple[str | None, str] | None = None
     id: str | None = None
 
 
@@ -255,6 +259,37 @@ class Group:
     def latency(self, share: float) -> float | None:
         """The latency that *share* of the measured exchanges do not exceed, or ``None`` if none was measured."""
         return self.latencies.quantile(share)
+
+
+_MOST_SPANS: Final = 10_000
+
+
+class Spans:
+    """The last 10,000 spans of model calls, which tell those that repeat the calls inside of them.
+
+    Two instrumentations of one call, such as those of LangChain and of OpenAI's SDK, write a span each, one in the other.
+    """
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[object, tuple[int | None, int | None]] = OrderedDict()
+        self._sums: OrderedDict[object, tuple[int, int]] = OrderedDict()
+
+    def is_repeated(self, row: ReportRow) -> bool:
+        """Whether the counts of *row* are those of the span around it, or the sums of those inside. It is added."""
+        counts, inside = (row.prompt_tokens, row.completion_tokens), self._sums.get(row.span)
+        is_empty = counts == (None, None)
+        is_repeated = inside is not None and (is_empty or counts == inside)
+        if row.parent is not None:
+            is_repeated = is_repeated or self._counts.get(row.parent, ()) == counts
+            prompt, completion = self._sums.get(row.parent, (0, 0))
+            more = inside if inside is not None and is_empty else (counts[0] or 0, counts[1] or 0)
+            self._sums[row.parent] = prompt + more[0], completion + more[1]
+        if row.span is not None:
+            self._counts[row.span] = counts
+        for spans in (self._counts, self._sums):
+            if len(spans) > _MOST_SPANS:
+                spans.popitem(last=False)
+        return is_repeated
 
 
 def _values(row: ReportRow, name: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -61,7 +62,12 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
         return LoggedAnswer(b"", embedded=embedded)
     # A message beside a stated failure is the beginning of one, or the failure in words.
     if message is not None and not is_absent and not has_failed:
-        answer = _from_parts(record, layout)
+        try:
+            answer = _from_parts(record, layout)
+        except RecordError:  # a message of a form of its own; its counts are known all the same
+            if "tokens" not in facts:
+                raise
+            answer = None
         if answer is not None:
             return answer
     if is_absent or value in _EMPTY:
@@ -106,12 +112,32 @@ def body_of(value: Any, path: str) -> bytes:
         return value.encode(errors="surrogatepass")
     try:
         if type(value) is dict:
-            return dump_json(value)
+            is_dumped = type(value.get("candidates")) is list and "usage_metadata" in value
+            return dump_json(_as_sent(value) if is_dumped else value)
         if type(value) is list and value and all(type(event) is dict for event in value):
             return b"\n".join(map(dump_json, value)) + b"\n"
     except TypeError:
         raise RecordError(f"{path}: nested too deeply") from None
     raise RecordError(f"{path}: expected a string or an object, got {json_type_name(value)}")
+
+
+_PART_OF_NAME: Final = re.compile("_([a-z])")
+_OF_THE_CALLER: Final = ("args", "response")
+
+
+def _as_sent(value: Any) -> Any:
+    """Return *value*, a part of a dumped object of Google's SDK, with the names of the API and without the added nulls."""
+    if type(value) is list:
+        return [_as_sent(item) for item in value]
+    if type(value) is not dict:
+        return value
+    return {
+        _PART_OF_NAME.sub(lambda match: match[1].upper(), name): item
+        if name in _OF_THE_CALLER
+        else _as_sent(item)
+        for name, item in value.items()
+        if item is not None
+    }
 
 
 def plain_body(record: dict[str, Any]) -> bytes:
@@ -156,10 +182,10 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
     """
     parts = {name: field.read(record) for name, field in layout.answer.items()}
     output = _decoded_json(parts["message"])
-    if type(output) is dict and "role" not in output and has_content(output):
+    if type(output) is dict and ("role" not in output or "usage" in output) and has_content(output):
         if _is_whole(output):
-            return LoggedAnswer(dump_json(output))
-        output = _said(output)
+            return LoggedAnswer(body_of(output, "the answer"))
+        output = output if type(output.get("message")) is dict else _said(output)
     if output in _EMPTY:
         return None
     messages = output if type(output) is list else [output]
@@ -182,6 +208,7 @@ def has_content(value: dict[str, Any]) -> bool:
 
 _MARKS: Final = {
     "content": ("type", "model", "stop_reason"),
+    "message": ("model", "done", "finish_reason"),
     "output": ("object", "model", "stopReason", "request_id"),
 }
 """What a body has beside its content. Some recorders cut out the content alone."""
@@ -233,7 +260,7 @@ def _message(value: Any) -> dict[str, Any]:
     if value.keys().isdisjoint({"role", "content", "parts", "tool_calls"}):
         return {"role": "assistant", "content": dump_json(value).decode()}
     if type(value.get("parts")) is not list:
-        return {**value, "role": "assistant"}
+        return {**value, "role": "assistant", **_tool_calls(value)}
     texts: dict[str, list[str]] = {"text": [], "reasoning": []}
     calls = []
     for part in value["parts"]:
@@ -241,19 +268,7 @@ def _message(value: Any) -> dict[str, Any]:
         if kind in texts:
             texts[kind].append(str(part.get("content", "")))
         elif kind == "tool_call":
-            arguments = part.get("arguments")
-            text = (
-                arguments
-                if type(arguments) is str
-                else dump_json({} if arguments is None else arguments).decode()
-            )
-            calls.append(
-                {
-                    "id": part.get("id"),
-                    "type": "function",
-                    "function": {"name": part.get("name"), "arguments": text},
-                }
-            )
+            calls.append(_tool_call(part))
         else:
             raise RecordError("the answer: a message part that is not text, reasoning or tool_call")
     message: dict[str, Any] = {"role": "assistant", "content": "".join(texts["text"])}
@@ -262,8 +277,40 @@ def _message(value: Any) -> dict[str, Any]:
     return message | ({"tool_calls": calls} if calls else {})
 
 
+def _tool_calls(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool calls of *message* in OpenAI's form, if their names are beside the arguments, as in Datadog's."""
+    calls = message.get("tool_calls")
+    if type(calls) is not list or not all(
+        type(call) is dict and not call.keys().isdisjoint(_ARGUMENTS) for call in calls
+    ):
+        return {}
+    return {"tool_calls": [_tool_call(call) for call in calls]}
+
+
+_ARGUMENTS: Final = ("arguments", "args")
+
+
+def _tool_call(call: dict[str, Any]) -> dict[str, Any]:
+    arguments = next((call[name] for name in _ARGUMENTS if name in call), None)
+    text = arguments if type(arguments) is str else dump_json({} if arguments is None else arguments).decode()
+    id = call.get("id") or call.get("tool_id")
+    return {"id": id, "type": "function", "function": {"name": call.get("name"), "arguments": text}}
+
+
 def _finish(message: Any, reason: Any) -> Any:
-    """Return OpenAI's finish reason of *message*, or ``None`` if the log has none. OpenTelemetry uses ``tool_call``."""
+    """Return OpenAI's finish reason of *message*, or ``None`` if the log has none."""
     own = message.get("finish_reason") if type(message) is dict else None
     word = own or reason or None
-    return "tool_calls" if word == "tool_call" else word
+    return _FINISHES.get(word.lower(), word) if type(word) is str else word
+
+
+_FINISHES: Final = {
+    "complete": "stop",
+    "end_turn": "stop",
+    "max_tokens": "length",
+    "safety": "content_filter",
+    "stop_sequence": "stop",
+    "tool_call": "tool_calls",
+    "tool_use": "tool_calls",
+}
+"""OpenAI's finish reasons by the words of OpenTelemetry, Anthropic, Cohere and Google."""

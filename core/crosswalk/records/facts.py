@@ -73,6 +73,8 @@ def _vendors_of_models() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(row["names"]), row["vendor"]) for row in rows)
 
 
+_NO_VALUE: Final = ("", "-")
+"""How logs write a value that they lack. Access logs have a dash."""
 _LONGEST: Final = timedelta(days=365_000)
 _MOST_TOKENS: Final = 10**15
 _LONGEST_COUNT: Final = len(str(_MOST_TOKENS))
@@ -101,6 +103,7 @@ class LoggedExchange:
         session: the id of the session or conversation.
         user: the id of the user.
         trace_id: the id of the trace, in hex.
+        parent: the id of the span around it, for logs of spans.
         is_finish_unknown: whether the log stores the answer without its finish reason.
         url: the address of the request.
         team: the name or id of the team, tenant or project.
@@ -128,6 +131,7 @@ class LoggedExchange:
     session: str | None = None
     user: str | None = None
     trace_id: str | None = None
+    parent: str | None = None
     is_finish_unknown: bool = False
     url: str | None = None
     team: str | None = None
@@ -171,7 +175,7 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
     fault: str | None = None
     for name, field in layout.fields.items():
         value = field.read(record) if name in _READERS else None
-        if value is None or value == "":
+        if value is None or value in _NO_VALUE:
             continue
         try:
             results[name] = _READERS[name](value, field)
@@ -193,7 +197,7 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
         value = None if at is None else at.read(record)
         if type(value) is str and value:
             results[name] = unquoted(value)
-    _add_provider(results, layout)
+    _add_provider(results, layout, None if verdict_of(layout.own_form, record) else layout.dialect)
     has_place = "model" not in layout.fields or layout.fields["model"].paths
     if has_place and "model" not in results and (model := _requested_model(record, layout)):
         results["model"] = model
@@ -224,13 +228,13 @@ def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
-def _add_provider(found: dict[str, Any], layout: Layout) -> None:
-    """Add the provider or server and the vendor to *found*, from the names in *found* and *layout*."""
+def _add_provider(found: dict[str, Any], layout: Layout, dialect: str | None) -> None:
+    """Add the provider or server and the vendor to *found*, from the names in *found* and *layout*, and the *dialect*."""
     named = found.pop("provider", None)
     word = found.get("vendor") or named or layout.vendor
     if word is not None:
         found["vendor"] = word
-    provider = layout.dialect or (None if named is None else _plain(named))
+    provider = dialect or (None if named is None else _plain(named))
     if provider is not None and provider in VENDORS:  # a vendor with the dialect of a provider, or several
         found["server"] = VENDORS[provider]
     elif provider is not None:
@@ -369,6 +373,7 @@ _READERS: Final = {
     "url": _text,
     "tier": _text,
     "trace_id": _id,
+    "parent": _id,
     "is_finish_unknown": _flag,
 }
 

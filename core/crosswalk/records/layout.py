@@ -234,7 +234,7 @@ def _any_value(value: Any) -> Any:
 FIELDS: Final = (
     "id", "created", "ended", "latency", "provider", "vendor", "model", "status", "request", "response",
     "response_base64", "response_encoding", "error", "tags", "cost", "cost_source", "session", "user", "team", "trace_id",
-    "is_finish_unknown", "url", "tier",
+    "is_finish_unknown", "url", "tier", "parent",
 )  # fmt: skip
 """The facts of an exchange that a layout can locate."""
 
@@ -265,7 +265,7 @@ _KEYS: Final = {
         "strict",
         "excludes",
     ),
-    *("when", "fields", "states", "excludes_when", "failed", "no_answer", "answer", "error"),
+    *("when", "fields", "states", "excludes_when", "failed", "no_answer", "own_form", "answer", "error"),
 }
 _FIRST_LINES: Final = 20
 
@@ -293,6 +293,7 @@ class Layout:
         excludes_when: the values of lines to which this applies. Empty if it applies to all.
         failed: the values that state a failure, and whose absence states a success. Empty if lines do not state it so.
         no_answer: the values of lines whose answer is not stored, such as a redacted one, or is not a message.
+        own_form: the values of lines whose answer is not in *dialect*, but has the form of its provider.
         answer: the locations of the parts of an answer, for a log that does not store the provider's body.
         error: the locations of the parts of an error, for lines without an answer.
         strict: the fields that reject a line if their value is invalid. An invalid value of other fields counts as absent.
@@ -316,6 +317,7 @@ class Layout:
     excludes_when: tuple[Condition, ...] = ()
     failed: tuple[Condition, ...] = ()
     no_answer: tuple[Condition, ...] = ()
+    own_form: tuple[Condition, ...] = ()
     answer: Mapping[str, Field] = attrs.field(factory=dict)
     error: Mapping[str, Field] = attrs.field(factory=dict)
     strict: tuple[str, ...] = ()
@@ -326,6 +328,11 @@ class Layout:
         return all(any(_has(record, path) for path in paths) for paths in self.requires) and not any(
             _has(record, path) for path in self.lacks
         )
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether it locates answers, and not only their counts."""
+        return not {"response", "response_base64"}.isdisjoint(self.fields) or "message" in self.answer
 
     def why_no_exchange(self, record: dict[str, Any]) -> str | None:
         """Return why *record*, the object of a line of this layout, is no exchange, or ``None`` if it is one."""
@@ -358,7 +365,7 @@ class Layout:
                 **{name: tuple(description[name]) for name in ("strict", "excludes", "each")},
                 **{
                     name: conditions(description[name])
-                    for name in ("when", "excludes_when", "failed", "no_answer")
+                    for name in ("when", "excludes_when", "failed", "no_answer", "own_form")
                 },
                 **{name: fields(description[name]) for name in ("fields", "states", "answer", "error")},
             }
@@ -545,13 +552,13 @@ def _read(text: str, name: str) -> Layout:
         states=_fields(table.get("states", {}), _STATES),
         failed=_conditions(table.get("failed", {})),
         no_answer=_conditions(table.get("no_answer", {})),
+        own_form=_conditions(table.get("own_form", {})),
         answer=_fields(table.get("answer", {}), _ANSWER),
         error=_fields(table.get("error", {}), _ERROR),
     )
     if unknown := {*layout.excludes} - PART_OF.keys():
         raise ValueError(f"excludes: no count {min(unknown)!r}; there are {', '.join(sorted(PART_OF))}")
-    has_answer = {"response", "response_base64"} & layout.fields.keys() or "message" in layout.answer
-    if layout.has_exchanges and not has_answer and not layout.states:
+    if layout.has_exchanges and not layout.has_answers and not layout.states:
         raise ValueError("a layout must locate the answer or its counts: [fields] response = …")
     return layout
 

@@ -29,7 +29,7 @@ from crosswalk.records.files import (
     log_kind,
     log_rows,
 )
-from crosswalk.records.layout import Layout, Path, entries_of, layout_of, layouts
+from crosswalk.records.layout import Layout, Path, entries_of, layout_of, layouts, verdict_of
 from crosswalk.text import brief, json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.response import ChatResponse
@@ -567,6 +567,9 @@ def read_entry(
     if (reason := layout.why_no_exchange(record)) is not None:
         raise NotAnExchangeError(reason)
     facts = read_facts(record, layout, keep)
+    is_stated = "model" in facts or facts.get("cost") or any(facts.get("tokens", {}).values())
+    if not layout.has_answers and not is_stated and not verdict_of(layout.failed, record):
+        raise NotAnExchangeError("no model call, since it has neither a model nor counts")
     try:
         answer = answer_of(record, layout, facts)
     except RecordError as error:

@@ -140,7 +140,7 @@ ENVOY = {
     "start_time": START, "duration": 2000, "response_code": 200, "gen_ai.request.model": "gpt-4o", "gen_ai.response.model": MODEL,
     "gen_ai.provider.name": "openai", "gen_ai.usage.input_tokens": 500, "gen_ai.usage.output_tokens": 20,
 }  # fmt: skip
-APIM = {"TimeGenerated": START, "CorrelationId": "c", "OperationName": "chat", "ModelName": MODEL, "PromptTokens": 500,
+APIM = {"TimeGenerated": START, "CorrelationId": "c", "SequenceNumber": 0, "OperationName": "chat", "ModelName": MODEL, "PromptTokens": 500,
         "CompletionTokens": 20, "TotalTokens": 520, "IsStreamCompletion": False}  # fmt: skip
 DATABRICKS = {"databricks_request_id": "d", "request_time": START, "status_code": 200, "execution_duration_ms": 2000, "request": text(ASK),
               "response": text(CHAT), "served_entity_id": "e", "requester": "u1"}  # fmt: skip
@@ -304,6 +304,39 @@ PROMPTFOO_CLAUDE = {"promptIdx": 0, "testIdx": 0, "provider": {"id": "anthropic:
         "total": 520, "prompt": 500, "completion": 20, "completionDetails": {"cacheReadInputTokens": 300}}}}  # fmt: skip
 
 
+GEMINI_DUMPED = {"candidates": [{"content": {"parts": [{"text": "Hi", "function_call": None}, {"function_call": {"name": "look", "args": {"a_b": 1}}}],
+    "role": "model"}, "finish_reason": "STOP", "token_count": None}], "model_version": "gemini-2.5-pro", "usage_metadata": {
+    "prompt_token_count": 500, "candidates_token_count": 20, "cached_content_token_count": 300, "total_token_count": 520}, "parsed": None}  # fmt: skip
+"""An answer as Google's SDK dumps it."""
+USAGE_OF_KONG = {
+    "prompt_tokens": 500,
+    "completion_tokens": 20,
+    "total_tokens": 520,
+    "prompt_tokens_details": {"cached_tokens": 300},
+}
+QWEN = {**GEMINI_CLI, "attributes": {**GEMINI_CLI["attributes"], "event.name": "qwen-code.api_response", "model": "qwen3-coder-plus",  # type: ignore[dict-item]
+                                     "output_token_count": 20}}  # fmt: skip
+METRICS = {"resource": {"attributes": {}}, "scopeMetrics": [{"scope": {"name": "gemini-cli"}, "metrics": []}]}
+NEW_API_CLAUDE = {**NEW_API, "model_name": "claude-sonnet-4-5", "prompt_tokens": 150, "other": text(
+    {"usage_semantic": "anthropic", "cache_tokens": 300, "cache_creation_tokens": 50})}  # fmt: skip
+DATADOG_CALL = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"name": "look", "arguments": {"a": 1}, "tool_id": "c", "type": "function"}],
+}
+LANGCHAIN_CALL = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"name": "look", "args": {"a": 1}, "id": "c", "type": "tool_call"}],
+}
+SAID = otlp(gen_ai__operation__name="chat", gen_ai__request__model=MODEL, gen_ai__usage__input_tokens=500, gen_ai__usage__output_tokens=20,
+            gen_ai__usage__cache_read__input_tokens=300, gen_ai__output__messages=text([{"role": "assistant", "finish_reason": "end_turn",
+            "parts": [{"type": "text", "content": "Hi"}]}]))  # fmt: skip
+DRAWN = otlp(gen_ai__operation__name="chat", gen_ai__request__model=MODEL, gen_ai__usage__input_tokens=500, gen_ai__usage__output_tokens=20,
+             gen_ai__usage__cache_read__input_tokens=300, gen_ai__output__messages=text([{"role": "assistant", "parts": [
+                 {"type": "blob", "content": "x"}]}]))  # fmt: skip
+
+
 class Sample(NamedTuple):
     """A log and what it states: exchanges, failures, tokens, cost, vendor, model, and the lines that are no exchanges."""
 
@@ -321,6 +354,45 @@ class Sample(NamedTuple):
 
 
 SAMPLES = {
+    "Google's SDK, in Weave": Sample("a.jsonl", lines(WEAVE | {"op_name": "weave:///e/p/op/google.genai.models.Models.generate_content:v1",
+                                     "output": GEMINI_DUMPED}), vendors=("gemini",), models=("gemini-2.5-pro",)),
+    "Google's SDK, in MLflow": Sample("a.jsonl", lines(mlflow_span(spanType="LLM", spanOutputs=GEMINI_DUMPED)), vendors=("gemini",),
+                                      models=("gemini-2.5-pro",)),
+    "Kong, with details": Sample("a.jsonl", lines(*({**KONG, "ai": {name: {**KONG["ai"]["proxy"], "usage": USAGE_OF_KONG}}}  # type: ignore[index]
+                                 for name in ("proxy", "ai-proxy", "ai-proxy-advanced"))), exchanges=3, prompt=1500, completion=60, cached=900),
+    "Qwen Code": Sample("a.jsonl", lines(QWEN), vendors=("",), models=("qwen3-coder-plus",)),
+    "Gemini CLI, with metrics": Sample("a.log", document(GEMINI_CLI) + b"\n" + document(METRICS), vendors=("gemini",), models=("gemini-2.5-pro",),
+                                       left_out=1),
+    "aider, a failure": Sample("a.jsonl", lines(AIDER, {**AIDER, "event": "message_send_exception", "properties": {"main_model": MODEL,
+                               "exception": "x"}}, {**AIDER, "event": "launched"}), exchanges=2, errors=1, cached=0, cost=0.25, left_out=1),
+    "New API, Claude": Sample("a.jsonl", lines(NEW_API_CLAUDE, NEW_API_CLAUDE | {"other": '{"claude":true,"cache_tokens":300}'}), exchanges=2,
+                              prompt=950, completion=40, cached=600, vendors=("anthropic",), models=("claude-sonnet-4-5",)),
+    "API Management, in rows": Sample("a.jsonl", lines(APIM, *({**APIM, "SequenceNumber": number, "ModelName": "", "PromptTokens": 0,
+                                      "CompletionTokens": 0, "RequestMessages": "[]"} for number in (1, 2))), cached=0, vendors=("azure",), left_out=2),
+    "Envoy, another route": Sample("a.jsonl", lines(ENVOY, *({**ENVOY, "response_code": status, **dict.fromkeys(
+        [key for key in ENVOY if key.startswith("gen_ai")], absent)} for status, absent in ((200, "-"), (404, None)))), cached=0, left_out=2),
+    "Databricks, failures": Sample("a.jsonl", lines(DATABRICKS, DATABRICKS | {"status_code": 500, "response": None}, DATABRICKS | {
+        "status_code": 429, "response": '{"error_code":"REQUEST_LIMIT_EXCEEDED","message":"slow down"}'}), exchanges=3, errors=2,
+        models=(MODEL, "gpt-4o")),
+    "Datadog, a call of a tool": Sample("a.jsonl", lines({**DATADOG, "attributes": {**DATADOG["attributes"], "output": {"messages": [  # type: ignore[dict-item]
+        DATADOG_CALL]}}})),
+    "Langfuse, a call of a tool": Sample("a.jsonl", lines(GENERATION | {"output": LANGCHAIN_CALL}), cost=0.25),
+    "Langfuse, parts of its own": Sample("a.jsonl", lines(*(GENERATION | {"output": output} for output in (3, [[1]], {"role": "model", "parts": [
+        {"text": "Hi"}]}))), exchanges=3, prompt=1500, completion=60, cached=900, cost=0.75),
+    "Langfuse, earlier counts": Sample("a.jsonl", lines(*({key: value for key, value in GENERATION.items() if key != "usageDetails"} | more
+        for more in ({"usage": {"input": 500, "output": 20}}, {"usage": None, "promptTokens": 500, "completionTokens": 20}))), exchanges=2,
+        prompt=1000, completion=40, cached=0, cost=0.5),
+    "LiteLLM, other APIs": Sample("a.jsonl", lines(
+        SPEND | {"call_type": "anthropic_messages", "response": CLAUDE, "custom_llm_provider": "anthropic", "model": "claude-sonnet-4-5"},
+        SPEND | {"call_type": "pass_through_endpoint", "response": CLAUDE, "custom_llm_provider": "anthropic", "model": "claude-sonnet-4-5"},
+        SPEND | {"call_type": "agenerate_content", "response": GEMINI, "custom_llm_provider": "gemini", "model": "gemini-2.5-pro"},
+        SPEND | {"call_type": "aocr", "response": {"pages": []}}), exchanges=4, prompt=1800, completion=80, cached=1200, cost=1,
+        vendors=("anthropic", "gemini", "openai"), models=("claude-sonnet-4-5", "gemini-2.5-pro", MODEL)),
+    "LangSmith, a message": Sample("a.jsonl", lines(RUN | {"outputs": {"message": {"role": "assistant", "content": "Hi"}}}), cost=0.25),
+    "PromptLayer, Claude": Sample("a.jsonl", lines(PROMPTLAYER | {"request_response": CLAUDE, "engine": "claude-sonnet-4-5"}), prompt=400, cost=0.25,
+                                  models=("claude-sonnet-4-5",)),
+    "OTLP, Anthropic's finish reason": Sample("a.jsonl", lines(otlp_file(SAID))),
+    "OTLP, an image": Sample("a.jsonl", lines(otlp_file(DRAWN))),
     "a file of OTLP": Sample("a.jsonl", lines(otlp_file(CHAT_SPAN, AGENT_SPAN, TOOL_SPAN, HTTP_SPAN), otlp_file(FAILED_SPAN)),
                              exchanges=2, errors=1, left_out=3),
     "a file of OTLP, indented": Sample("a.json", document(otlp_file(HTTP_SPAN, CHAT_SPAN)), left_out=1),

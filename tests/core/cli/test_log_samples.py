@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,15 +23,26 @@ from crosswalk.cli.report_rows import Group, ReportRow
 from .conftest import Done, Terminal
 from .log_samples import (
     CHAT,
+    CHAT_SPAN,
     CLAUDE,
     CONSOLE,
+    DATADOG,
     EVALS,
+    GENERATION,
+    INFERENCE,
     INFERENCE_ON_CONSOLE,
     LLM,
+    MLFLOW_SPANS,
     MODEL,
+    OPIK,
+    PHOENIX,
+    RUN,
     SAMPLES,
+    SPAN,
     SPEND,
+    TRACELOOP,
     TRACELOOP_ON_CONSOLE,
+    WEAVE,
     Sample,
     lines,
     text,
@@ -56,6 +68,78 @@ def check(run: Run, file: Path, sample: Sample) -> None:
     assert done.status == 0
     left_out = [line for line in done.err.splitlines() if line.startswith("left out ")]
     assert [line.split()[2] for line in left_out] == ([str(sample.left_out)] if sample.left_out else [])
+
+
+def nested(line: dict[str, Any], id: str, parent: str, value: Any = None) -> list[dict[str, Any]]:
+    """Two spans with the same counts, the first one in the second one, whose id in *line* is at *id*."""
+
+    def put(line: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+        key, _, rest = path.partition("/")
+        return {**line, key: put(line[key], rest, value) if rest else value}
+
+    return [put(put(line, id, "inner"), parent, value or "outer"), put(line, id, "outer")]
+
+
+NESTED = {
+    "OTLP": nested(CHAT_SPAN, "spanId", "parentSpanId"),
+    "OpenInference": nested(INFERENCE, "spanId", "parentSpanId"),
+    "OpenLLMetry": nested(TRACELOOP, "spanId", "parentSpanId"),
+    "the console": nested(CONSOLE, "context/span_id", "parent_id"),
+    "OpenInference on the console": nested(INFERENCE_ON_CONSOLE, "context/span_id", "parent_id"),
+    "Phoenix": nested(PHOENIX, "context.span_id", "parent_id"),
+    "Langfuse": nested(GENERATION, "id", "parentObservationId"),
+    "LangSmith": nested(RUN, "id", "parent_run_id"),
+    "Opik": nested(OPIK, "id", "parent_span_id"),
+    "Braintrust": nested(SPAN, "span_id", "span_parents", ["outer"]),
+    "Datadog": nested(DATADOG, "attributes/span_id", "attributes/parent_id"),
+    "MLflow": nested(MLFLOW_SPANS[0], "span_id", "parent_span_id"),
+    "Weave": nested(WEAVE, "id", "parent_id"),
+}
+
+
+@pytest.mark.parametrize("spans", NESTED.values(), ids=NESTED)
+@pytest.mark.parametrize("step", [1, -1], ids=["inner first", "outer first"])
+def test_a_model_call_around_another_one_counts_once(
+    run: Run, tmp_path: Path, spans: list[dict[str, Any]], step: int
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(lines(*spans[::step]))
+    done = run("report", tmp_path / "a.jsonl", "--csv")
+    (row,) = csv.DictReader(io.StringIO(done.out))
+    assert (done.status, row["exchanges"], row["prompt_tokens"], row["completion_tokens"]) == (
+        0,
+        "1",
+        "500",
+        "20",
+    )
+    assert "1 span with the same counts as a model call inside, counted once" in done.err
+
+
+def span(id: str, parent: str | None, prompt: int | None = None) -> dict[str, Any]:
+    counts = {} if prompt is None else {"input": prompt, "output": 1}
+    return {**GENERATION, "id": id, "parentObservationId": parent, "usageDetails": counts}
+
+
+@pytest.mark.parametrize(
+    ("spans", "exchanges", "prompt"),
+    [
+        ([span("a", "c", 3), span("b", "c", 4), {**span("c", None, 7), "usageDetails": {"input": 7, "output": 2}}], 2, 7),
+        ([span("a", "b", 3), span("b", "c", 3), span("c", None, 3)], 1, 3),
+        ([span("c", None, 3), span("b", "c", 3), span("a", "b", 3)], 1, 3),
+        ([span("a", "b", 3), span("b", "c"), span("c", None, 3)], 1, 3),
+        ([span("a", "b", 3), span("b", None, 500)], 2, 503),  # a model called in a tool of another call
+        ([span("b", None, 500), span("a", "b", 3)], 2, 503),
+        ([span("a", "x", 3), span("b", "x", 3)], 2, 6),
+        ([span("a", "b", 3), *(span(f"n{number}", f"p{number}", 1) for number in range(10_001)), span("b", None, 3)], 10_003, 10_007),
+    ],
+    ids=["the sum of two", "three deep", "three deep, outer first", "one without counts", "other counts", "other counts, outer first",
+         "siblings", "far away"],
+)  # fmt: skip
+def test_only_spans_that_repeat_what_is_inside_are_left_out(
+    run: Run, tmp_path: Path, spans: list[dict[str, Any]], exchanges: int, prompt: int
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(lines(*spans))
+    (row,) = csv.DictReader(io.StringIO(run("report", tmp_path / "a.jsonl", "--csv").out))
+    assert (row["exchanges"], row["prompt_tokens"]) == (str(exchanges), str(prompt))
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
