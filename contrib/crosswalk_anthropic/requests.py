@@ -310,8 +310,8 @@ def _answer_block(segment: Segment) -> dict[str, Any] | None:
         case SegmentType.REASONING if "encrypted" in metadata:
             return {"type": "redacted_thinking", "data": metadata["encrypted"]}
         case SegmentType.REASONING:
-            signed = {"signature": metadata["signature"]} if "signature" in metadata else {}
-            return {"type": "thinking", "thinking": segment.content, **signed}
+            signature_field = {"signature": metadata["signature"]} if "signature" in metadata else {}
+            return {"type": "thinking", "thinking": segment.content, **signature_field}
         case SegmentType.MEDIA:  # a file of its own, by id
             return metadata
         case SegmentType.TOOL_CALL if str(metadata.get("type")).endswith("_tool_result"):

@@ -39,9 +39,9 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     other: Job | None = None
     others: list[Part] = []
     if len(paths) == 1 and (Path(paths[0]) / MANIFEST).is_file():
-        now, others = read_manifest(Path(paths[0]))
-        other = Job.of_description(now, Path(paths[0]))
-        if any(now[key] != description[key] for key in ("inputs", "piece_bytes", "column")):
+        other_description, others = read_manifest(Path(paths[0]))
+        other = Job.of_description(other_description, Path(paths[0]))
+        if any(other_description[key] != description[key] for key in ("inputs", "piece_bytes", "column")):
             raise UsageError(f"{paths[0]} and {folder} hold the answers of other inputs, or in other parts")
     elif paths:
         inputs = find_inputs(paths, folder)

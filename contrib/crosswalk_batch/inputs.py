@@ -349,15 +349,15 @@ def find_inputs(
     folder = local_path(str(output))
     own = None if folder is None else Path(folder).resolve()
     for text in paths:
-        local = local_path(text)
-        path = Path(local or text)
+        local_name = local_path(text)
+        path = Path(local_name or text)
         try:
-            if local is None:
+            if local_name is None:
                 inside = list(_of_url(text, passed))
             elif path.is_dir():
-                inside = list(_in_folder(path, own, local, passed))
+                inside = list(_in_folder(path, own, local_name, passed))
             else:
-                inside = [_of_file(path, local)]
+                inside = [_of_file(path, local_name)]
         except FileNotFoundError:
             raise UsageError(f"no such file: {text}") from None
         except (OSError, ConfigurationError) as error:
@@ -437,17 +437,17 @@ def _of_url(url: str, passed: list[str]) -> Iterator[Input]:
     system, path = file_system(url)
     base, _, query = url.partition("?")
     for info in files_below(system, path):
-        own = base if info.path == path else f"{base.rstrip('/')}/{info.path.removeprefix(path).lstrip('/')}"
-        location = f"{own}?{query}" if query else own
+        name = base if info.path == path else f"{base.rstrip('/')}/{info.path.removeprefix(path).lstrip('/')}"
+        location = f"{name}?{query}" if query else name
         kind = _kind(location, Path(info.path))
         if kind in _KINDS:
             yield Input(
-                location, own, str(kind), info.size, _digest([location], info.size), info.mtime_ns or 0
+                location, name, str(kind), info.size, _digest([location], info.size), info.mtime_ns or 0
             )
         elif info.path == path:
             raise UsageError(f"{url}: only JSON Lines, Parquet and HAR files are read from object storage")
         else:
-            passed.append(own)
+            passed.append(name)
 
 
 def _input(path: Path, name: str, kind: str, files: tuple[str, ...]) -> Input:

@@ -323,16 +323,16 @@ def stored(output: JobOutput, part: Part, options: Options | None = None) -> Nor
     tables = []
     for kind, schema in kinds.items():
         files = [file for file in part.files if file.name.startswith(f"{kind}/")]
-        tables_read = [
+        file_tables = [
             _read_rows(output.folder, file.within)
             if file.within
             else read(file_store.read(file.name), schema)
             for file in files
         ]
-        table = pa.concat_tables(tables_read) if tables_read else schema.empty_table()
+        table = pa.concat_tables(file_tables) if file_tables else schema.empty_table()
         # A part is of one input, of captures in the order of their names.
         tables.append(
-            table.sort_by([("source", "ascending"), ("number", "ascending")]) if tables_read[1:] else table
+            table.sort_by([("source", "ascending"), ("number", "ascending")]) if file_tables[1:] else table
         )
     return Normalized(*tables)
 
@@ -729,13 +729,13 @@ class Job:
 
         They are read where this job has them, or else where they were then.
         """
-        here: dict[tuple[Any, ...], deque[Input]] = {}
+        inputs_by_key: dict[tuple[Any, ...], deque[Input]] = {}
         for each in self.inputs:
-            here.setdefault(_key(each), deque()).append(each)
+            inputs_by_key.setdefault(_key(each), deque()).append(each)
         inputs = []
         for each in _inputs_of(description):
-            result = here.get(_key(each))
-            inputs.append(attrs.evolve(result.popleft(), name=each.name) if result else each)
+            known_inputs = inputs_by_key.get(_key(each))
+            inputs.append(attrs.evolve(known_inputs.popleft(), name=each.name) if known_inputs else each)
         return attrs.evolve(self, inputs=inputs, additions=_additions_of(description))
 
     def _go_on(self, manifest: JobManifest, engine: Engine, damaged: Set[int]) -> None:

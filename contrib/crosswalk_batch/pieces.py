@@ -499,14 +499,14 @@ def _split(piece: InputPiece, data: bytes) -> pa.RecordBatch:
         lines[0] = lines[0].removeprefix(BOM)
     rows = [(piece.first + index, line) for index, line in enumerate(lines) if line and not line.isspace()]
     faults = [too_long("line") if len(line) > LONGEST else None for _, line in rows]
-    texts = [
+    usable_lines = [
         None if fault else line.removesuffix(b"\r") for (_, line), fault in zip(rows, faults, strict=True)
     ]
     return pa.RecordBatch.from_arrays(
         [
             pa.array([piece.input.name] * len(rows), TEXT),
             pa.array([number for number, _ in rows], pa.int64()),
-            pa.array(texts, BYTES),
+            pa.array(usable_lines, BYTES),
             pa.array(faults, TEXT),
         ],
         ["source", "number", "line", "fault"],

@@ -160,7 +160,7 @@ class Bedrock:
         match event:
             case {"output": {"message": {"content": _}}, "stopReason": _} | {"contentBlockIndex": int()}:
                 return Recognition.CERTAIN
-            case dict() if any(_is_event(name, inner) for name, inner in event.items()):
+            case dict() if any(_is_event(name, payload) for name, payload in event.items()):
                 return Recognition.CERTAIN
             case {"message": str()} | {"Message": str()} if len(event) == 1:
                 return Recognition.POSSIBLE

@@ -183,9 +183,9 @@ def _wrapped(name: str, payload: bytes) -> bytes:
 def _unwrapped(payload: bytes) -> bytes:
     """The vendor's event in ``{"bytes": base64}``."""
     event = _loaded(payload)
-    encoded = event.get("bytes") if isinstance(event, dict) else None
+    base64_text = event.get("bytes") if isinstance(event, dict) else None
     try:
-        return binascii.a2b_base64(encoded, strict_mode=True)  # type: ignore[arg-type]
+        return binascii.a2b_base64(base64_text, strict_mode=True)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise EventStreamError("a chunk without bytes in base64") from None
 

@@ -373,11 +373,11 @@ def _answer_block(segment: Segment) -> dict[str, Any] | None:
         case SegmentType.REASONING if "encrypted" in metadata:
             return {"reasoningContent": {"redactedContent": metadata["encrypted"]}}
         case SegmentType.REASONING:
-            signed = {"signature": metadata["signature"]} if "signature" in metadata else {}
-            return {"reasoningContent": {"reasoningText": {"text": segment.content, **signed}}}
+            signature_field = {"signature": metadata["signature"]} if "signature" in metadata else {}
+            return {"reasoningContent": {"reasoningText": {"text": segment.content, **signature_field}}}
         case SegmentType.TOOL_CALL if _is_server_call(metadata):
-            given = as_json_object(segment.content) or {}
-            return {"toolUse": {"toolUseId": metadata.pop("id", ""), **metadata, "input": given}}
+            input_object = as_json_object(segment.content) or {}
+            return {"toolUse": {"toolUseId": metadata.pop("id", ""), **metadata, "input": input_object}}
         case SegmentType.TOOL_CALL if "type" in metadata:
             if metadata["type"] == "tool_result":
                 del metadata["type"]

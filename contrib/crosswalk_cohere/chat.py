@@ -326,16 +326,19 @@ def _list_in_message(left: dict[str, Any], kind: str, index: int) -> None:
     name, message = _FAMILIES.get(family), left.get("message", {})
     if name is None or type(message) is not dict:
         return
-    nested, odd = message.get(name, {}), left.get("index")
-    if type(nested) is not dict or (not nested and odd is None):
+    nested_object, left_index = message.get(name, {}), left.get("index")
+    if type(nested_object) is not dict or (not nested_object and left_index is None):
         return
     left.pop("index", None)
     if family != "citation":
-        item = {"index": index, **({"deltas": [nested]} if nested and part == "delta" else nested)}
+        item = {
+            "index": index,
+            **({"deltas": [nested_object]} if nested_object and part == "delta" else nested_object),
+        }
     else:
-        item = nested or {"type": kind}
-        if odd is not None:
-            item["index"] = odd
+        item = nested_object or {"type": kind}
+        if left_index is not None:
+            item["index"] = left_index
     message[name] = [item]
     left["message"] = message
 

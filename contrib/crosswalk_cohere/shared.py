@@ -123,18 +123,21 @@ def usage_info(
         early_counts = _look_at_count(early, "prompt_tokens"), _look_at_count(early, "response_tokens")
         prompt = early_counts[0] if prompt is None else prompt
         completion = early_counts[1] if completion is None else completion
-    billed = accept_object(usage, "billed_units") or {}
-    charged = _look_at_count(billed, "input_tokens"), _look_at_count(billed, "output_tokens")
+    billed_units = accept_object(usage, "billed_units") or {}
+    billed_counts = (
+        _look_at_count(billed_units, "input_tokens"),
+        _look_at_count(billed_units, "output_tokens"),
+    )
     result = state.usage_info(
-        charged[0] if prompt is None else prompt,
-        charged[1] if completion is None else completion,
+        billed_counts[0] if prompt is None else prompt,
+        billed_counts[1] if completion is None else completion,
         cached_tokens=_accept_count(usage, "cached_tokens"),
         reasoning_tokens=_accept_count(tokens, "reasoning_tokens"),
         details=UsageDetails(image_input_tokens=images),
     )
-    if is_derived or (prompt is None and charged[0] is not None):
+    if is_derived or (prompt is None and billed_counts[0] is not None):
         state.note("usage.prompt_tokens", Provenance.DERIVED)
-    if completion is None and charged[1] is not None:
+    if completion is None and billed_counts[1] is not None:
         state.note("usage.completion_tokens", Provenance.DERIVED)
     return result
 

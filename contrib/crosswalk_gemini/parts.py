@@ -354,14 +354,14 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
     """The parts that come whole: media and what the server's own tools did."""
     for kind, (field, encoding) in wire.MEDIA.items():
         if kind in part and (data := take_object(part, kind)) is not None:
-            file_facts = {
+            file_metadata = {
                 ours: value
                 for name, ours in wire.MEDIA_FIELDS.items()
                 if (value := accept_string(data, name))
             }
             content = take_string(data, field) or ""
             yield Segment(
-                SegmentType.MEDIA, content, {"encoding": encoding, **signed, **file_facts, **thought}
+                SegmentType.MEDIA, content, {"encoding": encoding, **signed, **file_metadata, **thought}
             )
     for kind, (field, is_json) in wire.SERVER_TOOLS.items():
         if kind in part and (item := take_object(part, kind)) is not None:
@@ -373,9 +373,11 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
 
 def _citation(item: dict[str, Any]) -> Citation:
     start, end = _place(item)
-    about = {name: look_at(item, name, str) for name in ("title", "license")}
+    title_and_license = {name: look_at(item, name, str) for name in ("title", "license")}
     source = CitationRef(source=look_at(item, "uri", str))
-    return Citation(source, start, end, None, {name: value for name, value in about.items() if value})
+    return Citation(
+        source, start, end, None, {name: value for name, value in title_and_license.items() if value}
+    )
 
 
 def _place(item: dict[str, Any]) -> tuple[int, int | None]:
@@ -430,15 +432,15 @@ def _source(chunk: dict[str, Any]) -> tuple[CitationRef, dict[str, str]]:
     return CitationRef(), {}
 
 
-def _span(text: str, encoded: bytes, citation: Citation) -> tuple[int, int] | None:
+def _span(text: str, text_utf8: bytes, citation: Citation) -> tuple[int, int] | None:
     """Return the cited characters of *text*, or ``None`` if they are not found.
 
     The API counts UTF-8 bytes. If it also sends the words, they take precedence.
     """
     start, end, words = citation.start, citation.end, citation.words
-    if end is not None and start <= end <= len(encoded):
+    if end is not None and start <= end <= len(text_utf8):
         with suppress(UnicodeDecodeError):
-            first, there = len(encoded[:start].decode()), encoded[start:end].decode()
+            first, there = len(text_utf8[:start].decode()), text_utf8[start:end].decode()
             if words in (None, there):
                 return first, first + len(there)
     if words and text.count(words) == 1:

@@ -149,13 +149,13 @@ def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, An
     name = message.name or names.get(id)
     if name is None:
         raise UnsupportedRequestError("a tool's result must name its tool", options=["messages"])
-    given = as_json_object(message.text)
-    response = {"error": message.text} if message.is_error else given or {"result": message.text}
-    result = {"id": id, "name": name, "response": response}
+    result_object = as_json_object(message.text)
+    response = {"error": message.text} if message.is_error else result_object or {"result": message.text}
+    function_response = {"id": id, "name": name, "response": response}
     parts = [_part(part) for part in content_parts(message) if not isinstance(part, TextPart)]
     if any("fileData" in part for part in parts):
         raise UnsupportedRequestError("a tool's result must be given as data", options=["messages"])
-    return {"functionResponse": {**result, **({"parts": parts} if parts else {})}}
+    return {"functionResponse": {**function_response, **({"parts": parts} if parts else {})}}
 
 
 def _part(part: ContentPart) -> dict[str, Any]:
@@ -179,8 +179,8 @@ def _answer_part(segment: Segment) -> dict[str, Any] | None:
     metadata = segment.metadata.thawed()
     if segment.type is SegmentType.TOOL_CALL and "type" not in metadata and "name" in metadata:
         call = ToolCall(metadata["id"], metadata["name"], segment.content)
-        signed = {"thoughtSignature": metadata["signature"]} if "signature" in metadata else {}
-        given = {"id": call.id, "name": call.name, "args": arguments_object(call)}
-        return {"functionCall": given, **signed}
+        signature_field = {"thoughtSignature": metadata["signature"]} if "signature" in metadata else {}
+        function_call = {"id": call.id, "name": call.name, "args": arguments_object(call)}
+        return {"functionCall": function_call, **signature_field}
     is_empty = segment.type is SegmentType.TEXT and not (segment.content or "signature" in metadata)
     return None if is_empty else wire.part_of(segment.type, segment.content, metadata)

@@ -104,8 +104,8 @@ class OpenAILayer(OpenAIChatDialect):
         """
         notes = state.own(Notes)
         choice = notes.choice
-        if (about := self.choice_of(state)) is not None:
-            choice = about
+        if (chunk_choice := self.choice_of(state)) is not None:
+            choice = chunk_choice
             if state.has_ended(choice):
                 notes.choice = choice
         note_duration(event, choice, state)

@@ -123,7 +123,7 @@ class NativeDialect:
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts so far, of all answers. The prompt's count includes the cached tokens (section 2.1)."""
         usage, is_sum = None, False
-        counted = []
+        counted_answers = []
         for answer in _answers(event):
             note_duration(answer, answer.get("index") or 0, state)
             sent_counts = {
@@ -132,7 +132,7 @@ class NativeDialect:
             cached = cached_tokens(answer) if sent_counts else None
             counts = state.usage_info(*map(sent_counts.get, _COUNTS), cached_tokens=cached)
             if counts is not None:
-                counted.append((answer, sent_counts))
+                counted_answers.append((answer, sent_counts))
                 # It has its number, unless its counts alone are shown here, or all as it was sent. The last event of an
                 # answer has its prompt.
                 choice = answer.get("index") or 0
@@ -140,7 +140,7 @@ class NativeDialect:
                 is_sum = usage is not counts
         if is_sum:
             # The part of this answer stays in the extensions.
-            for answer, sent_counts in counted:
+            for answer, sent_counts in counted_answers:
                 answer.update(sent_counts)
         return usage
 

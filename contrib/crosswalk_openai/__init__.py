@@ -140,9 +140,9 @@ def _take_details(
     Raises:
         WireTypeError: a detail, its type, text or opaque value has another type than the API promises.
     """
-    sent = take_objects(part, "reasoning_details")
-    details = [_take_detail(detail) for detail in sent]
-    sent[:] = filter(None, sent)
+    sent_details = take_objects(part, "reasoning_details")
+    details = [_take_detail(detail) for detail in sent_details]
+    sent_details[:] = filter(None, sent_details)
     text_of_details = "".join(text or "" for text, _ in details)
     extra: dict[str, Any] = {}
     is_repeated = False
@@ -269,19 +269,19 @@ def _audio_segments(part: dict[str, Any]) -> Iterator[Segment]:
     audio = accept_object(part, "audio")
     if not audio:
         return
-    taken = {
+    audio_values = {
         "data": accept_string(audio, "data"),
         "id": accept_string(audio, "id"),
         "expires_at": accept_integer(audio, "expires_at"),
         "transcript": accept_string(audio, "transcript"),
     }
-    sent: dict[str, Any] = {key: value for key, value in taken.items() if value is not None}
-    if any(sent.values()):
-        data = sent.pop("data", "")
-        about = {"type": "audio", "encoding": "base64", "is_piece": True, **sent}
+    audio_fields: dict[str, Any] = {key: value for key, value in audio_values.items() if value is not None}
+    if any(audio_fields.values()):
+        data = audio_fields.pop("data", "")
+        about = {"type": "audio", "encoding": "base64", "is_piece": True, **audio_fields}
         yield Segment(SegmentType.MEDIA, data, about)
     else:
-        audio.update(sent)
+        audio.update(audio_fields)
 
 
 def _image_segments(part: dict[str, Any]) -> Iterator[Segment]:
@@ -412,10 +412,10 @@ def _verdict(
 ) -> Iterator[ResponseDelta]:
     results = tuple(_findings(accept_object(holder, "content_filter_results") or {}, state))
     # Azure repeats the verdicts with every piece of text. Each verdict on a prompt or a choice is yielded once.
-    seen = state.own(_Said)
+    last_findings = state.own(_Said)
     key = (*about.values(), choice)
-    if results and seen.get(key) != results:
-        seen[key] = results
+    if results and last_findings.get(key) != results:
+        last_findings[key] = results
         yield ResponseDelta(segment=Segment(SegmentType.SAFETY, "", about, results), choice=choice)
 
 

@@ -39,10 +39,10 @@ def numbered(left: Object, number: int) -> Object:
     return left
 
 
-def drop_known(raw: Object, known: Object) -> None:
-    """Remove from *raw* the data that *known*, of the same structure, also has. Items of lists keep their places."""
-    for name in [name for name in raw if name in known and _take_known(raw[name], known[name])]:
-        del raw[name]
+def drop_known(raw_object: Object, known: Object) -> None:
+    """Remove from *raw_object* the data that *known*, of the same structure, also has. Items of lists keep their places."""
+    for name in [name for name in raw_object if name in known and _take_known(raw_object[name], known[name])]:
+        del raw_object[name]
 
 
 def _take_known(value: Any, known: Any) -> bool:
@@ -57,24 +57,24 @@ def _take_known(value: Any, known: Any) -> bool:
     return value is None or same_json(value, known)
 
 
-def look_string(raw: Object, name: str) -> str | None:
+def look_string(raw_object: Object, name: str) -> str | None:
     """Return the string under *name*, without removing it.
 
     Raises:
         WireTypeError: it is something else.
     """
-    result = raw.get(name)
-    return result if type(result) is str else take_string(raw, name)
+    result = raw_object.get(name)
+    return result if type(result) is str else take_string(raw_object, name)
 
 
-def number_parts(raw: Object) -> None:
-    """Number the remaining parts of *raw*."""
+def number_parts(raw_item: Object) -> None:
+    """Number the remaining parts of *raw_item*."""
     for name in wire.LISTS:
-        parts = raw.get(name)
+        parts = raw_item.get(name)
         if type(parts) is list and all(type(part) is dict for part in parts):
-            raw[name] = [numbered(part, number) for number, part in enumerate(parts) if part]
-            if not raw[name]:
-                del raw[name]
+            raw_item[name] = [numbered(part, number) for number, part in enumerate(parts) if part]
+            if not raw_item[name]:
+                del raw_item[name]
 
 
 # ----------------------------------------------------------------------------------- items
@@ -109,19 +109,21 @@ class Part:
     is_announced: bool = False
     is_whole: bool = False
 
-    def drop_carried(self, raw: Object) -> None:
-        """Remove from *raw*, this part or a fragment of it, the data that canonical values already carry."""
+    def drop_carried(self, raw_part: Object) -> None:
+        """Remove from *raw_part*, this part or a fragment of it, the data that canonical values already carry."""
         known: Object = {"type": self.type, self.known.leaf: "".join(self.pieces)}
-        if raw.get("logprobs"):
+        if raw_part.get("logprobs"):
             known["logprobs"] = [logprob_of(token) for token in self.tokens]
-        drop_known(raw, known)
-        notes = raw.get("annotations")
+        drop_known(raw_part, known)
+        notes = raw_part.get("annotations")
         for number, note in enumerate(notes if type(notes) is list else ()):
             if type(note) is dict:
                 drop_known(note, self.citations.get(number, {}))
         for name in ("annotations", "logprobs"):
-            if name in raw and (raw[name] is None or (type(raw[name]) is list and not any(raw[name]))):
-                del raw[name]
+            if name in raw_part and (
+                raw_part[name] is None or (type(raw_part[name]) is list and not any(raw_part[name]))
+            ):
+                del raw_part[name]
 
 
 @attrs.define(eq=False)
@@ -349,7 +351,12 @@ class Answer(Texts):
         )
 
     def item(
-        self, event: Object, raw: Object | None = None, *, opens: bool = False, has_text: bool | None = None
+        self,
+        event: Object,
+        raw_item: Object | None = None,
+        *,
+        opens: bool = False,
+        has_text: bool | None = None,
     ) -> Item:
         """Return the item that *event* belongs to: by id, else by index, else the last one. A missing item is created.
 
@@ -359,26 +366,26 @@ class Answer(Texts):
 
         Args:
             event: the event.
-            raw: the item itself, which then holds its id, or ``None`` if the event has only a fragment of it.
+            raw_item: the item itself, which then holds its id, or ``None`` if the event has only a fragment of it.
             opens: whether the item begins here. It is then a new one, unless pieces of it came before.
             has_text: whether the event is a piece of a text, or a field of a call, or ``None`` if it may be of any item.
         """
         last = self._last
-        if raw is None and last is not None and last.id is not None and last.index is not None:
+        if raw_item is None and last is not None and last.id is not None and last.index is not None:
             number = event.get("output_index")
             if type(number) is int and number == last.index and event.get("item_id") == last.id:
                 del event["output_index"], event["item_id"]
                 return last
         index = take_count(event, "output_index")
-        id = (take_string(event, "item_id") if raw is None else look_string(raw, "id")) or None
+        id = (take_string(event, "item_id") if raw_item is None else look_string(raw_item, "id")) or None
         result, is_new = self._find(index, id), False
         if result is not None and id not in (None, result.id) and result.is_other(has_text):
             result = None
         if result is None or (opens and result.type is not None and (id is None or result.id != id)):
             result, is_new = self._add_item(), True
-        if raw is None and is_new:
+        if raw_item is None and is_new:
             result.entry(event)  # the extensions list all items
-        if raw is None and id not in (None, result.id):
+        if raw_item is None and id not in (None, result.id):
             result.entry(event)["id" if result.id is None else "item_id"] = id
         if index is not None and index != (result.number if is_new else result.index):
             result.entry(event)["output_index"] = index
@@ -394,15 +401,15 @@ class Answer(Texts):
         pairs: dict[int, Item] = {}
         _pair(output, "id", self.items, pairs)
         taken = set(pairs.values())
-        for number, (item, raw) in enumerate(zip(self.items, output, strict=False)):
-            if number not in pairs and item not in taken and item.type in (None, raw.get("type")):
+        for number, (item, raw_item) in enumerate(zip(self.items, output, strict=False)):
+            if number not in pairs and item not in taken and item.type in (None, raw_item.get("type")):
                 pairs[number] = item
                 taken.add(item)
         _pair(output, "type", [item for item in self.items if item not in taken], pairs)
-        for number, raw in enumerate(output):
+        for number, raw_item in enumerate(output):
             item = pairs.get(number) or self._add_item()
-            self._identify(item, None, look_string(raw, "id") or None)
-            yield item, raw
+            self._identify(item, None, look_string(raw_item, "id") or None)
+            yield item, raw_item
 
     def _find(self, index: int | None, id: str | None) -> Item | None:
         result = None if id is None else self._by_id.get(id)
@@ -496,8 +503,8 @@ def _pair(output: list[Object], name: str, items: list[Item], pairs: dict[int, I
     waiting: dict[Any, deque[Item]] = {}
     for item in items:
         waiting.setdefault(getattr(item, name), deque()).append(item)
-    for number, raw in enumerate(output):
-        word = raw.get(name)
+    for number, raw_item in enumerate(output):
+        word = raw_item.get(name)
         result = waiting.get(word) if number not in pairs and type(word) is str else None
         if result:
             pairs[number] = result.popleft()

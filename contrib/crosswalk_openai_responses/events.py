@@ -60,45 +60,45 @@ _ALWAYS_LEFT: Final = {"id", "type", "status"}
 """The fields that the extensions always hold of an item, so that they list every item in all cases."""
 
 
-def item_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
-    """Yield the deltas that *raw*, all of *item*, adds to the earlier ones. An unknown type adds nothing.
+def item_deltas(answer: Answer, raw_item: Object, item: Item, state: MappingState) -> Deltas:
+    """Yield the deltas that *raw_item*, all of *item*, adds to the earlier ones. An unknown type adds nothing.
 
-    The data that canonical values carry is removed from *raw*.
+    The data that canonical values carry is removed from *raw_item*.
 
     Raises:
         WireTypeError: a text, or a field of a call, has another type than the API promises.
     """
-    yield from opening_deltas(answer, raw, item, state)
+    yield from opening_deltas(answer, raw_item, item, state)
     known = wire.ITEMS.get(item.type or "")
     role = None if known is None else known.role
-    take_same(raw, "role", "assistant")
+    take_same(raw_item, "role", "assistant")
     if known is None and ":" not in (item.type or ""):  # a vendor's own type may be ignored (Open Responses)
         state.note_unknown_part()
     if role is wire.ItemRole.TEXT:
-        yield from _texts(answer, raw, item, state)
+        yield from _texts(answer, raw_item, item, state)
     elif known is not None and role is wire.ItemRole.CALL and not item.by_server:
-        yield from argument_deltas(answer, raw, known.fields[0], item, state)
+        yield from argument_deltas(answer, raw_item, known.fields[0], item, state)
     elif known is not None and not item.is_whole:
         if role is wire.ItemRole.ACTION and not item.by_server:
-            yield from _action(answer, raw, known, item, state)
+            yield from _action(answer, raw_item, known, item, state)
         elif role is not wire.ItemRole.STATE:
-            yield from _whole(answer, raw, known, item)
+            yield from _whole(answer, raw_item, known, item)
     item.is_whole = True
-    drop_known(raw, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT})
-    number_parts(raw)
+    drop_known(raw_item, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT})
+    number_parts(raw_item)
 
 
-def part_deltas(answer: Answer, raw: Object, part: Part, state: MappingState) -> Deltas:
-    """Yield the deltas that *raw*, all of *part*, adds to the earlier ones, or replaces them by.
+def part_deltas(answer: Answer, raw_part: Object, part: Part, state: MappingState) -> Deltas:
+    """Yield the deltas that *raw_part*, all of *part*, adds to the earlier ones, or replaces them by.
 
-    A replaced text stays in *raw* as ``streamed_text``, or ``streamed_`` and the name of its field.
+    A replaced text stays in *raw_part* as ``streamed_text``, or ``streamed_`` and the name of its field.
     """
     leaf, before, tokens = part.known.leaf, "".join(part.pieces), None
-    text = take_string(raw, leaf) or before
-    if "logprobs" in raw and not part.tokens:
-        tokens = accept_logprobs(raw, "logprobs")
+    text = take_string(raw_part, leaf) or before
+    if "logprobs" in raw_part and not part.tokens:
+        tokens = accept_logprobs(raw_part, "logprobs")
     if not text.startswith(before):
-        raw[f"streamed_{leaf}"] = before
+        raw_part[f"streamed_{leaf}"] = before
         state.note(_WHERE[part.known.segment], Provenance.DERIVED)
     if answer.continues(part, text):
         text = text[len(before) :]
@@ -107,17 +107,17 @@ def part_deltas(answer: Answer, raw: Object, part: Part, state: MappingState) ->
         text = ""
     if text or tokens:
         yield from answer.add(part, text, tokens)
-    for number, note in enumerate(accept_objects(raw, "annotations")):
+    for number, note in enumerate(accept_objects(raw_part, "annotations")):
         if number not in part.citations:
             yield answer.insert(citation(note, part, number))
     part.is_whole = True
-    part.drop_carried(raw)
+    part.drop_carried(raw_part)
 
 
-def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
+def _texts(answer: Answer, raw_item: Object, item: Item, state: MappingState) -> Deltas:
     """Yield the parts of a message or of reasoning, which may be only a payload to be sent back, or only an id."""
     for name in wire.LISTS:
-        parts = take_objects(raw, name)
+        parts = take_objects(raw_item, name)
         kinds = [look_string(part, "type") or "" for part in parts]
         for last, others in item.renumber(name, kinds):
             answer.join(last, others)
@@ -130,8 +130,8 @@ def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Delt
     is_message = item.type == "message"
     kind = SegmentType.TEXT if is_message else SegmentType.REASONING
     field, name = wire.BESIDE["message" if is_message else "reasoning"]
-    about = {"id": raw["id"]} if raw.get("id") else {}
-    value = look_at(raw, field, str) or (None if is_message else item.encrypted_content)
+    about = {"id": raw_item["id"]} if raw_item.get("id") else {}
+    value = look_at(raw_item, field, str) or (None if is_message else item.encrypted_content)
     if value and field not in item.kept:
         item.kept[field] = about[name] = value
     elif is_message or item.is_whole or item.kept or any(part.pieces for part in item.parts.values()):
@@ -163,73 +163,79 @@ def call_deltas(
     yield ResponseDelta(tool_call_delta=fragment)
 
 
-def argument_deltas(answer: Answer, raw: Object, leaf: str, item: Item, state: MappingState) -> Deltas:
+def argument_deltas(answer: Answer, raw_item: Object, leaf: str, item: Item, state: MappingState) -> Deltas:
     """Yield the deltas that the text under *leaf*, all arguments of a call, adds to their pieces, or replaces them by."""
-    text, before, index = take_string(raw, leaf) or "", "".join(item.call.arguments), item.call.index
+    text, before, index = take_string(raw_item, leaf) or "", "".join(item.call.arguments), item.call.index
     if not text or text.startswith(before):
         yield from call_deltas(answer, item, state, arguments=text[len(before) :])
     else:
         yield ResponseDelta(correction=Correction(SegmentType.TOOL_CALL, text, 0, len(before), index))
-        raw[f"streamed_{leaf}"] = before
+        raw_item[f"streamed_{leaf}"] = before
         state.note(f"message.tool_calls[{index}].arguments", Provenance.DERIVED)
 
 
-def opening_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
+def opening_deltas(answer: Answer, raw_item: Object, item: Item, state: MappingState) -> Deltas:
     """Yield the delta of a call's id and name. Arguments that are already there may come again in pieces, so they wait."""
-    kind = item.type = look_string(raw, "type") or item.type
-    item.by_server = _is_by_server(answer, raw, item)
+    kind = item.type = look_string(raw_item, "type") or item.type
+    item.by_server = _is_by_server(answer, raw_item, item)
     known = wire.ITEMS.get(kind or "")
     if known is None or known.role is not wire.ItemRole.CALL or item.by_server:
         return
-    id, name = look_string(raw, known.id), look_string(raw, "name")
+    id, name = look_string(raw_item, known.id), look_string(raw_item, "name")
     yield from call_deltas(answer, item, state, id=id or None, name=name or None)
     if known.id != "id":
-        take_same(raw, known.id, item.call.id)
-    take_same(raw, "name", item.call.name)
+        take_same(raw_item, known.id, item.call.id)
+    take_same(raw_item, "name", item.call.name)
 
 
-def _action(answer: Answer, raw: Object, known: wire.WireItem, item: Item, state: MappingState) -> Deltas:
+def _action(
+    answer: Answer, raw_item: Object, known: wire.WireItem, item: Item, state: MappingState
+) -> Deltas:
     """Yield a call of a tool without a name. It is named by its type, and its action is its arguments."""
-    requested = {name: raw[name] for name in known.fields if raw.get(name) is not None}
+    requested = {name: raw_item[name] for name in known.fields if raw_item.get(name) is not None}
     arguments: Any = requested
     if item.type == "tool_search_call" and type(requested.get("arguments")) is dict:
         arguments = requested["arguments"]
-    id = look_string(raw, "call_id") or None
+    id = look_string(raw_item, "call_id") or None
     text = dump_json(arguments).decode()
     yield from call_deltas(answer, item, state, id=id, name=item.type, arguments=text)
     state.note(f"message.tool_calls[{item.call.index}].name", Provenance.DERIVED)
     item.kept = {**requested, "call_id": item.call.id}
     for name in requested:
-        del raw[name]
+        del raw_item[name]
 
 
-def _is_by_server(answer: Answer, raw: Object, item: Item) -> bool:
+def _is_by_server(answer: Answer, raw_item: Object, item: Item) -> bool:
     """Return whether the server itself runs a call that its type leaves to the client.
 
     That is a shell in the server's container, the server's search for tools, or an undeclared custom tool, such as xAI's
     search on X.
     """
     if item.type == "shell_call":
-        environment = raw.get("environment")
+        environment = raw_item.get("environment")
         return type(environment) is dict and environment.get("type") == "container_reference"
     if item.type == "tool_search_call":
-        return raw.get("execution") == "server"
+        return raw_item.get("execution") == "server"
     if item.type == "custom_tool_call":
-        return item.call is None and not raw.get("namespace") and not answer.may_declare(raw.get("name"))
+        return (
+            item.call is None
+            and not raw_item.get("namespace")
+            and not answer.may_declare(raw_item.get("name"))
+        )
     return False
 
 
-def _whole(answer: Answer, raw: Object, known: wire.WireItem, item: Item) -> Deltas:
-    """Yield all of *raw*: the call's input, or the image that was made, as the content, anything else as metadata."""
+def _whole(answer: Answer, raw_item: Object, known: wire.WireItem, item: Item) -> Deltas:
+    """Yield all of *raw_item*: the call's input, or the image that was made, as the content, anything else as metadata."""
     is_image, field, kind = known.role is wire.ItemRole.MEDIA, (known.fields or ("",))[0], known.kind
-    if "arguments" in raw and field != "arguments" and not is_image:
+    if "arguments" in raw_item and field != "arguments" and not is_image:
         field, kind = "arguments", str  # xAI writes its searches like calls of functions
-    requested = look_at(raw, field, kind)
+    requested = look_at(raw_item, field, kind)
     if is_image and not requested:
         return
     content = requested if requested is None or type(requested) is str else dump_json(requested).decode()
-    item.kept = take_whole(raw)
-    raw.update({name: value for name, value in item.kept.items() if name in _ALWAYS_LEFT})
+    item.kept = take_whole(raw_item)
+    raw_item.update({name: value for name, value in item.kept.items() if name in _ALWAYS_LEFT})
     about = {name: value for name, value in item.kept.items() if name != field or value is None}
     if is_image:
         about["encoding"] = "base64"
@@ -322,9 +328,9 @@ def response_deltas(
         for number, begun in enumerate(output):
             numbered(begun, number)
     else:
-        for item, raw in answer.matched(output):
-            yield from item_deltas(answer, raw, item, state)
-            numbered(raw, item.number)
+        for item, raw_item in answer.matched(output):
+            yield from item_deltas(answer, raw_item, item, state)
+            numbered(raw_item, item.number)
     finish = _take_finish(response, details, word, answer)
     answer.has_ended = finish is not None
     if "output_text" in response:
@@ -399,14 +405,14 @@ def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     whole = None if known.word == "delta" else event.get(wire.PARTS[known.of].leaf)
     part = _part_of(event, item, wire.PARTS[known.of].list, known.of, whole=whole)
     if known.word != "delta":
-        sent_part = {name: event.pop(name) for name in (part.known.leaf, "logprobs") if name in event}
-        return _whole_part(event, item, part, sent_part, answer, state)
+        raw_part = {name: event.pop(name) for name in (part.known.leaf, "logprobs") if name in event}
+        return _whole_part(event, item, part, raw_part, answer, state)
     text, tokens, logprobs = take_string(event, "delta"), None, event.pop("logprobs", None)
     if logprobs is not None and logprobs != []:
-        tokens_left = {"logprobs": logprobs}
-        tokens = take_logprobs(tokens_left)
-        if tokens_left:
-            _leave_part(event, item, part, tokens_left)
+        logprobs_field = {"logprobs": logprobs}
+        tokens = take_logprobs(logprobs_field)
+        if logprobs_field:
+            _leave_part(event, item, part, logprobs_field)
     return answer.add(part, text or "", tokens) if text or tokens else ()
 
 
@@ -430,10 +436,10 @@ def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
 
 
 def _whole_part(
-    event: Object, item: Item, part: Part, raw: Object, answer: Answer, state: MappingState
+    event: Object, item: Item, part: Part, raw_part: Object, answer: Answer, state: MappingState
 ) -> Deltas:
-    yield from part_deltas(answer, raw, part, state)
-    _leave_part(event, item, part, raw)
+    yield from part_deltas(answer, raw_part, part, state)
+    _leave_part(event, item, part, raw_part)
 
 
 def _part_of(
@@ -464,56 +470,56 @@ def _leave_part(event: Object, item: Item, part: Part, left: Object) -> None:
 def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     item = answer.item(event)
     part = _part_of(event, item, wire.PARTS[known.of].list, known.of)
-    number, note = accept_count(event, "annotation_index"), accept_object(event, "annotation")
-    if not note:
+    number, annotation = accept_count(event, "annotation_index"), accept_object(event, "annotation")
+    if not annotation:
         return
-    due = len(part.citations)
-    number = due if number is None else number
-    if number != due:
-        _leave_part(event, item, part, {"annotation_index": number, "annotation": dict(note)})
+    next_number = len(part.citations)
+    number = next_number if number is None else number
+    if number != next_number:
+        _leave_part(event, item, part, {"annotation_index": number, "annotation": dict(annotation)})
     if number not in part.citations:
-        yield answer.insert(citation(note, part, number))
+        yield answer.insert(citation(annotation, part, number))
     else:
-        note.clear()
+        annotation.clear()
 
 
 # Items.
 
 
 def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    raw, opens = require_object(event.get("item"), "item"), known.word == "added"
-    item = answer.item(event, raw, opens=opens)
+    raw_item, opens = require_object(event.get("item"), "item"), known.word == "added"
+    item = answer.item(event, raw_item, opens=opens)
     if opens:
-        yield from opening_deltas(answer, raw, item, state)
-        _take_beginning(raw, item)
+        yield from opening_deltas(answer, raw_item, item, state)
+        _take_beginning(raw_item, item)
     else:
-        yield from item_deltas(answer, raw, item, state)
+        yield from item_deltas(answer, raw_item, item, state)
     del event["item"]
     remaining = item.entry(event)
-    event["output"] = [numbered(raw, item.number)]
+    event["output"] = [numbered(raw_item, item.number)]
     for name, value in remaining.items():
-        raw.setdefault(name, value)
+        raw_item.setdefault(name, value)
 
 
-def _take_beginning(raw: Object, item: Item) -> None:
-    """Take from *raw*, which opens *item*, the data that is not there yet, and move the provisional data."""
-    for name in _TO_COME & raw.keys():
-        if raw[name] in (None, "", []):
-            del raw[name]
-    take_same(raw, "role", "assistant")
+def _take_beginning(raw_item: Object, item: Item) -> None:
+    """Take from *raw_item*, which opens *item*, the data that is not there yet, and move the provisional data."""
+    for name in _TO_COME & raw_item.keys():
+        if raw_item[name] in (None, "", []):
+            del raw_item[name]
+    take_same(raw_item, "role", "assistant")
     for list_name in wire.LISTS:
-        parts = raw.get(list_name)
+        parts = raw_item.get(list_name)
         for number, part in enumerate(parts if type(parts) is list else ()):
             kind = part.get("type") if type(part) is dict else None
             if type(kind) is str and (list_name, number, kind) in item.parts:
                 item.parts[list_name, number, kind].drop_carried(part)
-    number_parts(raw)
+    number_parts(raw_item)
     if item.type == "reasoning":
         # Each event has another payload. The first one, under its usual name, would be taken for the last one.
-        encrypted_content = accept_string(raw, "encrypted_content")
+        encrypted_content = accept_string(raw_item, "encrypted_content")
         if encrypted_content:
             item.encrypted_content = encrypted_content
-            raw["added"] = {"encrypted_content": encrypted_content}
+            raw_item["added"] = {"encrypted_content": encrypted_content}
 
 
 def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:

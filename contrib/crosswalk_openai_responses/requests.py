@@ -65,15 +65,15 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     options = {**request.extra_options, **request.provider_options.get(request.provider or "", {})}
     drops = Drops(request)
     is_stored = options.get("store") is not False
-    kept_state = _kept_state(request, options)
-    start = _start(request, {**kept_state, **options})
+    server_state = _kept_state(request, options)
+    start = _start(request, {**server_state, **options})
     for number in range(start):
         drops.leave(number, "the server has it already")
     all_items = _items(request, request.messages[start:], drops, is_stored=is_stored)
     items = [*without_silence(all_items, lambda item: item is _EMPTY)]
     if items and items[-1].get("role") == "assistant":
         drops.leave(len(request.messages) - 1, "the API does not continue an answer, it gives another one")
-    body: dict[str, Any] = {"model": request.model, "input": items, **kept_state}
+    body: dict[str, Any] = {"model": request.model, "input": items, **server_state}
     put_options(body, request, "responses", drops)
     tools = [_tool(tool) for tool in request.tools]
     for hosted in request.hosted_tools:
@@ -184,8 +184,8 @@ def _items(
             items = (
                 _own_items(own[id(turn)], is_stored=is_turn_stored) if id(turn) in own else _plain_items(turn)
             )
-            sent = [*items]
-            yield from sent or [_EMPTY]
+            turn_items = [*items]
+            yield from turn_items or [_EMPTY]
 
 
 def _mark_after(request: ChatRequest, turn: Turn) -> dict[str, Any]:

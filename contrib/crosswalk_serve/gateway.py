@@ -389,8 +389,8 @@ class RedisDocuments:
 
     async def get(self, name: str) -> bytes | None:
         """See :class:`Documents`. Raises :class:`StoreError`."""
-        stored: bytes | None = await self._asked(self._client.get(self._key(name)))
-        return stored
+        document: bytes | None = await self._asked(self._client.get(self._key(name)))
+        return document
 
     async def remove(self, name: str) -> bool:
         """See :class:`Documents`. Raises :class:`StoreError`."""
@@ -461,8 +461,8 @@ class Conversations:
         Raises:
             StoreError: nobody can tell now.
         """
-        stored = await self._documents.get(name_of(owner, id))
-        return None if stored is None else StoredConversation.of_bytes(stored)
+        document = await self._documents.get(name_of(owner, id))
+        return None if document is None else StoredConversation.of_bytes(document)
 
     async def forget(self, owner: str | None, id: str) -> bool:
         """Keep it no longer; whether it was.
@@ -547,9 +547,9 @@ class StoredResponses:
 
 def _items(conversation: StoredConversation, id: str) -> list[dict[str, Any]]:
     """Return the conversation before the response as items of Responses, each with an id."""
-    requested = ChatRequest(conversation.turns[:-1], model="-")
-    sent_input = build_http_request(requested, "openai_responses", on_unsupported="drop").body["input"]
-    items = [{"role": "user", "content": sent_input}] if isinstance(sent_input, str) else sent_input
+    request = ChatRequest(conversation.turns[:-1], model="-")
+    built_input = build_http_request(request, "openai_responses", on_unsupported="drop").body["input"]
+    items = [{"role": "user", "content": built_input}] if isinstance(built_input, str) else built_input
     return [
         {"id": f"item_{number}_{id}", "type": "message", **{key: _parts(item, key) for key in item}}
         for number, item in enumerate(items)
@@ -759,9 +759,11 @@ class Gateway:
         self._redis = None if config.redis is None else connect(config.redis.url.reveal())
         counters: Counters = MemoryCounters(clock)
         # Without Redis, each of several processes would only have its own answers, and a client reaches any of them.
-        limits = config.responses if config.listen.workers == 1 else attrs.evolve(config.responses, entries=0)
-        documents: Documents = MemoryDocuments(limits)
-        ids: Documents = MemoryDocuments(limits)  # of their own, so that they displace no answers
+        document_limits = (
+            config.responses if config.listen.workers == 1 else attrs.evolve(config.responses, entries=0)
+        )
+        documents: Documents = MemoryDocuments(document_limits)
+        ids: Documents = MemoryDocuments(document_limits)  # of their own, so that they displace no answers
         if config.redis is not None and self._redis is not None:
             counters = RedisCounters(self._redis, config.redis.prefix)
             documents = ids = RedisDocuments(self._redis, config.redis.prefix, config.responses)
@@ -874,10 +876,12 @@ class Gateway:
         old, self.router = self.router, router
         self.keyring = Keyring(config.keys)
         names = [field.name for field in attrs.fields(Config) if field.name not in _RELOADED]
-        needing_restart = tuple(name for name in names if getattr(config, name) != getattr(self.config, name))
+        restart_sections = tuple(
+            name for name in names if getattr(config, name) != getattr(self.config, name)
+        )
         self.config = attrs.evolve(self.config, **{name: getattr(config, name) for name in _RELOADED})
         self._close_if_unused(old)
-        return needing_restart
+        return restart_sections
 
     def _close_if_unused(self, router: Router) -> None:
         """Close the connections of *router* if a newer one has replaced it and none of its requests runs any more."""

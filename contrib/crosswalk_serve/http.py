@@ -527,13 +527,13 @@ def dropped(response: ChatResponse) -> list[str]:
 def header_of(paths: Iterable[str]) -> str:
     """*paths* as the value of a header: each once, in plain characters, at most 20 of them and 1,000 characters."""
     unique = list(dict.fromkeys(paths))
-    shown: list[str] = []
+    shown_paths: list[str] = []
     length = 0
     for path in unique[:_MOST]:
         plain = "".join(c if " " <= c <= "~" else "?" for c in path.replace(",", ";"))
         length += len(plain) + 2
         if length > _LONGEST:
             break
-        shown.append(plain)
-    more = len(unique) - len(shown)
-    return ", ".join([*shown, f"and {more} more"] if more else shown)
+        shown_paths.append(plain)
+    more = len(unique) - len(shown_paths)
+    return ", ".join([*shown_paths, f"and {more} more"] if more else shown_paths)

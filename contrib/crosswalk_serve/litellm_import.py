@@ -249,11 +249,11 @@ class _Import:
                     self._omit(f"litellm_settings.{setting}", f"{callback!r}")
         return options
 
-    def _keys(self, said: object) -> dict[str, Any]:
+    def _keys(self, master_key: object) -> dict[str, Any]:
         """Return the section of keys for the master key. The keys in LiteLLM's database are not in the file."""
-        if said is None:
+        if master_key is None:
             return {}
-        setting, key = "general_settings.master_key", str(said)
+        setting, key = "general_settings.master_key", str(master_key)
         if key.startswith(_ENVIRONMENT):
             key = self._environ.get(key.removeprefix(_ENVIRONMENT), "")
         if len(key) < SHORTEST:

@@ -156,20 +156,20 @@ async def load(route: ModelRoute, incoming: Incoming, name: str) -> bytes:
     Raises:
         Refusal: a server cannot do it.
     """
-    done = incoming.wants.load
+    done_reason = incoming.wants.load
     load_options = {field: incoming.request.said[field] for field in _ABOUT if field in incoming.request.said}
     for (service, _), target in zip(route.services, route.first, strict=True):
         if target.provider == WireForm.OLLAMA.provider:
             body = {"model": target.model or name, "messages": [], "stream": False, **load_options}
             answer = await fetch(service, target.provider, "POST", WireForm.OLLAMA.paths[0], body)
-            done = read(answer, _done)
+            done_reason = read(answer, _done)
     own = (
         {"message": {"role": "assistant", "content": ""}}
         if incoming.form is WireForm.OLLAMA
         else {"response": ""}
     )
     made = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    return orjson.dumps({"model": name, "created_at": made, **own, "done": True, "done_reason": done})
+    return orjson.dumps({"model": name, "created_at": made, **own, "done": True, "done_reason": done_reason})
 
 
 def _done(body: bytes) -> str | None:

@@ -212,11 +212,13 @@ def _header_options(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> d
     for name, value in headers:
         if name not in wanted or value in (b"", *_KNOWN):
             continue
-        header = name.decode()
+        header_name = name.decode()
         if not _WORDS.fullmatch(value):
-            raise BadRequestError("expected words with commas between them", header)
-        words = value.decode()
-        results[header] = f"{results[header]}, {words}" if header in results else words
+            raise BadRequestError("expected words with commas between them", header_name)
+        header_value = value.decode()
+        results[header_name] = (
+            f"{results[header_name]}, {header_value}" if header_name in results else header_value
+        )
     return results
 
 
@@ -277,17 +279,17 @@ async def read_payload(request: Request, limits: GatewayLimits) -> Payload:
     body = await read_body(request, limits)
     if not is_form:
         fields = load_body(body).given
-        named = fields.get("model")
-        if not isinstance(named, str):
-            raise BadRequestError("is missing" if named is None else "must be a string", "model")
-        return Payload(named, body, kind, fields)
-    place = _place_of_model(body, kind)
-    if place is not None and model is None:
+        model_name = fields.get("model")
+        if not isinstance(model_name, str):
+            raise BadRequestError("is missing" if model_name is None else "must be a string", "model")
+        return Payload(model_name, body, kind, fields)
+    model_span = _place_of_model(body, kind)
+    if model_span is not None and model is None:
         try:
-            return Payload(body[place].decode(), body, kind, place=place)
+            return Payload(body[model_span].decode(), body, kind, place=model_span)
         except UnicodeDecodeError:
             raise BadRequestError("must be UTF-8", "model") from None
-    if place is not None or model is None:
+    if model_span is not None or model is None:
         raise BadRequestError("is named twice" if model else "is missing", "model")
     return Payload(model, body, kind)
 
@@ -386,14 +388,14 @@ class Seals:
         )
         if form not in _FIELDS or is_plain or response.error_info is not None:
             return None
-        sealed = attrs.evolve(
+        sealed_response = attrs.evolve(
             response,
             attempts=(),
             alternatives=(),
             logprobs=None,
             usage=UsageInfo.EMPTY,
         )
-        data = zlib.compress(to_json(sealed))
+        data = zlib.compress(to_json(sealed_response))
         key, about = _FIELDS[form]
         seal = _PREFIX + b64encode(self._mac(data) + data).decode()
         return Segment(SegmentType.REASONING, "", {**about, key: seal})
@@ -432,10 +434,10 @@ class Seals:
     def _read(self, seal: str) -> ChatResponse | None:
         """Return the answer in *seal*, or ``None`` if the seal is not from this gateway for this client."""
         try:
-            signed = b64decode(seal.removeprefix(_PREFIX).translate(_URL_SAFE))
+            signed_data = b64decode(seal.removeprefix(_PREFIX).translate(_URL_SAFE))
         except ValueError:
             return None
-        mac, data = signed[:32], signed[32:]
+        mac, data = signed_data[:32], signed_data[32:]
         if not hmac.compare_digest(mac, self._mac(data)):
             return None
         try:

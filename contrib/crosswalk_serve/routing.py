@@ -623,8 +623,8 @@ def by_length(response: ChatResponse, asked: Iterable[ChatMessage | ChatResponse
         prompt_tokens=max(usage.prompt_tokens, _tokens(message_of(turn).text for turn in asked)),
         completion_tokens=max(usage.completion_tokens, _tokens(texts)),
     )
-    known = {path: mark for path, mark in metadata.provenance.items() if path not in _COUNTS}
-    return attrs.evolve(response, usage=counts, metadata=attrs.evolve(metadata, provenance=known))
+    provenance = {path: mark for path, mark in metadata.provenance.items() if path not in _COUNTS}
+    return attrs.evolve(response, usage=counts, metadata=attrs.evolve(metadata, provenance=provenance))
 
 
 def _tokens(texts: Iterable[str]) -> int:

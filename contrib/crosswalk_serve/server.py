@@ -440,10 +440,10 @@ class _Ending:
 def reload(gateway: Gateway, load: Callable[[], Config]) -> None:
     """Reload *gateway* with the file that *load* reads. A wrong file is refused, and the old one stays in force."""
     try:
-        needing_restart = gateway.reload(load())
+        restart_sections = gateway.reload(load())
     except CrosswalkError as error:
         _log.error("the configuration was not reloaded: %s", error)
         return
     _log.warning("the configuration was reloaded; models: %s", ", ".join(gateway.router.names))
-    if needing_restart:
-        _log.warning("a restart is needed for: %s", ", ".join(needing_restart))
+    if restart_sections:
+        _log.warning("a restart is needed for: %s", ", ".join(restart_sections))

@@ -23,24 +23,24 @@ def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
         ConfigurationError: the manifest cannot be read.
     """
     folder, name = os.path.split(file)
-    known = manifest_of(folder).answers.get(os.path.realpath(file), {})
+    entry = manifest_of(folder).answers.get(os.path.realpath(file), {})
     stem, suffix = os.path.splitext(name)
     case = stem.removesuffix(".response")
     meta = os.path.join(folder, f"{case}.meta.json")
-    if not known and os.path.isfile(meta):
-        known = _checked(_said_in(meta), meta, meta)
-    stream = known.get("stream")
-    facts = {
+    if not entry and os.path.isfile(meta):
+        entry = _checked(_said_in(meta), meta, meta)
+    stream = entry.get("stream")
+    capture_fields = {
         "case": case,
-        "status": known.get("status") or 200,
+        "status": entry.get("status") or 200,
         "stream": suffix in {".sse", ".ndjson"} if stream is None else stream,
-        "pair": known.get("pair") or case.removesuffix("_stream"),
-        "complete": known.get("complete") is not False,
-        "path": known.get("path") or known.get("request_path"),
-        "server": known.get("server") or known.get("served_by"),
-        "content_type": (known.get("content_type") or "").partition(";")[0].strip().lower(),
+        "pair": entry.get("pair") or case.removesuffix("_stream"),
+        "complete": entry.get("complete") is not False,
+        "path": entry.get("path") or entry.get("request_path"),
+        "server": entry.get("server") or entry.get("served_by"),
+        "content_type": (entry.get("content_type") or "").partition(";")[0].strip().lower(),
     }
-    return _bytes_of(file), facts
+    return _bytes_of(file), capture_fields
 
 
 def _bytes_of(file: str) -> bytes:

@@ -81,12 +81,12 @@ class _Store(ABC):
         if not isinstance(session, ChatSession):
             raise ResponseValidationError(f"a store saves sessions, not {type(session).__name__}")
         key = _key(session.id)
-        before = self._stored.get(session, _NOTHING)
+        loaded_state = self._stored.get(session, _NOTHING)
         with self._open_storage() as storage:
-            if storage.version(key) != before.version:
+            if storage.version(key) != loaded_state.version:
                 raise SessionConflictError(session.id)
-            written = storage.write(key, session, before.turns)
-        self._stored[session] = written
+            new_state = storage.write(key, session, loaded_state.turns)
+        self._stored[session] = new_state
 
     def delete(self, id: str) -> None:
         """Delete the session with this id, if it is stored.

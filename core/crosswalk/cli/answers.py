@@ -122,8 +122,8 @@ def response_of(
         return stated_response(answer.record, clock=_clock(arguments))
     else:
         body = b"".join(answer.chunks)
-        if arguments.provider is None and (read_back := _stored(body)) is not None:
-            return read_back
+        if arguments.provider is None and (stored_response := _stored(body)) is not None:
+            return stored_response
         provider = _provider(answer, arguments, [body])
         options = _options(answer, arguments, lambda: _id(_digest(body)))
         from crosswalk.records import with_facts

@@ -90,7 +90,7 @@ def panel_lines(response: ChatResponse) -> list[list[str]]:
         None if first is None else f"TTFT: {_duration(first.total_seconds())}",
     ]
     finish = response.finish_reason.value
-    word = response.raw_finish_reason
+    finish_word = response.raw_finish_reason
     model, provider = response.metadata.model_id, response.metadata.provider_id
     lines = [
         [tokens_line(response)],
@@ -99,7 +99,11 @@ def panel_lines(response: ChatResponse) -> list[list[str]]:
         [f"Model: {_short(model)}", f"Provider: {_short(provider)}"],
         [
             f"Finish: {finish}"
-            + (f" (the provider's word: {_short(word)})" if word and word != finish else "")
+            + (
+                f" (the provider's word: {_short(finish_word)})"
+                if finish_word and finish_word != finish
+                else ""
+            )
         ],
         *([f"{one.kind.value.capitalize()}: {one}"] for one in adaptations_of(response)),
         *([attempt] for attempt in _attempts(response.attempts)),

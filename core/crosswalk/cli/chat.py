@@ -109,10 +109,10 @@ class _Talk:
             self._ask(self._unanswered)
             return
         turns = self.session.turns
-        for number in reversed(range(len(turns))):
-            message = turns[number]
+        for index in reversed(range(len(turns))):
+            message = turns[index]
             if isinstance(message, ChatMessage) and message.role is Role.USER:
-                self._ask(message, number)
+                self._ask(message, index)
                 return
         say("nothing was asked yet")
 

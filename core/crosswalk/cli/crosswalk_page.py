@@ -212,10 +212,10 @@ def _piece(piece: CellPiece) -> str:
 
 def _example(row: Row) -> str:
     """The value on the wire, the value in the response if it differs, and a capture that shows both."""
-    sent = _value(row.example.value)
+    wire_value = _value(row.example.value)
     canonical_values = dict.fromkeys(_value(value) for value in row.example.canonical.values())
-    becomes = "".join(f" → <code>{value}</code>" for value in canonical_values if value != sent)
-    return f"<code>{sent}</code>{becomes} <small>{_html(row.example.case)}</small>"
+    canonical_text = "".join(f" → <code>{value}</code>" for value in canonical_values if value != wire_value)
+    return f"<code>{wire_value}</code>{canonical_text} <small>{_html(row.example.case)}</small>"
 
 
 def _value(value: Any) -> str:

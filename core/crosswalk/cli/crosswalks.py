@@ -386,14 +386,14 @@ def pieces(row: Row, section: Section) -> list[list[CellPiece]]:
     elsewhere -= {path for path, _ in response}
     is_switch = not response or How.DECIDES in how
     refused = row.refused if is_switch and row.types != {"null"} else ()
-    how_cells = [
+    mapping_cells = [
         *map(CellPiece, how),
         *(CellPiece(path, is_path=True, label=ELSEWHERE) for path in sorted(map(shown, elsewhere))),
         *(CellPiece(error, label=REFUSED) for error in sorted(refused)),
         *([CellPiece(LOST)] if row.is_lost and LOST not in how else []),
     ]
     wire, types = [CellPiece(shown(row.path), is_path=True)], [CellPiece(kind) for kind in sorted(row.types)]
-    return [wire, types, *canonical, how_cells]
+    return [wire, types, *canonical, mapping_cells]
 
 
 # ------------------------------------------------------------------------------------ rows

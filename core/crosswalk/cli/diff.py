@@ -335,10 +335,10 @@ def _before(answer: RecordedAnswer, file: Path | None) -> Outcome:
     """
     try:
         if answer.record is not None:
-            stored = answer.record.stored
-            if stored is None:
+            stored_answer = answer.record.stored
+            if stored_answer is None:
                 raise _Unstored('no stored answer: no "response" in the record')
-            return read_stored(load_json(stored) if isinstance(stored, str) else stored)
+            return read_stored(load_json(stored_answer) if isinstance(stored_answer, str) else stored_answer)
         if file is None:
             raise _Unstored("no stored answer: --stored names the folder of them")
         return read_stored(load_json(file.read_bytes()))

@@ -86,10 +86,10 @@ class InstalledCommand:
             raise self._broken(f"{type(error).__name__}: {error}") from error
 
     def _broken(self, cause: str) -> PluginError:
-        one_line = " ".join(cause.split())  # one line
+        cause_line = " ".join(cause.split())  # one line
         distribution = self._distribution
         return PluginError(
-            f"the command of {distribution} is broken: {one_line}",
+            f"the command of {distribution} is broken: {cause_line}",
             plugin=self.name,
             distribution=distribution,
         )

@@ -113,26 +113,26 @@ def stored_json(outcome: Outcome, *, indent: bool, include_raw: bool) -> bytes:
     return dump_json(failure, option=orjson.OPT_INDENT_2 if indent else 0)
 
 
-def read_stored(stored: Any) -> Outcome:
-    """The outcome with the stored form *stored*, which is decoded JSON.
+def read_stored(stored_form: Any) -> Outcome:
+    """The outcome with the stored form *stored_form*, which is decoded JSON.
 
     Raises:
         CanonicalJSONError: it is not a stored form.
     """
-    if isinstance(stored, dict) and "message" not in stored and "response" in stored:
-        stored = stored["response"]
-    if not isinstance(stored, dict):
-        raise CanonicalJSONError(f"expected an object, got {json_type_name(stored)}")
-    error, message = stored.get("error"), stored.get("message")
+    if isinstance(stored_form, dict) and "message" not in stored_form and "response" in stored_form:
+        stored_form = stored_form["response"]
+    if not isinstance(stored_form, dict):
+        raise CanonicalJSONError(f"expected an object, got {json_type_name(stored_form)}")
+    error, message = stored_form.get("error"), stored_form.get("message")
     if not isinstance(error, str) or not isinstance(message, str):
-        return _response(stored)
-    partial = stored.get("partial")
+        return _response(stored_form)
+    partial = stored_form.get("partial")
     return Failure(error, message, None if partial is None else _response(partial))
 
 
-def _response(stored: Any) -> ChatResponse:
+def _response(response_object: Any) -> ChatResponse:
     try:
-        return from_json(dump_json(stored), ChatResponse)
+        return from_json(dump_json(response_object), ChatResponse)
     except TypeError:
         raise CanonicalJSONError("nested too deeply") from None
 
@@ -229,13 +229,13 @@ def _stored(
         yield Failed(answer.label, f"{outcome.error}: {outcome.message}", outcome.error)
     else:
         yield from guesses(outcome)
-    stored = stored_json(outcome, indent=answer.record is None, include_raw=keep_raw)
+    outcome_json = stored_json(outcome, indent=answer.record is None, include_raw=keep_raw)
     if answer.record is None:
-        yield stored + b"\n"
+        yield outcome_json + b"\n"
         return
     try:
         # The line of a log, with the result of mapping it.
-        yield dump_json({**answer.record.fields, "response": orjson.Fragment(stored)}) + b"\n"
+        yield dump_json({**answer.record.fields, "response": orjson.Fragment(outcome_json)}) + b"\n"
     except TypeError:
         cause = "left out: the record is nested too deeply to be written again"
         yield Failed(answer.place, cause, "left out")

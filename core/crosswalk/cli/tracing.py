@@ -97,26 +97,28 @@ _Difference: TypeAlias = tuple[Path, Any, Any]
 
 def _effects(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator[Effect]:
     """The paths of canonical JSON that change when *leaf* becomes *value*."""
-    typed: list[_Difference] = []
-    in_extensions: list[_Difference] = []
+    typed_changes: list[_Difference] = []
+    extension_changes: list[_Difference] = []
     for path, old, new in changed:
         if "extensions" in path[:2]:
-            in_extensions.append((path, old, new))
+            extension_changes.append((path, old, new))
         elif "provenance" not in path[:2] and path[-1] not in _COMPUTED:
-            typed.append((path, old, new))
-    holding = [(path, old) for path, old, new in typed if _holds(new, value)]
-    if holding:
-        for path, old in holding:
+            typed_changes.append((path, old, new))
+    changes_with_value = [(path, old) for path, old, new in typed_changes if _holds(new, value)]
+    if changes_with_value:
+        for path, old in changes_with_value:
             is_empty = leaf.value is None and old is not None
             yield Effect(path, How.EMPTY if is_empty else How.TYPED)
     else:
         # A path that only appears or disappears along with a change is a consequence of it.
-        for path, old, new in [result for result in typed if MISSING not in result] or typed:
+        for path, old, new in [result for result in typed_changes if MISSING not in result] or typed_changes:
             is_said = not isinstance(leaf.value, bool) and _is_quantity(new if old is MISSING else old)
             yield Effect(path, How.CONVERTED if is_said else How.DECIDES)
-    now_kept = [(path, old) for path, old, new in in_extensions if equals(new, value)]
-    in_place = [(path, old) for path, old in now_kept if path[-len(leaf.path) :] == leaf.path]
-    for path, old in in_place or now_kept:
+    extension_matches = [(path, old) for path, old, new in extension_changes if equals(new, value)]
+    same_path_matches = [
+        (path, old) for path, old in extension_matches if path[-len(leaf.path) :] == leaf.path
+    ]
+    for path, old in same_path_matches or extension_matches:
         yield Effect(path, How.OTHERWISE if old is MISSING else How.EXTENSIONS)
 
 
@@ -329,9 +331,9 @@ class _Found:
         self.has_changed |= (after.response, after.deltas) != (before.response, before.deltas)
         _extend(self.response, response_effects(leaf, value, before.response, after.response))
         paths = {effect.path for effect in self.response}
-        moved = delta_effects(leaf, value, before.deltas, after.deltas)
-        direct = [effect for effect in moved if not _is_consequence(effect, paths)]
-        _extend(self.delta, direct if direct or self.response else moved)
+        all_effects = delta_effects(leaf, value, before.deltas, after.deltas)
+        direct_effects = [effect for effect in all_effects if not _is_consequence(effect, paths)]
+        _extend(self.delta, direct_effects if direct_effects or self.response else all_effects)
 
 
 def _extend(known: list[Effect], found: list[Effect]) -> None:

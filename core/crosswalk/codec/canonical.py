@@ -193,15 +193,15 @@ def differences(before: ChatResponse, after: ChatResponse) -> list[Difference]:
 
 def _said(response: ChatResponse) -> dict[str, Any]:
     """Return the canonical JSON of *response*, without values that no mapping decides."""
-    canonical: dict[str, Any] = to_jsonable(response)
+    canonical_object: dict[str, Any] = to_jsonable(response)
     for name, cls in (("usage", UsageInfo), ("metadata", ResponseMetadata)):
         for key in layout(cls):
             if key.computed:
-                canonical[name].pop(key.name, None)
+                canonical_object[name].pop(key.name, None)
     for name in ("id", "created"):
         if response.metadata.provenance.get(name) is Provenance.SYNTHETIC:
-            del canonical[name]
-    return canonical
+            del canonical_object[name]
+    return canonical_object
 
 
 def _differences(before: Any, after: Any, path: tuple[str | int, ...]) -> Iterator[Difference]:

@@ -161,11 +161,11 @@ def _raw_events(items: list[Any]) -> RawEvents:
 def _raw_event(value: Any, at: str) -> bytes:
     if type(value) is str:
         return value.encode()
-    encoded = value.get("base64") if type(value) is dict else None
-    if type(encoded) is not str:
+    base64_text = value.get("base64") if type(value) is dict else None
+    if type(base64_text) is not str:
         raise DocumentProblem.wrong_type("string or base64 object", value, at=at)
     try:
-        return base64.b64decode(encoded, validate=True)
+        return base64.b64decode(base64_text, validate=True)
     except ValueError:
         raise DocumentProblem("expected base64", at=f"{at}.base64") from None
 

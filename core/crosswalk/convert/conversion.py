@@ -124,8 +124,8 @@ def _without_member(segment: Segment) -> Segment:
     error_body = segment.metadata.get("raw") if segment.type is SegmentType.ERROR else None
     if not isinstance(error_body, Mapping) or MEMBER not in error_body:
         return segment
-    remaining = {name: value for name, value in error_body.items() if name != MEMBER}
-    return attrs.evolve(segment, metadata={**segment.metadata, "raw": remaining})
+    remaining_fields = {name: value for name, value in error_body.items() if name != MEMBER}
+    return attrs.evolve(segment, metadata={**segment.metadata, "raw": remaining_fields})
 
 
 def _member(response: ChatResponse) -> Mapping[str, Any]:

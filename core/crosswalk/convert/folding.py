@@ -273,19 +273,19 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
     answered: set[str | None] = set()
     for number, turn in enumerate(folded):
         place = f"messages[{number}]"
-        made: list[ConversationItem] = list(turn.items)
-        if made:
+        turn_items: list[ConversationItem] = list(turn.items)
+        if turn_items:
             # A result may belong to another turn that was removed.
             custom |= {call.id: call.is_custom for call in turn.message.tool_calls or ()}
             messages: tuple[ChatMessage, ...] = tuple(
                 result for result in turn.results if result.tool_call_id not in result_ids
             )
         else:
-            made += (*turn.reasoning, *turn.server_calls)
+            turn_items += (*turn.reasoning, *turn.server_calls)
             messages = turn.messages
         for message in messages:
-            made += _items(message, turn, custom, place)
-        for item in made:
+            turn_items += _items(message, turn, custom, place)
+        for item in turn_items:
             if isinstance(item, _RESULTS):
                 if item.call_id not in custom:
                     raise FoldingError(

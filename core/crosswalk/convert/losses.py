@@ -561,11 +561,11 @@ def _logprobs(
     if before == after:
         return
     if before and after and len(before) == len(after):
-        filled = set()
+        filled_paths = set()
         for old, new in zip(before, after, strict=True):
-            filled |= _filled_in(old, new, "")
-        if "" not in filled:
-            for path_below in sorted(filled):
+            filled_paths |= _filled_in(old, new, "")
+        if "" not in filled_paths:
+            for path_below in sorted(filled_paths):
                 yield Loss(f"{path}[]{path_below}", LossReason.FILLED_IN)
             return
     yield Loss(path, LossReason.CHANGED if after else LossReason.DROPPED)

@@ -503,9 +503,9 @@ class ChatWriter(Writer):
         """See :meth:`Writer.tokens`."""
         self._choice(choice).tokens += tokens
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+    def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
-        own = raw if (self.whole and self.is_own) or raw in PAUSES else None
+        own = finish_word if (self.whole and self.is_own) or finish_word in PAUSES else None
         self._choice(choice).finish = self.word_for(reason, own, wire.WRITTEN)
 
     error_event = staticmethod(openai_error)
@@ -525,13 +525,13 @@ class ChatWriter(Writer):
 
     def _last(self) -> Iterable[Event]:
         """See :meth:`Writer._last`."""
-        last = [self._chunk(choice, {}, choice.finish) for _, choice in sorted(self._choices.items())]
-        choices = [chunk["choices"][0] for chunk in last]
+        chunks = [self._chunk(choice, {}, choice.finish) for _, choice in sorted(self._choices.items())]
+        choices = [chunk["choices"][0] for chunk in chunks]
         if self.usage is not None:
-            last.append({**self._top(), "choices": [], "usage": self.usage.to_openai()})
+            chunks.append({**self._top(), "choices": [], "usage": self.usage.to_openai()})
         if self.is_own:
-            self._put_back(last[-1], choices)
-        yield from last
+            self._put_back(chunks[-1], choices)
+        yield from chunks
         yield {}  # the end marker
 
     def _body(self) -> Event:
@@ -542,9 +542,9 @@ class ChatWriter(Writer):
             body["usage"] = self.usage.to_openai()
         if self.is_own:
             self._put_back(body, choices)
-        for written in choices:
-            if details := self._choices[written["index"]].details:
-                _add_details(written["message"], details)
+        for choice_object in choices:
+            if details := self._choices[choice_object["index"]].details:
+                _add_details(choice_object["message"], details)
         return self.spelled(body)
 
     def _entry(self, choice: WrittenChoice) -> Event:
@@ -593,10 +593,10 @@ class ChatWriter(Writer):
         if not choice.has_begun:
             choice.has_begun = True
             delta = {"role": "assistant", **delta}
-        entry: Event = {"index": choice.number, "delta": delta, "finish_reason": finish}
+        choice_object: Event = {"index": choice.number, "delta": delta, "finish_reason": finish}
         if logprobs := _logprobs(choice):
-            entry["logprobs"] = logprobs
-        return {**self._top(), "choices": [entry]}
+            choice_object["logprobs"] = logprobs
+        return {**self._top(), "choices": [choice_object]}
 
     def _top(self) -> Event:
         heading = self.heading
@@ -670,9 +670,9 @@ class CompletionsWriter(ChatWriter):
             else:
                 yield self._chunk(choice, {"text": piece.text})
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+    def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
-        self._choice(choice).finish = self.word_for(reason, raw, _WORDS)
+        self._choice(choice).finish = self.word_for(reason, finish_word, _WORDS)
 
     def spelled(self, event: Event) -> Event:
         """See :meth:`Writer.spelled`."""

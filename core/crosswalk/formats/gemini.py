@@ -191,7 +191,7 @@ class _Conversation:
         """Return the answer as its server sent it, each call with an id."""
         parts = content.items("parts") or []
         self._open = []
-        sent_parts: list[Any] = []
+        parts_with_ids: list[Any] = []
         for number, part in enumerate(parts):
             call = part.get("functionCall", part.get("function_call")) if isinstance(part, dict) else None
             if isinstance(call, dict):
@@ -201,10 +201,14 @@ class _Conversation:
                     key: value for key, value in part.items() if key not in ("functionCall", "function_call")
                 }
                 part = {**remainder, "functionCall": {**call, "id": id}}
-            sent_parts.append(part)
-        if not sent_parts:
+            parts_with_ids.append(part)
+        if not parts_with_ids:
             content.refuse("must have at least one part", "parts")
-        candidate = {"content": {"role": "model", "parts": sent_parts}, "finishReason": "STOP", "index": 0}
+        candidate = {
+            "content": {"role": "model", "parts": parts_with_ids},
+            "finishReason": "STOP",
+            "index": 0,
+        }
         self.turns.append(answer(content, {"candidates": [candidate]}, WireForm.GEMINI.provider))
 
 
@@ -418,10 +422,10 @@ class GeminiWriter(Writer):
             is_open = part.name is not None and not part.syntax.is_complete
             if not (to_the_end or is_text or (not is_last and not is_open)):
                 return
-            written = self._part(part, candidate)
-            if written is not None:
-                candidate.written.append(written)
-                yield self._chunk(self._said(candidate, [written]))
+            written_part = self._part(part, candidate)
+            if written_part is not None:
+                candidate.written.append(written_part)
+                yield self._chunk(self._said(candidate, [written_part]))
             part.texts, part.about = [], {}
             if is_last and is_text and not to_the_end:
                 return
@@ -449,12 +453,12 @@ class GeminiWriter(Writer):
         """See :meth:`Writer.tokens`."""
         self._candidate(choice).logprobs += tokens
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+    def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         candidate = self._candidate(choice)
         declined = candidate.refusal and reason is FinishReason.STOP and not self.is_own
         candidate.finish = self.word_for(
-            FinishReason.CONTENT_FILTER if declined else reason, raw, wire.FINISH_REASONS
+            FinishReason.CONTENT_FILTER if declined else reason, finish_word, wire.FINISH_REASONS
         )
 
     error_event = staticmethod(gemini_error)
@@ -612,7 +616,7 @@ def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
         "total_tokens": usage.total_tokens,
     }
     # An answer of Gemini's own leaves zeros out.
-    counted_usage: Event = {
+    usage_metadata: Event = {
         wire.COUNTS[name]: count for name, count in counts.items() if count or (count == 0 and not is_own)
     }
     listed = tools.get("toolUsePromptTokensDetails")
@@ -626,14 +630,14 @@ def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
             modality: getattr(usage.details, f"{modality.lower()}_{ending}") for modality in _MODALITIES
         }
         less = spent if ending == "input_tokens" else {}
-        counted = [
+        modality_counts = [
             {"modality": modality, "tokenCount": count - less.get(modality, 0)}
             for modality, count in details.items()
             if count is not None and (count != less.get(modality) or not is_own)
         ]
-        if counted:
-            counted_usage[name] = counted
-    return counted_usage
+        if modality_counts:
+            usage_metadata[name] = modality_counts
+    return usage_metadata
 
 
 _MODALITIES: Final = ("TEXT", "IMAGE", "VIDEO", "AUDIO")

@@ -118,7 +118,7 @@ def _without_unsigned(said: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, 
     """Return *said* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
     messages = said.get("messages")
     results: list[str] = []
-    kept_messages: list[Any] = []
+    new_messages: list[Any] = []
     for number, message in enumerate(messages if isinstance(messages, list) else ()):
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, list) and message.get("role") == "assistant":
@@ -127,8 +127,8 @@ def _without_unsigned(said: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, 
                 results += [f"messages[{number}].content[{position}]" for position in places]
                 blocks = [block for position, block in enumerate(content) if position not in places]
                 message = {**message, "content": blocks}
-        kept_messages.append(message)
-    return ({**said, "messages": kept_messages}, tuple(results)) if results else (said, ())
+        new_messages.append(message)
+    return ({**said, "messages": new_messages}, tuple(results)) if results else (said, ())
 
 
 def _is_unsigned(block: Any) -> bool:
@@ -406,14 +406,14 @@ def _part(block: Fields, kind: str, details: _Details) -> Iterator[ContentPart]:
         with placed(block, "text"):
             yield TextPart(block.need("text", block.text("text")))
             return
-    source, how = block.look("source"), None
+    source, source_type = block.look("source"), None
     if kind in ("image", "document") and isinstance(source, dict):
-        how = source.get("type")
-    if how in ("base64", "url"):
+        source_type = source.get("type")
+    if source_type in ("base64", "url"):
         yield _at_place(block, _medium(block, kind), details)
     elif kind == "search_result":
         yield from _search_result(block, details)
-    elif kind == "document" and how in ("text", "content"):
+    elif kind == "document" and source_type in ("text", "content"):
         yield from _document(block, details)
     elif kind == "tool_reference":
         block.is_told = True
@@ -496,8 +496,8 @@ def _plain(blocks: list[dict[str, Any]], message: Fields) -> ChatMessage | None:
 def _whole(blocks: list[dict[str, Any]], message: Fields) -> Turn:
     """Return the answer of *blocks*, as its server sent it."""
     end = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
-    ended = {"stop_reason": end, "stop_sequence": None, "usage": {"output_tokens": 0}}
-    body = {"type": "message", "role": "assistant", "content": blocks, **ended}
+    end_fields = {"stop_reason": end, "stop_sequence": None, "usage": {"output_tokens": 0}}
+    body = {"type": "message", "role": "assistant", "content": blocks, **end_fields}
     return answer(message, body, WireForm.ANTHROPIC.provider)
 
 
@@ -765,12 +765,14 @@ class MessagesWriter(Writer):
         elif piece.metadata.get("category") in wire.CATEGORIES:
             details["category"] = piece.metadata["category"]
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+    def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
             self._is_cut = not self.whole and reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
             declined = self._refusal and reason is FinishReason.STOP and not self.is_own
-            self._stop_reason = "refusal" if declined else self.word_for(reason, raw, wire.FINISH_REASONS)
+            self._stop_reason = (
+                "refusal" if declined else self.word_for(reason, finish_word, wire.FINISH_REASONS)
+            )
 
     error_event = staticmethod(anthropic_error)
 
@@ -830,8 +832,8 @@ class MessagesWriter(Writer):
 
     def _message(self) -> Event:
         heading = {"id": self.heading.id, "type": "message", "role": "assistant", "model": self.heading.model}
-        ended = {"stop_reason": None, **self._nulls()}
-        return {**heading, "content": [], **ended, "usage": self._usage(*wire.NULL_AT_START)}
+        end_fields = {"stop_reason": None, **self._nulls()}
+        return {**heading, "content": [], **end_fields, "usage": self._usage(*wire.NULL_AT_START)}
 
     def _nulls(self) -> Event:
         """Return the required members of a message at its end, empty. An answer of this form has its own."""

@@ -122,12 +122,12 @@ def _options(body: Fields) -> dict[str, Any]:
     sampling = body.object("options")
     if sampling is None:
         return {}
-    limits = {name: sampling.is_whole(name) for name in _AT_LEAST_1}
-    for name, value in limits.items():
+    integer_options = {name: sampling.is_whole(name) for name in _AT_LEAST_1}
+    for name, value in integer_options.items():
         if value is not None and value < 1:
             sampling.take(name)
     result = options(sampling, "ollama", "options.")
-    for name, value in limits.items():
+    for name, value in integer_options.items():
         if value is not None and value < 1:
             sampling.give(name, value)
     return result
@@ -164,7 +164,7 @@ class _Conversation:
     def _answer(self, message: Fields, text: str) -> Turn:
         thinking = message.text("thinking")
         calls: list[ToolCall] = []
-        sent_calls: list[dict[str, Any]] = []
+        calls_with_ids: list[dict[str, Any]] = []
         for call in message.objects("tool_calls"):
             if call.look("type") == "function":
                 call.take("type")
@@ -175,17 +175,17 @@ class _Conversation:
             id = call.text("id") or f"call_{len(self.turns)}_{len(calls)}"
             with placed(call):
                 calls.append(ToolCall(id, name, dump_json(arguments).decode()))
-            sent_calls.append(
-                {"id": id, "function": {"index": len(sent_calls), "name": name, "arguments": arguments}}
+            calls_with_ids.append(
+                {"id": id, "function": {"index": len(calls_with_ids), "name": name, "arguments": arguments}}
             )
         self._open = calls
         if not thinking:
             with placed(message, "content"):
                 return ChatMessage(Role.ASSISTANT, _content(text, message), tool_calls=calls or None)
-        whole: dict[str, Any] = {"role": "assistant", "content": text, "thinking": thinking}
-        if sent_calls:
-            whole["tool_calls"] = sent_calls
-        line = {"model": "-", "message": whole, "done": True, "done_reason": "stop"}
+        wire_message: dict[str, Any] = {"role": "assistant", "content": text, "thinking": thinking}
+        if calls_with_ids:
+            wire_message["tool_calls"] = calls_with_ids
+        line = {"model": "-", "message": wire_message, "done": True, "done_reason": "stop"}
         return answer(message, line, WireForm.OLLAMA.provider)
 
     def _result(self, message: Fields, text: str) -> Turn:
@@ -304,12 +304,12 @@ class OllamaChatWriter(Writer):
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
         if not choice:
-            self._logprobs += [_bare(entry) for entry in logprobs_of(tokens)]
+            self._logprobs += [_bare(logprob) for logprob in logprobs_of(tokens)]
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+    def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
-            self._reason = self.word_for(reason, raw, wire.FINISH_REASONS)
+            self._reason = self.word_for(reason, finish_word, wire.FINISH_REASONS)
 
     error_event = staticmethod(ollama_error)
 
@@ -380,9 +380,9 @@ class OllamaGenerateWriter(OllamaChatWriter):
         return {"response": "", **said}
 
 
-def _bare(said: Event) -> Event:
+def _bare(logprob: Event) -> Event:
     """Return probabilities without empty fields, as Ollama leaves them out."""
-    filled = {name: value for name, value in said.items() if value not in (None, [])}
-    if "top_logprobs" in filled:
-        filled["top_logprobs"] = [_bare(top) for top in filled["top_logprobs"]]
-    return filled
+    nonempty_fields = {name: value for name, value in logprob.items() if value not in (None, [])}
+    if "top_logprobs" in nonempty_fields:
+        nonempty_fields["top_logprobs"] = [_bare(top) for top in nonempty_fields["top_logprobs"]]
+    return nonempty_fields

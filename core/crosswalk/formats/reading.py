@@ -146,15 +146,15 @@ class ClientRequest(ChatRequest):
 
     def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
         """Return *built* with the options of the client's headers, if the server speaks the client's form."""
-        passed = dict(self.headers) if self._is_own(built) else {}
-        passed.pop(VERSION, None)
+        passed_headers = dict(self.headers) if self._is_own(built) else {}
+        passed_headers.pop(VERSION, None)
         why = "the header asks what this API does not know"
-        remaining = (
+        adaptations = (
             Adaptation.dropped(name, why, asked=value)
             for name, value in self.headers.items()
-            if name not in passed
+            if name not in passed_headers
         )
-        return attrs.evolve(built, headers={**built.headers, **passed}).adapted(*remaining)
+        return attrs.evolve(built, headers={**built.headers, **passed_headers}).adapted(*adaptations)
 
     def _is_own(self, built: HTTPRequest) -> bool:
         """Return whether *built* is for an API of the client's form."""
@@ -284,7 +284,7 @@ class ClientRequest(ChatRequest):
         is_same = is_same and all(getattr(mine, name) == getattr(asked, name) for name in _FIELD_NAMES)
         before = built if is_same else _built_before(build, asked)
         body = {name: value for name, value in self.said.items() if name not in _OURS}
-        written: set[str] = set()
+        written_names: set[str] = set()
         for name in {**before.body, **built.body}:
             value, old = built.body.get(name), before.body.get(name)
             if name not in _OURS and value == old:
@@ -298,7 +298,7 @@ class ClientRequest(ChatRequest):
             elif value is not None:
                 is_sealed = bool(self.known or self.notes)  # then the client's items are not the server's
                 body[name] = value if is_sealed else _patched(said, old, value)
-                written |= {name} if body[name] is value else set()
+                written_names |= {name} if body[name] is value else set()
         for name in _FIELD_NAMES:
             if getattr(mine, name) in _UNSAID and getattr(asked, name) not in _UNSAID:
                 # It was left out since. The plugin itself may have written the same before and after.
@@ -313,11 +313,11 @@ class ClientRequest(ChatRequest):
                 name: value for name, value in wanted.items() if name != "include_usage"
             }
         known = {(one.field, one.reason) for one in before.adaptations}
-        new = (one for one in built.adaptations if (one.field, one.reason) not in known)
+        new_adaptations = (one for one in built.adaptations if (one.field, one.reason) not in known)
         why = "thinking with an empty signature"
         unsigned = (Adaptation.dropped(place, why) for place in self.unsigned)
-        built = attrs.evolve(built, body=body, adaptations=(*new, *unsigned))
-        return self._with_unread(built, [one for one in self.unread if one.place[0] in written])
+        built = attrs.evolve(built, body=body, adaptations=(*new_adaptations, *unsigned))
+        return self._with_unread(built, [one for one in self.unread if one.place[0] in written_names])
 
     def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
         """Return *built* with each *unread* value in its place, as far as the lists there have the same items."""
@@ -530,11 +530,15 @@ class Incoming:
     def without(self, *paths: str) -> Incoming:
         """Return the same without the unread fields *paths*, which the gateway handles. They are sent to no server."""
         unread_left = tuple(unread for unread in self.request.unread if unread.path not in paths)
-        gone: set[Place] = {unread.place for unread in self.request.unread if unread.path in paths}
-        if not gone:
+        removed_places: set[Place] = {unread.place for unread in self.request.unread if unread.path in paths}
+        if not removed_places:
             return self
-        said = {name: value for name, value in self.request.said.items() if (name,) not in gone}
-        return attrs.evolve(self, request=attrs.evolve(self.request, unread=unread_left, said=said))
+        remaining_fields = {
+            name: value for name, value in self.request.said.items() if (name,) not in removed_places
+        }
+        return attrs.evolve(
+            self, request=attrs.evolve(self.request, unread=unread_left, said=remaining_fields)
+        )
 
 
 # --------------------------------------------------------------------------------- reading
@@ -585,8 +589,12 @@ def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) 
     neutral = {row.path: PLACES[row.place].neutral for row in rows if row.place != "store"}
     results = {}
     for name, value in {**neutral, **more}.items():
-        sent = body.look(name)
-        if sent is not None and sent == value and (type(sent) is bool) is (type(value) is bool):
+        sent_value = body.look(name)
+        if (
+            sent_value is not None
+            and sent_value == value
+            and (type(sent_value) is bool) is (type(value) is bool)
+        ):
             results[name] = body.take(name)
     return results
 
@@ -604,15 +612,15 @@ def option(fields: Fields, name: str, field: str, value: Any) -> Any:
 
 def word(fields: Fields, name: str, words: Mapping[str, T]) -> T | None:
     """What the word in the field *name* means; one that is not among *words* stays, for there may be more some day."""
-    sent = fields.look(name)
-    if sent is None:
+    sent_word = fields.look(name)
+    if sent_word is None:
         return None
-    if not isinstance(sent, str):
+    if not isinstance(sent_word, str):
         return fields.text(name)  # type: ignore[return-value]  # it raises
-    if sent not in words:
+    if sent_word not in words:
         return None
     fields.take(name)
-    return words[sent]
+    return words[sent_word]
 
 
 def read_words(option: str, format: str) -> dict[str, str]:

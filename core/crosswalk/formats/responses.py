@@ -320,8 +320,8 @@ def _choice(
         if isinstance(some := one.get("tools"), list):
             return {**one, "tools": [renamed(tool) if isinstance(tool, dict) else tool for tool in some]}
         space, inner = one.get("namespace"), one.get("name")
-        for name, namespace in namespaces.items():
-            if namespace == (space, inner):
+        for name, qualified_name in namespaces.items():
+            if qualified_name == (space, inner):
                 return {**{key: one[key] for key in one if key != "namespace"}, "name": name}
         if any(inner == other for _, other in namespaces.values()) and inner not in tools:
             body.refuse(f"{inner!r:.80} is a tool of several namespaces: add the `namespace`", "tool_choice")
@@ -474,8 +474,10 @@ class ResponsesWriter(Writer):
         if annotation is not None:
             part.annotations.append(annotation)
             number, family = len(part.annotations) - 1, FAMILIES[EventRole.ANNOTATION, part.type]
-            place = self._place(item, part)
-            yield self._event(f"{family}.added", **place, annotation=annotation, annotation_index=number)
+            place_fields = self._place(item, part)
+            yield self._event(
+                f"{family}.added", **place_fields, annotation=annotation, annotation_index=number
+            )
         elif piece.text:
             yield from self._say(item, part, piece.text)
         if phase:
@@ -531,17 +533,19 @@ class ResponsesWriter(Writer):
         if piece.part not in self._held:
             yield from self._settle(piece.part)  # the buffered call has ended, with or without an id
             self._held[piece.part] = HeldCall(about.index)
-        held = self._held[piece.part]
-        held.id = held.id or about.id
-        held.name = held.name or about.name
+        held_call = self._held[piece.part]
+        held_call.id = held_call.id or about.id
+        held_call.name = held_call.name or about.name
         if about.kind is not None:
-            held.type = "custom_tool_call"
-        elif held.name in self._actions:
-            held.type = held.name
-        held.texts.append(piece.text)
-        if held.name:
-            self._named[piece.part] = held.name
-            if held.id and held.type not in self._actions:  # an action is written once it is complete
+            held_call.type = "custom_tool_call"
+        elif held_call.name in self._actions:
+            held_call.type = held_call.name
+        held_call.texts.append(piece.text)
+        if held_call.name:
+            self._named[piece.part] = held_call.name
+            if (
+                held_call.id and held_call.type not in self._actions
+            ):  # an action is written once it is complete
                 yield from self._open_held(piece.part)
 
     @cached_property
@@ -556,11 +560,11 @@ class ResponsesWriter(Writer):
         """Begin the call of *part*, if its name is known. A missing id is replaced by the one that the answer makes."""
         if part not in self._named:
             return
-        name, held = self._named.pop(part), self._held.pop(part)
+        name, held_call = self._named.pop(part), self._held.pop(part)
         yield from self._settle(part)
-        item = yield from self._new_item(held.type, None, called=name)
+        item = yield from self._new_item(held_call.type, None, called=name)
         if item.role is ItemRole.ACTION:  # its action is written at once
-            requested = action_item(item.type, "".join(held.texts))
+            requested = action_item(item.type, "".join(held_call.texts))
             if requested is None:  # and is not an action
                 item = OpenItem(item.index, item.id, "function_call")
             else:
@@ -568,14 +572,14 @@ class ResponsesWriter(Writer):
                 if item.type == _SEARCH_CALL:
                     item.about["execution"] = "client"
                 self._complete.append(item)
-        id = self._call_ids.take(held.id, held.index)
+        id = self._call_ids.take(held_call.id, held_call.index)
         if ITEMS[item.type].id != "id":
             item.about[ITEMS[item.type].id] = id
         if item.role is ItemRole.CALL:
             item.about["name"] = name
         self._calls[part] = self._unfinished[item.index] = item
         yield from self._added(item)
-        for text in held.texts if item.role is ItemRole.CALL else ():
+        for text in held_call.texts if item.role is ItemRole.CALL else ():
             yield from self._argue(item, text)
 
     def _argue(self, item: OpenItem, text: str) -> Iterator[Event]:
@@ -619,12 +623,12 @@ class ResponsesWriter(Writer):
         if not choice:
             self._tokens += logprobs_of(tokens, with_bytes=True)
 
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+    def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
-            word = self.word_for(reason, raw, FINISH_REASONS)
+            word = self.word_for(reason, finish_word, FINISH_REASONS)
             is_missing = reason is FinishReason.TOOL_CALLS and not (self._calls or self._held)
-            if not self.is_own and (is_missing or (reason is FinishReason.STOP and raw in PAUSES)):
+            if not self.is_own and (is_missing or (reason is FinishReason.STOP and finish_word in PAUSES)):
                 word = "incomplete"
             self._status, _, self._detail = word.partition(":")
 
@@ -695,22 +699,22 @@ class ResponsesWriter(Writer):
         if self.usage is not None:
             body["usage"] = usage_of(self.usage, is_own=self.is_own)
         if self.is_own:
-            kept = {name: value for name, value in self.left.items() if self._is_kept(name, value)}
-            put_back(body, kept if self.whole else copy_json(kept))
+            kept_fields = {name: value for name, value in self.left.items() if self._is_kept(name, value)}
+            put_back(body, kept_fields if self.whole else copy_json(kept_fields))
             return body
-        took = None if begins or self._status != "completed" else self.duration
+        duration = None if begins or self._status != "completed" else self.duration
         body |= {
             "created_at": int(created),
-            "completed_at": int(created + took.total_seconds()) if took else None,
+            "completed_at": int(created + duration.total_seconds()) if duration else None,
             "usage": body.get("usage"),
             **repeated(self.heading.request),
         }
         names = ("parallel_tool_calls", "previous_response_id", "service_tier")
-        parallel, before, tier = map(self.heading.extensions.get, names)
+        parallel, previous_id, tier = map(self.heading.extensions.get, names)
         if isinstance(parallel, bool):
             body["parallel_tool_calls"] = parallel
-        if isinstance(before, str):
-            body["previous_response_id"] = before
+        if isinstance(previous_id, str):
+            body["previous_response_id"] = previous_id
         if tier in (*TIERS, "ultrafast"):
             body["service_tier"] = tier
         return body
@@ -807,15 +811,15 @@ class ResponsesWriter(Writer):
     def _end_part(self, item: OpenItem) -> Iterator[Event]:
         if item.parts:
             part = item.parts[-1]
-            place, text, family = (
+            place_fields, text, family = (
                 self._place(item, part),
                 part.text,
                 FAMILIES[EventRole.PART, PARTS[part.type].list],
             )
             if part.type == "output_text":
                 text["logprobs"] = list(part.logprobs)
-            yield self._event(f"{FAMILIES[EventRole.TEXT, part.type]}.done", **place, **text)
-            yield self._event(f"{family}.done", **place, part=part.value())
+            yield self._event(f"{FAMILIES[EventRole.TEXT, part.type]}.done", **place_fields, **text)
+            yield self._event(f"{family}.done", **place_fields, part=part.value())
 
     def _finish(self, item: OpenItem, status: str) -> Iterator[Event]:
         yield from self._end_part(item)

@@ -570,7 +570,7 @@ class Writer(ABC):
         """Write log probabilities of the text that follows next."""
 
     @abstractmethod
-    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+    def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """Write the reason why an answer ended, with the provider's own word for it."""
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
@@ -599,18 +599,25 @@ class Writer(ABC):
     def _last(self) -> Iterable[Event]:
         """Write the last events of a stream."""
 
-    def word_for(self, reason: FinishReason, raw: str | None, words: Mapping[str, FinishReason]) -> str:
+    def word_for(
+        self, reason: FinishReason, finish_word: str | None, words: Mapping[str, FinishReason]
+    ) -> str:
         """Return the form's word for *reason*: the provider's own one if it is among the *words* and means the same.
 
         In its own form an answer keeps an unknown word, and one that the presence or absence of calls overrules.
         A pause has no word in another form. The nearest is a limit, which marks the answer as incomplete.
         """
-        if raw in PAUSES and raw not in words and reason is FinishReason.STOP and not self.is_own:
+        if (
+            finish_word in PAUSES
+            and finish_word not in words
+            and reason is FinishReason.STOP
+            and not self.is_own
+        ):
             reason = FinishReason.LENGTH
-        means = None if raw is None else words.get(raw, reason if self.is_own else None)
+        means = None if finish_word is None else words.get(finish_word, reason if self.is_own else None)
         overruled = {means, reason} == {FinishReason.STOP, FinishReason.TOOL_CALLS}
-        if raw is not None and (means is reason or (overruled and self.is_own)):
-            return raw
+        if finish_word is not None and (means is reason or (overruled and self.is_own)):
+            return finish_word
         first = first_words(words)
         return first[reason if reason in first else _NEAREST[reason]]
 
@@ -772,16 +779,18 @@ def openai_error(info: ErrorInfo) -> Event:
     code = info.code or usual
     if own is not None and own == info.code:
         code = str(provider_error["code"]) if type(provider_error.get("code")) is int else None
-    written = {
+    error_fields = {
         "message": info.message,
         "type": own or kind,
         "param": _word(provider_error.get("param")),
         "code": code,
     }
     numbers = {
-        name: value for name, value in provider_error.items() if type(value) is int and name not in written
+        name: value
+        for name, value in provider_error.items()
+        if type(value) is int and name not in error_fields
     }
-    return {"error": written | numbers}
+    return {"error": error_fields | numbers}
 
 
 def anthropic_error(info: ErrorInfo) -> Event:
@@ -806,9 +815,14 @@ def ollama_error(info: ErrorInfo) -> Event:
 
 def response_error(info: ErrorInfo, *, is_own: bool) -> Event:
     """Return the ``error`` of a failed response. Its code is one of a closed list, unless it *is* the form's *own*."""
-    raw, code, kind = info.raw, info.code, info.kind
-    if is_own and isinstance(raw, dict) and {"code", "message"} <= raw.keys() and "type" not in raw:
-        return raw
+    raw_error, code, kind = info.raw, info.code, info.kind
+    if (
+        is_own
+        and isinstance(raw_error, dict)
+        and {"code", "message"} <= raw_error.keys()
+        and "type" not in raw_error
+    ):
+        return raw_error
     if code not in responses.ERRORS:
         near = ErrorKind.INVALID_REQUEST if _USUAL[kind][0] == 400 else ErrorKind.SERVER
         code = _RESPONSES.get(kind, _RESPONSES[near])

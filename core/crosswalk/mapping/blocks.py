@@ -463,8 +463,10 @@ class Blocks(Texts):
         if not block.held:
             return ()
         self._waiting.pop(block, None)
-        held, block.held = block.held, {}
-        return [self.insert(self.held_segment(block, name, about)) for name, about in held.items()]
+        held_metadata, block.held = block.held, {}
+        return [
+            self.insert(self.held_segment(block, name, metadata)) for name, metadata in held_metadata.items()
+        ]
 
     def held_segment(self, block: Block, name: str, about: dict[str, Any]) -> Segment:
         """The segment of what was held under *name*: a call of a server's tool, with its input, in JSON, as the content."""

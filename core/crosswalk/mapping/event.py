@@ -313,35 +313,35 @@ def note_end(state: MappingState, mapper: Mapper, delta: ResponseDelta) -> str |
     Raises:
         PluginError: ``map_finish_reason`` returned something other than a finish reason.
     """
-    word, reason, unknown = delta.raw_finish_reason, delta.finish_reason, None
+    finish_word, reason, unknown_word = delta.raw_finish_reason, delta.finish_reason, None
     if reason is None:
-        assert word is not None, "a delta that ends says how"
-        reason, unknown = _meaning(state, mapper, word)
-    before = state.ends.get(delta.choice)
-    if word is None and before is not None:
-        word = before.raw
-    if before is None or _SEVERITY.index(reason) >= _SEVERITY.index(before.reason):
-        state.ends[delta.choice] = End(reason, word, unmapped=unknown is not None)
-    elif before.raw is None:
+        assert finish_word is not None, "a delta that ends says how"
+        reason, unknown_word = _meaning(state, mapper, finish_word)
+    earlier_end = state.ends.get(delta.choice)
+    if finish_word is None and earlier_end is not None:
+        finish_word = earlier_end.raw
+    if earlier_end is None or _SEVERITY.index(reason) >= _SEVERITY.index(earlier_end.reason):
+        state.ends[delta.choice] = End(reason, finish_word, unmapped=unknown_word is not None)
+    elif earlier_end.raw is None:
         state.ends[delta.choice] = End(
-            before.reason, word, unmapped=before.unmapped
+            earlier_end.reason, finish_word, unmapped=earlier_end.unmapped
         )  # the first word there is
-    return unknown
+    return unknown_word
 
 
-def _meaning(state: MappingState, mapper: Mapper, word: str) -> tuple[FinishReason, str | None]:
+def _meaning(state: MappingState, mapper: Mapper, finish_word: str) -> tuple[FinishReason, str | None]:
     """Return the meaning of the provider's word, and the word itself if it is unknown."""
     try:
-        reason = mapper.map_finish_reason(word, state)
+        reason = mapper.map_finish_reason(finish_word, state)
         if reason is None:
-            raise UnknownFinishReasonError(word)
+            raise UnknownFinishReasonError(finish_word)
     except UnknownFinishReasonError as error:
         try:
-            return FinishReason(word), None  # canonical words keep their meaning
+            return FinishReason(finish_word), None  # canonical words keep their meaning
         except ValueError:
             if state.unknown_finish is None:
                 state.unknown_finish = error
-            return FinishReason.STOP, word
+            return FinishReason.STOP, finish_word
     if type(reason) is FinishReason:
         return reason, None
     try:
@@ -381,8 +381,8 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
     """
     end = state.ends.get(choice)
     if state.error is not None:
-        word = end.raw if end is not None else state.error.raw_finish_reason
-        return End(FinishReason.ERROR, word)
+        finish_word = end.raw if end is not None else state.error.raw_finish_reason
+        return End(FinishReason.ERROR, finish_word)
     reason = _STOP if end is None else end.reason
     is_without_call = False
     if reason is _STOP or reason is _TOOL_CALLS:
@@ -399,14 +399,14 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
             and not (is_without_call or is_vague)
         ):
             return end
-    word = None if end is None else end.raw
+    finish_word = None if end is None else end.raw
     if end is not None and end.unmapped:
         state.note(path, Provenance.UNMAPPED)
-    elif word in state.vague_words:
+    elif finish_word in state.vague_words:
         state.note(path, Provenance.ABSENT)
-    elif end is None or reason is not end.reason or is_without_call or word == "":
+    elif end is None or reason is not end.reason or is_without_call or finish_word == "":
         state.note(path, Provenance.DERIVED)
-    return End(reason, word)
+    return End(reason, finish_word)
 
 
 def _segment(state: MappingState, end: End) -> Segment | None:
@@ -415,8 +415,10 @@ def _segment(state: MappingState, end: End) -> Segment | None:
         return state.error.segment
     if end.reason is not FinishReason.ERROR:
         return None
-    ending = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
-    info = ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {ending}", code=end.raw or None)
+    reason_phrase = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
+    info = ErrorInfo(
+        ErrorKind.UNKNOWN, f"the provider ended the answer {reason_phrase}", code=end.raw or None
+    )
     return error_segment(refined(info, classify(None, "", [end.raw or ""])))
 
 
@@ -515,10 +517,14 @@ class EventMapper:
         is_wire = type(source) is bytes
         sent_empty = {} if is_wire and not may_hold_empty(source) else empty_containers(event)
         had_ended, had_other_id, has_parts = bool(ends), state.has_other_ids, False
-        given = mapper.map_delta(event, state)
-        if type(given) is not GeneratorType and given is not None and not hasattr(type(given), "__iter__"):
-            raise mapper.broken(f"map_delta gave {type(given).__name__}, not deltas")
-        for delta in given or ():
+        mapped_deltas = mapper.map_delta(event, state)
+        if (
+            type(mapped_deltas) is not GeneratorType
+            and mapped_deltas is not None
+            and not hasattr(type(mapped_deltas), "__iter__")
+        ):
+            raise mapper.broken(f"map_delta gave {type(mapped_deltas).__name__}, not deltas")
+        for delta in mapped_deltas or ():
             if type(delta) is not ResponseDelta:
                 raise mapper.broken(f"map_delta gave {type(delta).__name__}, not ResponseDelta")
             if ends:

@@ -377,9 +377,9 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
     Raises:
         PluginError: the plugin's ``map_error`` failed.
     """
-    decoded = _decoded(body, limits)
+    decoded_body = _decoded(body, limits)
     try:
-        info = mapper.map_error(status, decoded)
+        info = mapper.map_error(status, decoded_body)
         if info is not None and type(info) is not ErrorInfo:
             raise mapper.broken(f"map_error gave {type(info).__name__}, not ErrorInfo")
     except MappingError:  # a malformed error body still has its status
@@ -390,7 +390,7 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
         if isinstance(error, PluginError) and error.plugin == mapper.provider:
             raise
         raise mapper.broken(f"map_error failed with {type(error).__name__}") from error
-    return error_delta(error_info(status, decoded) if info is None else info)
+    return error_delta(error_info(status, decoded_body) if info is None else info)
 
 
 def _decoded(body: bytes, limits: Limits) -> Any:

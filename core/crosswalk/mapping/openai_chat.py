@@ -190,12 +190,12 @@ class Echo:
             if type(part) is not tuple or part[0] is not SegmentType.REASONING or piece == len(part[1]):
                 number, piece = number + 1, 0
                 continue
-            earlier = part[1][piece]
-            count = min(len(text) - at, len(earlier) - start)
-            if text[at : at + count] != earlier[start : start + count]:
+            earlier_text = part[1][piece]
+            count = min(len(text) - at, len(earlier_text) - start)
+            if text[at : at + count] != earlier_text[start : start + count]:
                 return False
             at, start = at + count, start + count
-            if start == len(earlier):
+            if start == len(earlier_text):
                 piece, start = piece + 1, 0
         self._places[choice] = number, piece, start
         return True
@@ -496,8 +496,8 @@ class OpenAIChatDialect:
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
         names = (field.name for field in attrs.fields(ProviderInfo))
-        facts = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return ProviderInfo(**facts)
+        info_fields = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return ProviderInfo(**info_fields)
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

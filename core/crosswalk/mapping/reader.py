@@ -200,16 +200,16 @@ _seen: set[tuple[str, str, str]] = set()
 
 def log_unknown(provider: str, kind: str, word: str) -> None:
     """Warn of an unknown *word* of *provider* for an event or a finish reason, once for each word."""
-    unknown = (provider, kind, word[:60])
+    warning_key = (provider, kind, word[:60])
     if (
-        unknown in _seen or _is_quiet.get() or len(_seen) >= _SEEN
+        warning_key in _seen or _is_quiet.get() or len(_seen) >= _SEEN
     ):  # a hostile server must fill neither the log nor the memory
         return
-    _seen.add(unknown)
+    _seen.add(warning_key)
     from crosswalk.otel import otel_provider_name  # seldom needed
 
     extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": otel_provider_name(provider)}
-    _log().warning("%s: unknown %s %r is kept unchanged", *unknown, extra=extra)
+    _log().warning("%s: unknown %s %r is kept unchanged", *warning_key, extra=extra)
 
 
 # -------------------------------------------------------------------------------- redacted
@@ -254,8 +254,8 @@ def redact_error(error: MappingError, redact: Redact) -> None:
 def _changed(value: object, redact: Redact, *names: str) -> dict[str, Any]:
     """Those fields of *value* in which *redact* finds something."""
     texts = {name: getattr(value, name) for name in names}
-    shown = {name: redact(text) for name, text in texts.items() if text is not None}
-    return {name: text for name, text in shown.items() if text != texts[name]}
+    redacted_texts = {name: redact(text) for name, text in texts.items() if text is not None}
+    return {name: text for name, text in redacted_texts.items() if text != texts[name]}
 
 
 def _alternative(alternative: Alternative, redact: Redact) -> Alternative:
@@ -634,9 +634,9 @@ class Reader:
         return self._map_held(self._halves.push(event, name, source))
 
     def _map_held(self, events: list[HeldEvent]) -> Iterator[ResponseDelta]:
-        for held in events:
-            is_mended = mend_halves(held.event)
-            deltas = self._map_complete(held.event, held.name, held.source)
+        for held_event in events:
+            is_mended = mend_halves(held_event.event)
+            deltas = self._map_complete(held_event.event, held_event.name, held_event.source)
             if is_mended:
                 is_text = any(REPLACEMENT in text for delta in deltas for text in texts_of(delta))
                 self._state.note("segments" if is_text else "metadata.extensions", Provenance.CUT)

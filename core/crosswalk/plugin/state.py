@@ -562,9 +562,9 @@ class End:
 
     __slots__ = ("raw", "reason", "unmapped")
 
-    def __init__(self, reason: FinishReason, raw: str | None, *, unmapped: bool = False) -> None:
+    def __init__(self, reason: FinishReason, finish_word: str | None, *, unmapped: bool = False) -> None:
         self.reason = reason
-        self.raw = raw
+        self.raw = finish_word
         self.unmapped = unmapped
 
 
@@ -775,14 +775,14 @@ class MappingState(AnswerDraft):
 
     def report(self, usage: UsageInfo) -> None:
         """Take a usage report. A later report replaces an earlier one, field by field."""
-        before, provenance = self.usage, self.provenance
+        earlier_usage, provenance = self.usage, self.provenance
         absent: list[str] = []
-        if before is not None and provenance:
-            if provenance.get("usage.prompt_tokens") is _ABSENT and before.prompt_tokens:
+        if earlier_usage is not None and provenance:
+            if provenance.get("usage.prompt_tokens") is _ABSENT and earlier_usage.prompt_tokens:
                 absent.append("prompt_tokens")
-            if provenance.get("usage.completion_tokens") is _ABSENT and before.completion_tokens:
+            if provenance.get("usage.completion_tokens") is _ABSENT and earlier_usage.completion_tokens:
                 absent.append("completion_tokens")
-        self.usage = later_usage(before, usage, absent)
+        self.usage = later_usage(earlier_usage, usage, absent)
         for name in absent:
             self.provenance.pop(f"usage.{name}", None)
 

@@ -149,13 +149,13 @@ def plain_body(record: dict[str, Any]) -> bytes:
     return body_of(record, "body")
 
 
-def _decoded_base64(value: Any, location: str) -> bytes:
+def _decoded_base64(value: Any, path: str) -> bytes:
     if type(value) is not str:
-        raise RecordError(f"{location}: expected a string, got {json_type_name(value)}")
+        raise RecordError(f"{path}: expected a string, got {json_type_name(value)}")
     try:
         return base64.b64decode(value, validate=True)
     except ValueError:
-        raise RecordError(f"{location}: not base64") from None
+        raise RecordError(f"{path}: not base64") from None
 
 
 def _error_object(record: dict[str, Any], layout: Layout) -> Any:

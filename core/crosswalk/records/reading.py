@@ -520,9 +520,9 @@ def read_record(
         raise RecordError(f"not JSON: {error.msg}") from None
     if type(record) is not dict:
         raise RecordError(f"expected an object, got {json_type_name(record)}")
-    stored = None
+    stored_response = None
     if record.keys() == {"record", "response"} and type(record["record"]) is dict:
-        stored, record = record["response"], record["record"]
+        stored_response, record = record["response"], record["record"]
     if layout is None or layout.is_fallback:
         try:
             known = layout_of(record)
@@ -538,15 +538,17 @@ def read_record(
         return Record(
             body=plain_body(record),
             fields={"body": record},
-            stored=stored,
+            stored=stored_response,
             number=number,
             size=size,
             kept=kept,
         )
     fields = {"record": record}
     if layout.name == "exchange":
-        fields, stored = record, record.get("response")
-    return read_entry(record, layout, keep=keep, fields=fields, stored=stored, number=number, size=size)
+        fields, stored_response = record, record.get("response")
+    return read_entry(
+        record, layout, keep=keep, fields=fields, stored=stored_response, number=number, size=size
+    )
 
 
 def read_entry(

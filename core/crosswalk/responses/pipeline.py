@@ -319,12 +319,12 @@ class StreamHandler:
 
     def _call_stage(self, stage: StreamStage, snapshot: ResponseSnapshot) -> Steps[tuple[Update, ...]]:
         try:
-            returned = stage.call(snapshot)
-            if inspect.isawaitable(returned):
-                returned = yield returned
+            stage_result = stage.call(snapshot)
+            if inspect.isawaitable(stage_result):
+                stage_result = yield stage_result
             if stage.kind == "handler":
                 return ()
-            updates = tuple(returned or ())
+            updates = tuple(stage_result or ())
             for update in updates:
                 if not isinstance(update, Update):
                     raise TypeError(f"a processor gives updates, not {type(update).__name__}")

@@ -55,11 +55,11 @@ class StageFailure:
     error: Exception
 
     def __str__(self) -> str:
-        place = clean_message(self.event_type or "opening or closing", 80)
+        event_label = clean_message(self.event_type or "opening or closing", 80)
         if self.sequence_number is not None:
-            place = f"{place} (sequence_number {self.sequence_number})"
+            event_label = f"{event_label} (sequence_number {self.sequence_number})"
         # Its message may quote content, so it is only in the cause.
-        return f"{self.stage} {self.name!r} failed at {place}: {type(self.error).__name__}"
+        return f"{self.stage} {self.name!r} failed at {event_label}: {type(self.error).__name__}"
 
 
 class PipelineError(ResponsesError):
@@ -275,16 +275,16 @@ class ProgressWatch:
         cls = self._registry.get(tool)
         if cls is None or status is None:
             return
-        word, place = str(status), self._places.of(event.output_index, item_id)
-        if isinstance(event, ItemEvent) and word not in cls.progression.words:
+        status_word, item_name = str(status), self._places.of(event.output_index, item_id)
+        if isinstance(event, ItemEvent) and status_word not in cls.progression.words:
             return  # an event of the tool's own, which tells no status
         if isinstance(event, ResponseOutputItemAddedEvent):
-            if self._opened.get(place, item_id) != item_id:
-                self._statuses.pop(place, None)  # a server that gives all its items the same place
-            self._opened[place] = item_id
-        before = self._statuses.get(place)
-        self._statuses[place] = word
-        cls.progression.check(before, word, tool=cls.tool(), call_id=item_id)
+            if self._opened.get(item_name, item_id) != item_id:
+                self._statuses.pop(item_name, None)  # a server that gives all its items the same place
+            self._opened[item_name] = item_id
+        earlier_status = self._statuses.get(item_name)
+        self._statuses[item_name] = status_word
+        cls.progression.check(earlier_status, status_word, tool=cls.tool(), call_id=item_id)
 
 
 # --------------------------------------------------------------------------------- written
@@ -388,10 +388,10 @@ class ToolProcessor:
             tool_and_status = call_status(event)
             if tool_and_status is None or isinstance(event, ev.ResponseImageGenCallPartialImageEvent):
                 return ()
-            place = self._places.of(event.output_index, event.item_id)
+            item_name = self._places.of(event.output_index, event.item_id)
             return self._line(
-                place,
-                self._calls.setdefault(place, tool_and_status[0].removesuffix("_call")),
+                item_name,
+                self._calls.setdefault(item_name, tool_and_status[0].removesuffix("_call")),
                 tool_and_status[1],
             )
         return self._rest(snapshot.response)

@@ -79,9 +79,9 @@ class _Screen:
         self._last: tuple[str, str | None] | None = None
 
     def add(self, update: Update) -> None:
-        block = (update.kind, update.key)
+        block_key = (update.kind, update.key)
         pieces = None if update.key is None else self._by_key.get((update.kind, update.key))
-        if pieces is None and block == self._last and update.is_written:
+        if pieces is None and block_key == self._last and update.is_written:
             pieces = self._blocks[-1][1]
         if pieces is None:
             pieces = []
@@ -92,7 +92,7 @@ class _Screen:
             pieces.clear()
         if update.text:
             pieces.append(harmless(update.text, lines=update.is_written))
-        self._last = block
+        self._last = block_key
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = Text("\n").join(self._texts())

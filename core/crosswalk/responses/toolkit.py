@@ -457,8 +457,12 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
         """Return a chunk with the URL of the screenshot, which is not a source. None if the image is inline."""
         if not isinstance(self.output, ResponseComputerToolCallOutputItem):
             return ()
-        image = self.output.output.file_id or self.output.output.image_url or "data:"
-        return () if image.startswith("data:") else (Chunk(content=image, title="screenshot"),)
+        image_reference = self.output.output.file_id or self.output.output.image_url or "data:"
+        return (
+            ()
+            if image_reference.startswith("data:")
+            else (Chunk(content=image_reference, title="screenshot"),)
+        )
 
 
 # -------------------------------------------------------------------------------- searches

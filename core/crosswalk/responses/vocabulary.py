@@ -119,8 +119,8 @@ class SnapshotError(ResponsesError):
     """
 
     def __init__(self, problem: str, *, event_type: str, sequence_number: int | None) -> None:
-        place = "" if sequence_number is None else f" (sequence_number {sequence_number})"
-        super().__init__(f"{event_type}{place}: {problem}")
+        number_suffix = "" if sequence_number is None else f" (sequence_number {sequence_number})"
+        super().__init__(f"{event_type}{number_suffix}: {problem}")
         self.event_type = event_type
         self.sequence_number = sequence_number
 

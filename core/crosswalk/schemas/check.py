@@ -624,7 +624,7 @@ def _kinds(schema: Any, root: Any, references: tuple[str, ...] = ()) -> frozense
         return None if is_circle else _kinds(resolved(root, reference), root, (*references, reference))
     if "enum" in schema or "const" in schema:
         words = schema.get("enum", [schema.get("const")])
-        results = frozenset(
+        types = frozenset(
             kind for word in words for kind in ((int, float) if type(word) in (int, float) else (type(word),))
         )
     elif "anyOf" in schema or "oneOf" in schema:
@@ -632,13 +632,13 @@ def _kinds(schema: Any, root: Any, references: tuple[str, ...] = ()) -> frozense
         members = [_kinds(each, root, references) for each in union]
         if None in members:
             return None
-        results = frozenset[type]().union(*(each for each in members if each is not None))
+        types = frozenset[type]().union(*(each for each in members if each is not None))
     elif "type" in schema:
         names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-        results = frozenset(kind for name in names for kind in TYPES.get(name, ()))
+        types = frozenset(kind for name in names for kind in TYPES.get(name, ()))
     else:
         return None
-    return results | {ExactFloat, ExactDecimal} if float in results else results
+    return types | {ExactFloat, ExactDecimal} if float in types else types
 
 
 # ---------------------------------------------------------------------------- dictionaries

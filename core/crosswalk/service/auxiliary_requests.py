@@ -104,18 +104,18 @@ async def fetch(
     wait.begin()
     limits = [limit for limit in (setup.timeouts.total, setup.timeouts.whole) if limit is not None]
     when = wait.now() + min(limits) if limits else None
-    received = bytearray()
+    received_body = bytearray()
     try:
         await wait.within(None, setup.transport.ready())
         answer = await wait.within(
             when, setup.transport.send(url, method, sent_headers, content, setup.timeouts, wait)
         )
         try:
-            while len(received) <= _LONGEST:
-                received += await wait.within(when, answer.chunks.__anext__())
+            while len(received_body) <= _LONGEST:
+                received_body += await wait.within(when, answer.chunks.__anext__())
         except StopAsyncIteration:
             kind = answer.headers.get("content-type", "")
-            return PlainAnswer(answer.status, bytes(received), retry_after_of(answer.headers), kind)
+            return PlainAnswer(answer.status, bytes(received_body), retry_after_of(answer.headers), kind)
         finally:
             await answer.aclose()
     except Exception as error:
@@ -209,13 +209,13 @@ async def embed(setup: Setup, texts: str | Iterable[str], model: str | None) -> 
     if name is None:
         raise UnsupportedRequestError("no model is named", provider=route.provider, options=["model"])
     body = {"model": name, "input": [texts] if isinstance(texts, str) else list(texts)}
-    embeddings = json_of(await fetch(setup, route, "POST", path, body), route, path)
-    match embeddings:
+    answer_body = json_of(await fetch(setup, route, "POST", path, body), route, path)
+    match answer_body:
         case {"data": list(items)}:
             rows = [item["embedding"] for item in sorted(items, key=lambda item: item["index"])]
-            count = (embeddings.get("usage") or {}).get("prompt_tokens")
+            count = (answer_body.get("usage") or {}).get("prompt_tokens")
         case {"embeddings": list(rows)}:
-            count = embeddings.get("prompt_eval_count")
+            count = answer_body.get("prompt_eval_count")
         case _:
             raise ServerError(f"{route.provider}: the answer at {path} holds no embeddings")
     return Embeddings(tuple(tuple(map(float, row)) for row in rows), name, count)

@@ -244,13 +244,13 @@ def _messages(
     request: ChatRequest, style: OpenAIChatStyle, table: RequestTable, drops: Drops
 ) -> Iterator[dict[str, Any]]:
     marks = part_marks(request, table)
-    for turn, sent in with_results_shown(request.messages):
-        message = _message(sent, style, marks, table)
+    for turn, shown_turn in with_results_shown(request.messages):
+        message = _message(shown_turn, style, marks, table)
         mark = None if turn is None else mark_behind(request, turn)
-        if mark is not None and message["content"] and (written := written_mark(mark, table)):
+        if mark is not None and message["content"] and (mark_fields := written_mark(mark, table)):
             content = message["content"]
             message["content"] = [{"type": "text", "text": content}] if isinstance(content, str) else content
-            message["content"][-1] |= written
+            message["content"][-1] |= mark_fields
         elif mark is not None and turn is not None and table.row("cache.mark") is not None:
             lost_marks(request, turn, drops)  # behind calls alone
         if style.more is not None and turn is not None:

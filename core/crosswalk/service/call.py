@@ -243,10 +243,10 @@ class Attempt:
             return None
         assert self._answer is not None, "the server has answered"
         headers = self._answer.headers
-        advised = should_retry(headers, info)
-        is_requested = advised is not info and advised.retryable
+        advised_info = should_retry(headers, info)
+        is_requested = advised_info is not info and advised_info.retryable
         return AttemptFailure(
-            advised,
+            advised_info,
             retry_after_of(headers, info.raw),
             response,
             is_final=is_paid(response) and not is_requested,
@@ -322,13 +322,13 @@ class Attempt:
     def _limit(self, now: float) -> tuple[float | None, str]:
         """Return the time until which to wait now, and the name of that limit."""
         timeouts, deadline = self._setup.timeouts, self._deadline
-        end, of_end = (None if timeouts.total is None else self._sent + timeouts.total), "total"
-        own, of_own = (now, "between_bytes") if self._is_stream else (self._sent, "whole")
-        seconds: float | None = getattr(timeouts, of_own)
+        end, end_limit = (None if timeouts.total is None else self._sent + timeouts.total), "total"
+        own, own_limit = (now, "between_bytes") if self._is_stream else (self._sent, "whole")
+        seconds: float | None = getattr(timeouts, own_limit)
         if seconds is not None and (end is None or own + seconds < end):
-            end, of_end = own + seconds, of_own
+            end, end_limit = own + seconds, own_limit
         if deadline is not None and (end is None or deadline < end):
-            end, of_end = deadline, "call"
+            end, end_limit = deadline, "call"
         reader = self._reader
         if reader is not None and reader.has_ended:
             is_done = reader.is_done
@@ -339,9 +339,9 @@ class Attempt:
         name = "between_tokens" if self.has_token else "first_token"
         seconds = getattr(timeouts, name) if self._is_stream else None
         if seconds is None:
-            return end, of_end
+            return end, end_limit
         next_token = now + seconds - self._silent
-        return (end, of_end) if end is not None and end < next_token else (next_token, name)
+        return (end, end_limit) if end is not None and end < next_token else (next_token, name)
 
     def _new_reader(self, status: int) -> Reader:
         timer = _Since(self._started, self._setup.timer)
@@ -615,27 +615,27 @@ class EventStream(AsyncIterator[StreamEvent]):
         slots: Slots | None = None
         try:
             failure: AttemptFailure | None = None
-            refused: dict[int, AttemptFailure] = {}
+            failures: dict[int, AttemptFailure] = {}
             if setup.discovery is not None:
                 try:
                     needs_model = self._request.model is None
                     self._setup = setup = await setup.discovery.resolve(setup, needs_model=needs_model)
                     self._begin(setup.routes[0])
                 except CrosswalkError as unresolved:
-                    refused = {0: not_sent(unresolved)}
+                    failures = {0: not_sent(unresolved)}
             if setup.slots is not None and not self._wait.is_cancelled:
                 with suppress(TimeoutError):  # it was cancelled, which is seen below
                     await setup.slots.take(self._wait)
                     slots = setup.slots
-            if not refused and not self._wait.is_cancelled:
-                self._prepared, refused = prepared(setup, self._request)
+            if not failures and not self._wait.is_cancelled:
+                self._prepared, failures = prepared(setup, self._request)
             retries = RetryState(self._prepared or range(len(setup.routes)), setup.retry, setup.cooling)
             self._renew(retries)
             self._tell_start()
-            for number, failure in refused.items():
+            for number, failure in failures.items():
                 self._begin(setup.routes[number])
                 self._record(failure)
-            if refused:
+            if failures:
                 self._renew(retries)
                 wait = 0.0 if self._prepared else None
             while wait is not None:
@@ -760,12 +760,12 @@ class EventStream(AsyncIterator[StreamEvent]):
         if failure is not None:
             outcome = AttemptOutcome.CANCELLED if failure.cancelled else AttemptOutcome.ERROR
             message = failure.info.message
-            failure_facts = {
+            failure_fields = {
                 "kind": failure.info.kind.value,
                 "code": None if failure.info.code is None else clean_message(failure.info.code, 200),
                 "retry_after": failure.retry_after,
             }
-            extra |= {name: value for name, value in failure_facts.items() if value is not None}
+            extra |= {name: value for name, value in failure_fields.items() if value is not None}
         attempt = ProviderAttempt(
             self._route.provider, exchange.model, exchange.seconds * 1000, outcome, message, extra
         )

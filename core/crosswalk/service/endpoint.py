@@ -367,21 +367,21 @@ def _with_scheme(url: str, access: Access | None) -> str:
 
 def _checked(url: str, source: str) -> str:
     """Check *url* and return it. An error does not quote it: it may hold credentials."""
-    wrong: str | None = None
+    problem: str | None = None
     try:
         parts = urlsplit(url)
         port_is_fine = parts.port is None or parts.port > 0
     except ValueError:
-        wrong = "is not a URL"
+        problem = "is not a URL"
     else:
         if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine:
-            wrong = "must be like http://host:port or https://host/path"
+            problem = "must be like http://host:port or https://host/path"
         elif parts.username is not None or parts.password is not None:
-            wrong = "must not hold credentials; give them as api_key= or headers="
+            problem = "must not hold credentials; give them as api_key= or headers="
         elif not _is_header_text(url) or " " in url:
-            wrong = "must be printable ASCII"
-    if wrong is not None:
-        raise ConfigurationError(f"{source} {wrong}", key="base_url")
+            problem = "must be printable ASCII"
+    if problem is not None:
+        raise ConfigurationError(f"{source} {problem}", key="base_url")
     return url
 
 

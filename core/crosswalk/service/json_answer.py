@@ -93,13 +93,15 @@ def with_schema(asked: Asked, parser: StructuredParser[Any], *, instruct: bool) 
     """
     request, schema = as_request(asked), parser.schema
     assert isinstance(schema, Schema)
-    wanted = request.response_format
-    if wanted is None:
-        wanted = ResponseFormat(FrozenObject(schema.server_schema()), name=schema.name, null_is_absent=True)
+    response_format = request.response_format
+    if response_format is None:
+        response_format = ResponseFormat(
+            FrozenObject(schema.server_schema()), name=schema.name, null_is_absent=True
+        )
     if instruct:
         request = with_instructions(request, schema.instructions())
-        wanted = attrs.evolve(wanted, is_told=True)
-    return attrs.evolve(request, response_format=wanted)
+        response_format = attrs.evolve(response_format, is_told=True)
+    return attrs.evolve(request, response_format=response_format)
 
 
 @attrs.frozen

@@ -185,8 +185,8 @@ class _SpanObservation:
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
         """End the span and record the metrics."""
-        ending = {} if response is None else {"crosswalk.attempts": len(response.attempts)}
-        self._telemetry.end(self._span, self._common, response, error, said=ending)
+        end_attributes = {} if response is None else {"crosswalk.attempts": len(response.attempts)}
+        self._telemetry.end(self._span, self._common, response, error, said=end_attributes)
 
 
 def _request(request: ChatRequest) -> dict[str, Any]:

@@ -651,13 +651,13 @@ def planned(setup: Setup, request: ChatRequest) -> RequestPlan:
                 f"{where(route.host)}: only the first call asks the server what it is; name the provider",
                 key="provider",
             )
-    usable, refused = prepared(setup, request)
-    for failure in refused.values() if not usable else ():
+    prepared_requests, failures = prepared(setup, request)
+    for failure in failures.values() if not prepared_requests else ():
         assert failure.error is not None, "nothing was sent"
         raise failure.error
-    numbers = [*usable]
+    numbers = [*prepared_requests]
     first = next((one for one in numbers if not setup.cooling.is_passed_over(one)), numbers[0])
-    route, sent = setup.routes[first], usable[first]
+    route, sent = setup.routes[first], prepared_requests[first]
     headers = {**sent.headers, **dict.fromkeys(route.headers, "<secret>")}
     body = without_secrets(sent.built.body)
     return RequestPlan(
@@ -688,9 +688,9 @@ def cached(cache: AnswerCache, setup: Setup) -> Middleware:
 
     def around(request: ChatRequest) -> Generator[ChatRequest | ChatResponse, ChatResponse, None]:
         key = _key(setup, request)
-        cached = None if key is None else cache.get(key)
-        response = yield cached if isinstance(cached, ChatResponse) else request
-        if key is not None and response is not cached and _is_whole(response):
+        cached_answer = None if key is None else cache.get(key)
+        response = yield cached_answer if isinstance(cached_answer, ChatResponse) else request
+        if key is not None and response is not cached_answer and _is_whole(response):
             cache.put(key, attrs.evolve(response, attempts=()))
 
     return around

@@ -155,13 +155,13 @@ def segments_of(turn: Turn) -> tuple[Segment, ...]:
     """
     if isinstance(turn, ChatResponse) and turn.segments:
         return turn.segments
-    message, words = message_of(turn), text_of(turn)
-    text = (Segment(SegmentType.TEXT, words),) if words else ()
+    message, turn_text = message_of(turn), text_of(turn)
+    text_segments = (Segment(SegmentType.TEXT, turn_text),) if turn_text else ()
     calls = (
         Segment(SegmentType.TOOL_CALL, call.arguments, {"id": call.id, "name": call.name})
         for call in message.tool_calls or ()
     )
-    return (*text, *calls)
+    return (*text_segments, *calls)
 
 
 def reasoning_of(turn: Turn) -> str:

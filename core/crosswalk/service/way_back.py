@@ -447,8 +447,10 @@ def not_sent(request: ChatRequest, body: Any, named: Iterable[Adaptation]) -> It
         is_answer = isinstance(turn, ChatResponse)
         if wanted and is_answer not in contents:
             contents[is_answer] = _Content(_without_others(body) if is_answer else body)
-        for what in dict.fromkeys(what for what, is_in in wanted if not is_in(contents[is_answer])):
-            yield Adaptation.dropped(option, f"{what}: {NO_PLACE}")
+        for part_name in dict.fromkeys(
+            part_name for part_name, is_in in wanted if not is_in(contents[is_answer])
+        ):
+            yield Adaptation.dropped(option, f"{part_name}: {NO_PLACE}")
 
 
 def _without_others(body: Any) -> Any:
@@ -698,12 +700,12 @@ class _Sorter:
         A summary that only its server can read stands for turns that the request may not have, so it is refused.
         """
         entries = answer_state(turn)
-        texts: list[str] = []
+        summaries: list[str] = []
         kept_entries: list[Any] = []
         for entry in entries if isinstance(entries, tuple) else ():
             if _field(entry, "type") == "compaction":
                 if isinstance(text := entry.get("content"), str) and text:
-                    texts.append(f"{SUMMARY}\n\n{text}")
+                    summaries.append(f"{SUMMARY}\n\n{text}")
                     entry = {key: value for key, value in entry.items() if key not in ("type", "content")}
                 elif entry.get("encrypted_content"):
                     what, owner = f"messages[{number}]", turn.metadata.provider_id
@@ -712,16 +714,16 @@ class _Sorter:
                     asked = self._request.provider
                     raise UnsupportedRequestError(problem, provider=asked, options=[what])
             kept_entries.append(entry)
-        if not texts:
+        if not summaries:
             return turn
         self._tell(number, "a summary of the conversation")
         extensions = turn.metadata.extensions.thawed()
         _at(extensions, _path_of(turn) or ())[:] = thaw(kept_entries)
-        content = "\n\n".join(filter(None, (*texts, turn.message.text)))
+        content = "\n\n".join(filter(None, (*summaries, turn.message.text)))
         return attrs.evolve(
             turn,
             message=attrs.evolve(turn.message, content=content),
-            segments=[*(Segment(SegmentType.TEXT, text) for text in texts), *segments_of(turn)],
+            segments=[*(Segment(SegmentType.TEXT, text) for text in summaries), *segments_of(turn)],
             metadata=attrs.evolve(turn.metadata, extensions=extensions),
         )
 
@@ -763,8 +765,8 @@ class _Sorter:
                 self._name(number, _of_server(turn))
             case SegmentType.TOOL_CALL:
                 call = self._call(number, segment, turn)
-                block_fields = {key: call.metadata[key] for key in _BLOCK_KEYS if key in call.metadata}
-                return [] if call is _PLACEHOLDER else [Segment(call.type, call.content, block_fields)]
+                id_and_name = {key: call.metadata[key] for key in _BLOCK_KEYS if key in call.metadata}
+                return [] if call is _PLACEHOLDER else [Segment(call.type, call.content, id_and_name)]
             case SegmentType.CITATION:
                 self._name(number, f"citations of another provider ({owner})")
             case SegmentType.MEDIA:
@@ -848,8 +850,8 @@ def _in_words(segment: Segment) -> str:
     metadata = segment.metadata.thawed()
     fields = {key: value for key, value in metadata.items() if key not in _LINKS and not key.endswith("_id")}
     fields = _readable({key: value for key, value in fields.items() if value is not None})
-    about = dump_json(fields).decode() if fields else None
-    return in_words(str(metadata["type"]), segment.content or None, about)
+    fields_json = dump_json(fields).decode() if fields else None
+    return in_words(str(metadata["type"]), segment.content or None, fields_json)
 
 
 def _readable(value: Any) -> Any:

@@ -387,20 +387,22 @@ def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> R
 
     def read_and_migrate(data: Any) -> Candidate[Any]:
         candidate = schema.read(data)
-        value, named = candidate.value, candidate.version
+        value, named_version = candidate.value, candidate.version
         if value is None:
             return candidate
         try:
             migrated = schema.migrate(value, version)
             if migrated is value:
                 return candidate
-            written = load_json(value_to_json(migrated))
+            migrated_json = load_json(value_to_json(migrated))
         except (MigrationError, TypeError, RecursionError) as error:
             problem = str(error) if isinstance(error, MigrationError) else f"not JSON of version {version}"
-            return Candidate(None, (Violation(problem, code=ReasonCode.MIGRATION_FAILED),), named)
+            return Candidate(None, (Violation(problem, code=ReasonCode.MIGRATION_FAILED),), named_version)
         # A user's function made it: it must be a possible answer of that version.
-        made = target.read(written)
-        return made._replace(violations=tuple(map(_as_failed_migration, made.violations)), version=named)
+        migrated_candidate = target.read(migrated_json)
+        return migrated_candidate._replace(
+            violations=tuple(map(_as_failed_migration, migrated_candidate.violations)), version=named_version
+        )
 
     return read_and_migrate
 

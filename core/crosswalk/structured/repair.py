@@ -95,10 +95,10 @@ def decode_string(content: str, quote: str = '"') -> str | None:
         read.update({escape: f"\\\\{escape[1]}" for escape in unknown})
 
     def as_json(found: re.Match[str]) -> str:
-        matched = found[0]
-        if matched[0] != "\\":
-            return rf"\u{ord(matched):04x}"
-        return rf"\u00{matched[2:]}" if matched[1] == "x" else read.get(matched, matched)
+        escape = found[0]
+        if escape[0] != "\\":
+            return rf"\u{ord(escape):04x}"
+        return rf"\u00{escape[2:]}" if escape[1] == "x" else read.get(escape, escape)
 
     try:
         return str(orjson.loads(f'"{_ESCAPE.sub(as_json, content)}"'))

@@ -70,15 +70,15 @@ class _Writable:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object that reads back as this value; what is ``None`` or empty is left out."""
-        results = {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}  # type: ignore[arg-type]
-        given = {key: value for key, value in results.items() if value not in (None, (), {})}
+        fields = {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}  # type: ignore[arg-type]
+        nonempty_fields = {key: value for key, value in fields.items() if value not in (None, (), {})}
         return {
             key: value.thawed()
             if isinstance(value, FrozenObject)
             else [_plain(item) for item in value]
             if isinstance(value, tuple)
             else value
-            for key, value in given.items()
+            for key, value in nonempty_fields.items()
         }
 
 
@@ -385,9 +385,9 @@ def _from_1_0(old: StructuredResponse) -> StructuredResponseV1_1:
 
 def _to_1_0(new: StructuredResponseV1_1) -> StructuredResponse:
     fields = _fields(new)
-    lost = [key for key in ("confidence", "metadata") if fields.pop(key) not in (None, EMPTY_OBJECT)]
-    if lost:
-        raise MigrationError(f"{' and '.join(lost)} would be lost")
+    lost_fields = [key for key in ("confidence", "metadata") if fields.pop(key) not in (None, EMPTY_OBJECT)]
+    if lost_fields:
+        raise MigrationError(f"{' and '.join(lost_fields)} would be lost")
     return StructuredResponse(**{**fields, "schema_version": "1.0"})
 
 
@@ -410,8 +410,8 @@ def _to_1_1(new: StructuredResponseV2) -> StructuredResponseV1_1:
 
 
 def _citation(source: FrozenObject) -> Citation:
-    cited = {key: source[key] for key in CITED if isinstance(source.get(key), str)}
-    return Citation(**cited, extra={key: source[key] for key in source if key not in cited})
+    cited_fields = {key: source[key] for key in CITED if isinstance(source.get(key), str)}
+    return Citation(**cited_fields, extra={key: source[key] for key in source if key not in cited_fields})
 
 
 RESPONSE_VERSIONS: Final[SchemaVersions[Any]] = (

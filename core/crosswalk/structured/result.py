@@ -395,9 +395,10 @@ class ParseResult(Generic[T]):
 
     def feedback(self) -> str:
         """Return the text to send back to the model, so that it answers again. It quotes no value of the answer."""
-        what = _WHY.get(self.reason, "the JSON object is not valid")
+        reason_text = _WHY.get(self.reason, "the JSON object is not valid")
         problems = "".join(f"\n- {error}" for error in self.errors[:10])
-        return f"{what[0].upper()}{what[1:]}.{problems}\nAnswer again with the whole corrected JSON and nothing else."
+        reason = f"{reason_text[0].upper()}{reason_text[1:]}."
+        return f"{reason}{problems}\nAnswer again with the whole corrected JSON and nothing else."
 
     def __repr__(self) -> str:
         names = (field.name for field in attrs.fields(ParseResult))

@@ -256,22 +256,28 @@ class Schema(Generic[T]):
             "refuse_doubtful": self.refuse_doubtful,
         }
         if isinstance(kind, Mapping):
-            json_schema = checked = plain_view(kind)
+            json_schema = checked_schema = plain_view(kind)
             has_decimal = False
-            check, decide = compile_dictionary(checked, **options)
+            check, decide = compile_dictionary(checked_schema, **options)
             make: Callable[[Any, Any], Any] = decide or _as_it_is
         else:
             json_schema, _ = schema_of(kind, forbid_unknown=self.forbid_unknown)
-            checked, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
-            check, make = compile_schema(checked, **options), answer_converter().get_structure_hook(kind)
+            checked_schema, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
+            check, make = (
+                compile_schema(checked_schema, **options),
+                answer_converter().get_structure_hook(kind),
+            )
         set_field = object.__setattr__
         set_field(self, "_json_schema", json_schema)
         set_field(self, "_check", check)
         set_field(self, "_make", make)
         set_field(self, "has_decimal", has_decimal)
-        names = [*_property_names(checked), *([] if self.unwrap is None else [self.unwrap])]
+        names = [*_property_names(checked_schema), *([] if self.unwrap is None else [self.unwrap])]
         set_field(self, "names", frozenset(map(folded_key, names)))
-        telling = [*_telling_names(checked, checked, set()), *([] if self.unwrap is None else [self.unwrap])]
+        telling = [
+            *_telling_names(checked_schema, checked_schema, set()),
+            *([] if self.unwrap is None else [self.unwrap]),
+        ]
         set_field(self, "telling_names", frozenset(map(folded_key, telling)))
 
     @property
@@ -679,21 +685,21 @@ class SchemaVersions(Generic[T]):
         """Return the value of decoded JSON in its own version, its violations, and the version that it names."""
         if type(data) is UnreadJSON:
             return self._steps[self.default].schema.read(data)
-        named = data.get(self.key, self.default) if type(data) is dict else self.default
-        if type(named) is not str:
-            message = f"expected string, got {json_type_name(named)}"
+        named_version = data.get(self.key, self.default) if type(data) is dict else self.default
+        if type(named_version) is not str:
+            message = f"expected string, got {json_type_name(named_version)}"
             return Candidate(None, (Violation(message, f"$.{self.key}", ReasonCode.SCHEMA_TYPE_ERROR),))
-        step = self._steps.get(named)
+        step = self._steps.get(named_version)
         if step is not None:
-            return step.schema.read(data)._replace(version=named)
-        version = self.read_as(named)
+            return step.schema.read(data)._replace(version=named_version)
+        version = self.read_as(named_version)
         if version is None:
             known = ", ".join(self._steps)
-            naming = f" {named!r}" if _LIKE_A_VERSION.fullmatch(named) else ""
-            message = f"unknown schema version{naming}, known are {known}"
+            shown_version = f" {named_version!r}" if _LIKE_A_VERSION.fullmatch(named_version) else ""
+            message = f"unknown schema version{shown_version}, known are {known}"
             code = ReasonCode.SCHEMA_UNKNOWN_VERSION
-            return Candidate(None, (Violation(message, f"$.{self.key}", code),), named)
-        return self._steps[version].schema.read({**data, self.key: version})._replace(version=named)
+            return Candidate(None, (Violation(message, f"$.{self.key}", code),), named_version)
+        return self._steps[version].schema.read({**data, self.key: version})._replace(version=named_version)
 
     def version_of(self, value: Any) -> str:
         """Return the version of a value: the one that it names, or the one that its class is registered for.
@@ -701,14 +707,14 @@ class SchemaVersions(Generic[T]):
         Raises:
             UnknownSchemaVersionError: neither is registered.
         """
-        named = getattr(value, self.key, None)
-        if isinstance(named, str) and named in self._steps:
-            return named
+        named_version = getattr(value, self.key, None)
+        if isinstance(named_version, str) and named_version in self._steps:
+            return named_version
         for step in self._steps.values():
             if type(value) is step.schema.cls:
                 return step.version
         raise UnknownSchemaVersionError(
-            f"no schema version has {type(value).__name__}", version=str(named)[:40]
+            f"no schema version has {type(value).__name__}", version=str(named_version)[:40]
         )
 
     def migrate(self, value: Any, target: str) -> Any:

@@ -120,12 +120,12 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
     """P1: null for a value that was sent before takes nothing away."""
     if len(case.events) < 2 or not case.is_answer:
         return
-    before = case.baseline.response
+    baseline_response = case.baseline.response
     for place in case.places(by_value=False):
         events = _with_null(case.events, place) or case.events
         after = case.baseline if events is case.events else case.map(events)
-        for path in changed_paths(before, after.response) if after.error is None else ():
-            old, new = at(before, path), at(after.response, path)
+        for path in changed_paths(baseline_response, after.response) if after.error is None else ():
+            old, new = at(baseline_response, path), at(after.response, path)
             is_gone = old is not MISSING and old and (new is MISSING or not new)
             gone = _leaves_of(old, path) - _leaves_of(after.response) if is_gone else set()
             if gone and gone & _known_before(case, events):
@@ -154,14 +154,16 @@ def _with_null(events: list[Any], place: Place) -> list[Any] | None:
 
     Returns ``None`` if there is no such event.
     """
-    last = place.leaves[-1]
-    for depth in range(len(last.path), 0, -1):
-        *parents, key = last.path[:depth]
-        for number in range(last.event + 1, len(events) if isinstance(key, str) else 0):
+    last_leaf = place.leaves[-1]
+    for depth in range(len(last_leaf.path), 0, -1):
+        *parents, key = last_leaf.path[:depth]
+        for number in range(last_leaf.event + 1, len(events) if isinstance(key, str) else 0):
             extra = at(events[number], tuple(parents))
             if isinstance(extra, dict) and key not in extra:
-                return replaced(events, Leaf(number, last.path[:depth], None), None)
-    if len(last.path) == 1 < len(place.leaves) and all(leaf.value == last.value for leaf in place.leaves):
+                return replaced(events, Leaf(number, last_leaf.path[:depth], None), None)
+    if len(last_leaf.path) == 1 < len(place.leaves) and all(
+        leaf.value == last_leaf.value for leaf in place.leaves
+    ):
         return Place(place.leaves[1:]).put(events, None)
     return None
 
@@ -198,22 +200,22 @@ def errors_show(case: Case) -> Iterator[Problem]:
     """P4: with an error in place of an event, or of the body, the answer is an error, or it raises."""
     if not case.is_answer:
         return
-    number = len(case.events) // 2
+    error_index = len(case.events) // 2
     frames = case.frames.copy()
-    if frames[number][1] is not None:
-        frames[number] = (
-            frames[number][0],
+    if frames[error_index][1] is not None:
+        frames[error_index] = (
+            frames[error_index][0],
             "error",
         )  # an event that is named after another kind is not an error
-    is_text = frames[number][1] in case.mapper.info.text_events
+    is_text = frames[error_index][1] in case.mapper.info.text_events
     error = {"data": _ERROR["error"]["message"]} if is_text else _ERROR
-    events = [*case.events[:number], error, *case.events[number + 1 :]]
+    events = [*case.events[:error_index], error, *case.events[error_index + 1 :]]
     after = case.map_bytes(case.reframed(frames, case.events)(events))
     if after.error is None and after.response["finish_reason"] != "error":
         where = "is left in the extensions" if "error" in str(_extensions(after.response)) else "is gone"
         yield case.problem(
             "P4",
-            f"event {number + 1} an error",
+            f"event {error_index + 1} an error",
             f"the answer is whole, and the error {where}",
             about="error",
         )

@@ -342,7 +342,7 @@ class Case:
 
     def renamed(self, name: str, other: str) -> bytes:
         """Return the bytes of the capture with another name for its events of *name*."""
-        frames = [(data, other if own == name else own) for data, own in self.frames]
+        frames = [(data, other if event_name == name else event_name) for data, event_name in self.frames]
         return self.reframed(frames, self.events)(self.events)
 
     def some(self, items: list[_T], size: int | None) -> list[_T]:

@@ -90,8 +90,8 @@ def _coerced(before: Any, after: Any, value: Any) -> str | None:
     """
     if after == before:
         return None
-    fresh, spellings = Counter(_texts_of(after)) - Counter(_texts_of(before)), _spellings(value)
-    for text in fresh:
+    new_texts, spellings = Counter(_texts_of(after)) - Counter(_texts_of(before)), _spellings(value)
+    for text in new_texts:
         is_spelt = text == "-1" if value == -1 else any(spelling in text for spelling in spellings)
         if is_spelt and not _is_object(text):
             return f"the text {text[:40]!r}"
@@ -102,8 +102,8 @@ def _spellings(value: Any) -> set[str]:
     """Return the spellings of *value* in careless conversions to text. As JSON an object may represent its text."""
     if isinstance(value, str):
         return set()
-    as_text, as_json = {str(value)}, {orjson.dumps(value).decode()}
-    return as_text - as_json if isinstance(value, dict) else as_text | as_json
+    text_spellings, json_spellings = {str(value)}, {orjson.dumps(value).decode()}
+    return text_spellings - json_spellings if isinstance(value, dict) else text_spellings | json_spellings
 
 
 def _texts_of(value: Any) -> Iterator[str]:

@@ -274,18 +274,18 @@ def check_pair(
 
 def _comparable(response: dict[str, Any]) -> dict[str, Any]:
     """Return *response* without the parts that differ between two exchanges of the same content."""
-    comparable = _without(response, "id", "created")
-    comparable["usage"] = _without(response["usage"], "cached_tokens", "cache_write_tokens")
-    comparable["metadata"] = {
+    comparable_response = _without(response, "id", "created")
+    comparable_response["usage"] = _without(response["usage"], "cached_tokens", "cache_write_tokens")
+    comparable_response["metadata"] = {
         "provider_id": response["metadata"]["provider_id"],
         "model_id": response["model"],
     }
-    comparable["metadata"]["provenance"] = response["metadata"].get("provenance", {})
-    comparable.update(_without_ids(response))
-    comparable["alternatives"] = [
+    comparable_response["metadata"]["provenance"] = response["metadata"].get("provenance", {})
+    comparable_response.update(_without_ids(response))
+    comparable_response["alternatives"] = [
         {**answer, **_without_ids(answer)} for answer in response.get("alternatives", ())
     ]
-    return comparable
+    return comparable_response
 
 
 def _without(value: dict[str, Any], *keys: str) -> dict[str, Any]:

@@ -469,9 +469,9 @@ class ReplayServer:
 
     def _choose(self, request: ReceivedRequest) -> _Rule | None:
         with self._changed:
-            refused = self._strict.refused(request, self._issued) if self._strict else None
-            if refused is not None:
-                return _Rule(refused, (), None, None, None, None)
+            refusal = self._strict.refused(request, self._issued) if self._strict else None
+            if refusal is not None:
+                return _Rule(refusal, (), None, None, None, None)
             try:
                 rule = next((rule for rule in self._rules if rule.fits(request)), None)
             except Exception as error:  # any exception of a test's function is reported by close()
@@ -479,8 +479,10 @@ class ReplayServer:
                 return None
             if rule is None:
                 fitting = [rule for rule in self._library if rule.fits(request)]
-                is_stated = request.wants_stream is not None
-                rule = min(fitting, key=lambda one: (not is_stated and one.stream, one.used), default=None)
+                is_stream_stated = request.wants_stream is not None
+                rule = min(
+                    fitting, key=lambda one: (not is_stream_stated and one.stream, one.used), default=None
+                )
             if rule is not None:
                 rule.used += 1
                 rule.left = None if rule.left is None else rule.left - 1

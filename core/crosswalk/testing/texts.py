@@ -119,15 +119,15 @@ _TEXTS: Final = {
 
 def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
     """The text of the first choice at *place* is replaced by white space, or by a long text."""
-    marked = "".join(_parts(case.marked(place).response))
-    for text, name in _TEXTS.items() if MARKER in marked else ():
+    marked_text = "".join(_parts(case.marked(place).response))
+    for text, name in _TEXTS.items() if MARKER in marked_text else ():
         if place.value.startswith(text):
             continue  # a later event that repeats the whole would then continue where this one ended
         after = case.map(place.put(case.events, text))
-        in_json = orjson.dumps(text).decode()[1:-1]  # as in the arguments of a call
+        text_in_json = orjson.dumps(text).decode()[1:-1]  # as in the arguments of a call
         if after.error is None and "".join(_parts(after.response)) not in {
-            marked.replace(MARKER, text),
-            marked.replace(MARKER, in_json),
+            marked_text.replace(MARKER, text),
+            marked_text.replace(MARKER, text_in_json),
         }:
             yield case.problem("P4", place, f"{name} in its place is not passed on unchanged")
 
@@ -410,7 +410,7 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
     """P4: an unknown finish word, or an unknown name of an event or of a part, is an error, or marked."""
     if not case.is_answer:
         return
-    before = answer(case.baseline.response)
+    baseline_answer = answer(case.baseline.response)
     finish_word = case.baseline.response.get("raw_finish_reason")
     for place in case.places(str):
         yield from _almost_known(case, place) if finish_word and place.value == finish_word else ()
@@ -424,7 +424,7 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
                 yield case.problem(
                     "P4", place, f"an unknown finish word is read as {finish}", about="finish_reason"
                 )
-        elif _is_name(place) and answer(response) != before and not occurrences(typed(response)):
+        elif _is_name(place) and answer(response) != baseline_answer and not occurrences(typed(response)):
             yield case.problem(
                 "P4", place, "an unknown word in its place changes the answer without an error"
             )
@@ -438,7 +438,7 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
                 )
     for name in dict.fromkeys(name for _, name in case.frames if name is not None):
         after = case.map_bytes(case.renamed(name, "crosswalk"))
-        if after.error is None and answer(after.response) != before:
+        if after.error is None and answer(after.response) != baseline_answer:
             yield case.problem(
                 "P4",
                 f"events named {name}",
@@ -453,23 +453,26 @@ _CODE: Final = 7070707
 def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
     """A finish word that is nearly a known one is taken for it, or changed into one before it is reported."""
     word = place.value
-    near = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
+    similar_words = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
     if word.lower() not in tuple(FinishReason):  # these are read in any case
-        near.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
-    for similar in near:
-        after = case.map(place.put(case.events, similar))
+        similar_words.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
+    for similar_word in similar_words:
+        after = case.map(place.put(case.events, similar_word))
         if after.error is not None or _is_unmapped(after.response):
             continue
-        finish, word_read = after.response["finish_reason"], after.response.get("raw_finish_reason")
-        if finish in _WHOLE and word_read == similar:
-            yield case.problem(
-                "P4", place, f"the unknown finish word {similar!r} is read as {finish}", about="finish_reason"
-            )
-        elif not occurrences(after.response, similar) and not occurrences(after.deltas, similar):
+        finish, reported_word = after.response["finish_reason"], after.response.get("raw_finish_reason")
+        if finish in _WHOLE and reported_word == similar_word:
             yield case.problem(
                 "P4",
                 place,
-                f"the finish word {similar!r} is passed on as {word_read!r}",
+                f"the unknown finish word {similar_word!r} is read as {finish}",
+                about="finish_reason",
+            )
+        elif not occurrences(after.response, similar_word) and not occurrences(after.deltas, similar_word):
+            yield case.problem(
+                "P4",
+                place,
+                f"the finish word {similar_word!r} is passed on as {reported_word!r}",
                 about="finish_reason",
             )
 

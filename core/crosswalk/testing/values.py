@@ -66,9 +66,9 @@ def digits_kept(case: Case) -> Iterator[Problem]:
         return
     for place in case.places(str):
         if place.value.isascii() and place.value.isdecimal():
-            padded = f"0{place.value}"
-            if case.map(place.put(case.events, padded)).is_like(case.baseline):
-                yield case.problem("P4", place, f"the text {padded!r} is read as {place.value!r}")
+            padded_text = f"0{place.value}"
+            if case.map(place.put(case.events, padded_text)).is_like(case.baseline):
+                yield case.problem("P4", place, f"the text {padded_text!r} is read as {place.value!r}")
     if not case.baseline.response.get("logprobs"):
         return
     yield from _other_digits(case, case.events, case.baseline.response, "logprobs")
@@ -167,9 +167,11 @@ def times_kept(case: Case) -> Iterator[Problem]:
             (time.replace(microsecond=123_456), "with a fraction"),
             (time.replace(second=(time.second + 37) % 60), "37 seconds later"),
         ):
-            read = _created(case, place, other)
-            if read not in (None, other):
-                yield case.problem("P4", place, f"{other.isoformat()}, the time {name}, is read as {read}")
+            time_read = _created(case, place, other)
+            if time_read not in (None, other):
+                yield case.problem(
+                    "P4", place, f"{other.isoformat()}, the time {name}, is read as {time_read}"
+                )
 
 
 def _created(case: Case, place: Place, time: datetime) -> datetime | None:
@@ -302,29 +304,38 @@ def nothing_invented(case: Case) -> Iterator[Problem]:
 def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str, str]]:
     provenance = response["metadata"].get("provenance", {})
     results = list(leaves(events))
-    sent = {str(leaf.value) for leaf in results}
-    if response["id"] not in sent and provenance.get("id") != Provenance.SYNTHETIC:
+    payload_texts = {str(leaf.value) for leaf in results}
+    if response["id"] not in payload_texts and provenance.get("id") != Provenance.SYNTHETIC:
         yield "id", "made up, and not marked"
     if "created" not in provenance and not _is_told(response["created"], results):
         yield "created", "made up, and not marked"
-    if response["model"] not in sent and provenance.get("model") != Provenance.ABSENT:
+    if response["model"] not in payload_texts and provenance.get("model") != Provenance.ABSENT:
         yield "model", "made up, and not marked"
     ends = response["finish_reason"] in {"stop", "length", "tool_calls"}
     if ends and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
         yield "finish_reason", "no word of the provider's, and not marked"
-    if (finish_word := response.get("raw_finish_reason")) and not _is_made_of(finish_word, sent | {":"}):
+    if (finish_word := response.get("raw_finish_reason")) and not _is_made_of(
+        finish_word, payload_texts | {":"}
+    ):
         yield "raw_finish_reason", f"{finish_word!r} is not a word of the payload"
     for name in ("prompt_tokens", "completion_tokens"):
         count, mark = response["usage"][name], _mark(response, name)
-        if count == 0 and "0" not in sent and mark is None:
+        if count == 0 and "0" not in payload_texts and mark is None:
             yield f"usage.{name}", "0 was not sent, and is not marked"
     cost = response["usage"].get("cost")
-    if cost and "provenance" not in cost and _amount_digits(cost["amount"]) not in map(_amount_digits, sent):
+    if (
+        cost
+        and "provenance" not in cost
+        and _amount_digits(cost["amount"]) not in map(_amount_digits, payload_texts)
+    ):
         yield "usage.cost", "no number of the payload has its digits, and it is not marked"
     for number, call in enumerate(response["message"].get("tool_calls", ())):
-        if call["id"] not in sent and f"message.tool_calls[{number}].id" not in provenance:
+        if call["id"] not in payload_texts and f"message.tool_calls[{number}].id" not in provenance:
             yield f"tool call {number}", "its id is made up, and not marked"
-        if not _is_made_of(call["name"], sent) and f"message.tool_calls[{number}].name" not in provenance:
+        if (
+            not _is_made_of(call["name"], payload_texts)
+            and f"message.tool_calls[{number}].name" not in provenance
+        ):
             yield f"tool call {number}", f"its name {call['name']!r} is not a text of the payload"
 
 
@@ -367,7 +378,7 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
     """P8: if a leaf is removed from every event, no unmarked value appears in its place."""
     if not case.is_answer:
         return
-    before = case.baseline.response
+    baseline_response = case.baseline.response
     for place in case.places(by_value=False):
         events = case.events
         for leaf in place.leaves:  # the item stays: those after it depend on their positions
@@ -377,7 +388,7 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
         for where, message in _invented(after.response, events) if after.response is not None else ():
             yield case.problem("P8", place, f"without it, {where}: {message}", about=where)
         if after.error is None:
-            yield from _appears(case, place, before, after.response)
+            yield from _appears(case, place, baseline_response, after.response)
 
 
 def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Problem]:

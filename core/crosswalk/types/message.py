@@ -356,8 +356,8 @@ def _located(
     if isinstance(source, str) and _ADDRESS.match(source):
         return source, None, media_type, None
     if isinstance(source, str) and source.startswith("data:"):
-        head, _, encoded = source[len("data:") :].partition(";base64,")
-        return None, encoded, media_type or head.partition(";")[0] or None, None
+        head, _, base64_data = source[len("data:") :].partition(";base64,")
+        return None, base64_data, media_type or head.partition(";")[0] or None, None
     return (url, *_encoded(source if data is None else data, media_type))
 
 

@@ -124,14 +124,14 @@ class StreamEvent:
     __repr__ = short_repr("event_type", "delta", "response")
 
 
-def delta_event(kind: StreamEventType, delta: ResponseDelta, raw: Any = None) -> StreamEvent:
+def delta_event(kind: StreamEventType, delta: ResponseDelta, raw_event: Any = None) -> StreamEvent:
     """The event of type *kind* that *delta* is, for a caller that has checked its parts: most of any stream."""
     return unchecked(
         StreamEvent,
         event_type=kind,
         delta=delta,
         segments=() if delta.segment is None else (delta.segment,),
-        raw_event=None if raw is None else as_frozen_value(raw),
+        raw_event=None if raw_event is None else as_frozen_value(raw_event),
     )
 
 
@@ -159,7 +159,7 @@ class EventMaker:
     def __init__(self) -> None:
         self._next = 0
 
-    def events(self, delta: ResponseDelta, raw: Any = None) -> list[StreamEvent]:
+    def events(self, delta: ResponseDelta, raw_event: Any = None) -> list[StreamEvent]:
         """Return the events for *delta*, one for each kind of content: some servers send several kinds at once.
 
         Facts about the answer as a whole, such as a count of tokens so far, become a ``response.in_progress``.
@@ -171,22 +171,22 @@ class EventMaker:
             and delta.tool_call_delta is None
             and delta.segment is None
         ):  # as most are
-            return [delta_event(StreamEventType.OUTPUT_TEXT_DELTA, self.numbered(delta), raw)]
-        contents = [(name, kind) for name, kind in _KINDS if getattr(delta, name) is not None]
+            return [delta_event(StreamEventType.OUTPUT_TEXT_DELTA, self.numbered(delta), raw_event)]
+        field_kinds = [(name, kind) for name, kind in _KINDS if getattr(delta, name) is not None]
         if delta.segment is not None:
             kind = _OF_SEGMENT[delta.segment.type]
             if [kind] != [
-                own for _, own in contents
+                own for _, own in field_kinds
             ]:  # else it is the complete text that the piece is a part of
-                contents.append(("segment", kind))
-        if not contents:
-            return [delta_event(StreamEventType.IN_PROGRESS, self.numbered(delta), raw)]
+                field_kinds.append(("segment", kind))
+        if not field_kinds:
+            return [delta_event(StreamEventType.IN_PROGRESS, self.numbered(delta), raw_event)]
         events = []
-        for name, kind in contents[:-1]:
+        for name, kind in field_kinds[:-1]:
             head = ResponseDelta(delta.index, choice=delta.choice, **{name: getattr(delta, name)})
-            events.append(delta_event(kind, self.numbered(head), raw))
+            events.append(delta_event(kind, self.numbered(head), raw_event))
             delta = altered(delta, **{name: None})
-        return [*events, delta_event(contents[-1][1], self.numbered(delta), raw)]
+        return [*events, delta_event(field_kinds[-1][1], self.numbered(delta), raw_event)]
 
     def numbered(self, delta: ResponseDelta) -> ResponseDelta:
         """Return *delta* with the next number."""

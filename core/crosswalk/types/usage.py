@@ -552,10 +552,10 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] =
         or (old.details is not UsageDetails.EMPTY and old.details is not new.details)
     ):
         return new  # most of any stream that counts in every event
-    earlier: dict[str, Any] = {
+    earlier_fields: dict[str, Any] = {
         name: getattr(old, name) for name in _FIELDS if getattr(new, name) is None or name in absent
     }
-    return attrs.evolve(new, **earlier, details=_later_details(old.details, new.details))
+    return attrs.evolve(new, **earlier_fields, details=_later_details(old.details, new.details))
 
 
 def _later_details(old: UsageDetails, new: UsageDetails) -> UsageDetails:

@@ -64,19 +64,19 @@ class HalfBuffer:
 
     def push(self, event: Any, name: str | None, source: Any) -> list[HeldEvent]:
         """Return the events that the next *event* completes. A second half goes to the event with the first."""
-        held = HeldEvent(event, name, source)
-        self.waiting.append(held)
+        held_event = HeldEvent(event, name, source)
+        self.waiting.append(held_event)
         for container, key, path in [*_strings(event)]:
             text = container[key]
             if path in self._open and text:
-                earlier, holder, position = self._open.pop(path)
-                earlier.open_strings -= 1
+                earlier_event, holder, position = self._open.pop(path)
+                earlier_event.open_strings -= 1
                 if _is_second(text[0]):
                     holder[position] = _whole(holder[position] + text[0])
                     container[key] = text = text[1:]
             if _is_first(text[-1:]):
-                self._open[path] = held, container, key
-                held.open_strings += 1
+                self._open[path] = held_event, container, key
+                held_event.open_strings += 1
         if len(self.waiting) > _MOST_WAITING:
             return self.flush()
         ready = next((position for position, one in enumerate(self.waiting) if one.open_strings), None)

@@ -152,8 +152,8 @@ class Fields:
 
     def inside(self, name: str) -> Fields | None:
         """Return the object *name* as from :meth:`object`, also if it was opened before."""
-        location = self._at(name)
-        return next((fields for fields in self._below if fields.place == location), None) or self.object(name)
+        place = self._at(name)
+        return next((fields for fields in self._below if fields.place == place), None) or self.object(name)
 
     def typed(self, name: str, kind: type) -> Any:
         """A value of the JSON type *kind*, or of any for ``object``. The items of a list are strings."""
@@ -174,8 +174,8 @@ class Fields:
 
     def opened(self, name: str) -> list[Fields]:
         """Return the items of the list *name* that were taken as objects."""
-        location = self._at(name)
-        return [fields for fields in self._below if fields.place[:-1] == location]
+        place = self._at(name)
+        return [fields for fields in self._below if fields.place[:-1] == place]
 
     @property
     def is_left(self) -> bool:

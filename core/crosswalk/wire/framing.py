@@ -566,8 +566,8 @@ class SSEDecoder(LineDecoder):
     def finish(self, frames: list[Frame]) -> None:
         """Return the last frame, see :class:`PushDecoder`."""
         if self._held:
-            buffered, self._held = self._held, b""
-            super()._take_lines(buffered, frames)
+            held_bytes, self._held = self._held, b""
+            super()._take_lines(held_bytes, frames)
         # Only data of a truncated line is used, because half a name or id would be wrong.
         if self.tail.startswith((b"data:", b"error:")):
             self.read_lines([bytes(self.tail)], frames)
