@@ -115,11 +115,11 @@ class _Task:
 
 
 def _compare_part(task: _Task) -> tuple[int, Comparison]:
-    from crosswalk_batch.job import mapped, stored
+    from crosswalk_batch.job import mapped, read_part
 
-    before = stored(task.job.output, task.part, task.job.options)
+    before = read_part(task.job.output, task.part, task.job.options)
     if task.other is not None and task.other_part is not None:
-        after = stored(task.other.output, task.other_part, task.other.options)
+        after = read_part(task.other.output, task.other_part, task.other.options)
     else:
         assert task.piece is not None
         after = mapped(task.job.task(task.piece))

@@ -310,7 +310,7 @@ def store(
     return files
 
 
-def stored(output: JobOutput, part: Part, options: Options | None = None) -> Normalized:
+def read_part(output: JobOutput, part: Part, options: Options | None = None) -> Normalized:
     """Return what :func:`store` wrote for *part*, in the order of the records.
 
     Raises:

@@ -228,7 +228,7 @@ class _Progress(Texts):
         """Return why the message ended. The first of several ends counts."""
         yield from self.close()
         if 0 in state.ends:
-            take_same(part, "finish_reason", state.ends[0].raw)
+            take_same(part, "finish_reason", state.ends[0].finish_word)
             take_same(part, "error", self.error)
             return
         word, self.error = take_string(part, "finish_reason"), take_string(part, "error")

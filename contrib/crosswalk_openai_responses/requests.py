@@ -270,7 +270,7 @@ _NEEDS = {
     "computer_call": ("output", dict, "a computer's call is answered by an image"),
 }
 """The field that the result of a call of each kind needs, its type, and the words for that."""
-_UNANSWERED: Mapping[str, Any] = {
+_FAILED_RESULTS: Mapping[str, Any] = {
     "mcp_approval_request": {"approve": False},
     "tool_search_call": {"execution": "client", "status": "incomplete", "tools": []},
 }
@@ -295,8 +295,8 @@ def _result(message: ChatMessage, kind: str, marks: Mapping[int, dict[str, Any]]
             outcome = {"type": "exit", "exit_code": int(has_failed)}
             stream, other = ("stderr", "stdout") if has_failed else ("stdout", "stderr")
             given = {"output": [{stream: text, other: "", "outcome": outcome}]}
-        elif kind in _UNANSWERED and given is None and has_failed:
-            given = dict(_UNANSWERED[kind])
+        elif kind in _FAILED_RESULTS and given is None and has_failed:
+            given = dict(_FAILED_RESULTS[kind])
             given |= {"reason": text} if kind == "mcp_approval_request" else {}
         fields = fields if given is None else given
     name, wanted, why = _NEEDS.get(kind, ("", object, ""))

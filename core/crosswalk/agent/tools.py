@@ -18,7 +18,7 @@ from crosswalk.agent.results import ToolError
 from crosswalk.errors import ConfigurationError, CrosswalkError, ToolCallArgumentsError
 from crosswalk.request import ToolDefinition
 from crosswalk.schemas.json_schema import type_hints
-from crosswalk.schemas.metadata import described, refuse_field_as_default
+from crosswalk.schemas.metadata import description_of, refuse_field_as_default
 from crosswalk.structured import Schema, SchemaDefinitionError
 from crosswalk.structured.repair import loads
 from crosswalk.text import brief, short_repr
@@ -106,7 +106,7 @@ def _field(parameter: inspect.Parameter, hint: Any, documented: dict[str, str]) 
     """Return the field for *parameter*. The text of its ``Annotated`` counts before that of the docstring."""
     refuse_field_as_default(parameter.default, parameter.name)
     is_annotated = typing.get_origin(hint) is typing.Annotated
-    said = described(hint.__metadata__) if is_annotated else None
+    said = description_of(hint.__metadata__) if is_annotated else None
     description = said or documented.get(parameter.name)
     default: Any = attrs.NOTHING
     if parameter.default is not parameter.empty:

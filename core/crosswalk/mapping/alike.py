@@ -423,18 +423,18 @@ class AlikeEvents:
         If it returns ``None`` because a hook failed, mapping the event raises the error of the hook.
         """
         mapper = self._events.mapper
-        residue: Any = {self._keys[kind]: value for kind, value in values.items() if kind in (_TIME, _COUNTS)}
-        sent_empty = empty_containers(residue) if may_hold_empty(data) else {}
-        usage, logprobs, left = None, None, one.left
+        event: Any = {self._keys[kind]: value for kind, value in values.items() if kind in (_TIME, _COUNTS)}
+        sent_empty = empty_containers(event) if may_hold_empty(data) else {}
+        usage, logprobs, left, extensions = None, None, one.left, event
         try:
             if one.logprob_path is not None:
                 logprobs, left = self._read_logprobs(one.logprob_path, values[_LOGPROBS], text)
             if _COUNTS in values:
-                usage = mapper.map_usage(residue, self._state)
-            prune(residue, sent_empty)
-            if residue and mapper.extensions is not None:
-                residue = mapper.extensions(residue, self._state) or {}
-            is_read = left == one.left and type(residue) is dict
+                usage = mapper.map_usage(event, self._state)
+            prune(event, sent_empty)
+            if event and mapper.extensions is not None:
+                extensions = mapper.extensions(event, self._state) or {}
+            is_read = left == one.left and type(extensions) is dict
         except BaseException as error:
             if is_cancellation(error):
                 raise
@@ -448,7 +448,7 @@ class AlikeEvents:
             NOTED.values.clear()
             self.forget()
             return None
-        changes = self._events.extend(residue) if residue else {}
+        changes = self._events.extend(extensions) if extensions else {}
         one.texts.append(text)
         call = None if one.kind is not None else arguments_delta(one.call, text)
         is_text = one.kind is SegmentType.TEXT

@@ -156,7 +156,7 @@ class Delivery:
             state.delta_count,
             choice,
             end.reason,
-            end.raw,
+            end.finish_word,
             state.usage if choice == 0 else None,
             segment,
             adopted(late) if late else EMPTY_OBJECT,
@@ -300,9 +300,9 @@ def take_end(
         word = default
     if word is None:
         return ()
-    if end is None or end.raw is None:
+    if end is None or end.finish_word is None:
         return (ended(word),)
-    if word not in (end.raw, default):
+    if word not in (end.finish_word, default):
         part[key] = word
     return ()
 
@@ -319,10 +319,10 @@ def note_end(state: MappingState, mapper: Mapper, delta: ResponseDelta) -> str |
         reason, unknown_word = _meaning(state, mapper, finish_word)
     earlier_end = state.ends.get(delta.choice)
     if finish_word is None and earlier_end is not None:
-        finish_word = earlier_end.raw
+        finish_word = earlier_end.finish_word
     if earlier_end is None or _SEVERITY.index(reason) >= _SEVERITY.index(earlier_end.reason):
         state.ends[delta.choice] = End(reason, finish_word, unmapped=unknown_word is not None)
-    elif earlier_end.raw is None:
+    elif earlier_end.finish_word is None:
         state.ends[delta.choice] = End(
             earlier_end.reason, finish_word, unmapped=earlier_end.unmapped
         )  # the first word there is
@@ -381,7 +381,7 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
     """
     end = state.ends.get(choice)
     if state.error is not None:
-        finish_word = end.raw if end is not None else state.error.raw_finish_reason
+        finish_word = end.finish_word if end is not None else state.error.raw_finish_reason
         return End(FinishReason.ERROR, finish_word)
     reason = _STOP if end is None else end.reason
     is_without_call = False
@@ -390,16 +390,16 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
         is_without_call = reason is _TOOL_CALLS and not has_calls
         if has_calls:
             reason = _TOOL_CALLS
-        is_vague = end is not None and end.raw in state.vague_words
+        is_vague = end is not None and end.finish_word in state.vague_words
         if (
             end is not None
             and end.reason is reason
-            and end.raw
+            and end.finish_word
             and not end.unmapped
             and not (is_without_call or is_vague)
         ):
             return end
-    finish_word = None if end is None else end.raw
+    finish_word = None if end is None else end.finish_word
     if end is not None and end.unmapped:
         state.note(path, Provenance.UNMAPPED)
     elif finish_word in state.vague_words:
@@ -415,11 +415,11 @@ def _segment(state: MappingState, end: End) -> Segment | None:
         return state.error.segment
     if end.reason is not FinishReason.ERROR:
         return None
-    reason_phrase = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
+    reason_phrase = f"with {end.finish_word[:60]!r}" if end.finish_word else "without a reason"
     info = ErrorInfo(
-        ErrorKind.UNKNOWN, f"the provider ended the answer {reason_phrase}", code=end.raw or None
+        ErrorKind.UNKNOWN, f"the provider ended the answer {reason_phrase}", code=end.finish_word or None
     )
-    return error_segment(refined(info, classify(None, "", [end.raw or ""])))
+    return error_segment(refined(info, classify(None, "", [end.finish_word or ""])))
 
 
 # ----------------------------------------------------------------------------------- event

@@ -79,8 +79,8 @@ def native_end(
         return None
     if reason is not FinishReason.STOP:
         return ResponseDelta(finish_reason=reason, choice=index)
-    if word in PAUSES and end.reason is reason and end.raw not in PAUSES:
-        choice["finish_reason"] = end.raw
+    if word in PAUSES and end.reason is reason and end.finish_word not in PAUSES:
+        choice["finish_reason"] = end.finish_word
         return ResponseDelta(finish_reason=reason, raw_finish_reason=word, choice=index)
     return None
 

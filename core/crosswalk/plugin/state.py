@@ -556,15 +556,15 @@ class End:
 
     Attributes:
         reason: the canonical reason.
-        raw: the provider's word, ``""`` if it ended without one, or ``None`` if the provider did not signal the end.
+        finish_word: the provider's word, ``""`` if it ended without one, or ``None`` if the provider did not signal the end.
         unmapped: whether no mapping contains the word.
     """
 
-    __slots__ = ("raw", "reason", "unmapped")
+    __slots__ = ("finish_word", "reason", "unmapped")
 
     def __init__(self, reason: FinishReason, finish_word: str | None, *, unmapped: bool = False) -> None:
         self.reason = reason
-        self.raw = finish_word
+        self.finish_word = finish_word
         self.unmapped = unmapped
 
 
@@ -911,7 +911,7 @@ class MappingState(AnswerDraft):
         errors: tuple[Segment, ...] = (error_segment(info),)
         if self.choice(0).finish is None:
             for number, end in self.ends.items():
-                self.choice(number).raw_finish = end.raw
+                self.choice(number).raw_finish = end.finish_word
             if self.error is not None and self.error.segment is not None:
                 errors = (self.error.segment, *errors)
         return self.response(FinishReason.ERROR, errors)

@@ -61,7 +61,7 @@ class SchemaRules:
         providers: the providers for which they hold, or empty for all that read the file.
         answer: what it takes for an answer.
         otherwise: what it is asked for in place of a schema that cannot be fitted.
-        beside_tools: what it is asked for if the request has tools, or ``None`` if tools change nothing.
+        answer_with_tools: what it is asked for if the request has tools, or ``None`` if tools change nothing.
         streamed: the same for a stream.
         strict: ``holds`` if the rules hold for each schema, ``lifts`` if ``strict: false`` lifts them, ``never`` if it takes
             no ``strict: true``.
@@ -95,7 +95,7 @@ class SchemaRules:
     providers: tuple[str, ...] = ()
     answer: Answer = "json_schema"
     otherwise: Answer = "text"
-    beside_tools: Answer | None = None
+    answer_with_tools: Answer | None = None
     streamed: Answer | None = None
     strict: str = "holds"
     tools: str = "strict"
@@ -136,7 +136,7 @@ class SchemaRules:
 
 
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("answer", "otherwise", "beside_tools", "streamed"), ANSWERS),
+    **dict.fromkeys(("answer", "otherwise", "answer_with_tools", "streamed"), ANSWERS),
     "strict": ("holds", "lifts", "never"),
     "tools": ("strict", "always", "never"),
     "required": ("any", "all", "one"),

@@ -35,7 +35,7 @@ from crosswalk.codec.layout import (
 )
 from crosswalk.schemas.metadata import (
     SchemaDefinitionError,
-    described,
+    description_of,
     limited,
     read_metadata,
     refuse_field_as_default,
@@ -477,7 +477,7 @@ class _Writer:
                 return self.of(union, where)
             if is_pydantic(kind):
                 refuse_misfits(kind, where)
-                text = described(kind.__metadata__)
+                text = description_of(kind.__metadata__)
                 return {**self._of_pydantic(kind), **({"description": text} if text else {})}
             metadata = read_metadata(kind.__metadata__, where)
             return limited(self.of(arguments[0], where), arguments[0], metadata, where)

@@ -335,10 +335,10 @@ def read_metadata(metadata: Iterable[Any], where: str) -> Metadata:
         SchemaDefinitionError: a limit or validator would not be checked.
     """
     parts = [part for each in metadata for part in _parts(each, where)]
-    return Metadata(described(parts), tuple(limit for each in parts for limit in _limits(each, where)))
+    return Metadata(description_of(parts), tuple(limit for each in parts for limit in _limits(each, where)))
 
 
-def described(metadata: Iterable[Any]) -> str | None:
+def description_of(metadata: Iterable[Any]) -> str | None:
     """The description in *metadata*: a text, or that of a field or of a ``Doc``."""
     texts = (
         text

@@ -43,7 +43,7 @@ _OTHERS: Final = {
 name only ``embeddings``.
 """
 _PATTERNS: Final = {re.compile(f"(?:/.*)?{path}/?"): operation for path, operation in _OTHERS.items()}
-_FETCHED: Final = re.compile(r"(.*/responses)/resp_[^/]+")
+_STORED_RESPONSE_URL: Final = re.compile(r"(.*/responses)/resp_[^/]+")
 _COUNTS: Final = {
     "input": (
         ("usage", "prompt_tokens"),
@@ -89,7 +89,7 @@ def operation_of(path: str) -> str:
 
 def fetched_from(url: str) -> str | None:
     """Return the address that created the stored response at *url*, or ``None`` if *url* is not a stored response."""
-    pattern_match = _FETCHED.fullmatch(url.partition("?")[0].partition("#")[0])
+    pattern_match = _STORED_RESPONSE_URL.fullmatch(url.partition("?")[0].partition("#")[0])
     return None if pattern_match is None else pattern_match[1]
 
 

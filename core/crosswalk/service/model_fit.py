@@ -141,7 +141,7 @@ def _with_answer(
     assert wanted.schema is not None, "the caller has looked"
     answer, why = rules.answer, "the server takes no schema"
     beside = {
-        "tools": rules.beside_tools if request.tools else None,
+        "tools": rules.answer_with_tools if request.tools else None,
         "a stream": rules.streamed if request.stream else None,
     }
     for what, instead in beside.items():

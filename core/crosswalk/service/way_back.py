@@ -793,7 +793,7 @@ class _Sorter:
         metadata = segment.metadata
         kind = _kind_of(segment)
         if metadata.get("thought"):
-            self._name(number, f"{_ARTICLES.get(kind, 'a file')} of a thought")
+            self._name(number, f"{_MEDIA_PHRASES.get(kind, 'a file')} of a thought")
             return _PLACEHOLDER
         if kind in takes:
             return segment
@@ -806,7 +806,7 @@ class _Sorter:
             self._pictures.setdefault(user, []).append(picture)
             note = "the next message of the user shows it"
             return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], picture.media_type, note))
-        self._name(number, f"{_ARTICLES.get(kind, 'a file')}: only a note of it is sent")
+        self._name(number, f"{_MEDIA_PHRASES.get(kind, 'a file')}: only a note of it is sent")
         return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], *_about(segment, picture)))
 
     def _sound(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
@@ -871,7 +871,7 @@ _PLAIN_KEYS: Final[Mapping[SegmentType, set[str]]] = {
 """Metadata of a part that are not state. Parts of other types are named for themselves."""
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """The types of pictures that every API takes from a user."""
-_ARTICLES: Final = {"image": "a picture", "audio": "a sound", "video": "a video"}
+_MEDIA_PHRASES: Final = {"image": "a picture", "audio": "a sound", "video": "a video"}
 _NOUNS: Final = {"image": "an image", "audio": "a sound", "video": "a video", "file": "a file"}
 
 
@@ -905,7 +905,7 @@ def _kind_of(segment: Segment) -> str:
     """Return ``image``, ``audio`` or ``video``, or ``file`` if the kind is unknown."""
     metadata = segment.metadata
     for word in (metadata.get("type"), str(metadata.get("media_type", "")).partition("/")[0]):
-        if word in _ARTICLES:
+        if word in _MEDIA_PHRASES:
             return str(word)
     if metadata.get("type") == "image_generation_call" or known_media_type(segment.content).startswith(
         "image/"

@@ -59,7 +59,7 @@ _ONE_ARRAY: Final = (
 
 _CUT: Final = '; if the stream was cut on its way, its line in the manifest says "complete": false'
 
-_MOST_OTHERS: Final = 64
+_MAX_COMPARED_CAPTURES: Final = 64
 """The number of other captures with which one is compared."""
 
 NAME: Final = re.compile(r"[A-Za-z][^\d\s]{0,63}")
@@ -336,7 +336,7 @@ class Case:
         """Yield the frames and the events of this capture, and of a sample of the others that are streams like it."""
         yield self.frames, self.events
         others = [one for one in self.others if one != self.capture]
-        for other in self.some(others, _MOST_OTHERS):
+        for other in self.some(others, _MAX_COMPARED_CAPTURES):
             if other.stream == self.capture.stream:
                 yield decoded(self.mapper, other)
 

@@ -33,7 +33,7 @@ from crosswalk_batch.job import (
     in_order,
     perform,
     processes,
-    stored,
+    read_part,
 )
 from crosswalk_batch.manifest import MANIFEST, Part, Total, manifest_at, read_manifest
 
@@ -265,7 +265,7 @@ def test_json_lines_instead_of_parquet(run: Run, raw: list[str]) -> None:
     run("batch", "log.jsonl", "--output", "columns", *raw)
     for kind in ("jsonl", "parquet"):
         folder = "out" if kind == "jsonl" else "columns"
-        found = stored(
+        found = read_part(
             JobOutput(folder, kind), read_manifest(Path(folder))[1][0], Options(include_raw=bool(raw))
         )  # type: ignore[arg-type]
         assert found.responses.num_rows == 1

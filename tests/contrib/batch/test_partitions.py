@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crosswalk_batch import inputs
-from crosswalk_batch.job import JobOutput, partitions, stored
+from crosswalk_batch.job import JobOutput, partitions, read_part
 from crosswalk_batch.manifest import MANIFEST, read_manifest
 
 from .conftest import Run, contents, lines, ollama, record
@@ -67,10 +67,10 @@ def test_a_part_is_put_together_in_the_order_of_its_records(run: Run, kind: str)
     log(8)
     run("batch", "log.jsonl", "--output", "out", "--partition-by", "day", "--format", kind)
     run("batch", "log.jsonl", "--output", "flat", "--format", kind)
-    found = stored(JobOutput("out", kind, ("day",)), read_manifest(Path("out"))[1][0])  # type: ignore[arg-type]
+    found = read_part(JobOutput("out", kind, ("day",)), read_manifest(Path("out"))[1][0])  # type: ignore[arg-type]
     assert found.responses["number"].to_pylist() == list(range(1, 10))
     assert found.responses.equals(
-        stored(JobOutput("flat", kind), read_manifest(Path("flat"))[1][0]).responses
+        read_part(JobOutput("flat", kind), read_manifest(Path("flat"))[1][0]).responses
     )  # type: ignore[arg-type]
     assert run("diff", "--stored", "out").err == run("diff", "--stored", "flat").err
     assert run("diff", "flat", "--stored", "out").status == 0

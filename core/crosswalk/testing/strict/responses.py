@@ -26,7 +26,7 @@ _PREFIXES: Final = {
     "file_search_call": "fs",
     "code_interpreter_call": "ci",
 }
-_KINDS: Final = {"function_call": "function call", "custom_tool_call": "custom tool call"}
+_CALL_WORDS: Final = {"function_call": "function call", "custom_tool_call": "custom tool call"}
 
 
 def _items(request: StrictRequest) -> list[dict[str, Any]]:
@@ -36,7 +36,7 @@ def _items(request: StrictRequest) -> list[dict[str, Any]]:
 
 def _calls_have_outputs(request: StrictRequest) -> Iterator[StrictRefusal]:
     items = _items(request)
-    for kind, words in _KINDS.items():
+    for kind, words in _CALL_WORDS.items():
         outputs = [text_at(item, "call_id") for item in items if item["type"] == f"{kind}_output"]
         for item in items:
             if item["type"] == kind and text_at(item, "call_id") not in outputs:
@@ -47,7 +47,7 @@ def _outputs_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     items = _items(request)
     continues = request.body.get("previous_response_id") or request.body.get("conversation")
     issued_ids = [*values_of(request.issued.events, "call_id")] if continues else []
-    for kind, words in _KINDS.items():
+    for kind, words in _CALL_WORDS.items():
         calls: list[str] = []
         for item in items:
             id = text_at(item, "call_id")
