@@ -246,7 +246,7 @@ _ABSENT: Final[dict[tuple[type, str], Callable[[Any], bool]]] = {
         response.usage == _NO_USAGE and response.metadata.provenance.get("usage") is Provenance.ABSENT
     ),
     (ChatResponse, "refusal"): lambda response: (
-        response.refusal is not None and response.refusal == _error_message(response)
+        bool(response.refusal) and response.refusal == _error_message(response)
     ),
     (ResponseMetadata, "model_id"): lambda metadata: (
         metadata.model_id == _UNKNOWN and metadata.provenance.get("model") is Provenance.ABSENT

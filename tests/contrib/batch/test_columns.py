@@ -15,7 +15,17 @@ import pytest
 from hypothesis import given, settings
 
 import crosswalk_batch
-from crosswalk import CanonicalJSONError, ChatMessage, ChatResponse, UsageInfo, normalize, to_json
+from crosswalk import (
+    CanonicalJSONError,
+    ChatMessage,
+    ChatResponse,
+    FinishReason,
+    Segment,
+    SegmentType,
+    UsageInfo,
+    normalize,
+    to_json,
+)
 from crosswalk.types import Cost, FrozenObject, ImagePart, ResponseMetadata, TextPart, TokenLogprob
 from crosswalk_batch import from_arrow, schema, to_arrow
 from strategies import chat_responses
@@ -37,6 +47,13 @@ def with_plain_cost(one: ChatResponse) -> ChatResponse:
         return one
     amount = Decimal(f"{cost.amount.normalize():f}")
     return attrs.evolve(one, usage=attrs.evolve(one.usage, cost=attrs.evolve(cost, amount=amount)))
+
+
+def test_an_error_without_a_message_stays_without_one() -> None:
+    said_nothing = (Segment(SegmentType.ERROR, ""),)
+    one = attrs.evolve(response(), finish_reason=FinishReason.ERROR, refusal="", segments=said_nothing)
+    (back,) = from_arrow(to_arrow([one]))
+    assert (back.refusal, to_json(back)) == ("", to_json(one))
 
 
 @settings(max_examples=tries(60))
