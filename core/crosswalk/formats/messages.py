@@ -765,14 +765,12 @@ class MessagesWriter(Writer):
         elif piece.metadata.get("category") in wire.CATEGORIES:
             details["category"] = piece.metadata["category"]
 
-    def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
+    def end(self, reason: FinishReason, word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
             self._is_cut = not self.whole and reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
             declined = self._refusal and reason is FinishReason.STOP and not self.is_own
-            self._stop_reason = (
-                "refusal" if declined else self.word_for(reason, finish_word, wire.FINISH_REASONS)
-            )
+            self._stop_reason = "refusal" if declined else self.word_for(reason, word, wire.FINISH_REASONS)
 
     error_event = staticmethod(anthropic_error)
 

@@ -447,10 +447,8 @@ def not_sent(request: ChatRequest, body: Any, named: Iterable[Adaptation]) -> It
         is_answer = isinstance(turn, ChatResponse)
         if wanted and is_answer not in contents:
             contents[is_answer] = _Content(_without_others(body) if is_answer else body)
-        for part_name in dict.fromkeys(
-            part_name for part_name, is_in in wanted if not is_in(contents[is_answer])
-        ):
-            yield Adaptation.dropped(option, f"{part_name}: {NO_PLACE}")
+        for part in dict.fromkeys(part for part, is_in in wanted if not is_in(contents[is_answer])):
+            yield Adaptation.dropped(option, f"{part}: {NO_PLACE}")
 
 
 def _without_others(body: Any) -> Any:
