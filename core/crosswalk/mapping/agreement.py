@@ -137,6 +137,7 @@ def _is_same(read: Read, data: bytes, first: Mapper, others: Iterable[Mapper]) -
 
 
 _TEXTS: Final = frozenset({"content", "text", "reasoning", "reasoning_content", "refusal"})
+_IDS: Final = frozenset({"id", "request_id", "system_fingerprint", "tool_call_id"})
 _TIMES: Final = frozenset({"created", "created_at"})
 _ID: Final = re.compile(r"((?:[A-Za-z]+[-_]+)*)([\w-]*)", re.ASCII)
 _TAG: Final = re.compile(r"<[|/]*\w*")
@@ -176,7 +177,7 @@ def shape_of(body: Any) -> list[Hashable]:
             form: Hashable = value
             if (key in _TEXTS and len(texts) < _MOST_TEXTS) or key == "arguments":
                 form = _form(value)
-            elif key == "id":
+            elif key in _IDS:
                 form = _form_of_id(value)
             if key in _TEXTS:
                 texts.append(value)

@@ -379,9 +379,8 @@ SAMPLES = {
     "Langfuse, a call of a tool": Sample("a.jsonl", lines(GENERATION | {"output": LANGCHAIN_CALL}), cost=0.25),
     "Langfuse, parts of its own": Sample("a.jsonl", lines(*(GENERATION | {"output": output} for output in (3, [[1]], {"role": "model", "parts": [
         {"text": "Hi"}]}))), exchanges=3, prompt=1500, completion=60, cached=900, cost=0.75),
-    "Langfuse, earlier counts": Sample("a.jsonl", lines(*({key: value for key, value in GENERATION.items() if key != "usageDetails"} | more
-        for more in ({"usage": {"input": 500, "output": 20}}, {"usage": None, "promptTokens": 500, "completionTokens": 20}))), exchanges=2,
-        prompt=1000, completion=40, cached=0, cost=0.5),
+    "Langfuse, a failure without counts": Sample("a.jsonl", lines(GENERATION, GENERATION | {"level": "ERROR", "output": None, "usageDetails": {},
+        "costDetails": {}, "usage": {"input": 200, "output": 50, "total": 250}}), exchanges=2, errors=1, cost=0.25),
     "LiteLLM, other APIs": Sample("a.jsonl", lines(
         SPEND | {"call_type": "anthropic_messages", "response": CLAUDE, "custom_llm_provider": "anthropic", "model": "claude-sonnet-4-5"},
         SPEND | {"call_type": "pass_through_endpoint", "response": CLAUDE, "custom_llm_provider": "anthropic", "model": "claude-sonnet-4-5"},

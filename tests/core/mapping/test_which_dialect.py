@@ -315,6 +315,30 @@ def test_a_verdict_for_like_bodies_is_that_of_each() -> None:
     check_bodies(300, 1)
 
 
+@pytest.mark.parametrize("name", ["system_fingerprint", "request_id", "tool_call_id"])
+def test_ids_of_a_body_are_told_apart_where_providers_do(name: str) -> None:
+    ids = (
+        "fp_1a",
+        "fp_2b",
+        "fp_ollama",
+        "vllm-0.33-tp2",
+        "b6082-1e0b3a2c",
+        "b6083-1e0b3a2c",
+        "req_1",
+        "",
+        None,
+        7,
+        "fp_3c",
+    )
+    for id in ids:
+        data = chat(
+            {"content": "Hi there"},
+            usage={"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+            **{name: id},
+        )
+        assert detected(data) == whose(data), id
+
+
 @pytest.mark.sweep
 def test_verdicts_for_many_like_bodies_are_those_of_each() -> None:
     check_bodies(3000, 2)
