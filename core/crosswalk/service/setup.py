@@ -333,15 +333,19 @@ def kept_ids(answer: ChatResponse) -> Iterator[str]:
         yield from ids_in(metadata.get("environment"))
 
 
+_SEALED: Final = ("compaction", "reasoning")
+"""The items of the Responses API that their server may seal."""
+
+
 def reasoning_ids(answer: ChatResponse) -> dict[str, bool]:
-    """Return the ids of the items of reasoning in *answer*, and whether it says more of them than the id."""
+    """Return the ids of the items of reasoning and summaries in *answer*, and whether it says more of them than the id."""
     output_items = answer.metadata.extensions.get("output")
     given = (
         [item for item in output_items if isinstance(item, Mapping)]
         if isinstance(output_items, tuple)
         else []
     )
-    items = {str(item.get("id")): True for item in given if item.get("type") == "reasoning"}
+    items = {str(item.get("id")): True for item in given if item.get("type") in _SEALED}
     for segment in answer.segments:
         if segment.type is SegmentType.REASONING and "id" in segment.metadata:
             id = str(segment.metadata["id"])
@@ -566,8 +570,10 @@ def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared |
     return Prepared(built.adapted(*changes), content, join_url(route.base_url, built.path), headers)
 
 
-_WITHOUT_THIS_ONE: Final = (("messages",), ("model",))
-"""What an endpoint cannot express that another one may: the conversation, or a model that is on another API."""
+def _is_for_another(error: CrosswalkError | None) -> bool:
+    """Whether another endpoint may take what has this *error*: the conversation, or a model that is on another API."""
+    options: tuple[str, ...] = getattr(error, "options", ())
+    return options == ("model",) or {option.partition("[")[0] for option in options} == {"messages"}
 
 
 def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], dict[int, AttemptFailure]]:
@@ -588,9 +594,7 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
         sent = prepared_for(setup, route, request)
         if isinstance(sent, Prepared):
             usable[number] = sent
-        elif getattr(sent.error, "options", ()) in _WITHOUT_THIS_ONE and (
-            request.model or route.endpoint.model
-        ):
+        elif _is_for_another(sent.error) and (request.model or route.endpoint.model):
             refused[number] = sent
         else:
             return {}, {number: sent}

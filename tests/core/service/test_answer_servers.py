@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crosswalk import ChatMessage, ChatResponse
+from crosswalk import ChatMessage, ChatResponse, ServerError
 from crosswalk.config import Settings
 from crosswalk.errors import CrosswalkError
 from crosswalk.service import ChatRequest, Endpoint, RetryPolicy, SyncLLMService, UnsupportedRequestError
@@ -90,6 +90,20 @@ def test_what_a_server_keeps_goes_to_no_other(
     assert "gAAAA" not in str(other.json())
     left_out = [one["reason"] for one in again.attempts[-1].extra["adaptations"]]
     assert any("at another address" in why or "only the server that gave it" in why for why in left_out)
+
+
+@pytest.mark.parametrize("endpoints", [two_keys, two_addresses])
+def test_what_stands_for_a_sealed_conversation_moves_to_no_other(
+    server: ReplayServer, endpoints: Callable[[ReplayServer, str], list[Endpoint]]
+) -> None:
+    """Without the summary the other server would miss what was said, so it is not asked."""
+    compacted = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}
+    server.add(Answer.of_json({**RESPONSE, "output": [compacted, TEXT]})).add(DOWN)
+    with service(*endpoints(server, "openai_responses")) as asked:
+        first = asked.complete("Hi")
+        with pytest.raises(ServerError, match="busy"):
+            asked.complete(further(first))
+    assert ["gAAAA" in str(request.json()) for request in server.requests] == [False, True]
 
 
 @pytest.mark.parametrize(("provider", "answer", "name"), ANSWERS.values(), ids=ANSWERS)
