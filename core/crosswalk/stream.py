@@ -35,13 +35,13 @@ class StreamState(StrEnum):
 
 
 class Source:
-    """Where deltas come from. One read of a connection may bring many.
+    """The source of the deltas. One read of a connection may bring many.
 
     If *deltas* has a method ``ready``, which gives the next delta that needs no waiting or ``None``, a consumer gets that
     delta at once.
 
     Attributes:
-        state: where it stands.
+        state: whether it is active, or how it has ended.
         failure: what ended it, if it did not end by itself.
     """
 
@@ -53,7 +53,7 @@ class Source:
         self._has_final = False
 
     def take_ready(self) -> ResponseDelta | None:
-        """Return the next delta, if it is there already. Where it cannot be made, the source has ended."""
+        """Return the next delta, if it is there already. A failure to make it ends the source."""
         if self.state is not StreamState.ACTIVE:
             return None
         try:
@@ -93,7 +93,7 @@ class Source:
 class SharedSource(Source):
     """A source for many consumers: deltas are read on demand into a buffer.
 
-    It is read and closed in one task of its own, from the first delta to the end: whatever it opens there and
+    It is read and closed in one separate task, from the first delta to the end: whatever it opens there and
     must close in the same task or context (a time limit, a trace span) works, and no consumer's
     cancellation reaches it. The task knows nothing of the consumers' stream, so that a stream which nobody
     holds any longer goes away, and tells it to :meth:`abandon` its work.

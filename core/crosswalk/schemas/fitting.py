@@ -1,6 +1,6 @@
-"""Fits a JSON Schema to the server that gets it: what the server does not check is told in descriptions.
+"""Fits a JSON Schema to the server that gets it. Descriptions name the limits that the server does not check.
 
-The rules of a server are a row ``[[schemas]]`` in the file of facts beside its plugin. This module knows the form of a row
+The rules of a server are a row ``[[schemas]]`` in the file of facts next to its plugin. This module knows the form of a row
 and no server.
 """
 
@@ -20,10 +20,10 @@ import orjson
 from crosswalk.types.json import step, thaw
 
 Answer = Literal["json_schema", "json_object", "text"]
-"""What a server is asked for: an answer of a schema, any JSON object, or text."""
+"""The forms of answer to ask a server for: one that follows a schema, any JSON object, or text."""
 
 ANSWERS: Final[tuple[Answer, ...]] = ("json_schema", "json_object", "text")
-"""From the one that says most to the one that says least."""
+"""All forms, the most precise first."""
 
 
 def _is_unanchored(pattern: str) -> bool:
@@ -47,7 +47,7 @@ _CONSTRUCTS: Final[Mapping[str, Callable[[str], object]]] = {
     "anchors": re.compile(r"(?<![\\\[])[\^$]").search,
     "unanchored": _is_unanchored,
 }
-"""What a pattern may hold that some servers do not take."""
+"""The parts of a pattern that some servers do not take."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -67,7 +67,7 @@ class SchemaRules:
             no ``strict: true``.
         tools: for which tools the rules hold: ``strict``, ``always`` or ``never``.
         takes: the keywords that it enforces.
-        moves: those that it refuses, or takes without effect. The others are unknown: they are sent, and told as well.
+        moves: those that it refuses, or takes without effect. The others are unknown: they are sent, and described as well.
         formats: the values of ``format`` that it enforces, or ``None`` if that is unknown.
         patterns_without: what makes it refuse or ignore a pattern.
         at_most: the greatest value of a keyword that it enforces.
@@ -77,7 +77,7 @@ class SchemaRules:
         required: ``any``, ``all`` if each key must be required, ``one`` if one of each object.
         recursion: ``any``, ``none``, or ``optional`` if a type may contain itself only in keys that are not required.
         any_root: whether an answer need not be an object.
-        is_ref_alone: whether nothing may stand beside ``$ref``.
+        is_ref_alone: whether ``$ref`` must be the only keyword.
         has_one_type: whether each schema must have one type, and one with ``anyOf`` or ``$ref`` none.
         is_shown: whether the model gets to see the schema.
         name: the pattern of a schema's name.
@@ -179,7 +179,7 @@ def default_rules(place: str, provider: str) -> SchemaRules:
 def read_rules(rows: Any) -> tuple[SchemaRules, ...]:
     """Return the rules that *rows* describe.
 
-    Where a row does not say, the rules hold that ``like`` names: an earlier row by its id, or the first row of another file.
+    The fields that a row lacks come from the rules that ``like`` names: an earlier row, or the first row of another file.
 
     Raises:
         ValueError: a row means nothing. OSError, ImportError: there is no such file.
@@ -238,7 +238,7 @@ _DEFINITIONS: Final = ("$defs", "definitions")
 _STRUCTURE: Final = frozenset(
     ("type", "properties", "required", "items", "enum", "description", "anyOf", "$ref", *_DEFINITIONS)
 )
-"""What every server takes that takes a schema."""
+"""The keywords that every server takes if it takes a schema."""
 _PARTS: Final = frozenset(("additionalProperties", "oneOf", "allOf", "prefixItems"))
 _TYPED: Final = frozenset(("type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"))
 _ANNOTATIONS: Final = frozenset(
@@ -259,7 +259,7 @@ class FittedSchema:
 
     Attributes:
         schema: the schema to be sent.
-        moved: for each keyword that the server does not check, the places where it is told in a description.
+        moved: for each keyword that the server does not check, the places whose descriptions name it.
         impossible: what the server cannot take in any form, each with its place. If there is something, *schema* is no use.
         is_object: whether its root is an object.
         counts: how many properties, optional ones, unions and values of enumerations *schema* has, and its depth.
@@ -277,8 +277,8 @@ def fit_schema(
 ) -> FittedSchema:
     """Return *schema* in a form that a server with *rules* takes.
 
-    A value that is valid by *schema* is valid by that form as well, with a null for a key that is absent. What is no schema
-    stays as it is: the server says what is wrong with it.
+    A value that is valid by *schema* is valid by that form as well, with a null for a key that is absent. Invalid schemas
+    stay unchanged: the server says what is wrong with them.
 
     Args:
         schema: the plain schema with all its limits.
@@ -582,7 +582,7 @@ def _recursive(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _target(schema: dict[str, Any], reference: str) -> dict[str, Any]:
-    """What *reference* leads to, or an empty schema if that is not one of the definitions."""
+    """The definition of *reference*, or an empty schema if that is not one of the definitions."""
     _, part, name = (*reference.split("/", 2), "", "")[:3]
     found = schema.get(part, {}).get(name) if part in _DEFINITIONS else None
     return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""What the calls of a service share: middleware and observers around each, and the HTTP request that each endpoint gets."""
+"""The parts that the calls of a service share: middleware, observers, kept state, and the HTTP request to each endpoint."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ class _LogObservation:
 
 
 # ------------------------------------------------------------------------------ kept state
-# What only the server of an answer can read, or finds by an id: sealed reasoning, containers, conversations.
+# State that only the server of an answer can read, or finds by an id: sealed reasoning, containers, conversations.
 
 
 KEPT_FIELDS: Final = ("container", "continuation_token", "conversation", "previous_response_id")
@@ -389,8 +389,9 @@ class AnswerServers:
     ) -> tuple[ChatRequest, list[Adaptation]]:
         """Return *request* for the *server* of *provider*, one of several servers, and what that changes.
 
-        An answer of another server goes without what only that one can read. Of an answer whose server is unknown, only that
-        goes which is whole in it, unless *is_alone*, the server is the only one of its provider: an id alone is of no other.
+        An answer of another server goes without the state that only that server can read. If the server of an answer is
+        unknown, only state that the answer holds in full goes, and an id alone does not. If *is_alone*, *server* is the only
+        one of its provider, and all of it goes.
 
         Raises:
             UnsupportedRequestError: the request itself names what another server keeps.
@@ -422,7 +423,7 @@ class AnswerServers:
 
 
 # ----------------------------------------------------------------------------------- setup
-# What the calls of a service share, and the HTTP request that each endpoint gets.
+# The setup that the calls of a service share, and the HTTP request that each endpoint gets.
 
 
 HEADERS = {"Content-Type": "application/json", "User-Agent": "crosswalk"}
@@ -571,7 +572,7 @@ def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared |
 
 
 def _is_for_another(error: CrosswalkError | None) -> bool:
-    """Whether another endpoint may take what has this *error*: the conversation, or a model that is on another API."""
+    """Whether another endpoint may take it: the *error* names the conversation, or a model that is on another API."""
     options: tuple[str, ...] = getattr(error, "options", ())
     return options == ("model",) or {option.partition("[")[0] for option in options} == {"messages"}
 
@@ -604,7 +605,7 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
 @brief
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class RequestPlan:
-    """What a service would send for a request, and how that differs from the request. Nothing has been sent.
+    """The HTTP request that a service would send for a request, and how the two differ. Nothing has been sent.
 
     Its text is for people: where the request would go, and each adaptation in a line.
 
