@@ -10,6 +10,7 @@ from crosswalk.plugins import (
     Block,
     Blocks,
     CitationRef,
+    CountPaths,
     ErrorInfo,
     FinishReason,
     MappingState,
@@ -27,7 +28,6 @@ from crosswalk.plugins import (
     VendorErrors,
     WireTypeError,
     accept_count,
-    accept_count_at,
     accept_object,
     accept_objects,
     error_info,
@@ -215,6 +215,7 @@ def _item(kind: str, block: dict[str, Any]) -> dict[str, Any]:
 
 _ERRORS: Final = VendorErrors("crosswalk_anthropic", "anthropic")
 _COUNTS: Final = {**wire.COUNTS, **wire.DETAILS}
+_COUNT_PATHS: Final = CountPaths(_COUNTS)
 
 
 def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
@@ -374,9 +375,7 @@ class AnthropicDialect:
                 take_same_at(usage, path, first)  # a repeated start has no new counts
             return None
         known = seen.counts
-        for name, path in _COUNTS.items():
-            if (count := accept_count_at(usage, (path,))) is not None:
-                known[name] = count
+        known.update(_COUNT_PATHS.accept(usage))
         if wire.METRICS in event:
             _add_metrics(accept_object(event, wire.METRICS) or {}, known)
         if is_start:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from crosswalk.plugins import (
+    CountPaths,
     ErrorInfo,
     FinishReason,
     MappingState,
@@ -16,10 +17,9 @@ from crosswalk.plugins import (
     SegmentType,
     ToolCallDelta,
     TrailingContentError,
+    UsageDetails,
     UsageInfo,
     accept_count,
-    accept_count_at,
-    accept_details,
     accept_object,
     require_object,
     take_arguments,
@@ -36,14 +36,20 @@ _ERROR = {"code", "message", "request_id"}
 _KEYS = {"output", "usage", "request_id", "code", "message", "status_code"}
 """The keys of an answer. The last three are those of DashScope's SDK."""
 _CHAT = OpenAIChatDialect()
-_DETAILS = {
-    f"{modality}_{side}_tokens": (
-        f"{side}_tokens_details.{modality}_tokens",
-        *((f"{modality}_tokens",) if side == "input" and modality != "text" else ()),
-    )
-    for side in ("input", "output")
-    for modality in ("text", "audio", "image", "video")
-}
+_COUNT_PATHS = CountPaths(
+    {
+        "cached_tokens": "prompt_tokens_details.cached_tokens",
+        "reasoning_tokens": "output_tokens_details.reasoning_tokens",
+        **{
+            f"{modality}_{side}_tokens": (
+                f"{side}_tokens_details.{modality}_tokens",
+                *((f"{modality}_tokens",) if side == "input" and modality != "text" else ()),
+            )
+            for side in ("input", "output")
+            for modality in ("text", "audio", "image", "video")
+        },
+    }
+)
 """Where the usage has the counts by modality; those beside ``input_tokens`` are part of it."""
 
 
@@ -178,12 +184,13 @@ class NativeDialect:
         prompt, completion = accept_count(usage, "input_tokens"), accept_count(usage, "output_tokens")
         if prompt is not None:
             take_same(usage, "total_tokens", prompt + (completion or 0))
+        counts = _COUNT_PATHS.accept(usage)
         return state.usage_info(
             prompt,
             completion,
-            cached_tokens=accept_count_at(usage, ("prompt_tokens_details.cached_tokens",)),
-            reasoning_tokens=accept_count_at(usage, ("output_tokens_details.reasoning_tokens",)),
-            details=accept_details(usage, _DETAILS),
+            cached_tokens=counts.pop("cached_tokens", None),
+            reasoning_tokens=counts.pop("reasoning_tokens", None),
+            details=UsageDetails(**counts) if counts else UsageDetails.EMPTY,
         )
 
 

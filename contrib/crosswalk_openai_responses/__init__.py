@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-import attrs
-
 from crosswalk.plugins import (
     Access,
     BatchFile,
     CallIds,
+    CountPaths,
     FinishReason,
     MappingState,
     OpenAIChatDialect,
@@ -22,10 +21,9 @@ from crosswalk.plugins import (
     ProviderInfo,
     Recognition,
     ResponseDelta,
+    UsageDetails,
     UsageInfo,
     WayBack,
-    accept_count_at,
-    accept_details,
     accept_object,
     hookimpl,
     look_at,
@@ -146,14 +144,13 @@ class ResponsesDialect:
             return None
         if "prompt_tokens" in usage and "input_tokens" not in usage:
             return _CHAT.usage_info(usage, state)  # of a proxy that translates Chat Completions
-        counts = {
-            name: accept_count_at(usage, (path,)) for name, path in wire.COUNTS.items() if name != _TOTAL
-        }
+        counts = _COUNT_PATHS.accept(usage)
         look_at_count(usage, _TOTAL)
-        if counts["prompt_tokens"] is not None:
-            take_same(usage, _TOTAL, counts["prompt_tokens"] + (counts["completion_tokens"] or 0))
-        details = attrs.evolve(accept_details(usage, _DETAILS), web_search_requests=_searches(event))
-        return state.usage_info(**counts, cost=look_at_cost(usage), details=details)
+        if "prompt_tokens" in counts:
+            take_same(usage, _TOTAL, counts["prompt_tokens"] + counts.get("completion_tokens", 0))
+        total_counts = {name: counts.pop(name, None) for name in wire.COUNTS if name != "total_tokens"}
+        details = UsageDetails(**counts, web_search_requests=_searches(event))
+        return state.usage_info(**total_counts, cost=look_at_cost(usage), details=details)
 
 
 def _searches(event: dict[str, Any]) -> int | None:
@@ -164,7 +161,9 @@ def _searches(event: dict[str, Any]) -> int | None:
 
 _CHAT: Final = OpenAIChatDialect()
 _TOTAL: Final = wire.COUNTS["total_tokens"]
-_DETAILS: Final = {name: (path,) for name, path in wire.DETAILS.items()}
+_COUNT_PATHS: Final = CountPaths(
+    {name: path for name, path in {**wire.COUNTS, **wire.DETAILS}.items() if path != _TOTAL}
+)
 _OPEN_RESPONSES = {
     f"response.reasoning.{word}": wire.EVENTS[f"response.reasoning_text.{word}"] for word in ("delta", "done")
 }

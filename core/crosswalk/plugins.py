@@ -51,10 +51,10 @@ from crosswalk.mapping.failures import (
     take_error as take_error,
 )
 from crosswalk.mapping.openai_chat import (
+    CountPaths as CountPaths,
     Echo as Echo,
     OpenAIChatDialect as OpenAIChatDialect,
     accept_count_at as accept_count_at,
-    accept_details as accept_details,
     take_arguments as take_arguments,
     take_same_at as take_same_at,
     take_text as take_text,

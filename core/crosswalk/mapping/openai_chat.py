@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
@@ -267,52 +268,67 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
     return take_string(function, key), False
 
 
-def accept_details(usage: dict[str, Any], paths: Mapping[str, tuple[str, ...]]) -> UsageDetails:
-    """Take the details of a usage object, each at the first of its *paths* that has one."""
-    if not usage:
-        return UsageDetails.EMPTY
-    results = {
-        name: count for name, places in paths.items() if (count := accept_count_at(usage, places)) is not None
-    }
-    return UsageDetails(**results) if results else UsageDetails.EMPTY
-
-
 def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:
     """Take the count at the first of *paths* that has one, and equal counts at the others. ``None`` without any."""
-    result: int | None = None
-    for path in paths:
-        holder, name = _holder(usage, path)
-        if name not in holder:
-            continue
-        if result is None:
-            result = accept_count(holder, name)
-        else:
-            take_same(holder, name, result)
-    return result
+    return _at(paths).accept(usage).get("")
+
+
+@lru_cache(maxsize=256)
+def _at(paths: tuple[str, ...]) -> CountPaths:
+    return CountPaths({"": paths})
+
+
+class CountPaths:
+    """Where a server's usage object has its counts, by the objects in it.
+
+    Args:
+        paths: the path of each count, by its name, or several. The first that has the count decides.
+    """
+
+    def __init__(self, paths: Mapping[str, str | tuple[str, ...]]) -> None:
+        by_object: dict[tuple[int, tuple[str, ...]], dict[str, str]] = {}
+        for name, places in paths.items():
+            for rank, path in enumerate((places,) if isinstance(places, str) else places):
+                groups, key = _split(path)
+                by_object.setdefault((rank, groups), {}).setdefault(key, name)
+        ranks = sorted(by_object, key=itemgetter(0))
+        self._objects = tuple((groups, by_object[rank, groups]) for rank, groups in ranks)
+
+    def accept(self, usage: dict[str, Any]) -> dict[str, int]:
+        """Take the counts of *usage* by name, and those at later paths that are equal. Mistyped ones stay, and are noted."""
+        counts: dict[str, int] = {}
+        for groups, names in self._objects:
+            holder = _object_at(usage, groups) if groups else usage
+            for key in [key for key in holder if key in names]:
+                name = names[key]
+                if name in counts:
+                    take_same(holder, key, counts[name])
+                elif (count := accept_count(holder, key)) is not None:
+                    counts[name] = count
+        return counts
 
 
 def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
     """Take the value at *path* if it repeats *known*, or is ``null``."""
-    holder, name = _holder(container, path)
+    groups, name = _split(path)
+    holder = _object_at(container, groups)
     if name in holder:
         take_same(holder, name, known)
 
 
-def _holder(container: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
-    """Return the object that may have the value at *path*, and the key. The object is empty if the path does not exist."""
-    groups, name = _split(path)
-    holder: dict[str, Any] = container
+def _object_at(container: dict[str, Any], groups: tuple[str, ...]) -> dict[str, Any]:
+    """Return the object at the end of *groups*, or an empty one if the path does not exist."""
     for group in groups:
-        if group not in holder:
-            return {}, name
-        holder = accept_object(holder, group) or {}
-    return holder, name
+        if group not in container:
+            return {}
+        container = accept_object(container, group) or {}
+    return container
 
 
 @lru_cache(maxsize=256)
-def _split(path: str) -> tuple[list[str], str]:
+def _split(path: str) -> tuple[tuple[str, ...], str]:
     *groups, name = path.split(".")
-    return groups, name
+    return tuple(groups), name
 
 
 def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
@@ -777,15 +793,20 @@ class OpenAIChatDialect:
             take_same(usage, "total_tokens", prompt + (completion or 0))
         if not usage:
             return state.usage_info(prompt, completion)
+        counts = self._count_paths.accept(usage)
         return state.usage_info(
             prompt,
             completion,
-            cached_tokens=accept_count_at(usage, self.cached_tokens),
-            reasoning_tokens=accept_count_at(usage, self.reasoning_tokens),
-            cache_write_tokens=accept_count_at(usage, self.cache_write_tokens),
+            cached_tokens=counts.pop("cached_tokens", None),
+            reasoning_tokens=counts.pop("reasoning_tokens", None),
+            cache_write_tokens=counts.pop("cache_write_tokens", None),
             cost=look_at_cost(usage, self.cost_currency),
-            details=accept_details(usage, self.usage_details),
+            details=UsageDetails(**counts) if counts else UsageDetails.EMPTY,
         )
+
+    @cached_property
+    def _count_paths(self) -> CountPaths:
+        return CountPaths({**{name: getattr(self, name) for name in SEVERAL_PATHS}, **self.usage_details})
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
