@@ -27,6 +27,8 @@ from crosswalk import (
     normalize_stream,
 )
 from crosswalk.agent import AgentResponse, ChatAgent, SyncAgent
+from crosswalk.cli import main
+from crosswalk.cli.parser import whole_parser
 from crosswalk.lazy import RIGHT_WORDS, right_word
 from crosswalk.service import ChatRequest, SyncLLMService
 
@@ -194,7 +196,8 @@ OWNERS = {
     )
     for name in names.split()
 }
-ROWS = [(owner, name) for owner, words in RIGHT_WORDS.items() for name in words]
+LINE = "a command line"
+ROWS = [(owner, name) for owner, words in RIGHT_WORDS.items() for name in words if owner != LINE]
 
 
 def _has(owner: str, name: str) -> bool:
@@ -277,3 +280,41 @@ def test_copies_pickles_and_displays_are_as_before() -> None:
     assert "gpt-4o" in out.getvalue()
     assert json.dumps(ANSWER.to_dict())
     assert isinstance(ANSWER, ChatResponse)
+
+
+@pytest.mark.parametrize("name", RIGHT_WORDS[LINE])
+def test_a_row_of_the_command_line_gives_a_command_or_an_option_that_exists(name: str) -> None:
+    commands = whole_parser().commands
+    word = right_word(LINE, name)
+    known = {
+        option
+        for command in commands.values()
+        for action in command.declared
+        for option in action.option_strings
+    }
+    assert name not in commands.keys() | known
+    for option in re.findall(r"--[\w-]+", word):
+        assert option in known | {"--version"}
+    for command in re.findall(r"crosswalk ([a-z-]+)", word):
+        assert command in commands or command.startswith("--")
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("ask --api-key k Hi", "--api-key: use the environment, such as OPENAI_API_KEY"),
+        ("ask --url http://x Hi", "--url: use --base-url URL"),
+        ("report --out x log.jsonl", "--out"),
+        ("proxy", "'proxy'"),
+        ("list-models", "use crosswalk models"),
+        ("ask Why is the sky blue", "put it in quotes"),
+        ("ask Hello there", "'Hello' is no provider; put the prompt in quotes"),
+        ("ask ollama:m Hi --provider vllm", "given twice"),
+    ],
+)
+def test_a_wrong_command_line_ends_in_one_line_with_the_next_step(
+    line: str, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line.split()) == 2
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert word in last
