@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
+    from crosswalk.agent.agent import (
+        Agent as Agent,
+    )
+    from crosswalk.agent.sync import (
+        SyncAgent as SyncAgent,
+    )
     from crosswalk.codec.canonical import (
         to_json as to_json,
         to_jsonable as to_jsonable,
     )
     from crosswalk.codec.converters import (
         from_json as from_json,
+    )
+    from crosswalk.convert.conversion import (
+        convert as convert,
     )
     from crosswalk.errors import (
         FramingError as FramingError,
@@ -67,9 +76,18 @@ if TYPE_CHECKING:
     from crosswalk.schemas.json_schema import (
         json_schema as json_schema,
     )
+    from crosswalk.service.service import (
+        LLMService as LLMService,
+    )
+    from crosswalk.service.sync import (
+        SyncLLMService as SyncLLMService,
+    )
     from crosswalk.stream import (
         StreamingChatResponse as StreamingChatResponse,
         StreamState as StreamState,
+    )
+    from crosswalk.structured.parser import (
+        StructuredParser as StructuredParser,
     )
     from crosswalk.tables import (
         to_pandas as to_pandas,
@@ -146,6 +164,8 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
+            "crosswalk.agent.agent": "Agent",
+            "crosswalk.agent.sync": "SyncAgent",
             "crosswalk.codec.canonical": "to_json to_jsonable",
             "crosswalk.codec.converters": "from_json",
             "crosswalk.errors": (
@@ -165,7 +185,10 @@ else:
             "crosswalk.plugin.registry": "Registry providers registry",
             "crosswalk.prices": "cost_of",
             "crosswalk.schemas.json_schema": "json_schema",
+            "crosswalk.service.service": "LLMService",
+            "crosswalk.service.sync": "SyncLLMService",
             "crosswalk.stream": "StreamState StreamingChatResponse",
+            "crosswalk.structured.parser": "StructuredParser",
             "crosswalk.tables": "to_pandas",
             "crosswalk.types.delta": "ResponseDelta",
             "crosswalk.types.json": "FrozenObject",
@@ -189,5 +212,6 @@ else:
             "crosswalk.version": "__version__",
             "crosswalk.wire.framing": "Limits",
         },
+        modules={"convert": "crosswalk.convert"},  # which can be called
         hidden="hookimpl hookspec",
     )

@@ -1,5 +1,5 @@
-"""Imports the names of packages on first use, so that importing a package costs nothing (promise P7). Does the same for
-modules and for compiling regular expressions.
+"""The names of packages and classes: imported on first use, so that importing a package costs nothing (promise P7), and
+the right one after a wrong one. Modules and regular expressions are made on first use, too.
 
 A face is a package or module whose names others import. It lists them twice: for type checkers and editors with imports
 that never run, and for the interpreter with a table of the same modules and names::
@@ -17,10 +17,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, AnyStr, cast
+from typing import TYPE_CHECKING, Any, AnyStr, Final, TypeVar, cast
 
 if TYPE_CHECKING:
     import re
+
+T = TypeVar("T")
 
 _NONE: Mapping[str, str] = {}
 _Functions = tuple[Callable[[str], Any], Callable[[], list[str]]]
@@ -58,12 +60,23 @@ def face(
             return value
         if name in attributes:
             return import_module(attributes[name])
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        raise _no_name(package, name)
 
     def __dir__() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes, *modules, *beside})
 
     return __getattr__, __dir__
+
+
+def _no_name(package: str, name: str) -> Exception:
+    """Return the error for a *name* that *package* does not have, which names the right one if it is known.
+
+    ``from package import name`` asks first, and replaces each AttributeError by an error of its own.
+    """
+    word = right_word(package, name)
+    if word and sys._getframe(2).f_code.co_name == "_handle_fromlist":
+        return ImportError(f"cannot import name {name!r} from {package!r}{word}", name=package)
+    return AttributeError(f"module {package!r} has no attribute {name!r}{word}")
 
 
 def later(module: str) -> Any:
@@ -100,3 +113,237 @@ class _Pattern:
         result = getattr(re.compile(self._source, self._flags), name)
         setattr(self, name, result)  # a plain attribute from now on
         return result
+
+
+# ----------------------------------------------------------------------------------- words
+# The names that people know from other libraries, and ours: what classes, packages and keywords answer about a name that
+# they do not have. A table has no name that its owner has, and each word that it gives exists.
+
+
+def _many(*rows: tuple[str, str]) -> dict[str, str]:
+    """The right word by foreign name, of rows of several names for one word."""
+    return {name: word for names, word in rows for name in names.split()}
+
+
+_ASKED: Final = _many(
+    (
+        "ask chat completion completions create generate invoke predict run prompt send message messages",
+        ".complete(...)",
+    ),
+    ("acomplete acompletion ainvoke", "await .complete(...) of crosswalk.service.LLMService"),
+    ("astream", ".stream(...) of crosswalk.service.LLMService"),
+    ("stream_complete complete_stream iter", ".stream(...)"),
+    (
+        "parse structured extract with_structured_output responses generate_object",
+        ".complete_json(messages, Type)",
+    ),
+    ("embeddings", ".embed(...)"),
+    ("list_models", ".models()"),
+)
+_AGENT: Final = _many(
+    ("ask chat invoke complete kickoff prompt", ".answer(...)"),
+    ("iter run_stream astream run_streamed", ".stream(...)"),
+)
+_RUN: Final = _many(
+    ("output result data value final_output text content messages", ".finish(), or agent.answer(...)")
+)
+_EXCEPTIONS: Final = _many(
+    ("APIError APIStatusError LLMError", "ProviderError"),
+    ("APIConnectionError InternalServerError ServiceUnavailableError ConnectionError", "ServerError"),
+    ("APITimeoutError Timeout TimeoutError", "ProviderTimeoutError"),
+    ("BadRequestError UnprocessableEntityError", "InvalidRequestError"),
+    ("NotFoundError", "ModelUnavailableError"),
+    ("ContextWindowExceededError ContextLengthExceededError", "ContextOverflowError"),
+)
+RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "ChatResponse": _many(
+        ("content output_text completion answer output response", ".text"),
+        ("choices candidates", ".text, or .alternatives for what comes after the first"),
+        ("model_dump dict asdict as_dict", ".to_dict()"),
+        ("json model_dump_json", "crosswalk.to_json(response)"),
+        ("raw raw_response body", ".raw_events, the server's bytes"),
+        ("stop_reason finish done_reason", ".finish_reason, or .raw_finish_reason for the server's own word"),
+        ("usage_metadata token_usage tokens", ".usage"),
+        ("thinking reasoning_content thoughts", ".reasoning"),
+        ("parse output_parsed", ".parsed(Type)"),
+        ("role", ".message.role"),
+        ("provider provider_id", ".metadata.provider_id"),
+        ("extensions extra model_extra", ".metadata.extensions"),
+        ("cost", ".usage.cost, or crosswalk.cost_of(response)"),
+        ("latency duration", ".metadata.request_duration"),
+    ),
+    "ResponseDelta": _many(
+        ("content delta choices", ".text"),
+        ("reasoning thinking reasoning_content", ".reasoning_delta"),
+        ("tool_calls tool_call", ".tool_call_delta"),
+        ("refusal", ".refusal_delta"),
+        ("stop_reason", ".finish_reason"),
+        ("model_dump dict", "crosswalk.to_jsonable(delta)"),
+    ),
+    "StreamEvent": _many(
+        ("content output_text choices", ".text"),
+        ("type kind", ".event_type"),
+        ("model_dump dict", "crosswalk.to_jsonable(event)"),
+    ),
+    "UsageInfo": _many(
+        ("prompt input", ".prompt_tokens"),
+        ("completion output", ".completion_tokens"),
+        ("total", ".total_tokens"),
+        ("prompt_tokens_details completion_tokens_details", ".cached_tokens, .reasoning_tokens or .details"),
+        ("model_dump dict", "crosswalk.to_jsonable(usage)"),
+    ),
+    "ChatMessage": _many(
+        ("parts", ".content"),
+        ("model_dump dict", "crosswalk.to_jsonable(message)"),
+    ),
+    "ToolCall": _many(
+        ("function", ".name and .arguments"),
+        ("args input", ".parsed()"),
+        ("model_dump dict", "crosswalk.to_jsonable(call)"),
+    ),
+    "ResponseMetadata": _many(
+        ("provider", ".provider_id"),
+        ("model", ".model_id"),
+        ("extra raw", ".extensions"),
+        ("latency duration", ".request_duration"),
+    ),
+    "DeltaStream": _many(
+        ("text get_final_text", "delta.text for each delta, or .until_done().text"),
+        ("get_final_message get_final_completion final_response", ".until_done()"),
+    ),
+    "EventStream": _many(("get_final_message get_final_completion until_done", ".response()")),
+    "SyncEventStream": _many(("get_final_message get_final_completion until_done", ".response()")),
+    "LLMService": _ASKED,
+    "SyncLLMService": _ASKED,
+    "Agent": {**_AGENT, "run_sync": "crosswalk.SyncAgent(...).answer(...)"},
+    "SyncAgent": _AGENT,
+    "AgentRun": _RUN,
+    "SyncAgentRun": _RUN,
+    "AgentResponse": _many(
+        ("data result", ".value"),
+        ("text content", ".final_output"),
+        ("messages all_messages new_messages", ".conversation"),
+        ("tool_calls", ".turns"),
+    ),
+    "ChatAgent": _many(("ask run invoke complete send", ".chat(...)"), ("stream", ".stream_chat(...)")),
+    "AsyncChatAgent": _many(("ask run invoke complete send", ".chat(...)"), ("stream", ".stream_chat(...)")),
+    "ChatSession": _many(
+        ("append add", ".add_message(...)"),
+        ("history", ".messages"),
+    ),
+    "StructuredParser": _many(
+        ("parse_text loads validate from_text", ".parse(text)"),
+        ("stream parse_partial", ".parse_stream(pieces)"),
+        ("json_schema schema", "crosswalk.json_schema(Type)"),
+    ),
+    "ParseResult": _many(
+        ("data output parsed result", ".value, or .unwrap(), which raises if there is none"),
+        ("success is_ok is_valid", ".ok"),
+        ("error", ".errors"),
+    ),
+    "Conversion": _many(
+        ("body output result content response", ".value"),
+        ("losses warnings", ".report.losses"),
+    ),
+    "crosswalk": {
+        **_many(
+            (
+                "completion acompletion complete ask chat stream",
+                "crosswalk.service.SyncLLMService(...).complete(...)",
+            ),
+            ("Client AsyncClient OpenAI AsyncOpenAI LLM", "crosswalk.SyncLLMService or crosswalk.LLMService"),
+            ("parse", "crosswalk.structured.parse(text, Type), or crosswalk.normalize(body)"),
+            ("normalize_async anormalize normalize_astream", "crosswalk.anormalize_stream"),
+            ("load loads read", "crosswalk.from_json"),
+            ("dump dumps", "crosswalk.to_json"),
+            ("Response Completion ModelResponse ChatCompletion", "crosswalk.ChatResponse"),
+            ("Message", "crosswalk.ChatMessage"),
+            ("Usage", "crosswalk.UsageInfo"),
+            ("Delta Chunk ChatCompletionChunk", "crosswalk.ResponseDelta"),
+            ("ChatRequest Endpoint RetryPolicy Timeouts", "crosswalk.service"),
+            ("ChatAgent ChatSession tool Tool UsageLimits", "crosswalk.agent"),
+            ("Provider Plugin ProviderInfo OpenAIChatDialect", "crosswalk.plugins"),
+        ),
+        **{name: f"crosswalk.{word}" for name, word in _EXCEPTIONS.items()},
+    },
+    "crosswalk.service": _many(
+        (
+            "Client AsyncClient OpenAI AsyncOpenAI Service AsyncLLMService LLM",
+            "LLMService, or SyncLLMService",
+        ),
+        ("completion acompletion complete", "SyncLLMService(...).complete(...)"),
+        ("Message ChatMessage", "crosswalk.ChatMessage"),
+        ("Request", "ChatRequest"),
+        ("Tool", "ToolDefinition, or crosswalk.agent.tool for a function"),
+        ("Agent ChatAgent", "crosswalk.agent"),
+    ),
+    "crosswalk.agent": _many(
+        ("AsyncAgent", "Agent"),
+        ("function_tool FunctionTool", "tool"),
+        ("RunContext", "ToolContext"),
+        ("AgentResult RunResult AgentRunResult", "AgentResponse"),
+        ("Runner", "Agent(...).run(...)"),
+        ("Session SQLiteSession", "ChatSession, with SQLiteStore"),
+        ("LLMService SyncLLMService Endpoint ChatRequest", "crosswalk.service"),
+    ),
+    "a command line": _many(
+        ("--api-key --key --token", "the environment, such as OPENAI_API_KEY or CROSSWALK_OPENAI_API_KEY"),
+        ("--url --host --api-base --endpoint --server --base", "--base-url URL"),
+        ("--prompt --message --query --input", "the prompt itself, in quotes"),
+        ("--system-prompt --instructions", "--system TEXT"),
+        ("--temp", "--temperature X"),
+        ("--max-output-tokens --max-completion-tokens --max-new-tokens --num-predict", "--max-tokens N"),
+        ("--reasoning-level --effort --thinking", "--reasoning-effort"),
+        ("--from --vendor --dialect", "--provider NAME"),
+        ("--out --outfile --dest", "--output"),
+        ("run prompt complete query", "crosswalk ask"),
+        ("list plugins list-providers", "crosswalk providers"),
+        ("list-models ls", "crosswalk models"),
+        ("proxy gateway start server", "crosswalk serve"),
+        ("test validate lint verify", "crosswalk check"),
+        ("stats usage cost costs summary analyze", "crosswalk report"),
+        ("translate transform", "crosswalk convert"),
+        ("read map detect", "crosswalk normalize"),
+        ("init new create-plugin scaffold", "crosswalk new-plugin"),
+        ("version", "crosswalk --version"),
+        ("repl talk shell", "crosswalk chat"),
+        ("capture", "crosswalk record"),
+    ),
+    "crosswalk.structured": _many(
+        ("Parser", "StructuredParser"),
+        ("loads parse_json", "parse(text, Type)"),
+        ("json_schema", "crosswalk.json_schema"),
+    ),
+}
+
+
+def right_word(owner: str, name: str) -> str:
+    """What to say after the *name*, which *owner* does not have: ``: use .text``, or nothing for a name that nobody knows.
+
+    Args:
+        owner: the name of a class, or the full name of a package.
+        name: the name that somebody typed.
+    """
+    word = RIGHT_WORDS.get(owner, {}).get(name)
+    return "" if word is None else f": use {word}"
+
+
+def suggests_names(cls: type[T]) -> type[T]:
+    """A class decorator: the error for an attribute that the class does not have names the right one.
+
+    Names with a leading underscore are asked for by Python and other libraries, and get Python's own error.
+    """
+    decorated: Any = cls
+    decorated.__getattr__ = _no_attribute
+    return cls
+
+
+def _no_attribute(self: object, name: str) -> Any:
+    owner = type(self)
+    if hasattr(owner, name):  # a property that failed, or a slot without a value
+        return object.__getattribute__(self, name)
+    message = f"{owner.__name__!r} object has no attribute {name!r}"
+    word = "" if name.startswith("_") else right_word(owner.__name__, name)
+    if word:
+        raise AttributeError(f"{message}{word}")
+    raise AttributeError(message, name=name, obj=self)  # for Python's own suggestions

@@ -210,8 +210,9 @@ class UnsupportedRequestError(CrosswalkError, ValueError):
 
 Turn: TypeAlias = ChatMessage | ChatResponse
 """One turn of a conversation: a message, or a model's complete answer. Only an answer has an owner, and state of its own."""
-Given: TypeAlias = Turn | Mapping[str, Any] | Dumpable
-"""A turn, or a value that can be converted to one: a dictionary in OpenAI's chat form, or an SDK's message."""
+Given: TypeAlias = Turn | Mapping[str, Any] | Dumpable | tuple[str, str]
+"""A turn, or a value that can be converted to one: a dictionary in OpenAI's chat form, an SDK's message, or a pair of role
+and text."""
 Messages: TypeAlias = str | Given | Iterable[Given]
 """A conversation, a single turn, or the user's message as a text."""
 
@@ -278,6 +279,8 @@ def turns_of(given: Messages) -> tuple[Turn, ...]:
 def _turn(given: Any, *place: str | int) -> Turn:
     if isinstance(given, ChatMessage | ChatResponse):
         return given
+    if isinstance(given, tuple | list) and len(given) == 2 and all(isinstance(text, str) for text in given):
+        given = {"role": given[0], "content": given[1]}  # a pair, as LangChain's users write it
     wanted = f"must be {_ACCEPTED.partition(';')[0].removeprefix('a text, ')}"
     given_fields = _plain(_mapping(given, wanted, *place))
     if isinstance(given_fields.get("content"), list):

@@ -28,6 +28,7 @@ from crosswalk.agent.session import ChatSession, Trimming
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, OutputT, conversation_of
 from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.lazy import suggests_names
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.service.http import Nested
 from crosswalk.structured import Prose
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 StepT = TypeVar("StepT", covariant=True)
 
 
+@suggests_names
 class AgentRun(AsyncIterator[StepT], Generic[StepT, OutputT]):
     """A run of an agent, made by ``Agent.run``, ``Agent.stream`` or ``Agent.resume``. Iterate over it.
 
@@ -217,6 +219,7 @@ class RunOptions(TypedDict, total=False):
     deps: object
 
 
+@suggests_names
 class Agent(AsyncServiceOwner, Generic[OutputT]):
     """Asks a service, runs tools, and asks again. ``OutputT`` is the type of its answers.
 

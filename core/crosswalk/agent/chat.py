@@ -11,6 +11,7 @@ import attrs
 from crosswalk.agent.session import Trimming, trim_refused_request
 from crosswalk.agent.tools import Tool
 from crosswalk.errors import ConfigurationError, ContextOverflowError, ProviderError
+from crosswalk.lazy import suggests_names
 from crosswalk.request import (
     EXTRA_NAMES,
     CacheMark,
@@ -278,6 +279,7 @@ _CHECKED: Final = checks_keywords(
 )
 
 
+@suggests_names
 class ChatAgent(SyncServiceOwner):
     """Sends a conversation and returns the model's answer.
 
@@ -337,6 +339,7 @@ class ChatAgent(SyncServiceOwner):
         )
 
 
+@suggests_names
 class AsyncChatAgent(AsyncServiceOwner):
     """:class:`ChatAgent` for programs with an event loop.
 

@@ -21,6 +21,7 @@ from crosswalk.codec import to_jsonable
 from crosswalk.codec.converters import shared_converter, transform_error
 from crosswalk.codec.layout import cannot
 from crosswalk.errors import ConfigurationError, ErrorKind, ProviderError, ResponseValidationError
+from crosswalk.lazy import suggests_names
 from crosswalk.request import ChatRequest, Messages, Turn, turns_of
 from crosswalk.service.turns import message_of
 from crosswalk.text import json_type_name
@@ -317,6 +318,7 @@ def write_file(file: Path, data: bytes) -> None:
 # A conversation that can be saved, resumed, edited and trimmed.
 
 
+@suggests_names
 class ChatSession:
     """A conversation, oldest turn first, that can be saved and resumed. Pass it wherever turns are accepted.
 

@@ -15,6 +15,7 @@ from crosswalk.agent.agent import Agent, AgentOptions, AgentRun, RunOptions, Too
 from crosswalk.agent.chat import SyncServiceOwner
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
+from crosswalk.lazy import suggests_names
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
@@ -33,6 +34,7 @@ _MAX_INTERRUPTIONS = 4
 StepT = TypeVar("StepT", covariant=True)
 
 
+@suggests_names
 class SyncAgent(SyncServiceOwner, Generic[OutputT]):
     """:class:`Agent` without ``await``: the same options and behaviour, with a synchronous service.
 
@@ -109,12 +111,16 @@ class SyncAgent(SyncServiceOwner, Generic[OutputT]):
         with self.run(messages, **options) as run:
             return run.finish()
 
+    run_sync = answer
+    """:meth:`answer`, under the name that other agents give it."""
+
     def resume(self, run: SyncAgentRun[StepT]) -> SyncAgentRun[StepT, OutputT]:
         """Continue a run that was stopped or ended without an answer. See :meth:`Agent.resume`."""
         argument: Any = run
         return SyncAgentRun(self._agent.resume(getattr(argument, "_run", argument)))
 
 
+@suggests_names
 class SyncAgentRun(Iterator[StepT], Generic[StepT, OutputT]):
     """:class:`AgentRun` for a ``for`` loop and a ``with`` block. Ctrl-C stops it, and its results so far stay available."""
 

@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from crosswalk.agent.results import ToolExecutionResult, with_calls
 from crosswalk.errors import CrosswalkError, ResponseValidationError
+from crosswalk.lazy import suggests_names
 from crosswalk.request import Turn
 from crosswalk.text import brief, counted, short_repr
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -134,6 +135,7 @@ class AgentTurn:
     __repr__ = short_repr("outcome", "response", "tool_results", "final_output")
 
 
+@suggests_names
 @brief
 @attrs.frozen(repr=False)
 class AgentResponse(Generic[OutputT]):
@@ -166,6 +168,11 @@ class AgentResponse(Generic[OutputT]):
         if self.waiting:
             return AgentOutcome.WAITING
         return AgentOutcome.CANCELLED if self.final_output is None else AgentOutcome.ANSWERED
+
+    @property
+    def output(self) -> OutputT | None:
+        """The ``value``, under the name that other agents give it."""
+        return self.value
 
     @property
     def waiting(self) -> tuple[ToolCall, ...]:

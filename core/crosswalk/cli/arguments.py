@@ -135,6 +135,29 @@ def _ask(commands: argparse._SubParsersAction[Any]) -> None:
     _add_display(parser, panel=True)
 
 
+def _models(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "models",
+        help="list the models of a server",
+        description=f"List the models of a server, one on each line. {_KEY}",
+        epilog=_EXITS,
+    )
+    parser.add_argument(
+        "provider",
+        nargs="?",
+        metavar="NAME",
+        help="the provider id (default: the settings' default provider; with --base-url, the server is asked)",
+    )
+    _add_address(parser)
+    parser.set_defaults(run=_list_models)
+
+
+def _list_models(arguments: argparse.Namespace) -> int:
+    from crosswalk.cli.ask import list_models
+
+    return list_models(arguments)
+
+
 def _chat(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "chat",
@@ -205,11 +228,10 @@ def _demo(commands: argparse._SubParsersAction[Any]) -> None:
 
 def _add_prompt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "prompt",
-        nargs="?",
-        default="-",
-        metavar="PROMPT",
-        help="what to ask; '-' or nothing for standard input",
+        "words",
+        nargs="*",
+        metavar="[NAME[:MODEL]] PROMPT",
+        help="what to ask, in quotes; '-' or nothing for standard input. A provider before it is that of --provider",
     )
 
 
@@ -221,15 +243,12 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--model",
+        "-m",
         metavar="NAME",
         help="the model, as the provider calls it (default: CROSSWALK_<PROVIDER>_MODEL, else the server's only one)",
     )
-    parser.add_argument(
-        "--base-url",
-        metavar="URL",
-        help="where the server is (default: CROSSWALK_<PROVIDER>_BASE_URL, else the provider's own address)",
-    )
-    parser.add_argument("--system", metavar="TEXT", help="the system message")
+    _add_address(parser)
+    parser.add_argument("--system", "-s", metavar="TEXT", help="the system message")
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", help="the most tokens that the answer may have"
     )
@@ -252,6 +271,14 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
         choices=("raise", "keep"),
         default="keep",
         help="refuse an event or finish word that no mapping knows, or keep it (default: keep)",
+    )
+
+
+def _add_address(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="where the server is (default: CROSSWALK_<PROVIDER>_BASE_URL, else the provider's own address)",
     )
 
 
@@ -291,7 +318,7 @@ def _add_display(parser: argparse.ArgumentParser, *, panel: bool) -> None:
     )
 
 
-LIVE_COMMANDS = {"ask": _ask, "chat": _chat, "record": _record, "demo": _demo}
+LIVE_COMMANDS = {"ask": _ask, "models": _models, "chat": _chat, "record": _record, "demo": _demo}
 """The function that adds each command to the parser."""
 
 

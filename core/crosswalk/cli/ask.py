@@ -25,9 +25,11 @@ from crosswalk.errors import (
     ConfigurationError,
     CrosswalkError,
     MappingError,
+    ModelUnavailableError,
     ProviderError,
     ResponseValidationError,
 )
+from crosswalk.plugin.registry import registry
 from crosswalk.prices import cost_of
 from crosswalk.service import (
     DISCOVERED,
@@ -329,6 +331,24 @@ def prompt_of(said: str) -> str:
     return said
 
 
+def name_words(arguments: argparse.Namespace) -> None:
+    """Set ``prompt``, and ``provider`` if one stands before the prompt, from the ``words`` of the command line.
+
+    Raises:
+        UsageError: there are several prompts, or the provider is unknown or given twice.
+    """
+    *named, arguments.prompt = arguments.words or ["-"]
+    if not named:
+        return
+    if len(named) > 1:
+        raise UsageError("one prompt at a time: put it in quotes")
+    if named[0].partition(":")[0] not in registry.names():
+        raise UsageError(f"{named[0]!r:.60} is no provider; put the prompt in quotes")
+    if arguments.provider:
+        raise UsageError(f"the provider is given twice, as {named[0]!r:.60} and with --provider")
+    (arguments.provider,) = named
+
+
 def turns_of(arguments: argparse.Namespace) -> list[Turn]:
     """The conversation of a command line: the prompt, after a system message if there is one.
 
@@ -474,6 +494,7 @@ def run(arguments: argparse.Namespace) -> int:
         ConfigurationError: the address or the key of the server is not configured.
         PluginError: the provider is unknown or broken.
     """
+    name_words(arguments)
     request = request_of(arguments, turns_of(arguments))
     if arguments.dry_run:
         return _plan(arguments, request)
@@ -487,9 +508,28 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(str(error)) from None
         except ConfigurationError as error:
             raise UsageError(str(error)) from None
+        if isinstance(requested.error, ModelUnavailableError):
+            say(f"crosswalk: {_models_of(service)}")
     if arguments.json:
         write_json(to_json(requested.response, indent=True) + b"\n")
     return report(requested, panel=arguments.panel and not arguments.json)
+
+
+def list_models(arguments: argparse.Namespace) -> int:
+    """Write the names of a server's models, one on each line.
+
+    Raises:
+        UsageError: no provider and no address is given.
+        CrosswalkError: the server cannot be asked.
+    """
+    arguments.model = None
+    with SyncLLMService(endpoint_of(arguments), settings=arguments.settings) as service:
+        models = service.models()
+    if not models:
+        say("crosswalk models: the server lists no model")
+        return FAILED
+    write_text("".join(f"{harmless(name)}\n" for name in models))
+    return OK
 
 
 _HEADINGS = ("field", "kind", "asked", "sent", "reason")
@@ -534,11 +574,15 @@ def _cell(value: object) -> str:
 
 def _which_model(service: SyncLLMService) -> str:
     """The message for a request without a model: it lists the server's models if the server gives them."""
+    return f"which model? pass --model; {_models_of(service)}"
+
+
+def _models_of(service: SyncLLMService) -> str:
     try:
         models = service.models()
     except CrosswalkError as error:
-        return f"which model? pass --model ({error})"
-    return f"which model? pass --model; the server has: {', '.join(models) or 'none'}"
+        return f"its models cannot be listed ({error})"
+    return f"the server has: {', '.join(models) or 'no model'}"
 
 
 def _hint(error: CrosswalkError, asked: Asked) -> str:

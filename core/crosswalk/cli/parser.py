@@ -17,6 +17,7 @@ import attrs
 
 from crosswalk.cli.arguments import RECORDED_COMMANDS
 from crosswalk.cli.terminal import EXIT_STATUS, USAGE, OutputError, UsageError, write_text
+from crosswalk.lazy import right_word
 from crosswalk.plain_errors import CrosswalkError, PluginError
 from crosswalk.plugin.installed import Point, installed_points
 from crosswalk.text import harmless, meant
@@ -130,9 +131,10 @@ EXAMPLES: Final = {
     "new-plugin": ("crosswalk new-plugin acme",),
     "convert": ("crosswalk convert answer.response.json --to openai-chat",),
     "ask": (
-        'crosswalk ask --provider ollama --model llama3.2 "Why is the sky blue?"',
+        'crosswalk ask ollama:llama3.2 "Why is the sky blue?"',
         "crosswalk ask --provider vllm --model m --base-url http://gpu:8000 - < question.txt",
     ),
+    "models": ("crosswalk models ollama", "crosswalk models --base-url http://gpu:8000"),
     "chat": ("crosswalk chat --provider ollama --model llama3.2 --session talk.json",),
     "record": ('crosswalk record --provider ollama --model llama3.2 --output captures --name sky "Why?"',),
     "demo": ("crosswalk demo",),
@@ -168,12 +170,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     command = parser.commands.get(given[0], parser)
     command.refuse_unknown(given[:1] if command is parser else given[1:])
     arguments, remainder = parser.parse_known_args(given)
-    # Paths may stand on both sides of an option, which argparse does not understand.
+    # Paths, and a provider and a prompt, may stand on both sides of an option, which argparse does not understand.
     paths = [path for path in remainder if path == "-" or not path.startswith("-")]
-    if paths != remainder or (remainder and not hasattr(arguments, "paths")):
+    name = "words" if hasattr(arguments, "words") else "paths"
+    if paths != remainder or (remainder and not hasattr(arguments, name)):
         command.error(f"unrecognized arguments: {' '.join(remainder)}")
     if paths:
-        arguments.paths = [*arguments.paths, *paths]
+        setattr(arguments, name, [*getattr(arguments, name), *paths])
     return arguments
 
 
@@ -232,7 +235,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say *message* with the nearest right word for a wrong one, and exit with status 2."""
         wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
-        super().error(harmless(f"{message}{meant(wrong, known)}"))
+        super().error(harmless(f"{message}{right_word('a command line', wrong) or meant(wrong, known)}"))
 
     def refuse_unknown(self, words: Sequence[str]) -> None:
         """Refuse an unknown option, before argparse complains that the required one is missing.
@@ -244,7 +247,10 @@ class Parser(argparse.ArgumentParser):
         for word in itertools.takewhile(lambda word: word != "--", words):
             option = word.partition("=")[0]
             if option.startswith("--") and " " not in word and option not in (*options, "--help"):
-                self.error(f"unrecognized arguments: {option}{meant(option, options)}")
+                word = right_word("a command line", option)
+                is_here = not {*re.findall(r"--[\w-]+", word)} - {*options}
+                hint = word if word and is_here else meant(option, options)
+                self.error(f"unrecognized arguments: {option}{hint}")
 
 
 def _terminal_width() -> int:

@@ -15,7 +15,7 @@ import httpx2
 import orjson
 from anyio.from_thread import start_blocking_portal
 
-from crosswalk.cli.ask import endpoint_of, request_of, tokens_line, turns_of
+from crosswalk.cli.ask import endpoint_of, name_words, request_of, tokens_line, turns_of
 from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, harmless, say, write_text
 from crosswalk.drafts import written
 from crosswalk.errors import ConfigurationError, CrosswalkError
@@ -148,6 +148,7 @@ def run(arguments: argparse.Namespace) -> int:
         PluginError: the provider is unknown or broken.
     """
     folder = Folder.opened(arguments.output, arguments.name, arguments.forms)
+    name_words(arguments)
     endpoint = endpoint_of(arguments)
     if endpoint.provider == DISCOVERED:
         raise UsageError("which provider? pass --provider: a capture belongs to one")

@@ -1,8 +1,13 @@
-"""Conversion of answers: canonical to any wire form, and canonical to typed Responses values and back."""
+"""Conversion of answers: canonical to any wire form, and canonical to typed Responses values and back.
+
+The package can be called as its function :func:`convert`: ``crosswalk.convert(body, to="anthropic")``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from crosswalk.lazy import face
 
@@ -54,3 +59,9 @@ else:
             "crosswalk.formats.writing": "ConversionError FoldingError WireForm",
         },
     )
+
+    class _Convert(ModuleType):
+        def __call__(self, *arguments: Any, **options: Any) -> Any:
+            return self.convert(*arguments, **options)
+
+    sys.modules[__name__].__class__ = _Convert

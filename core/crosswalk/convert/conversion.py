@@ -41,8 +41,9 @@ from crosswalk.formats.writing import (
     pieces_of,
     source_form,
 )
+from crosswalk.lazy import suggests_names
 from crosswalk.mapping.event import Unknown
-from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
+from crosswalk.mapping.normalize import Body, DeltaStream, normalize, normalize_stream
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain, read_body
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.responses.reading import parse, parse_event, parse_response, to_dict, to_json
@@ -263,6 +264,7 @@ UNLIMITED: Final = Limits(line_bytes=1 << 62, depth=1024, events=1 << 62, total_
 GENEROUS: Final[dict[str, Any]] = {"unknown": "keep", "keep_raw": False}
 
 
+@suggests_names
 @attrs.frozen
 class Conversion(Generic[T]):
     """An answer in another form.
@@ -279,7 +281,7 @@ class Conversion(Generic[T]):
 
 
 def convert(
-    response: ChatResponse,
+    response: ChatResponse | Body,
     to: WireForm | str,
     *,
     request: Mapping[str, Any] | None = None,
@@ -290,7 +292,7 @@ def convert(
     """Return *response* as the body of another wire form. If it carries another answer, that one is converted.
 
     Args:
-        response: the answer of any provider.
+        response: the answer of any provider, or its body, which :func:`crosswalk.normalize` reads first.
         to: the form: ``"openai-chat"``, ``"openai-responses"``, ``"anthropic"``, ``"gemini"``, ``"ollama"``,
             ``"ollama-generate"`` or ``"openai-completions"``.
         request: the body of the request that *response* answers, in the form *to*: Responses repeats its options. ``None``
@@ -306,8 +308,11 @@ def convert(
         ConversionError: there is no such form, or *response* holds text that is not valid JSON, or extensions of another
             shape than its own form has.
         PluginError: the form's provider is not installed, or broken.
+        CrosswalkError: the errors of :func:`crosswalk.normalize` for a body.
     """
     form = WireForm.of(to)
+    if not isinstance(response, ChatResponse):
+        response = normalize(response, registry=registry)
     response = original_of(response, registry)
     received = as_received(response, form, registry)
     if received is not None:

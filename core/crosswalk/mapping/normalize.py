@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -15,7 +17,8 @@ from collections.abc import (
 from datetime import datetime
 from functools import cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import attrs
 
@@ -28,6 +31,7 @@ from crosswalk.errors import (
     MappingError,
     ResponseValidationError,
 )
+from crosswalk.lazy import suggests_names
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, recognizing
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import (
@@ -52,7 +56,32 @@ if TYPE_CHECKING:
 
 
 Chunk = bytes | bytearray | memoryview | Mapping[str, Any] | Dumpable
-Body = Chunk | str | list[Any] | tuple[Any, ...]
+Body = Chunk | str | list[Any] | tuple[Any, ...] | Path | IO[bytes] | IO[str]
+
+
+class StreamedResponse(Protocol):
+    """A response of httpx, httpx2 or an SDK, whose body has not been read."""
+
+    def iter_bytes(self) -> Iterable[bytes]:
+        """Yield the body as it comes."""
+
+
+class StreamedContent(Protocol):
+    """A response of requests, whose body has not been read."""
+
+    def iter_content(self, chunk_size: int | None) -> Iterable[bytes]:
+        """Yield the body as it comes."""
+
+
+class AsyncStreamedResponse(Protocol):
+    """An asynchronous response of httpx, httpx2 or an SDK, whose body has not been read."""
+
+    def aiter_bytes(self) -> AsyncIterable[bytes]:
+        """Yield the body as it comes."""
+
+
+Chunks: TypeAlias = Iterable[Chunk] | Iterable[str] | StreamedResponse | StreamedContent
+AsyncChunks: TypeAlias = AsyncIterable[Chunk] | AsyncIterable[str] | AsyncStreamedResponse
 
 
 def normalize(
@@ -71,7 +100,8 @@ def normalize(
 
     Args:
         body: the answer's bytes or text, whole or as a recorded stream (SSE, NDJSON); its decoded JSON object; an SDK's
-            object, such as openai's ``ChatCompletion``; or a list of a stream's events as decoded JSON or SDK's objects.
+            object, such as openai's ``ChatCompletion``; a list of a stream's events as decoded JSON or SDK's objects; or
+            a ``Path`` or open file, which is read.
         provider: the provider id, or ``None`` to detect it. If several recognize it and all read the same, the response
             has the id of one of them, and ``provenance`` marks it (``metadata.provider_id``: ``derived``).
         status: the HTTP status. From 400 on the body is read as an error, with an error response as the result.
@@ -86,6 +116,7 @@ def normalize(
         DetectionError: no provider given, and none recognizes the body, or several do and read it differently.
         UnknownProviderError: no such provider. PluginError: it is broken.
         MappingError: the body cannot be mapped. Its subclass is the reason, and ``partial`` has the part that could be read.
+        OSError: the file cannot be read.
     """
     known = default_registry if registry is None else registry
     data = _as_bytes(body)
@@ -102,7 +133,10 @@ def normalize(
                 keep_raw=keep_raw,
                 limits=limits,
             )
-            result = guessed(error, data, options, known)
+            try:
+                result = guessed(error, data, options, known)
+            except DetectionError as failure:
+                raise _about_file_name(body, failure) from None
             log_response(result)
             return result
     mapper = known.mapper(provider)
@@ -222,9 +256,21 @@ def guessed(
     raise ambiguous
 
 
+def _about_file_name(body: Body, error: DetectionError) -> DetectionError:
+    """Return *error*, and say so if *body* looks like the name of a file."""
+    if not isinstance(body, str) or not re.fullmatch(r"[^\s{}\[\]<>\"]{1,250}\.\w{1,8}", body):
+        return error
+    return DetectionError(f"the text looks like the name of a file: pass Path({body[-60:]!r})")
+
+
 def _as_bytes(body: Body) -> bytes:
     if isinstance(body, bytes):
         return body
+    if isinstance(body, Path):
+        return body.read_bytes()
+    if isinstance(body, io.IOBase):
+        content: str | bytes = body.read()
+        return content.encode(errors="surrogatepass") if isinstance(content, str) else content
     if isinstance(body, bytearray | memoryview):
         return bytes(body)
     if isinstance(body, str):
@@ -233,8 +279,8 @@ def _as_bytes(body: Body) -> bytes:
         return b"".join(map(as_chunk, body))
     if not isinstance(body, Mapping) and not is_dumpable(body):
         raise TypeError(
-            f"body is an answer's bytes, text or decoded JSON object, not {type(body).__name__}; an SDK's object "
-            "goes as well; of a file pass what read_bytes() gives, and a stream to normalize_stream()"
+            f"body is an answer's bytes, text or decoded JSON object, not {type(body).__name__}; an SDK's object, a "
+            "Path and an open file go as well; pass a stream to normalize_stream()"
         )
     return _as_json(body) or b""
 
@@ -249,7 +295,7 @@ def as_chunk(chunk: Chunk) -> bytes:
         return bytes(chunk)
     if isinstance(chunk, str):
         raise TypeError(
-            "a stream's chunks are bytes, not str: open a file with 'rb', take an HTTP client's bytes, or encode the text"
+            "a stream's chunks are bytes, not str: pass the response itself, or its iter_bytes() or iter_lines()"
         )
     if not isinstance(chunk, Mapping) and not is_dumpable(chunk):
         raise TypeError(
@@ -257,6 +303,37 @@ def as_chunk(chunk: Chunk) -> bytes:
         )
     event = _as_json(chunk)
     return b"" if event is None else event + b"\n"
+
+
+def _chunks_of(chunks: Chunks) -> Iterable[Chunk]:
+    """Return the chunks of a stream, as an HTTP client, an SDK or a file gives it."""
+    given: Any = chunks
+    if callable(getattr(given, "iter_bytes", None)):
+        return given.iter_bytes()  # type: ignore[no-any-return]
+    if callable(getattr(given, "iter_content", None)):
+        return given.iter_content(None)  # type: ignore[no-any-return]
+    if getattr(given, "__name__", None) == "iter_lines":
+        return map(_as_line, given)
+    return map(str.encode, given) if isinstance(given, io.TextIOBase) else given
+
+
+async def _lines_of(lines: AsyncIterable[str]) -> AsyncGenerator[bytes, None]:
+    async for line in lines:
+        yield _as_line(line)
+
+
+def _async_chunks_of(chunks: AsyncChunks) -> AsyncIterable[Chunk]:
+    given: Any = chunks
+    if callable(getattr(given, "aiter_bytes", None)):
+        return given.aiter_bytes()  # type: ignore[no-any-return]
+    if callable(getattr(getattr(given, "content", None), "iter_any", None)):
+        return given.content.iter_any()  # type: ignore[no-any-return]
+    return _lines_of(given) if getattr(given, "__name__", None) == "aiter_lines" else given
+
+
+def _as_line(line: str | bytes) -> bytes:
+    """The bytes of a *line* that came without its end."""
+    return (line.encode() if isinstance(line, str) else line) + b"\n"
 
 
 def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
@@ -336,6 +413,7 @@ def _started(reading: Reader | StreamStart) -> Reader:
     return reading
 
 
+@suggests_names
 class DeltaStream(Iterator[ResponseDelta]):
     """The deltas of a stream, each as soon as its bytes are available, then the response.
 
@@ -409,7 +487,7 @@ class DeltaStream(Iterator[ResponseDelta]):
 
 
 def normalize_stream(
-    chunks: Iterable[Chunk],
+    chunks: Chunks,
     provider: str | None = None,
     *,
     status: int = 200,
@@ -425,7 +503,8 @@ def normalize_stream(
     """Read a provider's stream into canonical deltas and, in the end, one response.
 
     Args:
-        chunks: the answer's bytes in pieces of any length, or its events, as decoded JSON objects or as an SDK's objects.
+        chunks: the answer's bytes in pieces of any length; its events, as decoded JSON objects or as an SDK's objects;
+            the response of httpx or requests, or what its ``iter_bytes()`` or ``iter_lines()`` gives; or an open file.
         provider: the provider id, or ``None`` to detect it from the first event, by the rule of :func:`detect`.
         timer: a monotonic clock in seconds, such as ``time.perf_counter``, to measure duration and time to first
             token from this call on, or ``None`` for no measurement.
@@ -442,7 +521,7 @@ def normalize_stream(
             A stream that ends without its terminal signal raises ``IncompleteStreamError``.
     """
     if isinstance(chunks, str):
-        raise TypeError("chunks is an iterable of bytes or events, not str: open a file with 'rb'")
+        raise TypeError("chunks is an iterable of bytes or events, not str: open a file, or encode the text")
     if isinstance(chunks, bytes | bytearray | memoryview | Mapping):
         raise TypeError("chunks is an iterable of bytes or events; for a whole answer call normalize()")
     options = ReaderOptions(
@@ -455,7 +534,7 @@ def normalize_stream(
         timer=timer,
         content_type=content_type.partition(";")[0].strip().lower(),
     )
-    return DeltaStream(chunks, _reading(provider, registry, options))
+    return DeltaStream(_chunks_of(chunks), _reading(provider, registry, options))
 
 
 def _reading(provider: str | None, registry: Registry | None, options: ReaderOptions) -> Reader | StreamStart:
@@ -464,7 +543,7 @@ def _reading(provider: str | None, registry: Registry | None, options: ReaderOpt
 
 
 def anormalize_stream(
-    chunks: AsyncIterable[Chunk],
+    chunks: AsyncChunks,
     provider: str | None = None,
     *,
     status: int = 200,
@@ -481,7 +560,8 @@ def anormalize_stream(
     """Read a provider's asynchronous stream, with the arguments of :func:`normalize_stream`.
 
     Args:
-        chunks: the answer's bytes in pieces of any length, or its events, as decoded JSON objects or as an SDK's objects.
+        chunks: the answer's bytes in pieces of any length; its events, as decoded JSON objects or as an SDK's objects;
+            or the response of httpx or aiohttp, or what its ``aiter_bytes()`` or ``aiter_lines()`` gives.
         provider: the provider id, or ``None`` to detect it from the first event, by the rule of :func:`detect`.
         replay: whether several consumers may each read from the start. ``False`` stores no deltas, and costs less.
 
@@ -501,7 +581,7 @@ def anormalize_stream(
         timer=timer,
         content_type=content_type.partition(";")[0].strip().lower(),
     )
-    deltas = _AsyncDeltas(chunks, _reading(provider, registry, options))
+    deltas = _AsyncDeltas(_async_chunks_of(chunks), _reading(provider, registry, options))
     from crosswalk.stream import StreamingChatResponse  # it loads asyncio, which nothing else here needs
 
     return StreamingChatResponse(deltas, deltas.response, replay=replay)

@@ -21,6 +21,7 @@ from crosswalk.errors import (
     ResponseValidationError,
     UnknownFinishReasonError,
 )
+from crosswalk.lazy import suggests_names
 from crosswalk.mapping.reader import Reader
 from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.endpoint import Redaction, Route, where
@@ -412,6 +413,7 @@ def is_output(delta: ResponseDelta) -> bool:
     )
 
 
+@suggests_names
 class EventStream(AsyncIterator[StreamEvent]):
     """The events of an answer as they arrive, made by :meth:`LLMService.stream`.
 

@@ -178,7 +178,7 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
         if (refused := _untrusted(error)) is not None:
             cause = f"the certificate of {server} is not trusted: {refused.verify_message}; see verify="
             return ErrorInfo(ErrorKind.SERVER, cause, retryable=False, code="untrusted_certificate")
-        cause = f"cannot connect to {server}; start the server there, or give another base_url"
+        cause = f"cannot connect to {server}; start the server there, or name another address"
         if "ProxyError" in names:
             cause = f"the proxy refused a connection to {server}"
         return ErrorInfo(ErrorKind.SERVER, cause, retryable=True, code="connect_error")

@@ -25,6 +25,7 @@ import attrs
 
 from crosswalk.config import Settings, apply_settings, load_settings
 from crosswalk.errors import ConfigurationError, UnknownProviderError
+from crosswalk.lazy import suggests_names
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -397,6 +398,7 @@ def _finish(steps: Any, response: ChatResponse) -> None:
         steps.send(response)
 
 
+@suggests_names
 class LLMService:
     """Sends requests to servers, and returns every answer as one type.
 

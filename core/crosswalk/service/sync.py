@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from crosswalk.errors import CrosswalkError
+from crosswalk.lazy import suggests_names
 from crosswalk.request import Asked
 from crosswalk.service.blocking import ThreadDriver, run
 from crosswalk.service.call import EventStream, text_of
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@suggests_names
 class SyncEventStream(Iterator[StreamEvent]):
     """The events of an answer as they arrive, made by :meth:`SyncLLMService.stream`.
 
@@ -102,6 +104,7 @@ class _DrivenService(LLMService):
         self._setup = setup_of(driver, *endpoints, **options)
 
 
+@suggests_names
 class SyncLLMService:
     """:class:`LLMService` without ``await``. May be used from several threads, and in a thread with an event loop.
 

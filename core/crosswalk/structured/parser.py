@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import attrs
 
+from crosswalk.lazy import suggests_names
 from crosswalk.schemas.metadata import Growth
 from crosswalk.schemas.values import value_to_json
 from crosswalk.structured.chain import Read, run_chain, run_growing
@@ -165,6 +166,7 @@ def reason_for_response(response: Alternative | ChatResponse) -> ReasonCode | No
     return _BY_REASON.get(response.incomplete_reason)
 
 
+@suggests_names
 class StructuredParser(Generic[T]):
     """Reads values of one schema from the text of a model: directly, extracted or repaired, or gives the reason why not.
 

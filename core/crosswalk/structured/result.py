@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.lazy import suggests_names
 from crosswalk.schemas.metadata import SchemaDefinitionError as SchemaDefinitionError
 from crosswalk.text import brief, summary
 from crosswalk.types.json import step
@@ -310,6 +311,7 @@ def _next_key(value: Any, at: str, path: str) -> str | int | None:
 _INDEX: Final = re.compile(r"\[([0-9]{1,9})\]")
 
 
+@suggests_names
 @brief
 @attrs.frozen(repr=False, slots=False)  # with slots it would take twice the time to make
 class ParseResult(Generic[T]):

@@ -6,6 +6,7 @@ from typing import Final, final
 
 import attrs
 
+from crosswalk.lazy import suggests_names
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -74,6 +75,7 @@ class Correction:
 _CORRECTED: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
 
 
+@suggests_names
 @brief
 @final
 @attrs.frozen(slots=False)
@@ -154,6 +156,11 @@ class ResponseDelta:
             and not self.logprobs
             and not self.extensions
         )
+
+    @property
+    def text(self) -> str:
+        """The text that it appends, or ``""``."""
+        return self.content_delta or ""
 
     @property
     def is_complete(self) -> bool:

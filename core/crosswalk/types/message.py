@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, TypeVar, final, overload
 import attrs
 import orjson
 
-from crosswalk.lazy import pattern
+from crosswalk.lazy import pattern, suggests_names
 from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import brief, json_type_name, short_repr
 from crosswalk.types.json import RepeatedKeyError, load_json
@@ -47,6 +47,7 @@ def as_call_kind(value: object) -> CallKind | None:
     return None if kind is CallKind.FUNCTION else kind
 
 
+@suggests_names
 @brief
 @final
 @attrs.frozen(weakref_slot=False)
@@ -592,6 +593,7 @@ def _all(kinds: tuple[type, ...], value: Iterable[Any], wrong: str) -> tuple[Any
     return items
 
 
+@suggests_names
 @brief
 @final
 @attrs.frozen(weakref_slot=False)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, final, get_args
 
 import attrs
 
-from crosswalk.lazy import pattern
+from crosswalk.lazy import pattern, suggests_names
 from crosswalk.plain_errors import CrosswalkError, ResponseValidationError
 from crosswalk.text import brief, summary
 from crosswalk.types.delta import ResponseDelta, as_finish_reason
@@ -218,6 +218,7 @@ def with_unknown_parts(
     )
 
 
+@suggests_names
 @brief
 @final
 @attrs.frozen(repr=False, eq=False)

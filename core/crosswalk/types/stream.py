@@ -11,6 +11,7 @@ from typing import Any, Self, final
 
 import attrs
 
+from crosswalk.lazy import suggests_names
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, counted, short_repr
 from crosswalk.types.answer import AnswerDraft, Built, ChoiceDraft
@@ -73,6 +74,7 @@ def _as_event_type(value: object) -> StreamEventType:
     return one_of(StreamEventType, value, "unknown type of stream event")
 
 
+@suggests_names
 @brief
 @final
 @attrs.frozen(weakref_slot=False)
@@ -108,6 +110,11 @@ class StreamEvent:
             raise ResponseValidationError(
                 f"{self.event_type}: the terminal event, and no other, carries the response"
             )
+
+    @property
+    def text(self) -> str:
+        """The text that it appends, or ``""``."""
+        return "" if self.delta is None else self.delta.text
 
     @classmethod
     def terminal(cls, response: ChatResponse, delta: ResponseDelta | None = None) -> StreamEvent:

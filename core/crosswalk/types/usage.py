@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, final
 
 import attrs
 
-from crosswalk.lazy import later, pattern
+from crosswalk.lazy import later, pattern, suggests_names
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, clean_message, json_type_name, short_repr
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -72,6 +72,7 @@ def as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
     )
 
 
+@suggests_names
 @brief
 @final
 @attrs.frozen(weakref_slot=False)
@@ -330,6 +331,7 @@ _counts: Final = attrgetter(*_DETAILS)
 UsageDetails.EMPTY = UsageDetails()
 
 
+@suggests_names
 @final
 @attrs.frozen(weakref_slot=False)
 class UsageInfo:

@@ -135,6 +135,36 @@ def test_without_a_model_the_servers_models_are_listed(run: Run, server: ReplayS
     assert "has several models; name one: big, small" in done.err
 
 
+def test_a_provider_before_the_prompt_is_that_of_the_option(run: Run, server: ReplayServer) -> None:
+    server.add(Answer.text("Hi"), times=None)
+    address = ("--base-url", server.url, "--no-panel")
+    assert run("ask", "vllm:m", "Hello", *address).out == "Hi\n"
+    assert run("ask", "vllm", "-m", "n", *address, "-s", "Be brief.", "Hello").out == "Hi\n"
+    first, second = (request.json() for request in server.requests)
+    assert (first["model"], second["model"]) == ("m", "n")
+    assert [message["content"] for message in second["messages"]] == ["Be brief.", "Hello"]
+
+
+def test_the_models_of_a_server_are_listed(run: Run, server: ReplayServer) -> None:
+    server.add(Answer.of_json({"data": [{"id": "big"}, {"id": "sm\x1ball"}]}), path="/v1/models", times=None)
+    assert run("models", "vllm", "--base-url", server.url) == (0, "big\nsm\\u001ball\n", "")
+    done = run("models")
+    assert (done.status, done.out) == (2, "")
+    assert "which provider?" in done.err
+    done = run("models", "vllm", "--base-url", "http://127.0.0.1:9")
+    assert (done.status, done.out) == (1, "")
+    assert "crosswalk models: ServerError: cannot connect to 127.0.0.1:9" in done.err
+
+
+def test_a_model_that_is_not_there_is_answered_with_those_that_are(run: Run, server: ReplayServer) -> None:
+    server.add(Answer.of_json({"data": [{"id": "big"}, {"id": "small"}]}), path="/v1/models", times=None)
+    missing = {"error": {"message": "The model `huge` does not exist.", "code": "model_not_found"}}
+    server.add(Answer.of_json(missing, status=404), times=None)
+    done = run("ask", "vllm:huge", "Hi", "--base-url", server.url)
+    assert done.status == 1
+    assert "crosswalk: the server has: big, small" in done.err
+
+
 def test_an_address_and_a_text_are_enough(run: Run, server: ReplayServer) -> None:
     listed = {"data": [{"id": "only", "owned_by": "vllm"}]}
     server.add(Answer.of_json(listed), path="/v1/models").add(Answer.text("Hi"), times=None)
@@ -187,7 +217,7 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(
         ),
         (
             ["--provider", "vllm", "--base-url", "http://127.0.0.1:9", "Hi"],
-            "which model? pass --model (cannot connect",
+            "which model? pass --model; its models cannot be listed (cannot connect",
         ),
         (["--provider", "vllm:m", "--model", "m", "Hi"], "model is given twice"),
         (["--provider", "nobody", "--model", "m", "Hi"], "'nobody'"),
@@ -206,7 +236,15 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(
         ),
         (["--provider", "openai", "--model", "m", "--base-url", "http://x", "--top-k", "3", "Hi"], "top_k"),
         (["--provider", "vllm", "--model", "m", "--fallback", "nobody:m", "Hi"], "'nobody'"),
-        (["--provider", "vllm", "--model", "m", "one", "two"], "unrecognized arguments: two"),
+        (
+            ["--provider", "vllm", "--model", "m", "one", "two"],
+            "'one' is no provider; put the prompt in quotes",
+        ),
+        (
+            ["--provider", "vllm", "--model", "m", "one", "two", "three"],
+            "one prompt at a time: put it in quotes",
+        ),
+        (["--provider", "vllm", "ollama:m", "Hi"], "the provider is given twice, as 'ollama:m'"),
     ],
 )
 def test_what_cannot_be_sent_is_said_and_nothing_is_sent(

@@ -30,6 +30,8 @@ NO_SERVER = [
     ("ask", "--provider", "vllm", "--model", "m", "--base-url", DEAD, "Hi"),
     ("ask", "--provider", "vllm", "--base-url", DEAD, "Hi"),
     ("ask", "--provider", "vllm:m", "--base-url", DEAD, "--fallback", "ollama:m", "Hi"),
+    ("models", "--base-url", DEAD),
+    ("models", "vllm", "--base-url", DEAD),
     ("chat", "--base-url", DEAD),
     ("chat", "--base-url", DEAD, "--no-stream"),
     ("chat", "--provider", "vllm:m", "--base-url", DEAD),
@@ -53,6 +55,7 @@ NO_PROVIDER = [
     ("batch", "--provider", "{plugin}", "--output", "batched", "--format", "jsonl", "log.jsonl"),
     ("ask", "--provider", "{plugin}:m", "--base-url", DEAD, "Hi"),
     ("ask", "--provider", "{plugin}:m", "--base-url", DEAD, "--no-stream", "Hi"),
+    ("models", "{plugin}", "--base-url", DEAD),
     ("chat", "--provider", "{plugin}:m", "--base-url", DEAD),
     ("record", "--provider", "{plugin}:m", "--base-url", DEAD, *RECORD, "Hi"),
     ("serve", "gateway.yaml", "--check"),
@@ -163,7 +166,7 @@ def test_a_server_that_does_not_run_is_one_line(
     stdin(b"Hi\n/quit\n")
     done = run(command, "--base-url", DEAD, *more, *(["Hi"] if command == "ask" else []))
     assert (done.status, done.out) == (1, "")
-    said = "ServerError: cannot connect to 127.0.0.1:1; start the server there, or give another base_url\n"
+    said = "ServerError: cannot connect to 127.0.0.1:1; start the server there, or name another address\n"
     assert done.err == {"ask": f"crosswalk ask: {said}", "chat": f"crosswalk: {said}0 turns\n"}[command]
 
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -132,9 +131,9 @@ def test_the_options_reach_the_reader() -> None:
             call(empty, "nobody", registry=registry_of())
 
 
-@pytest.mark.parametrize("body", [Path("answer.json"), {"a"}, 5, None])
+@pytest.mark.parametrize("body", [{"a"}, 5, None, iter(())])
 def test_what_is_no_body_is_refused_with_what_is(body: Any) -> None:
-    """A path, a list or nothing at all is a mistake in the program: the message says what to pass instead."""
+    """A set, a number or nothing at all is a mistake in the program: the message says what to pass instead."""
     with pytest.raises(TypeError, match="bytes, text or decoded JSON object, not "):
         normalize(body, "ollama")
 
@@ -147,7 +146,7 @@ def test_a_whole_answer_is_no_stream_of_chunks(chunks: Any) -> None:
 
 
 def test_a_file_name_is_no_stream() -> None:
-    with pytest.raises(TypeError, match="not str: open a file with 'rb'"):
+    with pytest.raises(TypeError, match="not str: open a file"):
         normalize_stream("answer.sse", "ollama")
 
 

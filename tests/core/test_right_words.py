@@ -1,0 +1,320 @@
+"""A name from another library, typed first and from habit, works or is answered with the right one."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import importlib
+import io
+import json
+import pickle
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import crosswalk
+from crosswalk import (
+    ChatResponse,
+    DetectionError,
+    ResponseDelta,
+    StreamEvent,
+    anormalize_stream,
+    normalize,
+    normalize_stream,
+)
+from crosswalk.agent import AgentResponse, ChatAgent, SyncAgent
+from crosswalk.cli import main
+from crosswalk.cli.parser import whole_parser
+from crosswalk.lazy import RIGHT_WORDS, right_word
+from crosswalk.service import ChatRequest, SyncLLMService
+
+BODY = (
+    b'{"id":"c","object":"chat.completion","created":1764000000,"model":"gpt-4o","choices":[{"index":0,"message":'
+    b'{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2,'
+    b'"total_tokens":5}}'
+)
+PIECES = [
+    b'data: {"id":"c","object":"chat.completion.chunk","created":1764000000,"model":"gpt-4o","choices":[{"index":0,'
+    b'"delta":%b,"finish_reason":%b}]}\n\n' % (delta, finish)
+    for delta, finish in (
+        (b'{"content":"H"}', b"null"),
+        (b'{"content":"\xc3\xa9"}', b"null"),
+        (b"{}", b'"stop"'),
+    )
+] + [b"data: [DONE]\n\n"]
+ANSWER = normalize(BODY)
+
+
+class Streamed:
+    """A response of httpx."""
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        yield from PIECES
+
+    def iter_lines(self) -> Iterator[str]:
+        for piece in PIECES:
+            yield from piece.decode().splitlines()
+
+    async def aiter_bytes(self) -> AsyncIterator[bytes]:
+        for piece in PIECES:
+            yield piece
+
+    async def aiter_lines(self) -> AsyncIterator[str]:
+        for line in self.iter_lines():
+            yield line
+
+
+class Requested:
+    """A response of requests, and one of aiohttp."""
+
+    def iter_content(self, chunk_size: int | None) -> Iterator[bytes]:
+        assert chunk_size is None
+        yield from PIECES
+
+    def iter_lines(self) -> Iterator[bytes]:
+        for piece in PIECES:
+            yield from piece.splitlines()
+
+
+class AioHTTP:
+    """A response of aiohttp."""
+
+    class content:
+        @staticmethod
+        async def iter_any() -> AsyncIterator[bytes]:
+            for piece in PIECES:
+                yield piece
+
+
+def _text_file(folder: Path) -> Any:
+    (folder / "stream.sse").write_bytes(b"".join(PIECES))
+    return (folder / "stream.sse").open(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        lambda _: Streamed(),
+        lambda _: Streamed().iter_bytes(),
+        lambda _: Streamed().iter_lines(),
+        lambda _: Requested(),
+        lambda _: Requested().iter_lines(),
+        lambda _: io.BytesIO(b"".join(PIECES)),
+        _text_file,
+    ],
+)
+def test_a_stream_is_read_as_clients_and_files_give_it(stream: Callable[[Path], Any], tmp_path: Path) -> None:
+    given = stream(tmp_path)
+    assert "".join(delta.text for delta in normalize_stream(given)) == "Hé"
+    if isinstance(given, io.IOBase):
+        given.close()
+
+
+@pytest.mark.parametrize(
+    "stream", [Streamed, lambda: Streamed().aiter_bytes(), lambda: Streamed().aiter_lines(), AioHTTP]
+)
+def test_an_asynchronous_stream_is_read_as_clients_give_it(stream: Callable[[], Any]) -> None:
+    async def read() -> str:
+        return "".join([delta.text async for delta in anormalize_stream(stream())])
+
+    assert asyncio.run(read()) == "Hé"
+
+
+def test_pieces_of_text_are_refused_because_their_lines_are_not_known() -> None:
+    pieces: Any = ["data: {", "}\n\n"]
+    with pytest.raises(TypeError, match="pass the response itself"):
+        list(normalize_stream(pieces, "openai"))
+
+
+def test_a_body_is_read_from_a_path_and_from_an_open_file(tmp_path: Path) -> None:
+    file = tmp_path / "answer.json"
+    file.write_bytes(BODY)
+    with file.open("rb") as data, file.open(encoding="utf-8") as text:
+        assert normalize(file).text == normalize(data).text == normalize(text).text == "Hi"
+    with pytest.raises(FileNotFoundError):
+        normalize(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("name", ["answer.json", "logs/today.jsonl", "C:\\logs\\a.sse"])
+def test_a_text_that_looks_like_a_file_name_is_said_to_be_one(name: str) -> None:
+    with pytest.raises(DetectionError, match=r"looks like the name of a file: pass Path\("):
+        normalize(name)
+    with pytest.raises(DetectionError, match="no provider recognizes"):
+        normalize("This is no file.\n")
+
+
+def test_the_package_has_what_people_import_first_and_its_conversion_can_be_called() -> None:
+    from crosswalk import Agent, LLMService, StructuredParser, SyncAgent, SyncLLMService, convert
+    from crosswalk.convert import convert as function
+
+    assert {Agent, LLMService, StructuredParser, SyncAgent, SyncLLMService} <= {
+        getattr(importlib.import_module(f"crosswalk.{package}"), name)
+        for package, name in (
+            ("agent", "Agent"),
+            ("agent", "SyncAgent"),
+            ("service", "LLMService"),
+            ("service", "SyncLLMService"),
+            ("structured", "StructuredParser"),
+        )
+    }
+    assert convert(BODY, to="anthropic").value == function(ANSWER, to="anthropic").value
+    assert crosswalk.convert(ANSWER, "gemini").value == function(ANSWER, "gemini").value
+
+
+def test_deltas_events_and_runs_have_the_words_of_other_libraries() -> None:
+    assert ResponseDelta(content_delta="Hi").text == "Hi"
+    assert ResponseDelta(reasoning_delta="Hm").text == ""
+    assert StreamEvent("response.output_text.delta", ResponseDelta(content_delta="Hi")).text == "Hi"
+    assert StreamEvent("response.created").text == ""
+    assert vars(SyncAgent)["run_sync"] is vars(SyncAgent)["answer"]
+    assert [message.role for message in ChatRequest([("system", "Be brief."), ("user", "Hi")]).messages] == [
+        "system",
+        "user",
+    ]
+    with pytest.raises(crosswalk.ResponseValidationError, match="role"):
+        ChatRequest([("somebody", "Hi")])
+
+
+OWNERS = {
+    name: getattr(importlib.import_module(module), name)
+    for module, names in (
+        (
+            "crosswalk",
+            "ChatMessage ChatResponse DeltaStream ResponseDelta ResponseMetadata StreamEvent ToolCall UsageInfo",
+        ),
+        ("crosswalk.service", "EventStream LLMService SyncEventStream SyncLLMService"),
+        (
+            "crosswalk.agent",
+            "Agent AgentResponse AgentRun AsyncChatAgent ChatAgent ChatSession SyncAgent SyncAgentRun",
+        ),
+        ("crosswalk.structured", "ParseResult StructuredParser"),
+        ("crosswalk.convert", "Conversion"),
+    )
+    for name in names.split()
+}
+LINE = "a command line"
+ROWS = [(owner, name) for owner, words in RIGHT_WORDS.items() for name in words if owner != LINE]
+
+
+def _has(owner: str, name: str) -> bool:
+    """Whether the class or package *owner* has *name*, as an attribute of its own or of its instances."""
+    if owner not in OWNERS:
+        return name in importlib.import_module(owner).__all__
+    kind = OWNERS[owner]
+    return hasattr(kind, name) or name in getattr(kind, "__annotations__", {})
+
+
+@pytest.mark.parametrize(("owner", "name"), ROWS)
+def test_no_row_has_a_name_that_exists_and_each_of_its_words_does(owner: str, name: str) -> None:
+    assert not _has(owner, name)
+    words = right_word(owner, name)
+    for word in re.findall(r"(?<![\w)])\.(\w+)", words):
+        target = {".message.role": "role"}.get(word, word)
+        path = re.search(rf"((?:\.\w+)*)\.{word}", words)
+        if path is not None and path[1]:  # ``.usage.cost``: the first step alone is an attribute of the owner
+            continue
+        assert _has(owner, target), word
+    for package, word in re.findall(
+        r"\b(crosswalk(?:\.(?:agent|service|structured|plugins))?)\.([A-Za-z]\w*)", words
+    ):
+        assert hasattr(importlib.import_module(package), word), (package, word)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "word"),
+    [
+        (ANSWER, "choices", r"use \.text, or \.alternatives"),
+        (ANSWER, "content", r"use \.text"),
+        (ANSWER, "model_dump", r"use \.to_dict\(\)"),
+        (ANSWER.usage, "prompt", r"use \.prompt_tokens"),
+        (ANSWER.message, "parts", r"use \.content"),
+        (ResponseDelta(content_delta="a"), "content", r"use \.text"),
+        (SyncLLMService("ollama:m"), "parse", r"use \.complete_json\("),
+        (ChatAgent("ollama:m"), "run", r"use \.chat\("),
+        (SyncAgent("ollama:m"), "chat", r"use \.answer\("),
+    ],
+)
+def test_an_attribute_that_is_not_there_is_answered_with_the_right_one(
+    value: object, name: str, word: str
+) -> None:
+    with pytest.raises(AttributeError, match=word):
+        getattr(value, name)
+    assert not hasattr(value, name)
+
+
+def test_an_unknown_name_gets_pythons_own_error_with_its_suggestions() -> None:
+    with pytest.raises(AttributeError, match="^'ChatResponse' object has no attribute 'mesage'$") as caught:
+        ANSWER.mesage  # type: ignore[attr-defined]  # noqa: B018
+    assert (caught.value.name, caught.value.obj) == ("mesage", ANSWER)
+
+
+def test_a_failure_inside_a_property_stays_what_it_was() -> None:
+    class Odd(AgentResponse[str]):
+        @property
+        def output(self) -> str:
+            raise AttributeError("its own")
+
+    with pytest.raises(AttributeError, match="its own"):
+        object.__new__(Odd).output  # noqa: B018
+
+
+def test_a_package_names_the_right_word_for_an_attribute_and_an_import() -> None:
+    with pytest.raises(AttributeError, match=r"use crosswalk\.service\.SyncLLMService\(\.\.\.\)\.complete"):
+        crosswalk.completion  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(ImportError, match=r"'Client' from 'crosswalk\.service': use LLMService"):
+        from crosswalk.service import Client  # type: ignore[attr-defined]  # noqa: F401
+    with pytest.raises(ImportError, match=r"cannot import name 'nobody'"):
+        from crosswalk import nobody  # type: ignore[attr-defined]  # noqa: F401
+    assert not hasattr(crosswalk, "completion")
+
+
+def test_copies_pickles_and_displays_are_as_before() -> None:
+    assert copy.deepcopy(ANSWER).same_content(ANSWER)
+    assert pickle.loads(pickle.dumps(ANSWER)) == ANSWER
+    out = io.StringIO()
+    Console(file=out, width=200).print(ANSWER)
+    assert "gpt-4o" in out.getvalue()
+    assert json.dumps(ANSWER.to_dict())
+    assert isinstance(ANSWER, ChatResponse)
+
+
+@pytest.mark.parametrize("name", RIGHT_WORDS[LINE])
+def test_a_row_of_the_command_line_gives_a_command_or_an_option_that_exists(name: str) -> None:
+    commands = whole_parser().commands
+    word = right_word(LINE, name)
+    known = {
+        option
+        for command in commands.values()
+        for action in command.declared
+        for option in action.option_strings
+    }
+    assert name not in commands.keys() | known
+    for option in re.findall(r"--[\w-]+", word):
+        assert option in known | {"--version"}
+    for command in re.findall(r"crosswalk ([a-z-]+)", word):
+        assert command in commands or command.startswith("--")
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("ask --api-key k Hi", "--api-key: use the environment, such as OPENAI_API_KEY"),
+        ("ask --url http://x Hi", "--url: use --base-url URL"),
+        ("report --out x log.jsonl", "--out"),
+        ("proxy", "'proxy'"),
+        ("list-models", "use crosswalk models"),
+        ("ask Why is the sky blue", "put it in quotes"),
+        ("ask Hello there", "'Hello' is no provider; put the prompt in quotes"),
+        ("ask ollama:m Hi --provider vllm", "given twice"),
+    ],
+)
+def test_a_wrong_command_line_ends_in_one_line_with_the_next_step(
+    line: str, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line.split()) == 2
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert word in last
