@@ -62,6 +62,9 @@ from crosswalk.convert import (
     convert,
     convert_stream,
     error_body,
+    from_response,
+    to_chat_completion,
+    to_response,
 )
 from crosswalk.convert.losses import RULES
 from crosswalk.formats.chat import ChatWriter
@@ -644,7 +647,7 @@ def test_what_was_measured_and_judged_is_named() -> None:
 
 
 def failed(kind: ErrorKind, **more: Any) -> ChatResponse:
-    return ChatResponse.error(ErrorInfo(kind, "It broke.", **more), "m")
+    return ChatResponse.error(ErrorInfo(kind, "It broke.", **more), model="m")
 
 
 @pytest.mark.sweep
@@ -1267,3 +1270,19 @@ def test_an_answer_nested_deeper_than_usual_comes_back_to_its_own_form() -> None
     }
     response = normalize(said, "openai", limits=Limits(depth=400))
     assert json.loads(convert(response, "openai-chat").value)["deep"] == deep
+
+
+def test_the_two_kinds_of_response_are_told_apart() -> None:
+    answer = ChatResponse.success(ChatMessage.assistant("Hi"), UsageInfo(1, 1), "m")
+    typed = to_response(answer).value
+    assert convert(typed, "anthropic").value == convert(from_response(typed), "anthropic").value
+    wrong: Any = to_chat_completion
+    with pytest.raises(
+        TypeError, match="must be a Response, not ChatResponse; for a ChatResponse call convert"
+    ):
+        wrong(answer)
+    wrong = to_response
+    with pytest.raises(
+        TypeError, match="must be a ChatResponse, not Response; for a Response call from_response"
+    ):
+        wrong(typed)
