@@ -1062,15 +1062,25 @@ def test_a_report_is_json_for_programs_and_lines_for_people() -> None:
         {"path": "logprobs", "reason": "dropped", "rule": "logprobs", "grade": "changed"},
         {"path": "message.tool_calls[0]", "reason": "dropped", "rule": "call", "grade": "dangerous"},
     ]
-    assert json.loads(report.to_json()) == {"form": "anthropic", "losses": losses}
+    harmless = [{"path": "a.b[0]", "reason": "filled_in", "rule": "filled-in", "grade": "harmless"}]
+    assert json.loads(report.to_json()) == {"form": "anthropic", "losses": losses, "harmless": harmless}
     carried = ConversionReport.of(MESSAGES, found, is_carried=True)
-    assert json.loads(carried.to_json()) == {"form": "anthropic", "losses": losses, "carried": True}
+    assert json.loads(carried.to_json()) == {
+        "form": "anthropic",
+        "losses": losses,
+        "harmless": harmless,
+        "carried": True,
+    }
     assert str(report).splitlines() == [
-        "Messages: 2 dropped",
+        "Messages: 2 dropped; 1 harmless difference",
         "  logprobs: has no place",
         "  message.tool_calls[0]: has no place (dangerous)",
     ]
-    assert str(carried).startswith("Messages: 2 dropped, carried for a later conversion\n")
+    assert str(carried).startswith(
+        "Messages: 2 dropped; 1 harmless difference, carried for a later conversion\n"
+    )
+    whole = ConversionReport.of(MESSAGES, found[2:])
+    assert str(whole) == "Messages: nothing that changes the meaning was lost; 1 harmless difference"
     assert report.names("a.b[0].c")
     assert not report.names("a.b")
     assert not report.is_lossless
