@@ -146,12 +146,50 @@ _summaries: Final[ContextVar[list[tuple[str, _Shown]] | None]] = ContextVar("sum
 """A dict that collects each summary with the fields in it, or ``None`` while nobody collects."""
 
 
+_FACTS: Final = frozenset(
+    [
+        "id",
+        "index",
+        "name",
+        "type",
+        "kind",
+        "role",
+        "model",
+        "model_id",
+        "provider",
+        "provider_id",
+        "finish_reason",
+        "raw_finish_reason",
+        "usage",
+        "code",
+        "status",
+        "event_type",
+        "outcome",
+        "choice",
+        "media_type",
+        "tool_call_id",
+    ]
+)
+"""The fields of a value that hold no content."""
+_WORD = pattern(r"[\w.:/@+-]{1,64}\Z", re.ASCII)
+
+
+def _is_fact(field: str, value: object) -> bool:
+    """Whether *value* is shown whole: a number, or a word in a field that holds no content."""
+    if isinstance(value, str):
+        return field in _FACTS and _WORD.match(value) is not None
+    return isinstance(value, int | float)
+
+
 def summary(name: str, fields: Iterable[tuple[str, Any]]) -> str:
-    """``name(field=value, …)`` without empty values. All values together stay within the content limit."""
+    """``name(field=value, …)`` without empty values. All content in it together stays within the content limit."""
     remaining = _content_limit
     parts = []
     for field, value in fields:
         if value is None or value == "" or value == () or value == {}:
+            continue
+        if _is_fact(field, value):
+            parts.append((field, repr(str(value)) if isinstance(value, str) else repr(value)))
             continue
         if isinstance(value, str):
             text = repr(value[: max(remaining, 0) + 1])  # one more, to detect a cut

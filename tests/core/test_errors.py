@@ -44,7 +44,7 @@ from crosswalk.types import (
     UsageInfo,
 )
 
-PARTIAL = ChatResponse.error("it broke", "m")
+PARTIAL = ChatResponse.error("it broke", model="m")
 ALL_ERRORS = [
     value
     for name in errors.__all__

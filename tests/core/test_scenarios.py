@@ -69,7 +69,7 @@ def test_scenario_4_accumulate_streaming_deltas() -> None:
 
 def test_scenario_5_handle_error_response() -> None:
     """The factory with a message: an error that says what happened, and can be raised."""
-    response = ChatResponse.error("the model crashed", "m")
+    response = ChatResponse.error("the model crashed", model="m")
     assert response.finish_reason is FinishReason.ERROR
     assert response.refusal == "the model crashed"
     with pytest.raises(ProviderError, match="the model crashed") as caught:

@@ -293,7 +293,7 @@ def test_why_a_model_declined_goes_back(origin: str | None, target: str) -> None
 NOTHING = [
     ChatMessage.assistant(),
     ChatMessage.assistant(""),
-    attrs.evolve(ChatResponse.error("cut", "m"), message=ChatMessage.assistant("")),
+    attrs.evolve(ChatResponse.error("cut", model="m"), message=ChatMessage.assistant("")),
 ]
 TAKE_EMPTY = {
     "deepseek", "fireworks", "groq", "llamacpp", "lmstudio", "ollama", "openai", "openrouter", "perplexity",

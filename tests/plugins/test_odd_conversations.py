@@ -108,7 +108,7 @@ def test_a_result_of_a_call_that_is_kept_elsewhere_has_no_tools_name() -> None:
 
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock", "gemini", "mistral"])
 def test_an_answer_alone_that_is_empty(provider: str) -> None:
-    empty = ChatResponse.error("cut", "m")
+    empty = ChatResponse.error("cut", model="m")
     with pytest.raises(UnsupportedRequestError, match="the conversation has no content"):
         said_by(provider, empty)
 

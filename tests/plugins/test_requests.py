@@ -882,7 +882,7 @@ def test_an_answer_that_was_cut_can_be_sent_back() -> None:
     """An unfinished start is not a call."""
     segments = [Segment(SegmentType.TEXT, "Hel"), Segment(SegmentType.TOOL_CALL, "{", {"id": "c"})]
     cut = attrs.evolve(
-        ChatResponse.error("cut", "m", message=ChatMessage.assistant("Hel")), segments=segments
+        ChatResponse.error("cut", model="m", message=ChatMessage.assistant("Hel")), segments=segments
     )
     for provider in ("ollama", "vllm", "anthropic", "gemini"):
         answer = attrs.evolve(cut, metadata=attrs.evolve(cut.metadata, provider_id=provider))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -35,7 +36,7 @@ from crosswalk.types.message import ChatMessage, Role, ToolCall
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
 from crosswalk.types.usage import ProviderAttempt, UsageInfo
-from crosswalk.types.values import checks_keywords
+from crosswalk.types.values import IncompleteReason, checks_keywords
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
@@ -665,8 +666,12 @@ class AgentLoop:
 
     def _with_output(self, turn: AgentTurn, *, is_last: bool) -> AgentTurn:
         """Return *turn*, an answer, with its value or with a reply that asks for a valid one."""
-        text, output = turn.response.text, self._plan.output
-        value, problems = (text, "") if output is None else output.read(turn.response)
+        answer, output = turn.response, self._plan.output
+        if paused_text := "".join(self._paused_texts()):
+            message = attrs.evolve(answer.message, content=paused_text + answer.text)
+            answer = attrs.evolve(answer, message=message)
+        text = answer.text
+        value, problems = (text, "") if output is None else output.read(answer)
         if not problems:
             return attrs.evolve(turn, final_output=text, value=value)
         if is_last or any(before.reply is not None for before in self.turns[self._first_turn :]):
@@ -675,6 +680,12 @@ class AgentLoop:
             f"This is not a valid answer: {problems}. Answer again, in the form that was asked for."
         )
         return attrs.evolve(turn, outcome=None, reply=reply)
+
+    def _paused_texts(self) -> Iterator[str]:
+        """Yield the texts of the answers before this one that only paused: it continues them."""
+        is_paused = [turn.response.incomplete_reason is IncompleteReason.PAUSED for turn in self.turns]
+        start = len(is_paused) - sum(takewhile(bool, reversed(is_paused)))
+        yield from (turn.response.text for turn in self.turns[start:])
 
     def _is_final(self, result: ToolExecutionResult) -> bool:
         return is_final_result(self._tools, result)

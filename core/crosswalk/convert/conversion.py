@@ -281,7 +281,7 @@ class Conversion(Generic[T]):
 
 
 def convert(
-    response: ChatResponse | Body,
+    response: ChatResponse | Response | Body,
     to: WireForm | str,
     *,
     request: Mapping[str, Any] | None = None,
@@ -292,7 +292,8 @@ def convert(
     """Return *response* as the body of another wire form. If it carries another answer, that one is converted.
 
     Args:
-        response: the answer of any provider, or its body, which :func:`crosswalk.normalize` reads first.
+        response: the answer of any provider; or its body, which :func:`crosswalk.normalize` reads first; or an answer of
+            the Responses API as :func:`crosswalk.responses.parse_response` gives it.
         to: the form: ``"openai-chat"``, ``"openai-responses"``, ``"anthropic"``, ``"gemini"``, ``"ollama"``,
             ``"ollama-generate"`` or ``"openai-completions"``.
         request: the body of the request that *response* answers, in the form *to*: Responses repeats its options. ``None``
@@ -311,7 +312,9 @@ def convert(
         CrosswalkError: the errors of :func:`crosswalk.normalize` for a body.
     """
     form = WireForm.of(to)
-    if not isinstance(response, ChatResponse):
+    if isinstance(response, Response):
+        response = from_response(response, registry=registry)
+    elif not isinstance(response, ChatResponse):
         response = normalize(response, registry=registry)
     response = original_of(response, registry)
     received = as_received(response, form, registry)
@@ -756,7 +759,9 @@ def to_response(response: ChatResponse, *, registry: Registry | None = None) -> 
     Raises:
         ConversionError: *response* holds text that is not valid JSON.
         PluginError: the provider is not installed, or broken.
+        TypeError: it is an answer of the Responses API.
     """
+    _need(ChatResponse, response, "for a Response call from_response(response)")
     received = as_received(response, _FORM, registry)
     if received is not None:
         try:
@@ -767,6 +772,11 @@ def to_response(response: ChatResponse, *, registry: Registry | None = None) -> 
     body = writer.response()
     losses = find_losses(response, read_back(writer, json_of(body), 200, registry))
     return Conversion(parse_response(body, unknown="keep"), ConversionReport.of(_FORM, losses))
+
+
+def _need(kind: type[ChatResponse] | type[Response], response: object, instead: str) -> None:
+    if not isinstance(response, kind):
+        raise TypeError(f"response must be a {kind.__name__}, not {type(response).__name__}; {instead}")
 
 
 def from_response(
@@ -782,7 +792,9 @@ def from_response(
     Raises:
         MappingError: no mapping knows one of its items.
         PluginError: the provider ``openai_responses`` is not installed, or broken.
+        TypeError: it is a canonical answer.
     """
+    _need(Response, response, "for a ChatResponse call convert(response, to=...)")
     return normalize(to_json(response), _FORM.provider, unknown=unknown, registry=registry)
 
 

@@ -13,6 +13,7 @@ import orjson
 
 from crosswalk.formats.writing import ConversionError, WireForm, is_same_object
 from crosswalk.mapping.reader import ENVELOPE as ENVELOPE
+from crosswalk.text import counted
 from crosswalk.types.json import same_json, step
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
@@ -333,15 +334,8 @@ class ConversionReport:
         """Return the report as plain JSON."""
         return {
             "form": self.form.value,
-            "losses": [
-                {
-                    "path": loss.path,
-                    "reason": loss.reason.value,
-                    "rule": loss.rule.name,
-                    "grade": loss.rule.grade.value,
-                }
-                for loss in self.losses
-            ],
+            "losses": [_plain(loss) for loss in self.losses],
+            **({"harmless": [_plain(loss) for loss in self.harmless]} if self.harmless else {}),
             **({"carried": True} if self.is_carried else {}),
         }
 
@@ -350,13 +344,24 @@ class ConversionReport:
         return orjson.dumps(self.to_jsonable())
 
     def __str__(self) -> str:
-        """Return the report for people: a line with the number of losses, and one for each field."""
-        if not self.losses:
-            return f"{self.form.label}: everything carried"
+        """Return the report for people: a line with the number of losses, and one for each field that is lost."""
         counts = Counter(loss.reason for loss in self.losses)
         tally = ", ".join(f"{count} {reason.value.replace('_', ' ')}" for reason, count in counts.items())
-        ending = ", carried for a later conversion" if self.is_carried else ""
-        return "\n".join([f"{self.form.label}: {tally}{ending}", *(f"  {loss}" for loss in self.losses)])
+        if self.harmless:
+            tally = tally or "nothing that changes the meaning was lost"
+            tally += f"; {counted(len(self.harmless), 'harmless difference')}"
+        ending = ", carried for a later conversion" if self.is_carried and self.differences else ""
+        first = f"{self.form.label}: {tally or 'everything carried'}{ending}"
+        return "\n".join([first, *(f"  {loss}" for loss in self.losses)])
+
+
+def _plain(loss: Loss) -> dict[str, str]:
+    return {
+        "path": loss.path,
+        "reason": loss.reason.value,
+        "rule": loss.rule.name,
+        "grade": loss.rule.grade.value,
+    }
 
 
 class DangerousLossError(ConversionError):

@@ -445,13 +445,13 @@ class ChatResponse:
     def refused(
         cls,
         refusal: str,
-        model: str,
         usage: UsageInfo = UsageInfo.EMPTY,
+        model: str = "unknown",
         metadata: ResponseMetadata | None = None,
         *,
         finish_reason: FinishReason = FinishReason.STOP,
     ) -> ChatResponse:
-        """Return a response in which the model declined.
+        """Return a response in which the model declined, with the arguments of :meth:`success`.
 
         Pass ``finish_reason=FinishReason.CONTENT_FILTER`` if moderation declined, not the model.
         """
@@ -463,8 +463,8 @@ class ChatResponse:
     def error(
         cls,
         error: str | ErrorInfo,
-        model: str,
         usage: UsageInfo = UsageInfo.EMPTY,
+        model: str = "unknown",
         metadata: ResponseMetadata | None = None,
         *,
         message: ChatMessage | None = None,
@@ -473,8 +473,8 @@ class ChatResponse:
 
         Args:
             error: what went wrong. Its cleaned text becomes ``refusal``.
-            model: the model that was asked.
             usage: tokens consumed before the failure.
+            model: the model that was asked.
             metadata: provider and timing, or ``None`` for an unknown provider.
             message: the part of the answer that came before the failure, or ``None`` if none did.
         """

@@ -14,7 +14,7 @@ import attrs
 
 from crosswalk.lazy import later, pattern, suggests_names
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import brief, clean_message, json_type_name, short_repr
+from crosswalk.text import brief, clean_message, json_type_name, short_repr, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 from crosswalk.types.values import (
     LARGEST,
@@ -111,7 +111,11 @@ class ResponseMetadata:
     def __attrs_post_init__(self) -> None:
         if not self.provider_id or not isinstance(self.provider_id, str):
             raise ResponseValidationError("Provider ID cannot be empty", code="ACODE-RSP-005")
-        if not self.model_id or not isinstance(self.model_id, str):
+        if not isinstance(self.model_id, str):
+            raise ResponseValidationError(
+                f"the model is a text, not {type(self.model_id).__name__}", code="ACODE-RSP-006"
+            )
+        if not self.model_id:
             raise ResponseValidationError("Model ID cannot be empty", code="ACODE-RSP-006")
         check_text(self, "provider_id", "model_id")
         if self.completion_tokens is not None:
@@ -263,8 +267,9 @@ class Cost:
         return f"{self.amount:f} {self.currency}"
 
 
+@brief
 @final
-@attrs.frozen(weakref_slot=False)
+@attrs.frozen(weakref_slot=False, repr=False)
 class UsageDetails:
     """Counts that only some providers send: tokens by modality, cache writes by lifetime, requests of server tools.
 
@@ -318,6 +323,9 @@ class UsageDetails:
             if count is not None and (type(count) is not int or not 0 <= count <= LARGEST):
                 raise _wrong_count(_DETAILS[position], count)
 
+    def __repr__(self) -> str:
+        return summary("UsageDetails", [(name, getattr(self, name)) for name in _DETAILS])
+
     def __add__(self, other: object) -> UsageDetails:
         if not isinstance(other, UsageDetails):
             return NotImplemented
@@ -332,8 +340,9 @@ UsageDetails.EMPTY = UsageDetails()
 
 
 @suggests_names
+@brief
 @final
-@attrs.frozen(weakref_slot=False)
+@attrs.frozen(weakref_slot=False, repr=False)
 class UsageInfo:
     """Tokens of one request, or of several added up.
 
@@ -388,6 +397,11 @@ class UsageInfo:
             raise wrong_type(self, "cost", "a Cost")
         if type(self.details) is not UsageDetails:
             raise wrong_type(self, "details", "a UsageDetails")
+
+    def __repr__(self) -> str:
+        counts: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in _COUNTS]
+        details = None if self.details == UsageDetails.EMPTY else self.details
+        return summary("UsageInfo", [*counts, ("cost", self.cost), ("details", details)])
 
     def _refuse(self) -> NoReturn:
         """Raise an error that names the wrong count and the reason."""

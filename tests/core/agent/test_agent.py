@@ -187,6 +187,28 @@ def test_an_answer_that_is_still_paused_after_the_last_turn(server: ReplayServer
     assert asyncio.run(main()).outcome is AgentOutcome.MAX_TURNS
 
 
+@pytest.mark.parametrize("output_type", [None, list[int]])
+def test_an_answer_that_paused_is_whole_in_the_end(server: ReplayServer, output_type: Any) -> None:
+    first, second = ("[1, ", "2]") if output_type else ("So ", "far.")
+    paused = {
+        "id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "pause_turn",
+        "content": [{"type": "text", "text": first}], "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    ended = {**paused, "content": [{"type": "text", "text": second}], "stop_reason": "end_turn"}
+    server.add(Answer.of_json(paused)).add(Answer.of_json(ended))
+
+    async def main() -> AgentResponse[Any]:
+        endpoint = Endpoint("anthropic", model="m", base_url=server.url, api_key="k")
+        async with asyncio.timeout(60), LLMService(endpoint, client_options=PLAIN) as service:
+            agent: Agent[Any] = Agent(service, config=ChatConfig(max_tokens=100), output_type=output_type)
+            return await agent.answer("Go on.")
+
+    answered = asyncio.run(main())
+    assert answered.final_output == first + second
+    assert answered.output == ([1, 2] if output_type else "So far.")
+    assert [turn.response.text for turn in answered.turns] == [first, second]
+
+
 def test_every_word_for_a_pause_goes_on(server: ReplayServer) -> None:
     compacted = {
         "id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "compaction",

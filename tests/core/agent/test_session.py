@@ -78,7 +78,7 @@ def test_what_is_no_turn_is_refused() -> None:
         with pytest.raises(ResponseValidationError, match="the id of a session"):
             ChatSession(id=id)  # type: ignore[arg-type]
     with pytest.raises(ProviderError):
-        session.add_response(ChatResponse.error("overloaded", "m"))
+        session.add_response(ChatResponse.error("overloaded", model="m"))
     assert session.turns == ()
 
 

@@ -92,7 +92,7 @@ def test_a_turn_is_replaced(place: int, turns: list[Turn], left: str) -> None:
         (3, [], ResponseValidationError),
         (3, [result("2")], ResponseValidationError),
         (1, ["x"], ResponseValidationError),
-        (1, [ChatResponse.error("overloaded", "m")], ProviderError),
+        (1, [ChatResponse.error("overloaded", model="m")], ProviderError),
     ],
 )
 def test_a_turn_that_cannot_be_replaced_so(place: int, turns: Any, error: type[Exception]) -> None:

@@ -148,7 +148,7 @@ def test_empty_is_not_none(value: Any) -> None:
 def test_raw_events_are_exact() -> None:
     """Every event's bytes come back, UTF-8 or not."""
     frames = (b'{"a":1}', "é\u2028".encode(), b"\xff\xfe", b"", b"\xed\xa0\x80", b"data: [DONE]")
-    response = attrs.evolve(ChatResponse.refused("no", "m"), raw_events=frames)
+    response = attrs.evolve(ChatResponse.refused("no", model="m"), raw_events=frames)
     plain = to_jsonable(response, include_raw=True)
     assert plain["raw_events"] == [
         '{"a":1}', "é\u2028", {"base64": "//4="}, "", {"base64": "7aCA"}, "data: [DONE]"

@@ -62,6 +62,9 @@ from crosswalk.convert import (
     convert,
     convert_stream,
     error_body,
+    from_response,
+    to_chat_completion,
+    to_response,
 )
 from crosswalk.convert.losses import RULES
 from crosswalk.formats.chat import ChatWriter
@@ -644,7 +647,7 @@ def test_what_was_measured_and_judged_is_named() -> None:
 
 
 def failed(kind: ErrorKind, **more: Any) -> ChatResponse:
-    return ChatResponse.error(ErrorInfo(kind, "It broke.", **more), "m")
+    return ChatResponse.error(ErrorInfo(kind, "It broke.", **more), model="m")
 
 
 @pytest.mark.sweep
@@ -1059,15 +1062,25 @@ def test_a_report_is_json_for_programs_and_lines_for_people() -> None:
         {"path": "logprobs", "reason": "dropped", "rule": "logprobs", "grade": "changed"},
         {"path": "message.tool_calls[0]", "reason": "dropped", "rule": "call", "grade": "dangerous"},
     ]
-    assert json.loads(report.to_json()) == {"form": "anthropic", "losses": losses}
+    harmless = [{"path": "a.b[0]", "reason": "filled_in", "rule": "filled-in", "grade": "harmless"}]
+    assert json.loads(report.to_json()) == {"form": "anthropic", "losses": losses, "harmless": harmless}
     carried = ConversionReport.of(MESSAGES, found, is_carried=True)
-    assert json.loads(carried.to_json()) == {"form": "anthropic", "losses": losses, "carried": True}
+    assert json.loads(carried.to_json()) == {
+        "form": "anthropic",
+        "losses": losses,
+        "harmless": harmless,
+        "carried": True,
+    }
     assert str(report).splitlines() == [
-        "Messages: 2 dropped",
+        "Messages: 2 dropped; 1 harmless difference",
         "  logprobs: has no place",
         "  message.tool_calls[0]: has no place (dangerous)",
     ]
-    assert str(carried).startswith("Messages: 2 dropped, carried for a later conversion\n")
+    assert str(carried).startswith(
+        "Messages: 2 dropped; 1 harmless difference, carried for a later conversion\n"
+    )
+    whole = ConversionReport.of(MESSAGES, found[2:])
+    assert str(whole) == "Messages: nothing that changes the meaning was lost; 1 harmless difference"
     assert report.names("a.b[0].c")
     assert not report.names("a.b")
     assert not report.is_lossless
@@ -1267,3 +1280,19 @@ def test_an_answer_nested_deeper_than_usual_comes_back_to_its_own_form() -> None
     }
     response = normalize(said, "openai", limits=Limits(depth=400))
     assert json.loads(convert(response, "openai-chat").value)["deep"] == deep
+
+
+def test_the_two_kinds_of_response_are_told_apart() -> None:
+    answer = ChatResponse.success(ChatMessage.assistant("Hi"), UsageInfo(1, 1), "m")
+    typed = to_response(answer).value
+    assert convert(typed, "anthropic").value == convert(from_response(typed), "anthropic").value
+    wrong: Any = to_chat_completion
+    with pytest.raises(
+        TypeError, match="must be a Response, not ChatResponse; for a ChatResponse call convert"
+    ):
+        wrong(answer)
+    wrong = to_response
+    with pytest.raises(
+        TypeError, match="must be a ChatResponse, not Response; for a Response call from_response"
+    ):
+        wrong(typed)

@@ -496,7 +496,7 @@ KINDS = {
 
 @pytest.mark.parametrize("code", sorted(responses.ERRORS))
 def test_an_error_of_a_response_is_read_and_written(code: str) -> None:
-    made = ChatResponse.error(ErrorInfo(ErrorKind.UNKNOWN, "It broke.", code=code), "m")
+    made = ChatResponse.error(ErrorInfo(ErrorKind.UNKNOWN, "It broke.", code=code), model="m")
     conversion = convert(made, RESPONSES)
     assert orjson.loads(conversion.value)["error"]["code"] == code
     info = read_body(conversion).error_info

@@ -78,7 +78,9 @@ def test_what_was_not_said_is_left_out() -> None:
 def test_an_error_response_names_its_kind() -> None:
     """NFR-037: error.type is the kind, the id is the correlation id."""
     metadata = ResponseMetadata("vllm", "tiny")
-    response = ChatResponse.error(ErrorInfo(ErrorKind.RATE_LIMIT, "slow down"), "tiny", metadata=metadata)
+    response = ChatResponse.error(
+        ErrorInfo(ErrorKind.RATE_LIMIT, "slow down"), model="tiny", metadata=metadata
+    )
     attributes = otel_attributes(response)
     assert attributes["error.type"] == "rate_limit"
     assert attributes["gen_ai.response.id"] == response.id

@@ -116,7 +116,7 @@ def test_whether_a_server_can_have_begun(status: int | None, code: str | None, u
 
 # ------------------------------------------------------------------------------------ endpoints that cool down
 
-RESPONSE = ChatResponse.error("busy", "m")
+RESPONSE = ChatResponse.error("busy", model="m")
 DOWN = AttemptFailure(BUSY.info, response=RESPONSE)
 LOCKED = AttemptFailure(ErrorInfo(ErrorKind.AUTHENTICATION, "locked", status=401), response=RESPONSE)
 UNPAID = AttemptFailure(ErrorInfo(ErrorKind.QUOTA, "no money", status=402), response=RESPONSE)

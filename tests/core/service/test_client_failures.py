@@ -40,7 +40,7 @@ def test_what_is_no_failure_of_the_exchange_means_nothing() -> None:
 
 
 def test_a_model_that_nobody_asked_for_is_not_made_up() -> None:
-    failed = ChatResponse.error(CANCELLED, "unknown")
+    failed = ChatResponse.error(CANCELLED, model="unknown")
     absent = {**failed.metadata.provenance, "model": Provenance.ABSENT}
     for model, expected, why in ((None, "unknown", "absent"), ("tiny", "tiny", "derived")):
         response = attrs.evolve(failed, metadata=attrs.evolve(failed.metadata, provenance=absent))

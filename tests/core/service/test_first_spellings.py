@@ -358,7 +358,7 @@ class TestService:
         server.close()
         with (
             SyncLLMService("vllm:tiny", base_url=url, retry=0) as service,
-            pytest.raises(ServerError, match="start the server there, or give another base_url"),
+            pytest.raises(ServerError, match="start the server there, or name another address"),
         ):
             service.complete("Hi")
 

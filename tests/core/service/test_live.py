@@ -158,7 +158,7 @@ def called(*ids: str, arguments: str = '{"city": "Paris", "unit": "celsius"}') -
     ]
 
 
-REFUSED = ChatResponse.refused("I would rather not.", "m")
+REFUSED = ChatResponse.refused("I would rather not.", model="m")
 CONVERSATIONS: dict[str, list[Any]] = {
     "a broken call": called("call_1", arguments=BROKEN),
     "a call that is no object": called("call_1", arguments="[1]"),
@@ -168,14 +168,18 @@ CONVERSATIONS: dict[str, list[Any]] = {
     "a refusal": [REFUSED],
     "an empty turn": [ChatMessage.assistant("")],
     "an empty turn behind a result": [*called("call_1"), ChatMessage.assistant("")],
-    "an answer that failed": [ChatResponse.error("cut", "m", message=ChatMessage.assistant("Once upon"))],
+    "an answer that failed": [
+        ChatResponse.error("cut", model="m", message=ChatMessage.assistant("Once upon"))
+    ],
     "an image for a result, to a model of texts": [
         *called("call_1")[:1],
         ChatMessage.tool_result("call_1", [TextPart("Look."), ImagePart(data=PNG)], name="get_weather"),
     ],
     "a call that nobody ran": called("call_1", "call_2")[:2],
     "a result that came late": [*called("call_1")[:1], ChatMessage.user("Well?"), *called("call_1")[1:]],
-    "a call that was cut": [ChatResponse.error("cut", "m", message=called("call_1", arguments=BROKEN)[0])],
+    "a call that was cut": [
+        ChatResponse.error("cut", model="m", message=called("call_1", arguments=BROKEN)[0])
+    ],
     "the system in the middle": [ChatMessage.assistant("Hm."), ChatMessage.system("Be brief.")],
     "empty parts": [
         ChatMessage.assistant("Hm."),

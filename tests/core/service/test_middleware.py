@@ -153,7 +153,7 @@ def test_one_that_answers_with_an_error(
     server: ReplayServer, service_of: Make, way: Way, answer: Answer
 ) -> None:
     def middleware(_: ChatRequest) -> Steps:
-        yield ChatResponse.error("not today", "m")
+        yield ChatResponse.error("not today", model="m")
 
     service = service_of(server, middleware=[middleware])
     if way is whole:

@@ -236,11 +236,11 @@ def test_the_source_lives_in_one_task() -> None:
                 variable.reset(token)
 
     async def main() -> None:
-        stream = StreamingChatResponse(deltas(), lambda: ChatResponse.error("unused", "m"))
+        stream = StreamingChatResponse(deltas(), lambda: ChatResponse.error("unused", model="m"))
         first = aiter(stream)
         await anext(first)
         assert await asyncio.create_task(contents(stream)) == ["a", None]
-        closed = StreamingChatResponse(deltas(), lambda: ChatResponse.error("unused", "m"))
+        closed = StreamingChatResponse(deltas(), lambda: ChatResponse.error("unused", model="m"))
         await anext(aiter(closed))
         await closed.aclose()
         assert variable.get() == "unset"
@@ -351,7 +351,7 @@ def test_a_source_need_not_be_closable() -> None:
             raise StopAsyncIteration
 
     async def main() -> None:
-        stream = StreamingChatResponse(Plain(), lambda: ChatResponse.error("unused", "m"))
+        stream = StreamingChatResponse(Plain(), lambda: ChatResponse.error("unused", model="m"))
         assert await contents(stream) == []
         await stream.aclose()
 
@@ -568,7 +568,7 @@ def test_the_end_of_another_choice_is_not_the_end() -> None:
         raise AssertionError("not asked for")
 
     async def main() -> None:
-        async with StreamingChatResponse(deltas(), lambda: ChatResponse.error("unused", "m")) as stream:
+        async with StreamingChatResponse(deltas(), lambda: ChatResponse.error("unused", model="m")) as stream:
             assert (await anext(aiter(stream))).is_complete
         assert stream.state is StreamState.CANCELLED
 
@@ -589,7 +589,7 @@ def test_closing_waits_for_the_source() -> None:
                 await gate.wait()
                 closed.set()
 
-        stream = StreamingChatResponse(deltas(), lambda: ChatResponse.error("unused", "m"))
+        stream = StreamingChatResponse(deltas(), lambda: ChatResponse.error("unused", model="m"))
         await anext(aiter(stream))
         closing = [asyncio.create_task(stream.aclose()) for _ in range(2)]
         await settle()
@@ -914,7 +914,9 @@ def test_without_replay_a_source_that_goes_on_when_it_is_closed_is_closed_all_th
         raise AssertionError("not asked for")
 
     async def main() -> None:
-        stream = StreamingChatResponse(deltas(), lambda: ChatResponse.error("unused", "m"), replay=False)
+        stream = StreamingChatResponse(
+            deltas(), lambda: ChatResponse.error("unused", model="m"), replay=False
+        )
         consumer = aiter(stream)
 
         async def read() -> tuple[str | None, int]:

@@ -223,7 +223,7 @@ def test_factories_for_answers(
     assert (made.metadata.provider_id, made.metadata.model_id) == ("unknown", "m")
     made_up = {"id": "synthetic", "created": "synthetic", "metadata.request_duration": "absent"}
     assert made.metadata.provenance == made_up
-    assert ChatResponse.error("down", "m").metadata.provenance == made_up | {"usage": "absent"}
+    assert ChatResponse.error("down", model="m").metadata.provenance == made_up | {"usage": "absent"}
     assert str(uuid.UUID(made.id)) == made.id
     assert before <= made.created <= datetime.now(UTC)
     assert factory(message, USAGE, "m", METADATA).metadata == METADATA
@@ -238,28 +238,28 @@ def test_required_tool_calls_are_required() -> None:
 
 def test_a_refusal() -> None:
     """FR-113: the model declined: its words are the refusal, the message is empty, nothing failed."""
-    refused = ChatResponse.refused("I cannot help with that.", "m")
+    refused = ChatResponse.refused("I cannot help with that.", model="m")
     assert (refused.refusal, refused.text) == ("I cannot help with that.", "")
     assert (refused.finish_reason, refused.usage) == (FinishReason.STOP, UsageInfo.EMPTY)
     assert refused.segments == (Segment(SegmentType.REFUSAL, "I cannot help with that."),)
     assert refused.raise_for_error() is refused
-    blocked = ChatResponse.refused("no", "m", USAGE, METADATA, finish_reason=FinishReason.CONTENT_FILTER)
+    blocked = ChatResponse.refused("no", USAGE, "m", METADATA, finish_reason=FinishReason.CONTENT_FILTER)
     assert (blocked.finish_reason, blocked.usage, blocked.metadata) == ("content_filter", USAGE, METADATA)
 
 
 def test_an_error() -> None:
     """FR-096 to FR-100, FR-114: its text is the refusal. Metadata, usage and what came before are kept."""
-    failed = ChatResponse.error("out of memory", "m", USAGE, METADATA, message=HELLO)
+    failed = ChatResponse.error("out of memory", USAGE, "m", METADATA, message=HELLO)
     assert failed.finish_reason is FinishReason.ERROR
     assert failed.refusal == "out of memory"
     assert (failed.usage, failed.metadata, failed.text) == (USAGE, METADATA, "Hello")
     assert failed.error_info == ErrorInfo(ErrorKind.UNKNOWN, "out of memory")
-    assert ChatResponse.error("x", "m").message == ChatMessage.assistant()
+    assert ChatResponse.error("x", model="m").message == ChatMessage.assistant()
 
 
 def test_an_error_shows_nothing_of_the_system() -> None:
     """NFR-023: refusal and segment have the cleaned text."""
-    failed = ChatResponse.error("cannot open /root/models/x with sk-abcdefgh1234\x07", "m")
+    failed = ChatResponse.error("cannot open /root/models/x with sk-abcdefgh1234\x07", model="m")
     assert failed.refusal == "cannot open <path> with <secret>"
     assert [segment.content for segment in failed.segments] == [failed.refusal]
 
@@ -287,7 +287,7 @@ def test_raise_for_error_raises_the_class_of_the_kind(kind: ErrorKind) -> None:
     info = ErrorInfo(
         kind, "it broke", True, 503, "code_7", {"error": {"message": "it broke", "details": [1]}}
     )
-    failed = ChatResponse.error(info, "m", metadata=METADATA)
+    failed = ChatResponse.error(info, model="m", metadata=METADATA)
     with pytest.raises(ProviderError) as caught:
         failed.raise_for_error()
     error = caught.value
@@ -298,7 +298,7 @@ def test_raise_for_error_raises_the_class_of_the_kind(kind: ErrorKind) -> None:
 
 def test_an_error_without_a_status_names_none() -> None:
     """An error inside a stream has no HTTP status."""
-    failed = attrs.evolve(ChatResponse.error(ErrorInfo("timeout", "too slow"), "m"), id="r" * 200)
+    failed = attrs.evolve(ChatResponse.error(ErrorInfo("timeout", "too slow"), model="m"), id="r" * 200)
     with pytest.raises(errors.ProviderTimeoutError) as caught:
         failed.raise_for_error()
     assert str(caught.value) == f"unknown: timeout: too slow [{'r' * 80}]"
@@ -365,7 +365,7 @@ def test_an_error_segment_may_hold_anything(odd: Any) -> None:
 
 def test_what_error_info_gives_out_is_a_copy() -> None:
     """NFR-013: changing the raw payload of one look does not change the response."""
-    failed = ChatResponse.error(ErrorInfo(ErrorKind.SERVER, "x", raw={"a": [1]}), "m")
+    failed = ChatResponse.error(ErrorInfo(ErrorKind.SERVER, "x", raw={"a": [1]}), model="m")
     info = failed.error_info
     assert info is not None
     info.raw["a"].append(2)

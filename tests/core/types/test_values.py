@@ -15,7 +15,7 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.text import DEFAULT_CONTENT_LIMIT, set_content_limit
 from crosswalk.types import (
     Alternative,
@@ -112,7 +112,7 @@ def test_what_is_given_as_a_list_becomes_a_tuple() -> None:
         StreamEvent("response.created", segments=[segment], attempts=[], raw_event=[{"a": []}]),
         ProviderAttempt("p", "m", extra={"a": []}),
         attrs.evolve(
-            ChatResponse.error("x", "m"),
+            ChatResponse.error("x", model="m"),
             segments=[segment],
             logprobs=[logprob],
             attempts=[],
@@ -308,9 +308,43 @@ def test_a_repr_says_what_there_is() -> None:
     assert repr(TextPart("x" * 201)) == f"TextPart(text='{'x' * 199}…')"
 
 
+@pytest.mark.usefixtures("content_limit")
+def test_the_limit_shortens_content_and_not_the_facts_about_it() -> None:
+    set_content_limit(5)
+    answer = attrs.evolve(
+        ChatResponse.success(ChatMessage.assistant("Hello, world"), UsageInfo(1, 2), "m-1"), id="resp_123"
+    )
+    assert repr(answer) == (
+        "ChatResponse(id='resp_123', model='m-1', finish_reason='stop', usage=3, text='Hell…')"
+    )
+    odd = attrs.evolve(answer, id="a b" * 30, model="x" * 65)
+    assert repr(odd).startswith("ChatResponse(id='a ba…', model='…', finish_reason='stop', usage=3, ")
+
+
+def test_counts_show_what_was_counted() -> None:
+    assert repr(UsageInfo(1, 2)) == "UsageInfo(prompt_tokens=1, completion_tokens=2)"
+    full = UsageInfo(1, 2, 0, details=UsageDetails(audio_input_tokens=1))
+    assert repr(full) == (
+        "UsageInfo(prompt_tokens=1, completion_tokens=2, cached_tokens=0, details=UsageDetails(audio_input_tokens=1))"
+    )
+
+
+def test_factories_take_their_arguments_in_one_order_and_name_a_wrong_type() -> None:
+    usage = UsageInfo(1, 2)
+    for make, what in (
+        (ChatResponse.success, ChatMessage.assistant("a")),
+        (ChatResponse.refused, "no"),
+        (ChatResponse.error, "down"),
+    ):
+        factory: Any = make
+        assert (factory(what, usage, "m").usage, factory(what, usage, "m").model) == (usage, "m")
+        with pytest.raises(ResponseValidationError, match="the model is a text, not UsageInfo"):
+            factory(what, "m", usage)
+
+
 def test_a_response_shows_what_one_looks_for() -> None:
     """The provider, the end, the counts, and the beginning of the text."""
     response = attrs.evolve(ChatResponse.success(ChatMessage.assistant("Hi"), UsageInfo(1, 2), "m"), id="r")
     assert repr(response) == "ChatResponse(id='r', model='m', finish_reason='stop', usage=3, text='Hi')"
-    refused = attrs.evolve(ChatResponse.refused("no", "m"), id="r")
+    refused = attrs.evolve(ChatResponse.refused("no", model="m"), id="r")
     assert repr(refused) == "ChatResponse(id='r', model='m', finish_reason='stop', usage=0, refusal='no')"
