@@ -98,6 +98,7 @@ class ClientRequest(ChatRequest):
         details: what :meth:`details_of_part` returns, by the ``id()`` of the part.
         instead: the tools that servers of other forms get for an item that only the client's form has, by its place.
         servers: the server that gave an answer, by the id of the answer, as far as it is known.
+        alone: the place of each result without a call before it, and the message that tells it, by the ``id()`` of its turn.
     """
 
     form: WireForm
@@ -112,6 +113,7 @@ class ClientRequest(ChatRequest):
     details: Mapping[int, Mapping[str, Any]] = attrs.field(factory=dict)
     instead: Mapping[str, tuple[ToolDefinition, ...]] = attrs.field(factory=dict)
     servers: Mapping[str, str] = attrs.field(factory=dict)
+    alone: Mapping[int, tuple[str, ChatMessage]] = attrs.field(factory=dict)
 
     def server_of(self, turn: Turn) -> str | None:
         """See :meth:`ChatRequest.server_of`."""
@@ -165,6 +167,11 @@ class ClientRequest(ChatRequest):
             as_said = self._as_said(build)
             if as_said is not None:
                 return as_said
+        elif self.alone:
+            return self._with_results_told()._built_for_other(build)
+        return self._built_for_other(build)
+
+    def _built_for_other(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         request = self
         if (self.unread or self.instead) and not self._is_own(frame := build(_unchanged(self))):
             request = self._without_silence(table_of(frame))
@@ -179,6 +186,21 @@ class ClientRequest(ChatRequest):
             # These are probably the server's own answers, so it gets back the fields that such answers have.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
         return self._with_unread(built, self.unread)
+
+    def _with_results_told(self) -> ClientRequest:
+        """Return the request with the results that are alone, and that no call of a turn before asks for, told as text."""
+        called: set[str | None] = set()
+        turns: list[Turn] = []
+        places: list[str] = []
+        for turn in self.messages:
+            message = turn.message if isinstance(turn, ChatResponse) else turn
+            called.update(call.id for call in message.tool_calls or ())
+            if id(turn) in self.alone and message.tool_call_id not in called:
+                place, turn = self.alone[id(turn)]
+                places.append(place)
+            turns.append(turn)
+        changed: ClientRequest = altered(self, messages=tuple(turns), told=(*self.told, *places))
+        return changed
 
     def _without_silence(self, target: RequestTable | None) -> ClientRequest:
         """Return the request for a server with the table *target*, without the messages of which nothing is read.
@@ -693,6 +715,11 @@ def marks_of(parts: Iterable[Fields], after: Any) -> Iterator[CacheMark]:
 def told_result(result: Fields, name: str | None, content: str | Sequence[ContentPart]) -> ChatMessage:
     """Return the *content* of *result*, which names no call, as the user's words about the tool *name*."""
     result.tell(*result)
+    return told_message(name, content)
+
+
+def told_message(name: str | None, content: str | Sequence[ContentPart]) -> ChatMessage:
+    """Return the *content* of a result as the user's words about the tool *name*."""
     about = f"The output of {name or 'a tool'}:"
     if isinstance(content, str):
         return ChatMessage.user(f"{about}\n{content}")
@@ -738,5 +765,6 @@ def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, *
             details={},
             instead={},
             servers={},
+            alone={},
         )
     return Incoming(form=form, request=whole, wants=wants)

@@ -99,6 +99,42 @@ def test_a_client_s_result_arrives_everywhere(kind: str, to: str, more: list[Any
         assert PNG in text or to in ("cohere",)
 
 
+FUNCTION: dict[str, Any] = {"type": "function_call", "call_id": "f1", "name": "f", "arguments": "{}"}
+FUNCTION_OUTPUT: dict[str, Any] = {"type": "function_call_output", "call_id": "f1", "output": "well"}
+LONE = {kind: items[-1] for kind, items in RESULTS.items()} | {
+    "a function's": output("function_call_output", output="marked"),
+    "a function's, in parts": output("function_call_output", output=[{"type": "input_text", "text": "marked"}]),
+    "a custom tool's": output("custom_tool_call_output", output="marked"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "before", [[], [HI], [HI, FUNCTION, FUNCTION_OUTPUT]], ids=["alone", "in a turn", "behind another's"]
+)
+@pytest.mark.parametrize("kind", LONE)
+@pytest.mark.parametrize("to", OTHERS)
+def test_a_result_without_its_call_is_told(kind: str, to: str, before: list[Any]) -> None:
+    body = {"model": "m", "input": [*before, LONE[kind]]}
+    request = built("openai-responses", body, to)
+    if to == "openai_responses":
+        assert request.body == body
+        return
+    text = said_in(request)
+    assert "marked" in text or kind == "a computer's"
+    assert "not run" not in text
+    assert [(one.field, one.kind) for one in request.adaptations if one.kind is AdaptationKind.TOLD] == [
+        (f"input[{len(before)}]", AdaptationKind.TOLD)
+    ]
+
+
+@pytest.mark.parametrize("to", ["openai_responses", "anthropic"])
+def test_two_results_of_one_missing_call_are_told_each_by_itself(to: str) -> None:
+    lone = [output("custom_tool_call_output", output=text, name="look") for text in ("first", "second")]
+    request = built("openai-responses", responses(*lone), to)
+    assert ("The output of look:\nfirst" in said_in(request)) is (to == "anthropic")
+    assert all(text in said_in(request) for text in ("first", "second"))
+
+
 @pytest.mark.parametrize("kind", [kind for kind in RESULTS if kind != "an unknown tool's"])
 def test_a_result_in_a_conversation_of_ours_has_its_item(kind: str) -> None:
     """The client's server gets the item of the kind, also in a request that is written anew."""
@@ -174,6 +210,9 @@ def test_a_result_follows_the_call_of_an_earlier_turn() -> None:
     request = attrs.evolve(incoming.request, messages=(*EARLIER, *incoming.request.messages))
     sent = build_http_request(request, "openai_responses").body["input"]
     assert [item["type"] for item in sent] == ["message", "function_call", "function_call_output"]
+    elsewhere = build_http_request(request, "openai")
+    assert elsewhere.body["messages"][-1] == {"role": "tool", "tool_call_id": "c1", "content": "x"}
+    assert AdaptationKind.TOLD not in [one.kind for one in elsewhere.adaptations]
 
 
 ODD = {"type": "additional_tools", "role": "developer", "tools": []}
