@@ -176,16 +176,30 @@ class ClientRequest(ChatRequest):
         if (self.unread or self.instead) and not self._is_own(frame := build(_unchanged(self))):
             request = self._without_silence(table_of(frame))
         built = build(request)
-        if not self._is_own(built):
-            why = "it is sent as text"
-            built = built.adapted(*(Adaptation(place, AdaptationKind.TOLD, why) for place in self.told))
         table = table_of(built)
         if not self._is_own(built) or (table is not None and table.is_strict):
-            return request._translated(built, build)
+            return request._translated(built, build).adapted(*map(_told_at, self.told))
         if any(isinstance(turn, ChatResponse) for turn in self.messages):
             # These are probably the server's own answers, so it gets back the fields that such answers have.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
-        return self._with_unread(built, self.unread)
+        return self._with_told_parts(self._with_unread(built, self.unread))
+
+    def _with_told_parts(self, built: HTTPRequest) -> HTTPRequest:
+        """Return *built*, for another server of the client's form, with the client's parts in place of their texts."""
+        if not self.told:
+            return built
+        body = copy_json(built.body)
+        back: set[str] = set()
+        for number, (said, sent) in enumerate(zip(_messages(self.said), _messages(body), strict=False)):
+            parts, texts = said.get("content"), sent.get("content")
+            for at, part in enumerate(parts if isinstance(parts, list) else ()):
+                place = path_of(("messages", number, "content", at))
+                is_there = isinstance(texts, list) and len(texts) == len(parts)
+                if place in self.told and is_there and texts[at].get("text") == _told_text(part):
+                    texts[at] = part
+                    back.add(place)
+        built = attrs.evolve(built, body=body)
+        return built.adapted(*(_told_at(place) for place in self.told if place not in back))
 
     def _with_results_told(self) -> ClientRequest:
         """Return the request with the results that are alone, and that no call of a turn before asks for, told as text."""
@@ -378,6 +392,15 @@ class ClientRequest(ChatRequest):
             why = f"{label} has no such value" if has_place else f"{label} has no place for it"
             refuses = row.kind is PlaceKind.MEANING
             yield Adaptation.dropped(unread.path, why, asked=unread.value, refuses=refuses)
+
+
+def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = body.get("messages", [])
+    return messages
+
+
+def _told_at(place: str) -> Adaptation:
+    return Adaptation(place, AdaptationKind.TOLD, "it is sent as text")
 
 
 def table_of(built: HTTPRequest) -> RequestTable | None:
@@ -740,7 +763,15 @@ def told_part(block: Fields, table: RequestTable, path: str) -> TextPart | None:
     if row is not None and (row.place or row.kind is not PlaceKind.MEANING):
         block.leave()
         return None
-    return TextPart(dump_json(block.tell("cache_control")).decode())
+    block.tell("cache_control")
+    return TextPart(_told_text(block.given))
+
+
+def _told_text(given: Mapping[str, Any]) -> str:
+    fields = {
+        name: member for name, member in given.items() if member is not None and name != "cache_control"
+    }
+    return dump_json(fields).decode()
 
 
 def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **requested: Any) -> Incoming:

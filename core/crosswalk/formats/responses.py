@@ -30,6 +30,7 @@ from crosswalk.formats.reading import (
     marks_of,
     take_neutral,
     told_message,
+    told_part,
     told_result,
 )
 from crosswalk.formats.response_items import (
@@ -329,7 +330,12 @@ class _Items:
 def _content(item: Fields, name: str) -> str | list[ContentPart] | None:
     if isinstance(item.look(name), str | None):
         return item.text(name)
-    return [part for part in map(read_part, item.objects(name)) if part is not None]
+    at = f"input[][{item.given.get('type', 'message')}].{name}[]"
+    read = (
+        read_part(part) or told_part(part, RESPONSES, f"{at}[{part.given['type']}]")
+        for part in item.objects(name)
+    )
+    return [part for part in read if part is not None]
 
 
 # Options.

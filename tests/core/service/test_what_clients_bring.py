@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from crosswalk import ChatMessage, normalize
+from crosswalk import ChatMessage, ResponseValidationError, normalize
 from crosswalk.service import (
     Adaptation,
     AdaptationKind,
@@ -809,3 +809,79 @@ def test_found_tools_have_their_namespace_and_their_kind() -> None:
     incoming = read_request(responses(*found(space), tools=[FINDS]), "openai-responses")
     assert incoming.wants.namespaces == {"look": ("sea", "look"), "dive": ("sea", "dive")}
     assert incoming.custom_tools == {"dive"}
+
+
+# ------------------------------------------------------------------------------------ parts of unknown types
+
+HOLOGRAM = {"type": "hologram", "beam": "marked"}
+WORD = {"type": "text", "text": "Word"}
+CHAT_CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CALLED = [HI, {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]}]
+SPEAKERS: dict[str, Any] = {
+    "the model": lambda parts: [HI, {"role": "assistant", "content": parts}, HI],
+    "the model, before a call": lambda parts: [HI, {"role": "assistant", "content": parts, "tool_calls": [CHAT_CALL]}, {"role": "tool", "tool_call_id": "c1", "content": "x"}],
+    "the user": lambda parts: [{"role": "user", "content": parts}],
+    "the system": lambda parts: [{"role": "system", "content": parts}, HI],
+    "a tool": lambda parts: [*CALLED, {"role": "tool", "tool_call_id": "c1", "content": parts}],
+}  # fmt: skip
+ASKED_FOR_CHAT = ["vllm", "deepseek", "llamacpp", "groq"]
+
+
+def said_by_client(speaker: str, parts: list[Any]) -> dict[str, Any]:
+    return {"model": "m", "messages": SPEAKERS[speaker](parts)}
+
+
+@pytest.mark.parametrize(
+    "parts", [[HOLOGRAM], [WORD, HOLOGRAM], [HOLOGRAM, WORD]], ids=["alone", "last", "first"]
+)
+@pytest.mark.parametrize("speaker", SPEAKERS)
+@pytest.mark.parametrize("to", [*OTHERS, *ASKED_FOR_CHAT[1:]])
+def test_a_part_of_an_unknown_type_arrives_everywhere(to: str, speaker: str, parts: list[Any]) -> None:
+    """A server of the client's form gets the part, any other its JSON as text."""
+    body = said_by_client(speaker, parts)
+    request = built("openai-chat", body, to)
+    told = [one.field for one in request.adaptations if one.kind is AdaptationKind.TOLD]
+    assert request.dropped == ()
+    if to in ("openai", *ASKED_FOR_CHAT):
+        contents = [message["content"] for message in request.body["messages"]]
+        assert parts in contents
+        assert told == []
+    else:
+        assert re.search("hologram.*marked", said_in(request), re.DOTALL)  # Gemini's results are objects
+        assert len(told) == 1
+        assert told[0].endswith(f".content[{parts.index(HOLOGRAM)}]")
+
+
+def test_a_part_of_an_unknown_type_beside_reasoning_is_told_to_servers_of_the_form() -> None:
+    """The answer is written anew there, with one text."""
+    message = {"role": "assistant", "content": [HOLOGRAM], "reasoning_content": "so"}
+    request = built("openai-chat", {"model": "m", "messages": [HI, message, HI]}, "vllm")
+    assert "hologram" in request.body["messages"][1]["content"]
+    assert [one.field for one in request.adaptations if one.kind is AdaptationKind.TOLD] == [
+        "messages[1].content[0]"
+    ]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"type": "message", "role": "user", "content": [HOLOGRAM]}],
+        [{"role": "system", "content": [{"type": "input_text", "text": "Word"}, HOLOGRAM]}, HI],
+        [HI, FUNCTION, {**FUNCTION_OUTPUT, "output": [HOLOGRAM]}],
+    ],
+    ids=["the user", "the system", "a tool"],
+)
+@pytest.mark.parametrize("to", OTHERS)
+def test_a_part_of_an_unknown_type_of_responses_is_told(to: str, items: list[Any]) -> None:
+    body = {"model": "m", "input": items}
+    request = built("openai-responses", body, to)
+    assert request.dropped == ()
+    if to == "openai_responses":
+        assert request.body == body
+    else:
+        assert re.search("hologram.*marked", said_in(request), re.DOTALL)  # Gemini's results are objects
+
+
+def test_a_program_s_part_of_an_unknown_type_is_an_error() -> None:
+    with pytest.raises(ResponseValidationError, match="must be text, image_url"):
+        ChatRequest([{"role": "user", "content": [HOLOGRAM]}])
