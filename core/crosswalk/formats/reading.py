@@ -192,10 +192,11 @@ class ClientRequest(ChatRequest):
         back: set[str] = set()
         for number, (said, sent) in enumerate(zip(_messages(self.said), _messages(body), strict=False)):
             parts, texts = said.get("content"), sent.get("content")
-            for at, part in enumerate(parts if isinstance(parts, list) else ()):
+            if not (isinstance(parts, list) and isinstance(texts, list) and len(texts) == len(parts)):
+                continue
+            for at, part in enumerate(parts):
                 place = path_of(("messages", number, "content", at))
-                is_there = isinstance(texts, list) and len(texts) == len(parts)
-                if place in self.told and is_there and texts[at].get("text") == _told_text(part):
+                if place in self.told and texts[at].get("text") == _told_text(part):
                     texts[at] = part
                     back.add(place)
         built = attrs.evolve(built, body=body)
