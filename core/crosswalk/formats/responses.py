@@ -25,15 +25,14 @@ from crosswalk.formats.chat import (
 from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.reading import (
     Incoming,
-    Wants,
     incoming,
     marks_of,
     take_neutral,
     told_message,
-    told_part,
     told_result,
 )
 from crosswalk.formats.response_items import (
+    CALL_IDS,
     CALLS,
     HeldCall,
     KeptItems,
@@ -42,12 +41,14 @@ from crosswalk.formats.response_items import (
     action_item,
     annotation_of,
     answer_of,
+    content_of,
     is_found_by_client,
     is_search_of_client,
     kind_of,
     repeated,
     server_item,
     usage_of,
+    wants_of,
 )
 from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.formats.writing import (
@@ -80,7 +81,6 @@ from crosswalk.wire.responses import (
     EventRole,
     ItemRole,
     read_output,
-    read_part,
 )
 
 if TYPE_CHECKING:
@@ -92,11 +92,6 @@ if TYPE_CHECKING:
 
 
 _ROLES: Final = {word: role for word, role in ROLES.items() if role is not Role.TOOL}
-_CALL_IDS: Final = {
-    "mcp_approval_response": ("approval_request_id",),
-    "local_shell_call_output": ("call_id", "id"),
-}
-"""The fields with the id of a call in the items of its result, for those that have other ones than ``call_id``."""
 _MADE: Final = ("reasoning", "compaction", "program", "program_output")
 """The items that only a model or its server makes, besides calls."""
 _OUTPUT: Final = "_output"
@@ -119,7 +114,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     Raises:
         FieldError: it is not a valid request.
     """
-    wants = _wants(body)
+    wants = wants_of(body)
     tools, hosted, servers, namespaces = _tools(body)
     said_in = _Items(namespaces)
     turns = [*_instructions(body), *said_in.turns(body)]
@@ -182,19 +177,6 @@ def _instead(
         names = names | {tool.name for tool in tools}
         namespaces |= inside
     return instead, namespaces
-
-
-def _wants(body: Fields) -> Wants:
-    store, background = body.is_flag("store"), body.is_flag("background")
-    previous, user = body.is_text("previous_response_id"), body.is_text("user")
-    return Wants(
-        include_usage=True,
-        store=store,
-        previous_response_id=previous,
-        background=bool(background),
-        user=user,
-        defaults=take_neutral(body, "responses", {"store": True, "include": []}),
-    )
 
 
 def _instructions(body: Fields) -> Iterator[Turn]:
@@ -293,23 +275,23 @@ class _Items:
                 item.refuse(f"must be one of {', '.join(_ROLES)}", "role")
             item.take("type")
             with placed(item, "content"):
-                message = ChatMessage(role, item.need("content", _content(item, "content")))
+                message = ChatMessage(role, item.need("content", content_of(item, "content")))
             self._marked.append((message, item, "content"))
             return message
-        if kind.endswith(_OUTPUT) or kind in _CALL_IDS:
+        if kind.endswith(_OUTPUT) or kind in CALL_IDS:
             return self._result(item, kind)
         item.leave()
         return None
 
     def _result(self, item: Fields, kind: str) -> ChatMessage:
         """Return the result of a call of any kind. If it names no call, it is told as the user's."""
-        names = _CALL_IDS.get(kind, ("call_id",))
+        names = CALL_IDS.get(kind, ("call_id",))
         given = [value for field in names if (value := item.text(field))]
         known = [id for id in given if id in self._calls]
         call_id = next(chain(known, given), None) or self._unnamed.answered()
         item.take("type")
         is_plain = kind in ("function_call_output", "custom_tool_call_output")
-        content = item.need("output", _content(item, "output")) if is_plain else read_output(item, kind)
+        content = item.need("output", content_of(item, "output")) if is_plain else read_output(item, kind)
         with placed(item):
             if call_id is not None and call_id in self._calls:
                 return self._of_call(item, call_id, content)
@@ -325,17 +307,6 @@ class _Items:
         result = ChatMessage.tool_result(self._ids.get(id, id), content, is_error=is_error)
         self._marked.append((result, item, "output"))
         return result
-
-
-def _content(item: Fields, name: str) -> str | list[ContentPart] | None:
-    if isinstance(item.look(name), str | None):
-        return item.text(name)
-    at = f"input[][{item.given.get('type', 'message')}].{name}[]"
-    read = (
-        read_part(part) or told_part(part, RESPONSES, f"{at}[{part.given['type']}]")
-        for part in item.objects(name)
-    )
-    return [part for part in read if part is not None]
 
 
 # Options.
