@@ -417,7 +417,10 @@ class AnswerServers:
                     continue
             elif giver is None:
                 continue
-            known = {**dict(_sealed_items(turn)), **dict.fromkeys(kept_ids(turn), False)}
+            known: dict[str | None, bool] = {
+                **dict(_sealed_items(turn)),
+                **dict.fromkeys(kept_ids(turn), False),
+            }
             if giver == server or (all(known.values()) if giver is None else not known):
                 continue
             turns[number] = at_another_address(turn)

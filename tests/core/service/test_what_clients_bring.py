@@ -816,13 +816,13 @@ def test_found_tools_have_their_namespace_and_their_kind() -> None:
 HOLOGRAM = {"type": "hologram", "beam": "marked"}
 WORD = {"type": "text", "text": "Word"}
 CHAT_CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-CALLED = [HI, {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]}]
+CALLED_BEFORE = [HI, {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]}]
 SPEAKERS: dict[str, Any] = {
     "the model": lambda parts: [HI, {"role": "assistant", "content": parts}, HI],
     "the model, before a call": lambda parts: [HI, {"role": "assistant", "content": parts, "tool_calls": [CHAT_CALL]}, {"role": "tool", "tool_call_id": "c1", "content": "x"}],
     "the user": lambda parts: [{"role": "user", "content": parts}],
     "the system": lambda parts: [{"role": "system", "content": parts}, HI],
-    "a tool": lambda parts: [*CALLED, {"role": "tool", "tool_call_id": "c1", "content": parts}],
+    "a tool": lambda parts: [*CALLED_BEFORE, {"role": "tool", "tool_call_id": "c1", "content": parts}],
 }  # fmt: skip
 ASKED_FOR_CHAT = ["vllm", "deepseek", "llamacpp", "groq"]
 
