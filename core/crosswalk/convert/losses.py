@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 import orjson
@@ -68,7 +68,8 @@ class LossRule:
         why: the reason, in a sentence.
         path: the fields that it is about, as a regular expression for their whole path.
         reasons: what became of them, or empty for anything.
-        holds: whether it holds for a field of the answer *before* and *after* the conversion, or ``None`` for always.
+        holds: whether it holds for a field of the answer *before* and *after* the conversion, or ``None`` for always. For a
+            field of an alternative, both are that alternative.
     """
 
     name: str
@@ -76,21 +77,11 @@ class LossRule:
     why: str
     path: re.Pattern[str] = attrs.field(converter=_pattern)
     reasons: tuple[LossReason, ...] = ()
-    holds: Callable[[str, ChatResponse, ChatResponse], bool] | None = None
+    holds: Callable[[str, Answer, Answer], bool] | None = None
 
 
-def _answer(path: str, response: ChatResponse) -> ChatResponse | Alternative:
-    """Return the answer of *response* that *path* is about."""
-    match = re.match(r"alternatives\[(\d+)\]\.", path)
-    return response.alternatives[int(match[1])] if match else response
-
-
-def _counterpart(path: str, before: ChatResponse, after: ChatResponse) -> ChatResponse | Alternative:
-    """Return the counterpart in *after* of the answer of *before* that *path* is about."""
-    answer = _answer(path, before)
-    if answer is before or not isinstance(answer, Alternative):
-        return after
-    return next(other for other in after.alternatives if other.index == answer.index)
+Answer: TypeAlias = ChatResponse | Alternative
+"""One of the answers of a response: the first one, or one of its alternatives."""
 
 
 def says_something(value: Any) -> bool:
@@ -102,64 +93,60 @@ def says_something(value: Any) -> bool:
     return value is False or value not in (None, "", 0)
 
 
-def _is_stated(_: str, __: ChatResponse, ___: ChatResponse) -> bool:
+def _is_stated(_: str, __: Answer, ___: Answer) -> bool:
     """Never: the comparison of the further fields has each value at hand, and states this rule itself."""
     return False
 
 
-def _is_zero(path: str, before: ChatResponse, _: ChatResponse) -> bool:
+def _is_zero(path: str, before: Answer, _: Answer) -> bool:
     value: Any = before
     for name in path.split("."):
         value = getattr(value, name)
     return not value
 
 
-def _is_cut(path: str, before: ChatResponse, after: ChatResponse) -> bool:
-    old = _answer(path, before).finish_reason
-    new = _counterpart(path, before, after).finish_reason
-    return old not in _WHOLE and new in _WHOLE
+def _is_cut(_: str, before: Answer, after: Answer) -> bool:
+    return before.finish_reason not in _WHOLE and after.finish_reason in _WHOLE
 
 
 _WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
 
-def _is_broken_as_whole(path: str, before: ChatResponse, after: ChatResponse) -> bool:
-    is_broken = not _call(path, _answer(path, before)).has_valid_arguments
-    return is_broken and _counterpart(path, before, after).finish_reason in _WHOLE
+def _is_broken_as_whole(path: str, before: Answer, after: Answer) -> bool:
+    return not _call(path, before).has_valid_arguments and after.finish_reason in _WHOLE
 
 
-def _is_error(_: str, before: ChatResponse, after: ChatResponse) -> bool:
+def _is_error(_: str, before: Answer, after: Answer) -> bool:
     return before.finish_reason is FinishReason.ERROR is after.finish_reason
 
 
-def _call(path: str, answer: ChatResponse | Alternative) -> ToolCall:
+def _call(path: str, answer: Answer) -> ToolCall:
     """Return the call of *answer* that *path* is about."""
     calls = answer.message.tool_calls or ()
     return calls[int(path.rpartition("[")[2].partition("]")[0])]
 
 
-def _had_none(path: str, before: ChatResponse, _: ChatResponse) -> bool:
-    return not _call(path, _answer(path, before)).arguments.strip()
+def _had_none(path: str, before: Answer, _: Answer) -> bool:
+    return not _call(path, before).arguments.strip()
 
 
-def _is_emptied(path: str, before: ChatResponse, after: ChatResponse) -> bool:
-    return _call(path, _counterpart(path, before, after)).arguments in ("", "{}")
+def _is_emptied(path: str, _: Answer, after: Answer) -> bool:
+    return _call(path, after).arguments in ("", "{}")
 
 
-def _is_with_refusal(path: str, before: ChatResponse, after: ChatResponse) -> bool:
-    old, new = _answer(path, before), _counterpart(path, before, after)
-    return new.message.text == old.message.text + (old.refusal or "")
+def _is_with_refusal(_: str, before: Answer, after: Answer) -> bool:
+    return after.message.text == before.message.text + (before.refusal or "")
 
 
-def _is_spaced(path: str, before: ChatResponse, after: ChatResponse) -> bool:
-    old, new = _answer(path, before).message.text, _counterpart(path, before, after).message.text
+def _is_spaced(_: str, before: Answer, after: Answer) -> bool:
+    old, new = before.message.text, after.message.text
     return bool(old.strip()) and old.strip() == new.strip()
 
 
-def _is(*kinds: SegmentType) -> Callable[[str, ChatResponse, ChatResponse], bool]:
-    def holds(path: str, before: ChatResponse, _: ChatResponse) -> bool:
+def _is(*kinds: SegmentType) -> Callable[[str, Answer, Answer], bool]:
+    def holds(path: str, before: Answer, _: Answer) -> bool:
         number = int(path.rpartition("segments[")[2].partition("]")[0])
-        return _answer(path, before).segments[number].type in kinds
+        return before.segments[number].type in kinds
 
     return holds
 
@@ -237,8 +224,8 @@ UNNAMED: Final = LossRule("unnamed", _C, "a loss that no rule names; please repo
 """The rule of a loss without another rule."""
 
 
-def rule_of(path: str, reason: LossReason, before: ChatResponse, after: ChatResponse) -> LossRule:
-    """Return the rule for the field *path* of *before* that is not in *after* unchanged."""
+def rule_of(path: str, reason: LossReason, before: Answer, after: Answer) -> LossRule:
+    """Return the rule for the field *path* that the answer *before* has and *after* does not have unchanged."""
     for rule in RULES:
         is_about = (not rule.reasons or reason in rule.reasons) and rule.path.fullmatch(path)
         if is_about and (rule.holds is None or rule.holds(path, before, after)):
@@ -404,10 +391,17 @@ def losses_beside(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]
 
 def _each_once(losses: Iterator[Loss], before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
     by_path: dict[str, Loss] = {}
+    others = {other.index: other for other in reversed(after.alternatives)}
+    pairs: dict[str, tuple[Answer, Answer]] = {
+        f"alternatives[{position}].": (answer, others[answer.index])
+        for position, answer in enumerate(before.alternatives)
+        if answer.index in others
+    }
     for loss in losses:
         if loss.path not in by_path:
+            old, new = pairs.get("".join(loss.path.partition(".")[:2]), (before, after))
             is_stated = loss.rule is not UNNAMED
-            rule = loss.rule if is_stated else rule_of(loss.path, loss.reason, before, after)
+            rule = loss.rule if is_stated else rule_of(loss.path, loss.reason, old, new)
             by_path[loss.path] = attrs.evolve(loss, rule=rule)
     return tuple(by_path.values())
 
@@ -435,8 +429,9 @@ def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
             yield from _answer_losses(f"{path}.", alternative, other)
         else:
             yield Loss(path, LossReason.DROPPED)
-    numbers = [[answer.index for answer in side.alternatives] for side in (before, after)]
-    if [number for number in numbers[0] if number in numbers[1]] != numbers[1]:
+    old, new = ([answer.index for answer in side.alternatives] for side in (before, after))
+    shared = {*new}
+    if [number for number in old if number in shared] != new:
         yield Loss("alternatives", LossReason.REORDERED)
     yield from _beside(before, after)
 
@@ -459,9 +454,7 @@ def _beside(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
             yield Loss(path, LossReason.DROPPED)
 
 
-def _answer_losses(
-    prefix: str, before: ChatResponse | Alternative, after: ChatResponse | Alternative
-) -> Iterator[Loss]:
+def _answer_losses(prefix: str, before: Answer, after: Answer) -> Iterator[Loss]:
     """Compare one of several answers."""
     yield from _fields(prefix, before, after, "finish_reason", "raw_finish_reason")
     yield from _fields(f"{prefix}message.", before.message, after.message, "content", "name")

@@ -16,6 +16,7 @@ from crosswalk.formats.reading import (
     option,
     read_words,
     take_neutral,
+    told_part,
     told_result,
     word,
 )
@@ -167,15 +168,21 @@ def _turn(message: Fields) -> Turn:
     role = read_role(message)
     if role is Role.TOOL and message.look("tool_call_id") in (None, ""):
         message.take("tool_call_id")
-        return told_result(message, message.text("name"), message.need("content", read_content(message)))
+        return told_result(
+            message, message.text("name"), message.need("content", read_content(message, _told))
+        )
     if role is Role.ASSISTANT and any(message.look(name) for name in _OF_ANSWERS):
         return _answer(message)
-    return read_message(message, role)
+    return read_message(message, role, _told)
+
+
+def _told(part: Fields) -> ContentPart | None:
+    return told_part(part, CHAT, f"messages[].content[][{part.given['type']}]")
 
 
 def _answer(message: Fields) -> Turn:
     """Return an answer with more than text and calls, as its server sent it."""
-    content = read_content(message)
+    content = read_content(message, _told)
     text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
     message_body: dict[str, Any] = {"role": "assistant", "content": text}
     for name in _OF_ANSWERS:

@@ -98,6 +98,7 @@ class ClientRequest(ChatRequest):
         details: what :meth:`details_of_part` returns, by the ``id()`` of the part.
         instead: the tools that servers of other forms get for an item that only the client's form has, by its place.
         servers: the server that gave an answer, by the id of the answer, as far as it is known.
+        alone: the place of each result without a call before it, and the message that tells it, by the ``id()`` of its turn.
     """
 
     form: WireForm
@@ -112,6 +113,7 @@ class ClientRequest(ChatRequest):
     details: Mapping[int, Mapping[str, Any]] = attrs.field(factory=dict)
     instead: Mapping[str, tuple[ToolDefinition, ...]] = attrs.field(factory=dict)
     servers: Mapping[str, str] = attrs.field(factory=dict)
+    alone: Mapping[int, tuple[str, ChatMessage]] = attrs.field(factory=dict)
 
     def server_of(self, turn: Turn) -> str | None:
         """See :meth:`ChatRequest.server_of`."""
@@ -165,20 +167,55 @@ class ClientRequest(ChatRequest):
             as_said = self._as_said(build)
             if as_said is not None:
                 return as_said
+        elif self.alone:
+            return self._with_results_told()._built_for_other(build)
+        return self._built_for_other(build)
+
+    def _built_for_other(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         request = self
         if (self.unread or self.instead) and not self._is_own(frame := build(_unchanged(self))):
             request = self._without_silence(table_of(frame))
         built = build(request)
-        if not self._is_own(built):
-            why = "it is sent as text"
-            built = built.adapted(*(Adaptation(place, AdaptationKind.TOLD, why) for place in self.told))
         table = table_of(built)
         if not self._is_own(built) or (table is not None and table.is_strict):
-            return request._translated(built, build)
+            return request._translated(built, build).adapted(*map(_told_at, self.told))
         if any(isinstance(turn, ChatResponse) for turn in self.messages):
             # These are probably the server's own answers, so it gets back the fields that such answers have.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
-        return self._with_unread(built, self.unread)
+        return self._with_told_parts(self._with_unread(built, self.unread))
+
+    def _with_told_parts(self, built: HTTPRequest) -> HTTPRequest:
+        """Return *built*, for another server of the client's form, with the client's parts in place of their texts."""
+        if not self.told:
+            return built
+        body = copy_json(built.body)
+        back: set[str] = set()
+        for number, (said, sent) in enumerate(zip(_messages(self.said), _messages(body), strict=False)):
+            parts, texts = said.get("content"), sent.get("content")
+            if not (isinstance(parts, list) and isinstance(texts, list) and len(texts) == len(parts)):
+                continue
+            for at, part in enumerate(parts):
+                place = path_of(("messages", number, "content", at))
+                if place in self.told and texts[at].get("text") == _told_text(part):
+                    texts[at] = part
+                    back.add(place)
+        built = attrs.evolve(built, body=body)
+        return built.adapted(*(_told_at(place) for place in self.told if place not in back))
+
+    def _with_results_told(self) -> ClientRequest:
+        """Return the request with the results that are alone, and that no call of a turn before asks for, told as text."""
+        called: set[str | None] = set()
+        turns: list[Turn] = []
+        places: list[str] = []
+        for turn in self.messages:
+            message = turn.message if isinstance(turn, ChatResponse) else turn
+            called.update(call.id for call in message.tool_calls or ())
+            if id(turn) in self.alone and message.tool_call_id not in called:
+                place, turn = self.alone[id(turn)]
+                places.append(place)
+            turns.append(turn)
+        changed: ClientRequest = altered(self, messages=tuple(turns), told=(*self.told, *places))
+        return changed
 
     def _without_silence(self, target: RequestTable | None) -> ClientRequest:
         """Return the request for a server with the table *target*, without the messages of which nothing is read.
@@ -356,6 +393,15 @@ class ClientRequest(ChatRequest):
             why = f"{label} has no such value" if has_place else f"{label} has no place for it"
             refuses = row.kind is PlaceKind.MEANING
             yield Adaptation.dropped(unread.path, why, asked=unread.value, refuses=refuses)
+
+
+def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = body.get("messages", [])
+    return messages
+
+
+def _told_at(place: str) -> Adaptation:
+    return Adaptation(place, AdaptationKind.TOLD, "it is sent as text")
 
 
 def table_of(built: HTTPRequest) -> RequestTable | None:
@@ -693,6 +739,11 @@ def marks_of(parts: Iterable[Fields], after: Any) -> Iterator[CacheMark]:
 def told_result(result: Fields, name: str | None, content: str | Sequence[ContentPart]) -> ChatMessage:
     """Return the *content* of *result*, which names no call, as the user's words about the tool *name*."""
     result.tell(*result)
+    return told_message(name, content)
+
+
+def told_message(name: str | None, content: str | Sequence[ContentPart]) -> ChatMessage:
+    """Return the *content* of a result as the user's words about the tool *name*."""
     about = f"The output of {name or 'a tool'}:"
     if isinstance(content, str):
         return ChatMessage.user(f"{about}\n{content}")
@@ -713,7 +764,15 @@ def told_part(block: Fields, table: RequestTable, path: str) -> TextPart | None:
     if row is not None and (row.place or row.kind is not PlaceKind.MEANING):
         block.leave()
         return None
-    return TextPart(dump_json(block.tell("cache_control")).decode())
+    block.tell("cache_control")
+    return TextPart(_told_text(block.given))
+
+
+def _told_text(given: Mapping[str, Any]) -> str:
+    fields = {
+        name: member for name, member in given.items() if member is not None and name != "cache_control"
+    }
+    return dump_json(fields).decode()
 
 
 def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **requested: Any) -> Incoming:
@@ -738,5 +797,6 @@ def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, *
             details={},
             instead={},
             servers={},
+            alone={},
         )
     return Incoming(form=form, request=whole, wants=wants)

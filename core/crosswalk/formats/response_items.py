@@ -8,11 +8,12 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.formats.reading import answer
+from crosswalk.formats.reading import Wants, answer, take_neutral, told_part
+from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.formats.writing import Event, JSONObjectText, Piece, put_back, url_citation, without_place
 from crosswalk.request import Turn
 from crosswalk.types.json import copy_json, load_json
-from crosswalk.types.message import ChatMessage, ToolCall
+from crosswalk.types.message import ChatMessage, ContentPart, ToolCall
 from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import CitationRef, SegmentType
 from crosswalk.wire.fields import Fields, placed
@@ -26,6 +27,7 @@ from crosswalk.wire.responses import (
     REQUIRED,
     ItemRole,
     WireItem,
+    read_part,
 )
 
 # ------------------------------------------------------------------------- response values
@@ -342,6 +344,13 @@ CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that call a tool of the client by name, and their field for the arguments."""
 
 
+CALL_IDS: Final = {
+    "mcp_approval_response": ("approval_request_id",),
+    "local_shell_call_output": ("call_id", "id"),
+}
+"""The fields with the id of a call in the items of its result, for those that have other ones than ``call_id``."""
+
+
 def kind_of(item: Fields) -> str:
     """Return the type of *item*, which a client may leave out of a message or a reference."""
     kind = item.look("type")
@@ -403,3 +412,29 @@ def is_search_of_client(tool: Mapping[str, Any]) -> bool:
 def is_found_by_client(item: Mapping[str, Any]) -> bool:
     """Whether *item* brings the tools that a search of the client has found."""
     return item.get("type") == "tool_search_output" and item.get("execution") == "client"
+
+
+def content_of(item: Fields, name: str) -> str | list[ContentPart] | None:
+    """Return the content *name* of *item*: a text, or parts."""
+    if isinstance(item.look(name), str | None):
+        return item.text(name)
+    at = f"input[][{item.given.get('type', 'message')}].{name}[]"
+    read = (
+        read_part(part) or told_part(part, RESPONSES, f"{at}[{part.given['type']}]")
+        for part in item.objects(name)
+    )
+    return [part for part in read if part is not None]
+
+
+def wants_of(body: Fields) -> Wants:
+    """Return what the request in *body* asks of the gateway."""
+    store, background = body.is_flag("store"), body.is_flag("background")
+    previous, user = body.is_text("previous_response_id"), body.is_text("user")
+    return Wants(
+        include_usage=True,
+        store=store,
+        previous_response_id=previous,
+        background=bool(background),
+        user=user,
+        defaults=take_neutral(body, "responses", {"store": True, "include": []}),
+    )

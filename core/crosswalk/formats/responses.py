@@ -23,8 +23,16 @@ from crosswalk.formats.chat import (
     read_client_tool,
 )
 from crosswalk.formats.chat_table import CLIENT_TOOLS
-from crosswalk.formats.reading import Incoming, Wants, incoming, marks_of, take_neutral, told_result
+from crosswalk.formats.reading import (
+    Incoming,
+    incoming,
+    marks_of,
+    take_neutral,
+    told_message,
+    told_result,
+)
 from crosswalk.formats.response_items import (
+    CALL_IDS,
     CALLS,
     HeldCall,
     KeptItems,
@@ -33,12 +41,14 @@ from crosswalk.formats.response_items import (
     action_item,
     annotation_of,
     answer_of,
+    content_of,
     is_found_by_client,
     is_search_of_client,
     kind_of,
     repeated,
     server_item,
     usage_of,
+    wants_of,
 )
 from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.formats.writing import (
@@ -71,7 +81,6 @@ from crosswalk.wire.responses import (
     EventRole,
     ItemRole,
     read_output,
-    read_part,
 )
 
 if TYPE_CHECKING:
@@ -83,11 +92,6 @@ if TYPE_CHECKING:
 
 
 _ROLES: Final = {word: role for word, role in ROLES.items() if role is not Role.TOOL}
-_CALL_IDS: Final = {
-    "mcp_approval_response": ("approval_request_id",),
-    "local_shell_call_output": ("call_id", "id"),
-}
-"""The fields with the id of a call in the items of its result, for those that have other ones than ``call_id``."""
 _MADE: Final = ("reasoning", "compaction", "program", "program_output")
 """The items that only a model or its server makes, besides calls."""
 _OUTPUT: Final = "_output"
@@ -110,7 +114,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     Raises:
         FieldError: it is not a valid request.
     """
-    wants = _wants(body)
+    wants = wants_of(body)
     tools, hosted, servers, namespaces = _tools(body)
     said_in = _Items(namespaces)
     turns = [*_instructions(body), *said_in.turns(body)]
@@ -142,7 +146,9 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
-    return attrs.evolve(read, request=attrs.evolve(read.request, instead=instead)) if instead else read
+    if not (instead or said_in.alone):
+        return read
+    return attrs.evolve(read, request=attrs.evolve(read.request, instead=instead, alone=said_in.alone))
 
 
 def _instead(
@@ -173,19 +179,6 @@ def _instead(
     return instead, namespaces
 
 
-def _wants(body: Fields) -> Wants:
-    store, background = body.is_flag("store"), body.is_flag("background")
-    previous, user = body.is_text("previous_response_id"), body.is_text("user")
-    return Wants(
-        include_usage=True,
-        store=store,
-        previous_response_id=previous,
-        background=bool(background),
-        user=user,
-        defaults=take_neutral(body, "responses", {"store": True, "include": []}),
-    )
-
-
 def _instructions(body: Fields) -> Iterator[Turn]:
     if isinstance(body.look("instructions"), list):
         return  # items, of an answer that is continued
@@ -202,14 +195,19 @@ class _Items:
 
     Args:
         namespaces: the namespace of each tool that has one, and its name there, by the tool's name.
+
+    Attributes:
+        alone: see :class:`ClientRequest`.
     """
 
     def __init__(self, namespaces: Mapping[str, tuple[str, str]]) -> None:
         self._marked: list[tuple[Turn, Fields, str]] = []  # turns with the lists of their parts
         self._namespaces = namespaces
         self._ids: dict[str, str] = {}  # the id of each call, by that of its item
+        self._calls: set[str] = set()  # the ids of the calls, and of their items
         self._of_server: list[str] = []  # the ids of calls that the server itself runs
         self._unnamed = UnnamedCalls()
+        self.alone: dict[int, tuple[str, ChatMessage]] = {}
 
     def turns(self, body: Fields) -> Iterator[Turn]:
         """Return the turns of the conversation in *body*."""
@@ -252,6 +250,7 @@ class _Items:
         if (call_id == "" and kind.endswith("_call")) or (call_id is None and kind in CALLS):
             call_id = self._unnamed.id_of(item.place)  # the first result that names no call answers it
             item.give("call_id", call_id)
+        self._calls |= {name for name in (id, call_id) if isinstance(name, str)}
         if isinstance(id, str) and isinstance(call_id, str):
             self._ids[id] = call_id
         environment = item.look("environment")
@@ -276,36 +275,38 @@ class _Items:
                 item.refuse(f"must be one of {', '.join(_ROLES)}", "role")
             item.take("type")
             with placed(item, "content"):
-                message = ChatMessage(role, item.need("content", _content(item, "content")))
+                message = ChatMessage(role, item.need("content", content_of(item, "content")))
             self._marked.append((message, item, "content"))
             return message
-        if kind.endswith(_OUTPUT) or kind in _CALL_IDS:
+        if kind.endswith(_OUTPUT) or kind in CALL_IDS:
             return self._result(item, kind)
         item.leave()
         return None
 
     def _result(self, item: Fields, kind: str) -> ChatMessage:
         """Return the result of a call of any kind. If it names no call, it is told as the user's."""
-        names = _CALL_IDS.get(kind, ("call_id",))
-        given = [id for name in names if (id := item.text(name))]
-        id = given[0] if given else self._unnamed.answered()
+        names = CALL_IDS.get(kind, ("call_id",))
+        given = [value for field in names if (value := item.text(field))]
+        known = [id for id in given if id in self._calls]
+        call_id = next(chain(known, given), None) or self._unnamed.answered()
         item.take("type")
         is_plain = kind in ("function_call_output", "custom_tool_call_output")
-        content = item.need("output", _content(item, "output")) if is_plain else read_output(item, kind)
+        content = item.need("output", content_of(item, "output")) if is_plain else read_output(item, kind)
         with placed(item):
-            if id is not None:
-                is_error = item.look("status") == "failed" or None
-                result = ChatMessage.tool_result(self._ids.get(id, id), content, is_error=is_error)
-                self._marked.append((result, item, "output"))
-                return result
+            if call_id is not None and call_id in self._calls:
+                return self._of_call(item, call_id, content)
             name = ".".join(filter(None, (item.text("namespace"), item.text("name")))) or kind
-            return told_result(item, name, content)
+            if call_id is None:
+                return told_result(item, name, content)
+            result = self._of_call(item, call_id, content)
+            self.alone[id(result)] = path_of(item.place), told_message(name, content)
+            return result
 
-
-def _content(item: Fields, name: str) -> str | list[ContentPart] | None:
-    if isinstance(item.look(name), str | None):
-        return item.text(name)
-    return [part for part in map(read_part, item.objects(name)) if part is not None]
+    def _of_call(self, item: Fields, id: str, content: str | list[ContentPart]) -> ChatMessage:
+        is_error = item.look("status") == "failed" or None
+        result = ChatMessage.tool_result(self._ids.get(id, id), content, is_error=is_error)
+        self._marked.append((result, item, "output"))
+        return result
 
 
 # Options.

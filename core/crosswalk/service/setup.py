@@ -339,18 +339,24 @@ _SEALED: Final = ("compaction", "reasoning")
 
 def reasoning_ids(answer: ChatResponse) -> dict[str, bool]:
     """Return the ids of the items of reasoning and summaries in *answer*, and whether it says more of them than the id."""
+    return {id: is_whole for id, is_whole in _sealed_items(answer) if id is not None}
+
+
+def _sealed_items(answer: ChatResponse) -> Iterator[tuple[str | None, bool]]:
+    """Return the id of each item of reasoning and summaries in *answer* that may be sealed, or ``None`` if it has none."""
     output_items = answer.metadata.extensions.get("output")
-    given = (
-        [item for item in output_items if isinstance(item, Mapping)]
-        if isinstance(output_items, tuple)
-        else []
-    )
-    items = {str(item.get("id")): True for item in given if item.get("type") in _SEALED}
+    for item in output_items if isinstance(output_items, tuple) else ():
+        if isinstance(item, Mapping) and item.get("type") in _SEALED:
+            yield _id_in(item), True
     for segment in answer.segments:
-        if segment.type is SegmentType.REASONING and "id" in segment.metadata:
-            id = str(segment.metadata["id"])
-            items[id] = bool(segment.content or segment.metadata.get("encrypted"))
-    return items
+        metadata = segment.metadata
+        if segment.type is SegmentType.REASONING and "id" in metadata:
+            yield _id_in(metadata), bool(segment.content or metadata.get("encrypted"))
+
+
+def _id_in(fields: Mapping[str, Any]) -> str | None:
+    id = fields.get("id")
+    return id if isinstance(id, str) and id else None
 
 
 def at_another_address(answer: ChatResponse) -> ChatResponse:
@@ -411,7 +417,10 @@ class AnswerServers:
                     continue
             elif giver is None:
                 continue
-            known = {**reasoning_ids(turn), **dict.fromkeys(kept_ids(turn), False)}
+            known: dict[str | None, bool] = {
+                **dict(_sealed_items(turn)),
+                **dict.fromkeys(kept_ids(turn), False),
+            }
             if giver == server or (all(known.values()) if giver is None else not known):
                 continue
             turns[number] = at_another_address(turn)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
@@ -129,9 +129,15 @@ def read_role(message: Fields) -> Role:
     return role
 
 
-def read_message(message: Fields, role: Role) -> ChatMessage:
-    """Return *message*, with this *role*."""
-    content = read_content(message)
+def _no_part(part: Fields) -> None:
+    """Leave *part* unread."""
+
+
+def read_message(
+    message: Fields, role: Role, tell: Callable[[Fields], ContentPart | None] = _no_part
+) -> ChatMessage:
+    """Return *message*, with this *role*. See :func:`read_content`."""
+    content = read_content(message, tell)
     if role is not Role.ASSISTANT:
         content = message.need("content", content)
     calls = [*read_calls(message)] if role is Role.ASSISTANT else None
@@ -142,14 +148,16 @@ def read_message(message: Fields, role: Role) -> ChatMessage:
         )
 
 
-def read_content(message: Fields) -> str | list[ContentPart] | None:
-    """Return the content of *message*: a text, or parts."""
+def read_content(
+    message: Fields, tell: Callable[[Fields], ContentPart | None] = _no_part
+) -> str | list[ContentPart] | None:
+    """Return the content of *message*: a text, or parts. What *tell* returns replaces a part of an unknown type."""
     content = message.look("content")
     if isinstance(content, str | None):
         message.take("content")
         return content
     parts = message.each("content", *get_args(ContentPart))
-    read = (_part(part) if isinstance(part, Fields) else part for part in parts)
+    read = (_part(part) or tell(part) if isinstance(part, Fields) else part for part in parts)
     return [part for part in read if part is not None]
 
 

@@ -215,7 +215,7 @@ class Fields:
 
     def tell(self, *but: str) -> dict[str, Any]:
         """Take all fields except *but*, to be told as text, and return them as the client sent them."""
-        self.is_told = True
+        self.is_told, self._why = True, ""
         fields = {
             name: member for name, member in self.given.items() if member is not None and name not in but
         }

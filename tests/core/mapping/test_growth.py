@@ -326,3 +326,28 @@ def test_the_report_of_a_conversion_grows_with_the_unknown_fields(
         works.append(work_of(write))
     # Over the whole range: a cache of patterns that overflows in the middle makes the last step look small.
     assert works[-1] <= 1.1 * works[0] * SIZES[-1] / SIZES[0], works
+
+
+# ------------------------------------------------------------------------------- alternatives, converted
+
+
+_BROKEN_CALL: Final = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "[1"}}
+_LOSSY: Final = {
+    "broken calls": ({"content": None, "tool_calls": [_BROKEN_CALL]}, "tool_calls"),
+    "refusals": ({"content": None, "refusal": "No."}, "stop"),
+    "cancelled texts": ({"content": "Hi"}, "abort"),
+}
+"""A message and its finish word, of which a form loses something."""
+
+
+@pytest.mark.parametrize("kind", _LOSSY)
+def test_the_report_of_a_conversion_grows_with_the_alternatives(kind: str) -> None:
+    message, word = _LOSSY[kind]
+    works = []
+    for size in (64, 640):
+        choices = [{"index": at, "message": message, "finish_reason": word} for at in range(size)]
+        response = normalize(_chat_with(choices=choices), "openai")
+        write = partial(convert, response, "gemini", losses="report")
+        assert len(write().report.differences) >= 2 * size
+        works.append(work_of(write))
+    assert works[-1] <= 1.1 * works[0] * 640 / 64, works

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from crosswalk import ChatMessage, ChatResponse, ServerError
+from crosswalk import ChatMessage, ChatResponse, ServerError, normalize
 from crosswalk.config import Settings
 from crosswalk.errors import CrosswalkError
-from crosswalk.service import ChatRequest, Endpoint, RetryPolicy, SyncLLMService, UnsupportedRequestError
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    RetryPolicy,
+    SyncLLMService,
+    UnsupportedRequestError,
+    reasoning_ids,
+)
 from crosswalk.service.setup import AnswerServers
 from crosswalk.testing.replay import Answer, ReplayServer
 
@@ -104,6 +112,34 @@ def test_what_stands_for_a_sealed_conversation_moves_to_no_other(
         with pytest.raises(ServerError, match="busy"):
             asked.complete(further(first))
     assert ["gAAAA" in str(request.json()) for request in server.requests] == [False, True]
+
+
+UNNAMED: dict[str, list[dict[str, Any]]] = {
+    "a summary": [{"type": "compaction", "encrypted_content": "gAAAA"}],
+    "a summary with an empty id": [{"type": "compaction", "id": None, "encrypted_content": "gAAAA"}],
+    "reasoning": [{"type": "reasoning", "summary": [], "encrypted_content": "gAAAA"}],
+    "reasoning with an empty id": [{"type": "reasoning", "id": None, "summary": [], "encrypted_content": "gAAAA"}],
+    "a summary with an id of no letters": [{"type": "compaction", "id": "", "encrypted_content": "gAAAA"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("items", UNNAMED.values(), ids=UNNAMED)
+def test_an_item_without_an_id_gets_none(items: list[dict[str, Any]]) -> None:
+    answer = normalize(json.dumps({**RESPONSE, "output": [*items, TEXT]}), "openai_responses", unknown="keep")
+    assert reasoning_ids(answer) == {}
+    with_another = {**RESPONSE, "output": [*items, {**SEALED, "id": "None"}, NAMED, TEXT]}
+    answer = normalize(json.dumps(with_another), "openai_responses", unknown="keep")
+    assert reasoning_ids(answer) == {"None": True, "rs_1": False}
+
+
+def test_a_summary_without_an_id_stays_with_its_server(server: ReplayServer) -> None:
+    compacted = UNNAMED["a summary"]
+    server.add(Answer.of_json({**RESPONSE, "output": [*compacted, TEXT]})).add(DOWN)
+    with service(*two_keys(server, "openai_responses")) as asked:
+        first = asked.complete("Hi")
+        with pytest.raises(ServerError, match="busy"):
+            asked.complete(further(first))
+    assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize(("provider", "answer", "name"), ANSWERS.values(), ids=ANSWERS)

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from crosswalk import ChatMessage, normalize
+from crosswalk import ChatMessage, ResponseValidationError, normalize
 from crosswalk.service import (
     Adaptation,
     AdaptationKind,
@@ -99,6 +99,42 @@ def test_a_client_s_result_arrives_everywhere(kind: str, to: str, more: list[Any
         assert PNG in text or to in ("cohere",)
 
 
+FUNCTION: dict[str, Any] = {"type": "function_call", "call_id": "f1", "name": "f", "arguments": "{}"}
+FUNCTION_OUTPUT: dict[str, Any] = {"type": "function_call_output", "call_id": "f1", "output": "well"}
+LONE = {kind: items[-1] for kind, items in RESULTS.items()} | {
+    "a function's": output("function_call_output", output="marked"),
+    "a function's, in parts": output("function_call_output", output=[{"type": "input_text", "text": "marked"}]),
+    "a custom tool's": output("custom_tool_call_output", output="marked"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "before", [[], [HI], [HI, FUNCTION, FUNCTION_OUTPUT]], ids=["alone", "in a turn", "behind another's"]
+)
+@pytest.mark.parametrize("kind", LONE)
+@pytest.mark.parametrize("to", OTHERS)
+def test_a_result_without_its_call_is_told(kind: str, to: str, before: list[Any]) -> None:
+    body = {"model": "m", "input": [*before, LONE[kind]]}
+    request = built("openai-responses", body, to)
+    if to == "openai_responses":
+        assert request.body == body
+        return
+    text = said_in(request)
+    assert "marked" in text or kind == "a computer's"
+    assert "not run" not in text
+    assert [(one.field, one.kind) for one in request.adaptations if one.kind is AdaptationKind.TOLD] == [
+        (f"input[{len(before)}]", AdaptationKind.TOLD)
+    ]
+
+
+@pytest.mark.parametrize("to", ["openai_responses", "anthropic"])
+def test_two_results_of_one_missing_call_are_told_each_by_itself(to: str) -> None:
+    lone = [output("custom_tool_call_output", output=text, name="look") for text in ("first", "second")]
+    request = built("openai-responses", responses(*lone), to)
+    assert ("The output of look:\nfirst" in said_in(request)) is (to == "anthropic")
+    assert all(text in said_in(request) for text in ("first", "second"))
+
+
 @pytest.mark.parametrize("kind", [kind for kind in RESULTS if kind != "an unknown tool's"])
 def test_a_result_in_a_conversation_of_ours_has_its_item(kind: str) -> None:
     """The client's server gets the item of the kind, also in a request that is written anew."""
@@ -174,6 +210,9 @@ def test_a_result_follows_the_call_of_an_earlier_turn() -> None:
     request = attrs.evolve(incoming.request, messages=(*EARLIER, *incoming.request.messages))
     sent = build_http_request(request, "openai_responses").body["input"]
     assert [item["type"] for item in sent] == ["message", "function_call", "function_call_output"]
+    elsewhere = build_http_request(request, "openai")
+    assert elsewhere.body["messages"][-1] == {"role": "tool", "tool_call_id": "c1", "content": "x"}
+    assert AdaptationKind.TOLD not in [one.kind for one in elsewhere.adaptations]
 
 
 ODD = {"type": "additional_tools", "role": "developer", "tools": []}
@@ -770,3 +809,79 @@ def test_found_tools_have_their_namespace_and_their_kind() -> None:
     incoming = read_request(responses(*found(space), tools=[FINDS]), "openai-responses")
     assert incoming.wants.namespaces == {"look": ("sea", "look"), "dive": ("sea", "dive")}
     assert incoming.custom_tools == {"dive"}
+
+
+# ------------------------------------------------------------------------------------ parts of unknown types
+
+HOLOGRAM = {"type": "hologram", "beam": "marked"}
+WORD = {"type": "text", "text": "Word"}
+CHAT_CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CALLED_BEFORE = [HI, {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]}]
+SPEAKERS: dict[str, Any] = {
+    "the model": lambda parts: [HI, {"role": "assistant", "content": parts}, HI],
+    "the model, before a call": lambda parts: [HI, {"role": "assistant", "content": parts, "tool_calls": [CHAT_CALL]}, {"role": "tool", "tool_call_id": "c1", "content": "x"}],
+    "the user": lambda parts: [{"role": "user", "content": parts}],
+    "the system": lambda parts: [{"role": "system", "content": parts}, HI],
+    "a tool": lambda parts: [*CALLED_BEFORE, {"role": "tool", "tool_call_id": "c1", "content": parts}],
+}  # fmt: skip
+ASKED_FOR_CHAT = ["vllm", "deepseek", "llamacpp", "groq"]
+
+
+def said_by_client(speaker: str, parts: list[Any]) -> dict[str, Any]:
+    return {"model": "m", "messages": SPEAKERS[speaker](parts)}
+
+
+@pytest.mark.parametrize(
+    "parts", [[HOLOGRAM], [WORD, HOLOGRAM], [HOLOGRAM, WORD]], ids=["alone", "last", "first"]
+)
+@pytest.mark.parametrize("speaker", SPEAKERS)
+@pytest.mark.parametrize("to", [*OTHERS, *ASKED_FOR_CHAT[1:]])
+def test_a_part_of_an_unknown_type_arrives_everywhere(to: str, speaker: str, parts: list[Any]) -> None:
+    """A server of the client's form gets the part, any other its JSON as text."""
+    body = said_by_client(speaker, parts)
+    request = built("openai-chat", body, to)
+    told = [one.field for one in request.adaptations if one.kind is AdaptationKind.TOLD]
+    assert request.dropped == ()
+    if to in ("openai", *ASKED_FOR_CHAT):
+        contents = [message["content"] for message in request.body["messages"]]
+        assert parts in contents
+        assert told == []
+    else:
+        assert re.search("hologram.*marked", said_in(request), re.DOTALL)  # Gemini's results are objects
+        assert len(told) == 1
+        assert told[0].endswith(f".content[{parts.index(HOLOGRAM)}]")
+
+
+def test_a_part_of_an_unknown_type_beside_reasoning_is_told_to_servers_of_the_form() -> None:
+    """The answer is written anew there, with one text."""
+    message = {"role": "assistant", "content": [HOLOGRAM], "reasoning_content": "so"}
+    request = built("openai-chat", {"model": "m", "messages": [HI, message, HI]}, "vllm")
+    assert "hologram" in request.body["messages"][1]["content"]
+    assert [one.field for one in request.adaptations if one.kind is AdaptationKind.TOLD] == [
+        "messages[1].content[0]"
+    ]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"type": "message", "role": "user", "content": [HOLOGRAM]}],
+        [{"role": "system", "content": [{"type": "input_text", "text": "Word"}, HOLOGRAM]}, HI],
+        [HI, FUNCTION, {**FUNCTION_OUTPUT, "output": [HOLOGRAM]}],
+    ],
+    ids=["the user", "the system", "a tool"],
+)
+@pytest.mark.parametrize("to", OTHERS)
+def test_a_part_of_an_unknown_type_of_responses_is_told(to: str, items: list[Any]) -> None:
+    body = {"model": "m", "input": items}
+    request = built("openai-responses", body, to)
+    assert request.dropped == ()
+    if to == "openai_responses":
+        assert request.body == body
+    else:
+        assert re.search("hologram.*marked", said_in(request), re.DOTALL)  # Gemini's results are objects
+
+
+def test_a_program_s_part_of_an_unknown_type_is_an_error() -> None:
+    with pytest.raises(ResponseValidationError, match="must be text, image_url"):
+        ChatRequest([{"role": "user", "content": [HOLOGRAM]}])
