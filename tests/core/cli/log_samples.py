@@ -316,6 +316,21 @@ USAGE_OF_KONG = {
 }
 QWEN = {**GEMINI_CLI, "attributes": {**GEMINI_CLI["attributes"], "event.name": "qwen-code.api_response", "model": "qwen3-coder-plus",  # type: ignore[dict-item]
                                      "output_token_count": 20}}  # fmt: skip
+
+
+def qwen_of(auth_type: str, output: int) -> dict[str, Any]:
+    """A line of Qwen Code that asks a server of this kind, with 5 tokens of reasoning."""
+    attributes: Any = QWEN["attributes"]
+    return {**QWEN, "attributes": {**attributes, "auth_type": auth_type, "output_token_count": output}}
+
+
+def kong_of(**plugins: int) -> dict[str, Any]:
+    """A line of Kong whose plugins, with _ for -, have each called a model with so many prompt tokens and 10 more."""
+    meta: Any = KONG["ai"]["proxy"]["meta"]  # type: ignore[index]
+    return {**KONG, "ai": {name.replace("_", "-"): {"meta": meta, "usage": {"prompt_tokens": prompt, "completion_tokens": 10}}
+                           for name, prompt in plugins.items()}}  # fmt: skip
+
+
 METRICS = {"resource": {"attributes": {}}, "scopeMetrics": [{"scope": {"name": "gemini-cli"}, "metrics": []}]}
 NEW_API_CLAUDE = {**NEW_API, "model_name": "claude-sonnet-4-5", "prompt_tokens": 150, "other": text(
     {"usage_semantic": "anthropic", "cache_tokens": 300, "cache_creation_tokens": 50})}  # fmt: skip
@@ -360,6 +375,14 @@ SAMPLES = {
                                       models=("gemini-2.5-pro",)),
     "Kong, with details": Sample("a.jsonl", lines(*({**KONG, "ai": {name: {**KONG["ai"]["proxy"], "usage": USAGE_OF_KONG}}}  # type: ignore[index]
                                  for name in ("proxy", "ai-proxy", "ai-proxy-advanced"))), exchanges=3, prompt=1500, completion=60, cached=900),
+    "Kong, two calls": Sample("a.jsonl", lines(kong_of(ai_proxy=300, ai_request_transformer=200)), exchanges=2, cached=0),
+    "Kong, three calls after one": Sample("a.jsonl", lines(kong_of(proxy=10), kong_of(ai_request_transformer=150, proxy=240, ai_response_transformer=100)),
+                                           exchanges=4, completion=40, cached=0),
+    "Kong, a transformer alone": Sample("a.jsonl", lines({**kong_of(ai_request_transformer=500), "response": {"status": 502}}), completion=10, cached=0),
+    "Kong, older names": Sample("a.jsonl", lines({**KONG, "ai": {"ai-proxy": {"meta": {"provider_name": "openai", "response_model": MODEL}, "usage": {
+                                "prompt_token": 500, "completion_token": 20, "total_tokens": 520}}}}), cached=0),
+    "Qwen Code at Google's": Sample("a.jsonl", lines(qwen_of("gemini", 15), qwen_of("vertex-ai", 15), qwen_of("openai", 20), qwen_of("qwen-oauth", 20)),
+                                    exchanges=4, prompt=2000, completion=80, cached=1200, vendors=("",), models=("qwen3-coder-plus",)),
     "Qwen Code": Sample("a.jsonl", lines(QWEN), vendors=("",), models=("qwen3-coder-plus",)),
     "Gemini CLI, with metrics": Sample("a.log", document(GEMINI_CLI) + b"\n" + document(METRICS), vendors=("gemini",), models=("gemini-2.5-pro",),
                                        left_out=1),
