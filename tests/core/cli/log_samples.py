@@ -213,6 +213,10 @@ OPENROUTER = {"id": "gen-1", "model": "openai/gpt-4o", "provider_name": "OpenAI"
 OPENROUTER_CSV = b"""generation_id,created_at,cost_total,tokens_prompt,tokens_completion,model_permaslug,provider_name
 gen-1,2026-05-01 10:00:00,0.25,500,20,openai/gpt-4o,"OpenAI"
 """
+CANCELLED_CSV = b"""generation_id,created_at,cost_total,tokens_prompt,tokens_completion,model_permaslug,provider_name,cancelled
+g1,2026-05-01 10:00:00.123,0.25,500,20,openai/gpt-4o,OpenAI,false
+g2,2026-05-01 10:00:00.123,0,10,0,openai/gpt-4o,OpenAI,true
+"""
 INFERENCE = otlp(
     openinference__span__kind="LLM", llm__model_name=MODEL, llm__provider="openai", llm__token_count__prompt=500,
     llm__token_count__completion=20, llm__token_count__prompt_details__cache_read=300, output__value="Hi",
@@ -478,6 +482,12 @@ SAMPLES = {
     "aider": Sample("a.jsonl", lines(AIDER, AIDER | {"event": "exit", "properties": {}}), cached=0, cost=0.25, left_out=1),
     "OpenRouter, a generation": Sample("a.json", orjson.dumps({"data": OPENROUTER}), cost=0.25, vendors=("openrouter",), models=("openai/gpt-4o",)),
     "OpenRouter, CSV": Sample("a.csv", OPENROUTER_CSV, cached=0, cost=0.25, vendors=("openrouter",), models=("openai/gpt-4o",)),
+    "OpenRouter, CSV, a cancelled one": Sample("a.csv", CANCELLED_CSV, exchanges=2, errors=1, prompt=510, cached=0, cost=0.25, vendors=("openrouter",),
+                                               models=("openai/gpt-4o",)),
+    "New API, texts": Sample("a.jsonl", lines(*({**NEW_API, "type": type, "prompt_tokens": tokens, "other": "{}"} for type, tokens in
+                             (("2", 500), ("5", 0), ("1", 900)))), exchanges=2, errors=1, completion=40, cached=0, left_out=1),
+    "Cloudflare, texts": Sample("a.jsonl", lines(*({**CLOUDFLARE, "success": word, "status_code": None} for word in ("True", "False"))), exchanges=2,
+                                errors=1, prompt=1000, completion=40, cached=0, cost=0.5),
     "OpenInference on the console": Sample("a.txt", b"\n".join(map(document, (INFERENCE_ON_CONSOLE, INFERENCE_FAILED, AGENT_ON_CONSOLE))),
                                            exchanges=2, errors=1, left_out=1),
     "OpenLLMetry's earlier words on the console": Sample("a.txt", document(AGENT_ON_CONSOLE) + document(TRACELOOP_ON_CONSOLE), left_out=1),

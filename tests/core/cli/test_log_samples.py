@@ -37,6 +37,7 @@ from .log_samples import (
     MODEL,
     OPIK,
     PHOENIX,
+    POSTHOG,
     RUN,
     SAMPLES,
     SPAN,
@@ -95,6 +96,7 @@ NESTED = {
     "Datadog": nested(DATADOG, "attributes/span_id", "attributes/parent_id"),
     "MLflow": nested(MLFLOW_SPANS[0], "span_id", "parent_span_id"),
     "Weave": nested(WEAVE, "id", "parent_id"),
+    "PostHog": nested(POSTHOG, "properties/$ai_span_id", "properties/$ai_parent_id"),
 }
 
 
