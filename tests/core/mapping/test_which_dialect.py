@@ -405,7 +405,7 @@ def test_a_verdict_for_like_streams_is_that_of_each() -> None:
 def test_verdicts_for_many_recorded_streams_are_those_of_each() -> None:
     check_streams(
         [one.body for folder in folders() for one in captures_in(folder) if one.file.suffix == ".sse"],
-        1500,
+        300,
         4,
     )
 
