@@ -64,6 +64,7 @@ EXCHANGE: Final = pa.schema(
         ("team", TEXT),
         ("tier", TEXT),
         ("trace_id", TEXT),
+        ("parent", TEXT),
         ("request", TEXT),
     ]
 )
@@ -301,7 +302,8 @@ class _Record:
             *(self.source, self.number, facts.id),
             *(facts.created, latency, *self.vendor, facts.vendor, facts.model, facts.status),
             *(None if facts.cost is None else amount(facts.cost), self.cost_source),
-            *(facts.tags, facts.session, facts.user, facts.team, facts.tier, facts.trace_id, facts.request),
+            *(facts.tags, facts.session, facts.user, facts.team, facts.tier),
+            *(facts.trace_id, facts.parent, facts.request),
             *(facts.kept.get(name) for name in options.keep),
         )
 
@@ -370,6 +372,7 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
                 team=row.get("team"),
                 tier=row.get("tier"),
                 trace_id=row.get("trace_id"),
+                parent=row.get("parent"),
                 cost=cost,
                 cost_source=row.get("cost_source"),
             ),

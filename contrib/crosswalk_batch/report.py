@@ -19,6 +19,7 @@ _LABELS: Final = ("session", "user", "tags", "team", "tier", "vendor_source", "l
 _SHARED: Final = (
     *("time", "vendor", "requested_model", "status", "latency_seconds", "cost", "cost_source"),
     *_LABELS,
+    *("record_id", "trace_id", "parent"),
 )
 _ANSWERS: Final = (*_SHARED, "model", "usage", "finish_reason", "error_kind", "metadata", "message")
 _REJECTS: Final = (*_SHARED, "provider", "error", "partial")
@@ -34,7 +35,11 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
     if description["output"]["format"] != "parquet":
         raise UsageError(f"{folder}: a report reads Parquet; it holds JSON Lines")
     for kind, names in ((RESPONSES_FOLDER, _ANSWERS), (REJECTS_FOLDER, _REJECTS)):
-        files = sorted(map(str, (folder / kind).rglob("*.parquet")))
+        # The partitions of a part follow each other, so that the spans of one trace are near each other.
+        files = [
+            str(file)
+            for file in sorted((folder / kind).rglob("*.parquet"), key=lambda file: (file.name, file))
+        ]
         if not files:
             continue
         dataset = ds.dataset(files, format="parquet")
@@ -59,6 +64,8 @@ def _shared(row: dict[str, Any]) -> dict[str, Any]:
         "cost": row["cost"],
         "is_estimated": row["cost_source"] == "estimated",
         **{name: row[name] for name in _LABELS},
+        "span": None if row["record_id"] is None else (row["trace_id"], row["record_id"]),
+        "parent": None if row["parent"] is None else (row["trace_id"], row["parent"]),
     }
 
 

@@ -371,7 +371,7 @@ def _columns(include_request: bool) -> Any:
 
     from crosswalk_batch.batches import INPUT
 
-    left_out = {"line", "fault", "server", "source", "number", "team", "tier"}
+    left_out = {"line", "fault", "server", "source", "number", "team", "tier", "parent"}
     left_out |= {"vendor", "vendor_source", "logged_vendor"}
     if not include_request:
         left_out.add("request")

@@ -112,14 +112,16 @@ def _count(arguments: argparse.Namespace, groups: Groups) -> int:
         path for path in arguments.paths if os.path.isdir(path) and keeper_of(Path(path)) is not None
     ]
     logs = [path for path in arguments.paths if path not in column_folders]
+    spans = Spans()
     for path in column_folders:
         keeper = keeper_of(Path(path))
         assert keeper is not None
         for row in keeper.report_rows(Path(path)):
-            groups.add(row)
+            groups.add_all(spans.take(row))
     if column_folders and arguments.prices:
         say("--prices adds no costs to stored columns; use it when you write them: crosswalk batch --prices")
     if column_folders and not logs:
+        _add_rest(spans, groups)
         return OK
     records = records_of(arguments)
     sources, faults = find_sources(logs, records=records)
@@ -128,8 +130,7 @@ def _count(arguments: argparse.Namespace, groups: Groups) -> int:
     sources = _logs_of(sources)
     known_ids: set[str] = set()
     proposals = Proposals()
-    repeated = nested = 0
-    spans = Spans()
+    repeated = 0
     with Progress("reading", total_size(sources)) as progress:
         tally = MappingTally(progress, "mapped")
         for fault in faults:
@@ -142,10 +143,7 @@ def _count(arguments: argparse.Namespace, groups: Groups) -> int:
                         continue
                     if one.id is not None:
                         known_ids.add(one.id)
-                    if spans.is_repeated(one):
-                        nested += 1
-                        continue
-                    groups.add(one)
+                    groups.add_all(spans.take(one))
                 elif isinstance(one, Guess):
                     tally.note(one)
                 elif isinstance(one, Proposal):
@@ -158,13 +156,19 @@ def _count(arguments: argparse.Namespace, groups: Groups) -> int:
     tally.write_total()
     if repeated:
         say(f"{counted(repeated, 'answer')} of resumed sessions in several files, counted once")
-    if nested:
-        say(f"{counted(nested, 'span')} with the same counts as a model call inside, counted once")
+    _add_rest(spans, groups)
     for proposal in proposals.lines():
         say(proposal)
     if groups.total.exchanges and groups.total.errors[DetectionError.__name__] == groups.total.exchanges:
         say("no answer was recognized; if each line has it under a key, name that: --field response=KEY")
     return tally.status or (FAILED if tally.left_out and not groups.total.exchanges else OK)
+
+
+def _add_rest(spans: Spans, groups: Groups) -> None:
+    """Add the spans that were held back to *groups*, and say how many repeat others."""
+    groups.add_all(spans.rest())
+    if spans.repeated:
+        say(f"{counted(spans.repeated, 'span')} with the same counts as the model calls inside, counted once")
 
 
 def _logs_of(sources: list[InputSource]) -> list[InputSource]:

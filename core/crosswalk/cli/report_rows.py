@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import product
@@ -262,34 +262,83 @@ class Group:
 
 
 _MOST_SPANS: Final = 10_000
+_DEEPEST: Final = 64
+"""The most model calls one in the other. More of them are a circle, or damaged ids."""
 
 
 class Spans:
-    """The last 10,000 spans of model calls, which tell those that repeat the calls inside of them.
+    """The last 10,000 spans of model calls, held back until it is known which of them repeat the calls inside.
 
-    Two instrumentations of one call, such as those of LangChain and of OpenAI's SDK, write a span each, one in the other.
+    Two instrumentations of one call, such as those of LangChain and of OpenAI's SDK, write a span each, one in the other, in
+    any order. A span counts unless its counts are the sum of those inside. One without counts has those inside.
+
+    Attributes:
+        repeated: the number of spans that do not count.
     """
 
     def __init__(self) -> None:
-        self._counts: OrderedDict[object, tuple[int | None, int | None]] = OrderedDict()
+        self._held: OrderedDict[object, ReportRow] = OrderedDict()
         self._sums: OrderedDict[object, tuple[int, int]] = OrderedDict()
+        self.repeated = 0
 
-    def is_repeated(self, row: ReportRow) -> bool:
-        """Whether the counts of *row* are those of the span around it, or the sums of those inside. It is added."""
-        counts, inside = (row.prompt_tokens, row.completion_tokens), self._sums.get(row.span)
-        is_empty = counts == (None, None)
-        is_repeated = inside is not None and (is_empty or counts == inside)
-        if row.parent is not None:
-            is_repeated = is_repeated or self._counts.get(row.parent, ()) == counts
-            prompt, completion = self._sums.get(row.parent, (0, 0))
-            more = inside if inside is not None and is_empty else (counts[0] or 0, counts[1] or 0)
-            self._sums[row.parent] = prompt + more[0], completion + more[1]
-        if row.span is not None:
-            self._counts[row.span] = counts
-        for spans in (self._counts, self._sums):
-            if len(spans) > _MOST_SPANS:
-                spans.popitem(last=False)
-        return is_repeated
+    def take(self, row: ReportRow) -> Iterator[ReportRow]:
+        """Hold *row* back if it is a span. Yield those that count, and that no span inside can reach any more."""
+        earlier = self._held.pop(row.span, None)
+        if earlier is None and row.parent is not None and not self._is_inside_itself(row):
+            self._add(row.parent, self._sums.get(row.span, (0, 0)) if _is_empty(row) else _counts(row))
+        if row.span is None:
+            yield row
+            return
+        if earlier is not None:  # a log that is there twice
+            yield from self._settled(earlier)
+        self._held[row.span] = row
+        if row.span in self._sums:
+            self._sums.move_to_end(row.span)
+        if len(self._held) > _MOST_SPANS:
+            span, oldest = self._held.popitem(last=False)
+            yield from self._settled(oldest)
+            self._sums.pop(span, None)
+
+    def rest(self) -> Iterator[ReportRow]:
+        """Yield those of the spans still held that count."""
+        for row in self._held.values():
+            yield from self._settled(row)
+
+    def _settled(self, row: ReportRow) -> Iterator[ReportRow]:
+        inside = self._sums.get(row.span)
+        if inside is not None and (_is_empty(row) or inside == (row.prompt_tokens, row.completion_tokens)):
+            self.repeated += 1
+        else:
+            yield row
+
+    def _is_inside_itself(self, row: ReportRow) -> bool:
+        """Whether the spans around *row* lead back to it, or do not end."""
+        place: object = row.parent
+        for _ in range(_DEEPEST):
+            if place is not None and place == row.span:
+                return True
+            if (outer := self._held.get(place)) is None:
+                return False
+            place = outer.parent
+        return True
+
+    def _add(self, place: object, counts: tuple[int, int]) -> None:
+        """Add *counts* to what is inside the span *place*, and inside those around it that have only these counts."""
+        while place is not None:
+            prompt, completion = self._sums.get(place, (0, 0))
+            self._sums[place] = prompt + counts[0], completion + counts[1]
+            outer = self._held.get(place)
+            place = outer.parent if outer is not None and _is_empty(outer) else None
+        if len(self._sums) > _MOST_SPANS:
+            self._sums.popitem(last=False)
+
+
+def _counts(row: ReportRow) -> tuple[int, int]:
+    return row.prompt_tokens or 0, row.completion_tokens or 0
+
+
+def _is_empty(row: ReportRow) -> bool:
+    return row.prompt_tokens is None and row.completion_tokens is None
 
 
 def _values(row: ReportRow, name: str) -> list[str]:
@@ -320,6 +369,11 @@ class Groups:
                 self._groups[values] = Group(values=values)
             self._groups[values].add(row)
         self.total.add(row)
+
+    def add_all(self, rows: Iterable[ReportRow]) -> None:
+        """Count each of *rows*."""
+        for row in rows:
+            self.add(row)
 
     def sorted(self) -> list[Group]:
         """The groups, sorted by their values."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from hashlib import sha256
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, groupby, repeat
 from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -91,12 +92,11 @@ def agreeing(
         return name
     known = _VERDICTS.setdefault(registry, {})
     key = None
-    if all(map(registry.is_shipped, mappers)) and (body := _body(data)) is not None:
-        body, data = _shortened(body, data)
-        shape = sha256(repr(shape_of(body)).encode(errors="surrogatepass")).digest()
-        key = status, shape, *mappers.values()
-        if key in known:
-            return name if known[key] else None
+    if all(map(registry.is_shipped, mappers)):
+        shape, data = _shape(data)
+        key = None if shape is None else (status, shape, *mappers.values())
+    if key is not None and key in known:
+        return name if known[key] else None
     is_same = _is_same(read, data, mappers[name], others.values())
     if key is not None:
         if len(known) >= _MOST_VERDICTS:
@@ -108,8 +108,8 @@ def agreeing(
 _ERROR: Final = 400
 _MOST_VERDICTS: Final = 2048
 _VERDICTS: Final[WeakKeyDictionary[Registry, dict[tuple[Hashable, ...], bool]]] = WeakKeyDictionary()
-"""Whether all candidates read the same, by the status, the shape of the body and the candidates themselves: a plugin that is
-registered anew has another mapper.
+"""Whether all candidates read the same, by the status, the shape of the answer and the candidates themselves: a plugin that
+is registered anew has another mapper.
 """
 _DISSENTS: Final[Counter[str]] = Counter()
 """How often each provider read something else. The most frequent one is asked first, which changes no verdict."""
@@ -234,14 +234,20 @@ def _relations(counts: list[int]) -> Iterable[Hashable]:
     return [*(order[count] for count in counts), *sums]
 
 
-def _body(data: bytes) -> Any:
-    """Return the object that *data* is, or ``None`` for a stream or damaged JSON."""
-    if data.lstrip()[:1] != b"{":
-        return None
-    try:
-        return load_json(data)
-    except ValueError:
-        return None
+def _shape(data: bytes) -> tuple[bytes | None, bytes]:
+    """Return a digest of the shape of the answer *data*, or ``None``, and what is to be read of it."""
+    parts: list[Hashable] | None = None
+    body = None
+    if data.lstrip()[:1] == b"{":
+        with suppress(ValueError):  # several objects, or a damaged one
+            body = load_json(data)
+    if body is not None:
+        body, data = _shortened(body, data)
+        parts = shape_of(body)
+    else:
+        parts = shape_of_stream(data)
+    digest = None if parts is None else sha256(repr(parts).encode(errors="surrogatepass")).digest()
+    return digest, data
 
 
 def _shortened(body: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
@@ -271,6 +277,75 @@ def _are_alike(calls: list[Any]) -> bool:
         return False
     shapes = [repr(shape_of({**call, "index": "index" in call})) for call in calls]
     return {*shapes[_MOST_CALLS:]} <= {*shapes[:_MOST_CALLS]}
+
+
+# Streams of chunks are as alike as bodies if their pieces are mere text. A run of chunks that differ in nothing else is then
+# as good as two of them. A stream with other texts, such as calls, tags or log probabilities, has no shape: each candidate
+# reads it.
+
+_PIECE: Final = re.compile(
+    rb"""("(?:delta": ?\{|choices": ?\[\{)(?:"\w+": ?(?:null|0|""|"assistant"), ?)*"""
+    rb'''"(content|reasoning|reasoning_content|text)": ?)"((?:[^"\\]|\\.)+)"'''
+)
+_PADDING: Final = re.compile(rb'("(?:obfuscation|p)": ?)"\w+"')
+_NO_MERE_TEXT: Final = re.compile(rb"[<>|]|\\u0000|\\u[dD][89a-fA-F]")
+_PLACES: Final = {True: rb'"\u0000again"', False: rb'"\u0000"'}
+"""What stands for a piece of text, which may begin with all that came before it."""
+_WORDS: Final = {
+    "id",
+    "object",
+    "model",
+    "role",
+    "finish_reason",
+    "system_fingerprint",
+    "service_tier",
+    "obfuscation",
+    "p",
+}
+"""The keys of texts that are no text of the answer."""
+_MOST_EVENTS: Final = 32
+
+
+def shape_of_stream(data: bytes) -> list[Hashable] | None:
+    """Return all of the stream *data* that decides how it is read, or ``None`` if it has more than pieces of mere text."""
+    if _NO_MERE_TEXT.search(data):
+        return None
+    texts: dict[bytes, bytearray] = {}
+
+    def place(match: re.Match[bytes]) -> bytes:
+        so_far = texts.setdefault(match[2], bytearray())
+        is_again = bool(so_far) and match[3].startswith(so_far)
+        so_far += match[3]
+        return match[1] + _PLACES[is_again]
+
+    prefix, end = (b"", b"\n") if data[:1] == b"{" else (b"data:", b"\n\n")
+    template = _PADDING.sub(rb'\1"-"', _PIECE.sub(place, data))
+    events: list[Any] = []
+    try:
+        for block, run in groupby(template.split(end)):
+            event: Any = block
+            if block not in (b"", b"data: [DONE]"):
+                event = load_json(block.removeprefix(prefix)) if block.startswith(prefix) else None
+                if type(event) is not dict or not _has_mere_text(event, ""):
+                    return None
+            events += [event for event, _ in zip(repeat(event, 2), run, strict=False)]
+            if len(events) > _MOST_EVENTS:
+                return None
+        whole = [(name, _form(load_json(b'"%b"' % bytes(text)))) for name, text in sorted(texts.items())]
+    except ValueError:  # damaged
+        return None
+    return [*shape_of(events), *whole]
+
+
+def _has_mere_text(value: Any, key: str) -> bool:
+    """Whether the part *value* of a chunk has no texts but pieces of the first choice, and words."""
+    if type(value) is dict:
+        return all(_has_mere_text(item, name) for name, item in value.items())
+    if type(value) is list:
+        return all(_has_mere_text(item, key) for item in value)
+    if type(value) is str:
+        return key in _WORDS or value[:1] in ("", "\0")
+    return key != "index" or value == 0
 
 
 def _outcome(read: Read, mapper: Mapper, data: bytes) -> tuple[ChatResponse, IncompleteStreamError | None]:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.plain_errors import ConfigurationError
-from crosswalk.types.json import load_json
+from crosswalk.types.json import dump_json, load_json
 
 # ----------------------------------------------------------------------------------- paths
 # Paths to values in the lines of a log, and the units of numbers.
@@ -53,7 +53,7 @@ class Condition:
 
     Attributes:
         path: the path.
-        values: the values, as JSON. In a text ``*`` stands for any characters.
+        values: the values, as JSON. In a text ``*`` stands for any characters. A number or flag may also be its text.
     """
 
     path: Path
@@ -64,7 +64,15 @@ class Condition:
         value = look_up(record, self.path)
         if value is None or value == "":
             return None
-        return any(type(value) is type(one) and (value == one or _is_like(value, one)) for one in self.values)
+        return any(
+            value == one or _is_like(value, one) if type(value) is type(one) else _is_text_of(value, one)
+            for one in self.values
+        )
+
+
+def _is_text_of(value: Any, one: Any) -> bool:
+    """Whether *value* is the text of the number or flag *one*, as in a column of CSV."""
+    return type(value) is str and value.lower() == dump_json(one).decode()
 
 
 def _is_like(value: Any, pattern: Any) -> bool:

@@ -117,10 +117,43 @@ def _joiner(records: list[_Object | None]) -> Callable[[Iterable[Line]], Iterato
             return _codex_lines
         if type(record.get("type")) is str and {"uuid", "sessionId", "timestamp"} <= record.keys():
             return _claude_code_lines
+        if _is_of_kong(record):
+            return _kong_lines
         if not _is_heading(record):
             return None
     types = {record["type"] for record in records if record is not None}
     return _claude_code_lines if types and types <= _WITHOUT_EXCHANGE else None
+
+
+def _is_of_kong(record: _Object) -> bool:
+    return "started_at" in record and type(record.get("latencies")) is dict
+
+
+_PROXIES: Final = ("proxy", "ai-proxy", "ai-proxy-advanced")
+
+
+def _kong_lines(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield a line for each call of a model in *lines*, since the plugins of Kong may make several for one request.
+
+    Status and duration of the request are those of its proxy alone.
+    """
+    for line in lines:
+        record = _object(line.data) or {}
+        plugins = record.get("ai")
+        calls = {
+            name: call
+            for name, call in (plugins.items() if type(plugins) is dict else ())
+            if type(call) is dict and type(call.get("usage")) is dict
+        }
+        if len(calls) < 2 and calls.keys() <= {*_PROXIES}:
+            yield line
+            continue
+        size = line.size
+        for name, call in calls.items():
+            left_out = () if name in _PROXIES else ("response", "latencies")
+            facts = {key: value for key, value in record.items() if key not in left_out}
+            yield Line(line.number, size, dump_json({**facts, "ai": {"proxy": call}}))
+            size = 0
 
 
 def _is_heading(record: _Object | None) -> bool:

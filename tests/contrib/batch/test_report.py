@@ -90,6 +90,34 @@ def test_sessions_users_and_tags_can_be_counted(run: Run) -> None:
     assert {row["trace_id"] for row in rows("out")} == {"ab", None}
 
 
+def generation(
+    id: str, parent: str | None, prompt: int, output: int, model: str, day: int
+) -> dict[str, object]:
+    """An observation of Langfuse's export, as a model call inside of another one."""
+    return {
+        "id": id, "type": "GENERATION", "traceId": "t", "parentObservationId": parent, "model": model, "level": "DEFAULT",
+        "startTime": f"2026-05-0{day}T10:00:00Z", "output": "Hi", "usageDetails": {"input": prompt, "output": output},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("by", ["none", "day"])
+@pytest.mark.parametrize("step", [1, -1], ids=["inner first", "outer first"])
+def test_a_call_around_others_does_not_count_in_columns_either(run: Run, by: str, step: int) -> None:
+    inner = [generation("a", "c", 3, 1, "inner", 1), generation("b", "c", 4, 1, "other", 2)]
+    Path("log.jsonl").write_bytes(lines(*[*inner, generation("c", None, 7, 2, "outer", 1)][::step]))
+    options = () if by == "none" else ("--partition-by", by)
+    assert run("batch", "log.jsonl", "--output", "out", *options).status == 0
+    raw, stored = (run("report", path, "--csv") for path in ("log.jsonl", "out"))
+    assert [line.split(",")[:2] for line in stored.out.splitlines()[1:]] == [["inner", "1"], ["other", "1"]]
+    assert stored.out == raw.out
+    assert stored.err == "1 span with the same counts as the model calls inside, counted once\n"
+    if not options:
+        assert sorted((row["record_id"], row["parent"]) for row in rows("out"))[:2] == [
+            ("a", "c"),
+            ("b", "c"),
+        ]
+
+
 def test_both_can_be_counted_together(run: Run) -> None:
     Path("log.jsonl").write_bytes(lines(record(1)))
     run("batch", "log.jsonl", "--output", "out")

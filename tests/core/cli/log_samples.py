@@ -213,6 +213,10 @@ OPENROUTER = {"id": "gen-1", "model": "openai/gpt-4o", "provider_name": "OpenAI"
 OPENROUTER_CSV = b"""generation_id,created_at,cost_total,tokens_prompt,tokens_completion,model_permaslug,provider_name
 gen-1,2026-05-01 10:00:00,0.25,500,20,openai/gpt-4o,"OpenAI"
 """
+CANCELLED_CSV = b"""generation_id,created_at,cost_total,tokens_prompt,tokens_completion,model_permaslug,provider_name,cancelled
+g1,2026-05-01 10:00:00.123,0.25,500,20,openai/gpt-4o,OpenAI,false
+g2,2026-05-01 10:00:00.123,0,10,0,openai/gpt-4o,OpenAI,true
+"""
 INFERENCE = otlp(
     openinference__span__kind="LLM", llm__model_name=MODEL, llm__provider="openai", llm__token_count__prompt=500,
     llm__token_count__completion=20, llm__token_count__prompt_details__cache_read=300, output__value="Hi",
@@ -316,6 +320,21 @@ USAGE_OF_KONG = {
 }
 QWEN = {**GEMINI_CLI, "attributes": {**GEMINI_CLI["attributes"], "event.name": "qwen-code.api_response", "model": "qwen3-coder-plus",  # type: ignore[dict-item]
                                      "output_token_count": 20}}  # fmt: skip
+
+
+def qwen_of(auth_type: str, output: int) -> dict[str, Any]:
+    """A line of Qwen Code that asks a server of this kind, with 5 tokens of reasoning."""
+    attributes: Any = QWEN["attributes"]
+    return {**QWEN, "attributes": {**attributes, "auth_type": auth_type, "output_token_count": output}}
+
+
+def kong_of(**plugins: int) -> dict[str, Any]:
+    """A line of Kong whose plugins, with _ for -, have each called a model with so many prompt tokens and 10 more."""
+    meta: Any = KONG["ai"]["proxy"]["meta"]  # type: ignore[index]
+    return {**KONG, "ai": {name.replace("_", "-"): {"meta": meta, "usage": {"prompt_tokens": prompt, "completion_tokens": 10}}
+                           for name, prompt in plugins.items()}}  # fmt: skip
+
+
 METRICS = {"resource": {"attributes": {}}, "scopeMetrics": [{"scope": {"name": "gemini-cli"}, "metrics": []}]}
 NEW_API_CLAUDE = {**NEW_API, "model_name": "claude-sonnet-4-5", "prompt_tokens": 150, "other": text(
     {"usage_semantic": "anthropic", "cache_tokens": 300, "cache_creation_tokens": 50})}  # fmt: skip
@@ -360,6 +379,14 @@ SAMPLES = {
                                       models=("gemini-2.5-pro",)),
     "Kong, with details": Sample("a.jsonl", lines(*({**KONG, "ai": {name: {**KONG["ai"]["proxy"], "usage": USAGE_OF_KONG}}}  # type: ignore[index]
                                  for name in ("proxy", "ai-proxy", "ai-proxy-advanced"))), exchanges=3, prompt=1500, completion=60, cached=900),
+    "Kong, two calls": Sample("a.jsonl", lines(kong_of(ai_proxy=300, ai_request_transformer=200)), exchanges=2, cached=0),
+    "Kong, three calls after one": Sample("a.jsonl", lines(kong_of(proxy=10), kong_of(ai_request_transformer=150, proxy=240, ai_response_transformer=100)),
+                                           exchanges=4, completion=40, cached=0),
+    "Kong, a transformer alone": Sample("a.jsonl", lines({**kong_of(ai_request_transformer=500), "response": {"status": 502}}), completion=10, cached=0),
+    "Kong, older names": Sample("a.jsonl", lines({**KONG, "ai": {"ai-proxy": {"meta": {"provider_name": "openai", "response_model": MODEL}, "usage": {
+                                "prompt_token": 500, "completion_token": 20, "total_tokens": 520}}}}), cached=0),
+    "Qwen Code at Google's": Sample("a.jsonl", lines(qwen_of("gemini", 15), qwen_of("vertex-ai", 15), qwen_of("openai", 20), qwen_of("qwen-oauth", 20)),
+                                    exchanges=4, prompt=2000, completion=80, cached=1200, vendors=("",), models=("qwen3-coder-plus",)),
     "Qwen Code": Sample("a.jsonl", lines(QWEN), vendors=("",), models=("qwen3-coder-plus",)),
     "Gemini CLI, with metrics": Sample("a.log", document(GEMINI_CLI) + b"\n" + document(METRICS), vendors=("gemini",), models=("gemini-2.5-pro",),
                                        left_out=1),
@@ -455,6 +482,12 @@ SAMPLES = {
     "aider": Sample("a.jsonl", lines(AIDER, AIDER | {"event": "exit", "properties": {}}), cached=0, cost=0.25, left_out=1),
     "OpenRouter, a generation": Sample("a.json", orjson.dumps({"data": OPENROUTER}), cost=0.25, vendors=("openrouter",), models=("openai/gpt-4o",)),
     "OpenRouter, CSV": Sample("a.csv", OPENROUTER_CSV, cached=0, cost=0.25, vendors=("openrouter",), models=("openai/gpt-4o",)),
+    "OpenRouter, CSV, a cancelled one": Sample("a.csv", CANCELLED_CSV, exchanges=2, errors=1, prompt=510, cached=0, cost=0.25, vendors=("openrouter",),
+                                               models=("openai/gpt-4o",)),
+    "New API, texts": Sample("a.jsonl", lines(*({**NEW_API, "type": type, "prompt_tokens": tokens, "other": "{}"} for type, tokens in
+                             (("2", 500), ("5", 0), ("1", 900)))), exchanges=2, errors=1, completion=40, cached=0, left_out=1),
+    "Cloudflare, texts": Sample("a.jsonl", lines(*({**CLOUDFLARE, "success": word, "status_code": None} for word in ("True", "False"))), exchanges=2,
+                                errors=1, prompt=1000, completion=40, cached=0, cost=0.5),
     "OpenInference on the console": Sample("a.txt", b"\n".join(map(document, (INFERENCE_ON_CONSOLE, INFERENCE_FAILED, AGENT_ON_CONSOLE))),
                                            exchanges=2, errors=1, left_out=1),
     "OpenLLMetry's earlier words on the console": Sample("a.txt", document(AGENT_ON_CONSOLE) + document(TRACELOOP_ON_CONSOLE), left_out=1),

@@ -13,6 +13,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from .log_samples import (
     MODEL,
     OPIK,
     PHOENIX,
+    POSTHOG,
     RUN,
     SAMPLES,
     SPAN,
@@ -94,6 +96,7 @@ NESTED = {
     "Datadog": nested(DATADOG, "attributes/span_id", "attributes/parent_id"),
     "MLflow": nested(MLFLOW_SPANS[0], "span_id", "parent_span_id"),
     "Weave": nested(WEAVE, "id", "parent_id"),
+    "PostHog": nested(POSTHOG, "properties/$ai_span_id", "properties/$ai_parent_id"),
 }
 
 
@@ -111,7 +114,7 @@ def test_a_model_call_around_another_one_counts_once(
         "500",
         "20",
     )
-    assert "1 span with the same counts as a model call inside, counted once" in done.err
+    assert "1 span with the same counts as the model calls inside, counted once" in done.err
 
 
 def span(id: str, parent: str | None, prompt: int | None = None) -> dict[str, Any]:
@@ -119,20 +122,31 @@ def span(id: str, parent: str | None, prompt: int | None = None) -> dict[str, An
     return {**GENERATION, "id": id, "parentObservationId": parent, "usageDetails": counts}
 
 
+SUM = {**span("c", None, 7), "usageDetails": {"input": 7, "output": 2}}
+
+
 @pytest.mark.parametrize(
     ("spans", "exchanges", "prompt"),
     [
-        ([span("a", "c", 3), span("b", "c", 4), {**span("c", None, 7), "usageDetails": {"input": 7, "output": 2}}], 2, 7),
+        ([span("a", "c", 3), span("b", "c", 4), SUM], 2, 7),
         ([span("a", "b", 3), span("b", "c", 3), span("c", None, 3)], 1, 3),
         ([span("c", None, 3), span("b", "c", 3), span("a", "b", 3)], 1, 3),
         ([span("a", "b", 3), span("b", "c"), span("c", None, 3)], 1, 3),
         ([span("a", "b", 3), span("b", None, 500)], 2, 503),  # a model called in a tool of another call
         ([span("b", None, 500), span("a", "b", 3)], 2, 503),
         ([span("a", "x", 3), span("b", "x", 3)], 2, 6),
+        ([span("c", None, 5), span("a", "c", 5), span("b", "c", 2)], 3, 12),  # one inside has all its counts, and there is another
+        ([SUM, span("b", "c"), span("a", "b", 3), span("d", "b", 4)], 2, 7),
+        ([span("a", "c", 3), span("c", None, 3)] * 2, 2, 6),  # a log that is there twice
+        ([span("c", None, 3), span("a", "c", 3)] * 2, 2, 6),
+        ([span("a", "a", 3), span("b", "b")], 2, 3),
+        ([span("a", "b", 3), span("b", "c", 3), span("c", "a", 3)], 1, 3),  # damaged: each inside of the next one
+        ([span("c", None, 3), *(span(f"n{number}", f"p{number}", 1) for number in range(10_001)), span("a", "c", 3)], 10_003, 10_007),
         ([span("a", "b", 3), *(span(f"n{number}", f"p{number}", 1) for number in range(10_001)), span("b", None, 3)], 10_003, 10_007),
     ],
     ids=["the sum of two", "three deep", "three deep, outer first", "one without counts", "other counts", "other counts, outer first",
-         "siblings", "far away"],
+         "siblings", "the counts of one of two", "two inside one without counts, outer first", "twice", "twice, outer first", "in themselves",
+         "in a circle", "far away, outer first", "far away"],
 )  # fmt: skip
 def test_only_spans_that_repeat_what_is_inside_are_left_out(
     run: Run, tmp_path: Path, spans: list[dict[str, Any]], exchanges: int, prompt: int
@@ -140,6 +154,22 @@ def test_only_spans_that_repeat_what_is_inside_are_left_out(
     (tmp_path / "a.jsonl").write_bytes(lines(*spans))
     (row,) = csv.DictReader(io.StringIO(run("report", tmp_path / "a.jsonl", "--csv").out))
     assert (row["exchanges"], row["prompt_tokens"]) == (str(exchanges), str(prompt))
+
+
+@pytest.mark.parametrize("spans", [*permutations([span("a", "c", 3), span("b", "c", 4), SUM])])
+def test_a_call_with_the_sum_of_those_inside_does_not_count_in_any_order(
+    run: Run, tmp_path: Path, spans: tuple[dict[str, Any], ...]
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(lines(*spans))
+    (row,) = csv.DictReader(io.StringIO(run("report", tmp_path / "a.jsonl", "--csv").out))
+    assert (row["exchanges"], row["prompt_tokens"]) == ("2", "7")
+
+
+def test_more_calls_in_each_other_than_there_can_be_count_as_they_come(run: Run, tmp_path: Path) -> None:
+    spans = [span(f"n{number}", f"n{number + 1}", 3) for number in range(100)]
+    (tmp_path / "a.jsonl").write_bytes(lines(*spans[::-1]))
+    (row,) = csv.DictReader(io.StringIO(run("report", tmp_path / "a.jsonl", "--csv").out))
+    assert 1 < int(row["exchanges"]) < 100
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)

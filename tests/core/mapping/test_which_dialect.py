@@ -16,6 +16,7 @@ from typing import Any, Final
 import attrs
 import pytest
 
+from beside import captures_in, folders, needs_captures
 from crosswalk import (
     DetectionError,
     IncompleteStreamError,
@@ -342,6 +343,105 @@ def test_ids_of_a_body_are_told_apart_where_providers_do(name: str) -> None:
 @pytest.mark.sweep
 def test_verdicts_for_many_like_bodies_are_those_of_each() -> None:
     check_bodies(3000, 2)
+
+
+def changed_stream(data: bytes, chance: random.Random) -> bytes:
+    """*data* with other pieces of text, and perhaps another value, one event more or less, or another end of an event."""
+    end = b"\n\n" if b"\n\n" in data else b"\n"
+    blocks = data.split(end)
+    words = (" the", "ing", "Hi", "\n", " ", "ä", '"a"', "{", "b\\", "7")
+    for place, block in enumerate(blocks):
+        event = block.rpartition(b"data: ")[2]
+        try:
+            body = json.loads(event)
+        except ValueError:
+            continue
+        texts = [
+            path for path in leaves(body) if path and path[-1] in ("content", "reasoning_content", "text")
+        ]
+        for *above, last in texts:
+            holder = functools.reduce(operator.getitem, above, body)
+            if isinstance(holder[last], str) and holder[last] and chance.random() < 0.5:
+                holder[last] = chance.choice(words)
+        data = changed(body, chance) if chance.random() < 1.5 / len(blocks) else json.dumps(body).encode()
+        blocks[place] = block[: len(block) - len(event)] + data
+    place, change = chance.randrange(len(blocks)), chance.random()
+    if change < 0.2:
+        blocks[place:place] = [blocks[place]] * chance.choice((1, 2, 40))
+    elif change < 0.4:
+        del blocks[place]
+    elif change < 0.5:
+        blocks[place] += chance.choice((b"x", b"\n", b" ", b"\r"))
+    return end.join(blocks)
+
+
+def is_ambiguous(data: bytes) -> bool:
+    try:
+        detect(data, registry, guess=False)
+    except DetectionError as error:
+        return bool(error.candidates)
+    return False
+
+
+def check_streams(streams: list[bytes], count: int, seed: int) -> None:
+    """Compare each of *streams* that fits several providers, and *count* changes of them, with what each candidate reads."""
+    chance = random.Random(seed)
+    streams = [data for data in streams if len(data) < 8_000 and is_ambiguous(data)]
+    assert len(streams) > 5
+    verdicts = []
+    for data in (*streams, *(changed_stream(one, chance) for one in chance.choices(streams, k=count))):
+        expected = whose(data)
+        assert [detected(data), detected(data)] == [expected, expected], data
+        verdicts.append(expected)
+    assert {ALIKE, None} <= {*verdicts}
+
+
+def test_a_verdict_for_like_streams_is_that_of_each() -> None:
+    check_streams([file.read_bytes() for file in sorted(CAPTURES.glob("*/*.response.sse"))], 150, 3)
+
+
+@needs_captures
+@pytest.mark.sweep
+def test_verdicts_for_many_recorded_streams_are_those_of_each() -> None:
+    check_streams(
+        [one.body for folder in folders() for one in captures_in(folder) if one.file.suffix == ".sse"],
+        300,
+        4,
+    )
+
+
+def pieces(*texts: Any, **more: Any) -> bytes:
+    """A stream of chunks with a piece of text each, or with another delta."""
+    deltas = [text if isinstance(text, dict) else {"content": text} for text in texts]
+    events = [chunk({"role": "assistant", "content": ""}), *map(chunk, deltas), chunk({}, "stop", **more)]
+    return b"".join(sse(*events)) + b"data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [pieces("Hi", " there"), pieces("Good", " mor", "ning"), pieces("7", " of", " 9")],
+        [pieces("Hi", " there"), pieces("<think>", "a", "</think>", "b"), pieces("<", "think>", "a")],
+        [pieces("Hi", " there"), pieces("Hi", "Hi there"), pieces("A", "A b", "A b c")],
+        [pieces({"reasoning": "a", "reasoning_content": "a"}), pieces({"reasoning": "b", "reasoning_content": "a"})],
+        [pieces({"content": "Hi", "text": "Hi"}), pieces({"content": "Yo", "text": "Hi"})],
+        [pieces("Hi", message={"content": "Hi"}), pieces("Yo", message={"content": "Hi"})],
+        [pieces(" ", "Hi"), pieces("\n\n", "Hi"), pieces("Hi", " ")],
+        [pieces("\0", "Hi"), pieces("\0again"), pieces("\ud800", "x")],
+        [pieces('{"a"', ":1}"), pieces("{", "broken"), pieces("[", "]")],
+        [pieces("Hi", p="abc"), pieces("Hi", p="abcd"), pieces("Hi", p=""), pieces("Hi", obfuscation="x")],
+        [pieces("Hi", index=3), b"data: {\n\n", b"data: 7\n\ndata: 8\n\n", pieces("Hi") + b"data: {", pieces("Hi").replace(b"Hi", b"\\x"),
+         pieces("Hi").replace(b"Hi", b"\xff"), pieces("Hi").replace(b"Hi", b"a\n\nb")],
+        [pieces(*[text, {"refusal": text}]) for text in ("Hi", "Yo", "")],
+        [pieces(*[{"role": role} for role in ("assistant", "user") * 20]), pieces(*"abc" * 20)],
+        [pieces("Hi").replace(b"data: ", b"").replace(b"[DONE]\n\n", b"").replace(b"\n\n", b"\n"), b'{"a":1}\n{"a":2}\n'],
+    ],
+    ids=["mere text", "tags", "cumulative", "two reasonings", "two texts", "a whole one", "white space", "odd characters", "JSON",
+         "padding", "damaged", "a refusal", "many", "lines of JSON"],
+)  # fmt: skip
+def test_streams_of_one_shape_are_those_that_each_candidate_reads_alike(others: list[bytes]) -> None:
+    for data in (*others, *others[::-1]):
+        assert detected(data) == whose(data), data
 
 
 def chat(message: Any, **more: Any) -> bytes:
