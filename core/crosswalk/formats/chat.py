@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar, Final
 
-from crosswalk.formats.chat_table import CHAT, CLIENT_TOOLS
+from crosswalk.formats.chat_table import CHAT
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
@@ -20,6 +20,7 @@ from crosswalk.formats.reading import (
     told_result,
     word,
 )
+from crosswalk.formats.tables import CLIENT_TOOLS
 from crosswalk.formats.writing import (
     TIERS,
     CallIDs,

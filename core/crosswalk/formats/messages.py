@@ -11,8 +11,7 @@ import attrs
 
 from crosswalk.errors import ResponseValidationError
 from crosswalk.formats.chat import definition, hosted_tool, mcp_server, read_client_tool
-from crosswalk.formats.chat_table import CLIENT_TOOLS
-from crosswalk.formats.messages_table import MESSAGES
+from crosswalk.formats.messages_table import CLIENT_TOOLS, MESSAGES
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
@@ -359,9 +358,8 @@ _VERSION: Final = re.compile(r"(\w+)_20\d{6}")
 
 def _run_by_client(kind: Any) -> str | None:
     """Return the tool of the type *kind*, in any version, if clients run it, or ``None``."""
-    known = CLIENT_TOOLS[MESSAGES.key]
     version = _VERSION.fullmatch(kind) if isinstance(kind, str) else None
-    return version[1] if version is not None and version[1] in known else None
+    return version[1] if version is not None and version[1] in CLIENT_TOOLS else None
 
 
 def _servers(body: Fields) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from crosswalk.formats.chat_table import placed, read_location, write_location
+from crosswalk.formats.chat_table import (
+    TEXT,
+    WHOLE,
+    ClientTool,
+    arguments,
+    one_of,
+    placed,
+    read_location,
+    write_location,
+)
 from crosswalk.wire.messages import HOSTED_TOOLS
 from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
@@ -240,6 +249,50 @@ _OPTIONS: Final = (
     RequestRow("container", "container"),
     *state("thread", "fallback_credit_token", "continuation_token"),
 )
+
+# Anthropic's pages "Bash tool", "Text editor tool", "Memory tool".
+_RANGE: Final = {"type": "array", "items": WHOLE, "minItems": 2, "maxItems": 2}
+CLIENT_TOOLS: Final[Mapping[str, ClientTool]] = {
+    "bash": ClientTool(
+        "Run a command in a bash session that stays open.",
+        arguments(command=TEXT, restart={"type": "boolean"}),
+        declared={"type": "bash_20250124", "name": "bash"},
+    ),
+    "text_editor": ClientTool(
+        "View, create and edit text files.",
+        arguments(
+            "command",
+            "path",
+            command=one_of("view", "create", "str_replace", "insert"),
+            path=TEXT,
+            file_text=TEXT,
+            old_str=TEXT,
+            new_str=TEXT,
+            insert_line=WHOLE,
+            insert_text=TEXT,
+            view_range=_RANGE,
+        ),
+        declared={"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
+    ),
+    "memory": ClientTool(
+        "Keep notes in files below /memories, which later conversations can read.",
+        arguments(
+            "command",
+            command=one_of("view", "create", "str_replace", "insert", "delete", "rename"),
+            path=TEXT,
+            view_range=_RANGE,
+            file_text=TEXT,
+            old_str=TEXT,
+            new_str=TEXT,
+            insert_line=WHOLE,
+            insert_text=TEXT,
+            old_path=TEXT,
+            new_path=TEXT,
+        ),
+        declared={"type": "memory_20250818", "name": "memory"},
+    ),
+}
+"""The tools that a client runs, by type without a version."""
 
 MESSAGES: Final = RequestTable(
     "messages",

@@ -22,7 +22,6 @@ from crosswalk.formats.chat import (
     mcp_server,
     read_client_tool,
 )
-from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.reading import (
     Incoming,
     incoming,
@@ -50,7 +49,7 @@ from crosswalk.formats.response_items import (
     usage_of,
     wants_of,
 )
-from crosswalk.formats.responses_table import RESPONSES
+from crosswalk.formats.responses_table import CLIENT_TOOLS, RESPONSES
 from crosswalk.formats.writing import (
     TIERS,
     CallIDs,
@@ -100,7 +99,6 @@ _LONGEST: Final = 64
 """The length of a tool's name that every API takes."""
 _KEPT: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
-_RUN_BY_CLIENT: Final = CLIENT_TOOLS[RESPONSES.key]
 _SEARCH_CALL: Final = "tool_search_call"
 """The item that calls a search for tools, and its name elsewhere."""
 _OWN_HOSTED: Final = ("image_generation",)
@@ -386,7 +384,7 @@ def _tools(
             hosted.append(HostedTool(HostedToolKind.CODE_EXECUTION))
         elif kind in _OWN_HOSTED and not any(one.kind == kind for one in hosted):
             hosted.append(hosted_tool(HostedToolKind(kind), tool, RESPONSES, f"tools[][{kind}]"))
-        elif kind in _RUN_BY_CLIENT and not any(one.name == _RUN_BY_CLIENT[kind].call for one in own):
+        elif kind in CLIENT_TOOLS and not any(one.name == CLIENT_TOOLS[kind].call for one in own):
             own.append(read_client_tool(tool, RESPONSES, f"tools[][{kind}]", kind))
         elif kind == "mcp" and isinstance(tool.look("server_url"), str):
             servers.append(mcp_server(tool, RESPONSES, "tools[][mcp]"))
@@ -554,7 +552,7 @@ class ResponsesWriter(Writer):
         """The types of the items that call the tools without a name that the request declares."""
         tools = [tool for tool in self.heading.request.get("tools") or () if isinstance(tool, Mapping)]
         kinds = (str(tool.get("type")) for tool in tools)
-        calls = (_RUN_BY_CLIENT[kind].call for kind in kinds if kind in _RUN_BY_CLIENT)
+        calls = (CLIENT_TOOLS[kind].call for kind in kinds if kind in CLIENT_TOOLS)
         return frozenset((*calls, *(_SEARCH_CALL for tool in tools if is_search_of_client(tool))))
 
     def _open_held(self, part: int) -> Iterator[Event]:

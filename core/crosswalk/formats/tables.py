@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from crosswalk.formats.chat_table import CHAT, COMPLETIONS, OPENAI_CHAT as OPENAI_CHAT
+from crosswalk.errors import ResponseValidationError
+from crosswalk.formats import messages_table, responses_table
+from crosswalk.formats.chat_table import CHAT, COMPLETIONS, OPENAI_CHAT as OPENAI_CHAT, ClientTool
 from crosswalk.formats.gemini_table import GEMINI
 from crosswalk.formats.messages_table import MESSAGES
 from crosswalk.formats.responses_table import RESPONSES
+from crosswalk.request import ToolDefinition
+from crosswalk.text import meant
 from crosswalk.wire.options import OPTIONS, RequestRow, RequestTable, below, hint, link, state
 
 # -------------------------------------------------------------------------------- ollama
@@ -80,3 +84,26 @@ TABLES: Final[Mapping[str, RequestTable]] = MappingProxyType(
     {table.key: table for table in (CHAT, COMPLETIONS, RESPONSES, MESSAGES, OLLAMA, GENERATE, GEMINI)}
 )
 """The tables of what clients may say, by the name of the format."""
+
+CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = MappingProxyType(
+    {MESSAGES.key: messages_table.CLIENT_TOOLS, RESPONSES.key: responses_table.CLIENT_TOOLS}
+)
+"""The tools of each format that a client runs, by type without a version."""
+
+
+def client_tool(kind: str) -> ToolDefinition:
+    """Return the tool *kind* that a vendor has defined and you run: ``shell``, ``local_shell`` or ``apply_patch`` of OpenAI,
+    ``bash``, ``text_editor`` or ``memory`` of Anthropic.
+
+    Its vendor gets it as its own tool, for which its models are trained, and any other server as a function. You run each
+    call, and answer it with ``ChatMessage.tool_result``.
+
+    Raises:
+        ResponseValidationError: there is no such tool.
+    """
+    known = {name: tool for tools in CLIENT_TOOLS.values() for name, tool in tools.items()}
+    if kind not in known:
+        raise ResponseValidationError(f"there is no tool {kind!r:.60} that clients run{meant(kind, known)}")
+    tool = known[kind]
+    name = tool.call or tool.declared["name"]
+    return ToolDefinition(name, tool.description, tool.parameters, client_tool=kind)

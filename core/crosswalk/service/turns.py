@@ -12,9 +12,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from crosswalk.errors import ToolCallArgumentsError
-from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.reading import table_of
-from crosswalk.formats.tables import TABLES
+from crosswalk.formats.tables import CLIENT_TOOLS, TABLES
 from crosswalk.formats.writing import INVALID_JSON
 from crosswalk.request import (
     Adaptation,
