@@ -6,6 +6,7 @@ server is that of its format, with rows more or fewer that its plugin states.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -84,6 +85,30 @@ TABLES: Final[Mapping[str, RequestTable]] = MappingProxyType(
     {table.key: table for table in (CHAT, COMPLETIONS, RESPONSES, MESSAGES, OLLAMA, GENERATE, GEMINI)}
 )
 """The tables of what clients may say, by the name of the format."""
+
+
+def option_paths() -> Mapping[str, tuple[str, ...]]:
+    """Return the paths of each option in the bodies of all formats: ``top_p`` is at ``top_p`` and ``generationConfig.topP``.
+
+    An option that is an item of a list has no path.
+    """
+    paths: dict[str, dict[str, None]] = {}
+    for row in (row for table in TABLES.values() for row in table.options if "[" not in row.path):
+        paths.setdefault(row.place, {})[row.path] = None
+    return {place: tuple(found) for place, found in paths.items()}
+
+
+def part_types(place: str) -> tuple[str, ...]:
+    """Return the types of the parts and items that are a *place*, such as ``call`` or ``result``, in all formats.
+
+    Some formats name a part by its key. It stands for its type.
+    """
+    rows = (row for table in TABLES.values() for row in table.rows if row.place == place and "[]" in row.path)
+    words = (_WORD.search(row.path.rpartition("[]")[2]) for row in rows)
+    return tuple(dict.fromkeys(word[0] for word in words if word))
+
+
+_WORD: Final = re.compile(r"\w+")
 
 CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = MappingProxyType(
     {MESSAGES.key: messages_table.CLIENT_TOOLS, RESPONSES.key: responses_table.CLIENT_TOOLS}

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     )
     from crosswalk.formats.tables import (
         client_tool as client_tool,
+        option_paths as option_paths,
+        part_types as part_types,
     )
     from crosswalk.request import (
         Adaptation as Adaptation,
@@ -204,7 +206,7 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.formats.tables": "client_tool",
+            "crosswalk.formats.tables": "client_tool option_paths part_types",
             "crosswalk.formats.reading": "ClientRequest Incoming Wants",
             "crosswalk.formats.requests": "read_request",
             "crosswalk.request": (
