@@ -18,7 +18,6 @@ from crosswalk.formats.chat_table import (
     read_location,
     write_location,
 )
-from crosswalk.wire.messages import HOSTED_TOOLS
 from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
 _EFFORTS: Final = {word: word for word in ("low", "medium", "high", "xhigh", "max")}
@@ -135,9 +134,9 @@ def _write_compaction(value: Any) -> dict[str, Any]:
     return {"edits": [{"type": _COMPACT, **trigger}]}
 
 
-def _named(kind: str) -> dict[str, tuple[str, ...]]:
-    """Return the type and the name of the server's tool *kind*, in the version that is written."""
-    return {"type": (HOSTED_TOOLS[kind],), "name": (kind,)}
+def _hosted(kind: str, version: str) -> RequestRow:
+    """Return the row of the server's tool *kind*. The *version* is the first one that needs no beta header."""
+    return RequestRow("", kind, beside={"type": (f"{kind}_{version}",), "name": (kind,)})
 
 
 _OF_ALL_TOOLS: Final = (
@@ -164,7 +163,7 @@ _TOOLS: Final = (
     *below(
         "tools[][web_search]",
         *link("name", "type"),
-        RequestRow("", "web_search", beside=_named("web_search")),
+        _hosted("web_search", "20250305"),
         *_SEARCH_LIMITS,
         RequestRow("user_location", "hosted.user_location", read=read_location, write=write_location),
         *_OF_ALL_TOOLS,
@@ -172,7 +171,7 @@ _TOOLS: Final = (
     *below(
         "tools[][web_fetch]",
         *link("name", "type"),
-        RequestRow("", "web_fetch", beside=_named("web_fetch")),
+        _hosted("web_fetch", "20250910"),
         *_SEARCH_LIMITS,
         *_OF_ALL_TOOLS,
         *meaning("citations", "max_content_tokens", "url_sources"),
@@ -180,7 +179,7 @@ _TOOLS: Final = (
     *below(
         "tools[][code_execution]",
         *link("name", "type"),
-        RequestRow("", "code_execution", beside=_named("code_execution")),
+        _hosted("code_execution", "20250825"),
         *_OF_ALL_TOOLS,
     ),
     *(

@@ -18,9 +18,8 @@ from crosswalk.formats.chat import (
     custom_definition,
     definition,
     effort,
-    hosted_tool,
     mcp_server,
-    read_client_tool,
+    vendor_tool,
 )
 from crosswalk.formats.reading import (
     Incoming,
@@ -63,7 +62,7 @@ from crosswalk.formats.writing import (
     put_back,
     response_error,
 )
-from crosswalk.request import CacheMark, HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
+from crosswalk.request import CacheMark, HostedTool, NamedTool, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role
@@ -101,9 +100,8 @@ _KEPT: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
 _SEARCH_CALL: Final = "tool_search_call"
 """The item that calls a search for tools, and its name elsewhere."""
-_OWN_HOSTED: Final = ("image_generation",)
-"""The server's tools whose types are canonical kinds. ``file_search`` names what only this server keeps, so it is left."""
-_SEARCHES: Final = ("web_search", "web_search_preview")
+_OF_FILES: Final = "file_search"
+"""The server's tool that names what only this server keeps."""
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
@@ -360,8 +358,9 @@ def _tools(
             results.append((tool, namespace))
     names = Counter(str(tool.look("name")) for tool, _ in results if "name" in tool)
     for tool, namespace in results:
-        kind = tool.need("type", tool.text("type"))
+        kind = tool.need("type", tool.is_text("type"))
         if kind in ("function", "custom"):
+            tool.take("type")
             inner = tool.need("name", tool.text("name"))
             tool.give("name", inner)
             if namespace is not None:
@@ -375,21 +374,19 @@ def _tools(
                 if kind == "function"
                 else custom_definition(tool)
             )
-        elif kind in _SEARCHES and not any(one.kind is HostedToolKind.WEB_SEARCH for one in hosted):
-            hosted.append(hosted_tool(HostedToolKind.WEB_SEARCH, tool, RESPONSES, f"tools[][{kind}]"))
-            if kind != _SEARCHES[0]:
-                tool.give("type", kind)
-        elif kind == "code_interpreter" and tool.look("container") == {"type": "auto"}:
-            tool.take("container")
-            hosted.append(HostedTool(HostedToolKind.CODE_EXECUTION))
-        elif kind in _OWN_HOSTED and not any(one.kind == kind for one in hosted):
-            hosted.append(hosted_tool(HostedToolKind(kind), tool, RESPONSES, f"tools[][{kind}]"))
-        elif kind in CLIENT_TOOLS and not any(one.name == CLIENT_TOOLS[kind].call for one in own):
-            own.append(read_client_tool(tool, RESPONSES, f"tools[][{kind}]", kind))
         elif kind == "mcp" and isinstance(tool.look("server_url"), str):
+            tool.take("type")
             servers.append(mcp_server(tool, RESPONSES, "tools[][mcp]"))
-        else:
+        elif kind == _OF_FILES or tool.look("container") not in (None, {"type": "auto"}):
             tool.leave()
+        else:
+            known = vendor_tool(tool, RESPONSES, kind)
+            if isinstance(known, HostedTool) and not any(one.kind is known.kind for one in hosted):
+                hosted.append(known)
+            elif isinstance(known, ToolDefinition) and not any(one.name == known.name for one in own):
+                own.append(known)
+            else:
+                tool.leave()
     return own, hosted, servers, namespaces
 
 
