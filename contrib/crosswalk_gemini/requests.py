@@ -76,7 +76,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if request.tools:
         tools.append({"functionDeclarations": [_tool(tool) for tool in request.tools]})
     for hosted in request.hosted_tools:
-        tools.append({wire.HOSTED_TOOLS[hosted.kind]: hosted_fields(hosted, "gemini", drops)})
+        tools.append(hosted_fields(hosted, "gemini", drops))
     if tools:
         body["tools"] = tools
     if request.tool_choice is not None:

@@ -17,7 +17,7 @@ from uuid import uuid4
 import attrs
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.service import Site
+from crosswalk.service import Site, option_paths
 from crosswalk.types import ChatResponse, Cost
 from crosswalk.types.json import load_json
 
@@ -518,25 +518,35 @@ class WatchedExchange:
             self.abandoned()
 
 
-_NUMBERS: Final = frozenset((
-    "best_of", "budget_tokens", "candidateCount", "frequencyPenalty", "frequency_penalty", "include_usage",
-    "includeThoughts", "keep_alive", "k", "logprobs", "maxOutputTokens", "maxTokens", "max_completion_tokens",
-    "max_new_tokens", "max_output_tokens", "max_tokens", "max_tool_calls", "min_p", "min_tokens", "mirostat",
-    "mirostat_eta", "mirostat_tau", "n", "n_predict", "num_ctx", "num_predict", "p", "parallel_tool_calls",
-    "presencePenalty", "presence_penalty", "repeat_last_n", "repeat_penalty", "repetition_penalty",
-    "responseLogprobs", "seed", "store", "stream", "temperature", "thinkingBudget", "topK", "topP", "top_k",
-    "top_logprobs", "top_n_tokens", "top_p", "typical_p", "use_cache", "background", "think", "echo",
-))  # fmt: skip
-_WORDS: Final = frozenset((
-    "effort", "modalities", "previous_response_id", "reasoning_effort", "responseMimeType", "response_mime_type",
-    "service_tier", "stop", "stopSequences", "stop_sequences", "summary", "think", "thinkingLevel", "tool_choice",
-    "truncation", "type", "verbosity", "format",
-))  # fmt: skip
-_OBJECTS: Final = frozenset((
-    "generationConfig", "inferenceConfig", "options", "output_config", "parameters", "reasoning", "response_format",
-    "stream_options", "text", "thinking", "thinkingConfig", "tool_choice", "format",
-))  # fmt: skip
-"""Names of options with a number or flag, with a word or list of words, and with an object of options."""
+_PATHS: Final = option_paths()
+_LABELS: Final = ("user", "safety_identifier", "metadata", "prompt_cache_key")
+"""Options that may name a person."""
+_SPOKEN: Final = (
+    *("reasoning_effort", "reasoning_summary", "response_format", "tool_choice", "think", "stop"),
+    *("truncation", "verbosity", "modalities", "service_tier", "previous_response_id"),
+)
+"""Options with a word, or with a list of words."""
+
+
+def option_names(*options: str) -> tuple[str, ...]:
+    """Return the names of *options* in all formats, without the objects around them."""
+    paths = (path for option in options for path in _PATHS[option])
+    return tuple(dict.fromkeys(path.rpartition(".")[2] for path in paths))
+
+
+_PLAIN: Final = [option for option in _PATHS if option not in _LABELS]
+_NUMBERS: Final = frozenset(option_names(*_PLAIN)) | {
+    *("echo", "include_usage", "k", "maxTokens", "max_new_tokens", "max_tool_calls", "min_tokens", "p"),
+    *("stream", "top_n_tokens", "use_cache"),
+}
+_WORDS: Final = frozenset(option_names(*_SPOKEN)) | {"format", "response_mime_type"}
+_OBJECTS: Final = frozenset(
+    step for option in _PLAIN for path in _PATHS[option] for step in path.split(".")[:-1]
+) | {"format", "inferenceConfig", "parameters", "response_format"}
+"""Names of options with a number or flag, with a word or list of words, and with an object of options.
+
+They are those of the request tables, and those of formats that only servers speak.
+"""
 
 
 def json_object(content: bytes | None) -> dict[str, Any]:

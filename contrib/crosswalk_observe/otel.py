@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from crosswalk import __version__
 from crosswalk.otel import SCHEMA_URL, otel_attributes, otel_output_messages, otel_provider_name
 from crosswalk.records import look_up
-from crosswalk.service import ClientTelemetry
+from crosswalk.service import ClientTelemetry, option_paths, part_types
 from crosswalk.types.json import dump_json, load_json
-from crosswalk_observe.exchange import ObservedExchange, WatchedExchange
+from crosswalk_observe.exchange import ObservedExchange, WatchedExchange, option_names
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _SYSTEM: Final = ("system", "instructions", "systemInstruction", "system_instruction", "preamble")
 _PROMPTS: Final = ("prompt", "inputs", "inputText", "message", "query")
-_RESULTS: Final = ("tool_result", "toolResult", "function_call_output", "functionResponse", "tool")
-_CALLS: Final = ("tool_use", "toolUse", "function_call", "functionCall", "function")
-_TEXTS: Final = ("text", "input_text", "output_text")
+_RESULTS: Final = (*part_types("result"), "toolResult", "tool")
+_CALLS: Final = (*part_types("call"), "toolUse", "function")
+_TEXTS: Final = part_types("part.text")
 _TAKEN: Final = frozenset(
     {
         *("text", "reasoning", "blob", "file", "uri", "tool_call", "tool_call_response"),
@@ -156,10 +156,11 @@ def _part(said: dict[str, Any]) -> dict[str, Any]:
             None,
         )
         return {"type": "tool_call", "id": id, "name": inner["name"], "arguments": requested}
-    if key in _RESULTS:
+    said_back = [inner[name] for name in ("content", "output", "response") if name in inner]
+    if key in _RESULTS and (said_back or key == "tool_result"):
         names = ("tool_use_id", "call_id", "toolUseId", "id", "name")
         id = next((inner[name] for name in names if inner.get(name) is not None), None)
-        return _result(id, next((inner[n] for n in ("content", "output", "response") if n in inner), None))
+        return _result(id, said_back[0] if said_back else None)
     if key in _TAKEN:
         return {"type": "unknown", "value": said}
     return _media(key, inner) or {**said, "type": key}
@@ -215,40 +216,28 @@ _CAPTURES: Final = {
 """Whether spans, and whether events contain the messages, by the value of the variable."""
 _EVENT: Final = "gen_ai.client.inference.operation.details"
 _OPTION_NAMES: Final = {
-    "temperature": ("temperature",),
-    "top_p": ("top_p", "topP", "p"),
-    "top_k": ("top_k", "topK", "k"),
-    "frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
-    "presence_penalty": ("presence_penalty", "presencePenalty"),
-    "seed": ("seed",),
-    "max_tokens": (
-        *("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens"),
-        *("num_predict", "n_predict", "max_new_tokens"),
-    ),
+    **{name: option_names(name) for name in ("temperature", "frequency_penalty", "presence_penalty", "seed")},
+    "top_p": (*option_names("top_p"), "p"),
+    "top_k": (*option_names("top_k"), "k"),
+    "max_tokens": (*option_names("max_tokens"), "maxTokens", "max_new_tokens"),
 }
-"""The attribute of an option in the conventions, and its names in the dialects."""
+"""The names of each attribute of the conventions: those of the request tables, and of formats that only servers speak."""
 _WHOLE: Final = ("seed", "max_tokens")
 _NESTED: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
 _STRUCTURE: Final = frozenset({"finish_reason", "id", "mime_type", "modality", "name", "role", "type"})
 """Fields of messages and their parts that hold no content."""
-_STOPS: Final = ("stop", "stop_sequences", "stopSequences")
+_STOPS: Final = option_names("stop")
+_COUNTS: Final = option_names("n")
 _OUTPUT_TYPES: Final = {
     **dict.fromkeys(("json_object", "json_schema", "application/json", "json"), "json"),
     **dict.fromkeys(("text", "text/plain"), "text"),
 }
 """The conventions' word for a requested format, by the words of the dialects."""
-_FORMATS: Final = (
-    ("response_format", "type"),
-    ("text", "format", "type"),
-    ("generationConfig", "responseMimeType"),
-    ("format",),
-)
-_EFFORTS: Final = (
-    ("reasoning_effort",),
-    ("reasoning", "effort"),
-    ("output_config", "effort"),
-    ("generationConfig", "thinkingConfig", "thinkingLevel"),
-)
+_PATHS: Final = {
+    name: [tuple(path.split(".")) for path in paths if not path.endswith(".type")]
+    for name, paths in option_paths().items()
+}
+_FORMATS: Final = (*_PATHS["response_format"], ("format",))
 
 
 class OpenTelemetrySink:
@@ -414,13 +403,15 @@ def _request_attributes(options: Any) -> dict[str, Any]:
             stops = [group[name]] if isinstance(group.get(name), str) else group.get(name)
             if isinstance(stops, list) and all(isinstance(one, str) for one in stops):
                 attributes["gen_ai.request.stop_sequences"] = tuple(stops)
-    count = options.get("n")
-    if type(count) is int and count != 1:
-        attributes["gen_ai.request.choice.count"] = count
+        for count in (group[name] for name in _COUNTS if name in group):
+            if type(count) is int and count != 1:
+                attributes["gen_ai.request.choice.count"] = count
     words = {
-        "gen_ai.output.type": _OUTPUT_TYPES.get(_first(options, *_FORMATS)),
-        "gen_ai.request.reasoning.level": _first(options, *_EFFORTS),
-        "gen_ai.request.previous_response.id": _first(options, ("previous_response_id",)),
+        "gen_ai.output.type": _OUTPUT_TYPES.get(
+            _first(options, *_FORMATS, *((*path, "type") for path in _FORMATS))
+        ),
+        "gen_ai.request.reasoning.level": _first(options, *_PATHS["reasoning_effort"]),
+        "gen_ai.request.previous_response.id": _first(options, *_PATHS["previous_response_id"]),
     }
     return attributes | {name: word for name, word in words.items() if word is not None}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar, Final
 
-from crosswalk.formats.chat_table import CHAT, CLIENT_TOOLS
+from crosswalk.formats.chat_table import CHAT
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
@@ -20,6 +20,7 @@ from crosswalk.formats.reading import (
     told_result,
     word,
 )
+from crosswalk.formats.tables import CLIENT_TOOLS
 from crosswalk.formats.writing import (
     TIERS,
     CallIDs,
@@ -235,19 +236,27 @@ def definition(tool: Fields, table: RequestTable, at: str) -> ToolDefinition:
         return ToolDefinition(**fields)
 
 
-def read_client_tool(tool: Fields, table: RequestTable, at: str, kind: str) -> ToolDefinition:
-    """Return the function that stands for *tool*, a tool of the type *kind* that the client runs."""
-    known = CLIENT_TOOLS[table.key][kind]
-    name = known.call or tool.need("name", tool.text("name"))
-    tool.take("type")
-    fields = read_details(table, at, "tool", tool)
-    with placed(tool):
-        return ToolDefinition(
-            **{**fields, "name": name},
-            description=known.description,
-            parameters=known.parameters,
-            client_tool=kind,
-        )
+def vendor_tool(tool: Fields, table: RequestTable, kind: str) -> ToolDefinition | HostedTool | None:
+    """Return *tool*, which a vendor has defined, or ``None`` if *table* has no canonical kind for its type *kind*.
+
+    For a tool that the client runs, it is the function that stands for it.
+    """
+    at = f"tools[][{kind}]"
+    row = table.row_at(at)
+    if row is None or row.path != at:
+        return None
+    if (known := CLIENT_TOOLS[table.key].get(kind)) is not None:
+        name = known.call or tool.need("name", tool.text("name"))
+        tool.take("type")
+        fields = {**read_details(table, at, "tool", tool), "name": name, "description": known.description}
+        with placed(tool):
+            return ToolDefinition(**fields, parameters=known.parameters, client_tool=kind)
+    if row.place not in [*HostedToolKind]:
+        return None
+    for name, values in row.beside.items():
+        if tool.look(name) in values:
+            tool.take(name)
+    return hosted_tool(HostedToolKind(row.place), tool, table, at)
 
 
 def hosted_tool(kind: HostedToolKind, tool: Fields, table: RequestTable, at: str) -> HostedTool:

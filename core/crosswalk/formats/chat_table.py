@@ -9,9 +9,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from crosswalk.errors import ResponseValidationError
-from crosswalk.request import ToolDefinition
-from crosswalk.text import meant
 from crosswalk.wire.options import OPTIONS, RequestRow, RequestTable, below, hint, link, meaning, put, state
 
 # -------------------------------------------------------------------------------- values
@@ -58,7 +55,7 @@ def placed(values: Mapping[str, Any], of: str, rows: tuple[RequestRow, ...], at:
 
 # -------------------------------------------------------------------------- client tools
 # The tools that a client runs and a vendor defines, for servers of other vendors, which get functions.
-# Facts: OpenAI's pages "Shell", "Local shell", "Apply patch"; Anthropic's "Bash tool", "Text editor tool", "Memory tool".
+# Each table has its own.
 
 
 class ClientTool(NamedTuple):
@@ -77,117 +74,19 @@ class ClientTool(NamedTuple):
     declared: Mapping[str, Any] = MappingProxyType({})
 
 
-def _object(*required: str, **properties: Any) -> dict[str, Any]:
+def arguments(*required: str, **properties: Any) -> dict[str, Any]:
+    """Return the schema of arguments with these *properties*, of which some are *required*."""
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
-_TEXT: Final = {"type": "string"}
-_WHOLE: Final = {"type": "integer"}
-_TEXTS: Final = {"type": "array", "items": _TEXT}
-_RANGE: Final = {"type": "array", "items": _WHOLE, "minItems": 2, "maxItems": 2}
+TEXT: Final = {"type": "string"}
+WHOLE: Final = {"type": "integer"}
+TEXTS: Final = {"type": "array", "items": TEXT}
 
 
-def _one_of(*words: str) -> dict[str, Any]:
+def one_of(*words: str) -> dict[str, Any]:
+    """Return the schema of one of *words*."""
     return {"type": "string", "enum": list(words)}
-
-
-CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = {
-    "messages": {
-        "bash": ClientTool(
-            "Run a command in a bash session that stays open.",
-            _object(command=_TEXT, restart={"type": "boolean"}),
-            declared={"type": "bash_20250124", "name": "bash"},
-        ),
-        "text_editor": ClientTool(
-            "View, create and edit text files.",
-            _object(
-                "command",
-                "path",
-                command=_one_of("view", "create", "str_replace", "insert"),
-                path=_TEXT,
-                file_text=_TEXT,
-                old_str=_TEXT,
-                new_str=_TEXT,
-                insert_line=_WHOLE,
-                insert_text=_TEXT,
-                view_range=_RANGE,
-            ),
-            declared={"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
-        ),
-        "memory": ClientTool(
-            "Keep notes in files below /memories, which later conversations can read.",
-            _object(
-                "command",
-                command=_one_of("view", "create", "str_replace", "insert", "delete", "rename"),
-                path=_TEXT,
-                view_range=_RANGE,
-                file_text=_TEXT,
-                old_str=_TEXT,
-                new_str=_TEXT,
-                insert_line=_WHOLE,
-                insert_text=_TEXT,
-                old_path=_TEXT,
-                new_path=_TEXT,
-            ),
-            declared={"type": "memory_20250818", "name": "memory"},
-        ),
-    },
-    "responses": {
-        "shell": ClientTool(
-            "Run commands in a shell.",
-            _object("commands", commands=_TEXTS, timeout_ms=_WHOLE, max_output_length=_WHOLE),
-            "shell_call",
-            {"type": "shell"},
-        ),
-        "local_shell": ClientTool(
-            "Run a command in a shell.",
-            _object(
-                "type",
-                "command",
-                "env",
-                type=_one_of("exec"),
-                command=_TEXTS,
-                env={"type": "object", "additionalProperties": _TEXT},
-                working_directory=_TEXT,
-                timeout_ms=_WHOLE,
-                user=_TEXT,
-            ),
-            "local_shell_call",
-            {"type": "local_shell"},
-        ),
-        "apply_patch": ClientTool(
-            "Create, update or delete a file. A diff has the form of V4A.",
-            _object(
-                "type",
-                "path",
-                type=_one_of("create_file", "update_file", "delete_file"),
-                path=_TEXT,
-                diff=_TEXT,
-            ),
-            "apply_patch_call",
-            {"type": "apply_patch"},
-        ),
-    },
-}
-"""The tools of each format, by type without a version."""
-
-
-def client_tool(kind: str) -> ToolDefinition:
-    """Return the tool *kind* that a vendor has defined and you run: ``shell``, ``local_shell`` or ``apply_patch`` of OpenAI,
-    ``bash``, ``text_editor`` or ``memory`` of Anthropic.
-
-    Its vendor gets it as its own tool, for which its models are trained, and any other server as a function. You run each
-    call, and answer it with ``ChatMessage.tool_result``.
-
-    Raises:
-        ResponseValidationError: there is no such tool.
-    """
-    known = {name: tool for tools in CLIENT_TOOLS.values() for name, tool in tools.items()}
-    if kind not in known:
-        raise ResponseValidationError(f"there is no tool {kind!r:.60} that clients run{meant(kind, known)}")
-    tool = known[kind]
-    name = tool.call or tool.declared["name"]
-    return ToolDefinition(name, tool.description, tool.parameters, client_tool=kind)
 
 
 # --------------------------------------------------------------------------------- table

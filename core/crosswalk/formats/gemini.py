@@ -59,7 +59,6 @@ from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import CitationRef, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import gemini as wire
 from crosswalk.wire.fields import Fields, placed
-from crosswalk.wire.gemini import HOSTED_TOOLS
 from crosswalk.wire.options import PLACES, read_details
 
 # ---------------------------------------------------------------------------------- gemini
@@ -75,6 +74,7 @@ _DEFAULTS: Final = {
     if row.path.startswith(_CONFIG) and PLACES[row.place].neutral is not None
 } | {"stopSequences": [], "responseModalities": ["TEXT"]}
 _MODES: Final = read_words("tool_choice", "gemini") | {"VALIDATED": "auto"}
+_HOSTED: Final = [(kind, row) for kind in HostedToolKind if (row := GEMINI.row(kind)) is not None]
 _LEVELS: Final = read_words("reasoning_effort", "gemini")
 _MEDIA: Final[dict[str, type[ImagePart | AudioPart | VideoPart]]] = {
     "image": ImagePart,
@@ -230,10 +230,10 @@ def _part(part: Fields) -> ContentPart | None:
         media = part.object(name)
         if media is not None:
             where = {ours: media.need(field, media.text(field)), "media_type": media.text("mimeType")}
-            title = media.text("displayName")
             kind = _MEDIA.get((where["media_type"] or "").partition("/")[0])
+            about = {} if kind else read_details(GEMINI, f"contents[].parts[].{name}", "part", media)
             with placed(media):
-                return FilePart(**where, name=title) if kind is None else kind(**where)
+                return (kind or FilePart)(**where, **about)
     return told_part(part, GEMINI, f"contents[].parts[].{next(iter(part), '-')}")
 
 
@@ -248,9 +248,9 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[d
     for tool in body.objects("tools"):
         for declared in tool.objects("functionDeclarations"):
             own.append(definition(declared, GEMINI, "tools[].functionDeclarations[]"))
-        for kind, name in HOSTED_TOOLS.items():
-            if (given := tool.object(name)) is not None:
-                hosted.append(hosted_tool(HostedToolKind(kind), given, GEMINI, f"tools[].{name}"))
+        for kind, row in _HOSTED:
+            if (given := tool.object(row.path.removeprefix("tools[]."))) is not None:
+                hosted.append(hosted_tool(kind, given, GEMINI, row.path))
         for server in tool.objects("mcpServers"):
             servers.append(mcp_server(server, GEMINI, "tools[].mcpServers[]", approval="never"))
     return own, hosted, servers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
@@ -10,8 +9,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.errors import ResponseValidationError
-from crosswalk.formats.chat import definition, hosted_tool, mcp_server, read_client_tool
-from crosswalk.formats.chat_table import CLIENT_TOOLS
+from crosswalk.formats.chat import definition, mcp_server, vendor_tool
 from crosswalk.formats.messages_table import MESSAGES
 from crosswalk.formats.reading import (
     Incoming,
@@ -48,7 +46,6 @@ from crosswalk.mapping.reader import drain
 from crosswalk.request import (
     CacheMark,
     HostedTool,
-    HostedToolKind,
     NamedTool,
     ReasoningEffort,
     ResponseFormat,
@@ -71,13 +68,10 @@ from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire import messages as wire, messages as wire_form
 from crosswalk.wire.fields import Fields, UnnamedCalls, path_of, placed
-from crosswalk.wire.options import read_details
+from crosswalk.wire.options import VERSION, read_details
 
 # -------------------------------------------------------------------------------- messages
 # Requests in the form of Anthropic's Messages. Facts: provider document "Anthropic Messages".
-
-
-_HOSTED: Final = {HostedToolKind(kind): wire for kind, wire in wire_form.HOSTED_TOOLS.items()}
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
@@ -336,32 +330,20 @@ class _Conversation:
         hosted: list[HostedTool] = []
         tools = list(body.objects("tools"))
         for tool in tools:
-            kind = tool.look("type")
-            known = next((k for k in _HOSTED if isinstance(kind, str) and kind.startswith(f"{k}_2")), None)
-            if kind in (None, "custom"):
+            kind = tool.is_text("type")
+            if kind is None or kind == "custom":
                 tool.take("type")
                 own.append(definition(tool, MESSAGES, "tools[][custom]"))
-            elif known is not None:
-                hosted.append(_hosted(tool, known))
-            elif (run := _run_by_client(kind)) is not None:
-                own.append(read_client_tool(tool, MESSAGES, f"tools[][{run}]", run))
-            else:
-                tool.need("type", tool.text("type"))
+            elif (known := vendor_tool(tool, MESSAGES, VERSION.sub("", kind))) is None:
                 tool.leave()
                 continue
+            elif isinstance(known, HostedTool):
+                hosted.append(known)
+            else:
+                own.append(known)
             if tool is tools[-1]:
                 self._mark(tool, "tools")
         return own, hosted
-
-
-_VERSION: Final = re.compile(r"(\w+)_20\d{6}")
-
-
-def _run_by_client(kind: Any) -> str | None:
-    """Return the tool of the type *kind*, in any version, if clients run it, or ``None``."""
-    known = CLIENT_TOOLS[MESSAGES.key]
-    version = _VERSION.fullmatch(kind) if isinstance(kind, str) else None
-    return version[1] if version is not None and version[1] in known else None
 
 
 def _servers(body: Fields) -> Iterator[dict[str, Any]]:
@@ -369,14 +351,6 @@ def _servers(body: Fields) -> Iterator[dict[str, Any]]:
     for server in body.objects("mcp_servers"):
         server.take("type")
         yield mcp_server(server, MESSAGES, "mcp_servers[]", approval="never")
-
-
-def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:
-    if tool.look("type") == _HOSTED[kind]:
-        tool.take("type")
-    if tool.look("name") == kind.value:
-        tool.take("name")
-    return hosted_tool(kind, tool, MESSAGES, f"tools[][{kind}]")
 
 
 # Parts of user messages.
@@ -429,14 +403,12 @@ def _medium(block: Fields, kind: str) -> ContentPart:
     with placed(source):
         if kind == "image":
             return ImagePart(**where)
-        name, context = block.text("title"), block.text("context")
-        return FilePart(**where, name=name, context=context, citations=_is_cited(block))
+        return FilePart(**where, **_about(block, kind))
 
 
-def _is_cited(block: Fields) -> bool | None:
-    """Return whether *block* asks for citations."""
-    citations = block.object("citations")
-    return None if citations is None else citations.flag("enabled")
+def _about(block: Fields, kind: str) -> dict[str, Any]:
+    """Return what *block*, of the type *kind*, says of its content, which has been taken."""
+    return read_details(MESSAGES, f"messages[].content[][{kind}]", "part", block)
 
 
 def _at_place(block: Fields, part: ContentPart, details: _Details) -> ContentPart:
@@ -458,7 +430,7 @@ def _search_result(block: Fields, details: _Details) -> Iterator[ContentPart]:
     """Return *block* as the result of a search, and what else than text is in it."""
     texts, others = _texts(block, "content", details)
     title, source = (block.text(name) or "" for name in ("title", "source"))
-    found = SearchResultPart(texts, title=title, source=source, citations=_is_cited(block))
+    found = SearchResultPart(texts, title=title, source=source, **_about(block, "search_result"))
     yield _at_place(block, found, details)
     yield from others
 
@@ -469,8 +441,8 @@ def _document(block: Fields, details: _Details) -> Iterator[ContentPart]:
     is_text = source.text("type") == "text"
     source.take("media_type")
     texts, others = _texts(source, "data" if is_text else "content", details)
-    about = {name: block.text(name) for name in ("title", "context")}
-    yield _at_place(block, DocumentPart(texts, **about, citations=_is_cited(block)), details)
+    about = _about(block, "document")
+    yield _at_place(block, DocumentPart(texts, title=about.pop("name", None), **about), details)
     yield from others
 
 

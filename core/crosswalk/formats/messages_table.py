@@ -8,8 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from crosswalk.formats.chat_table import placed, read_location, write_location
-from crosswalk.wire.messages import HOSTED_TOOLS
+from crosswalk.formats.chat_table import (
+    TEXT,
+    WHOLE,
+    ClientTool,
+    arguments,
+    one_of,
+    placed,
+    read_location,
+    write_location,
+)
 from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
 _EFFORTS: Final = {word: word for word in ("low", "medium", "high", "xhigh", "max")}
@@ -126,9 +134,9 @@ def _write_compaction(value: Any) -> dict[str, Any]:
     return {"edits": [{"type": _COMPACT, **trigger}]}
 
 
-def _named(kind: str) -> dict[str, tuple[str, ...]]:
-    """Return the type and the name of the server's tool *kind*, in the version that is written."""
-    return {"type": (HOSTED_TOOLS[kind],), "name": (kind,)}
+def _hosted(kind: str, version: str) -> RequestRow:
+    """Return the row of the server's tool *kind*. The *version* is the first one that needs no beta header."""
+    return RequestRow("", kind, beside={"type": (f"{kind}_{version}",), "name": (kind,)})
 
 
 _OF_ALL_TOOLS: Final = (
@@ -155,7 +163,7 @@ _TOOLS: Final = (
     *below(
         "tools[][web_search]",
         *link("name", "type"),
-        RequestRow("", "web_search", beside=_named("web_search")),
+        _hosted("web_search", "20250305"),
         *_SEARCH_LIMITS,
         RequestRow("user_location", "hosted.user_location", read=read_location, write=write_location),
         *_OF_ALL_TOOLS,
@@ -163,7 +171,7 @@ _TOOLS: Final = (
     *below(
         "tools[][web_fetch]",
         *link("name", "type"),
-        RequestRow("", "web_fetch", beside=_named("web_fetch")),
+        _hosted("web_fetch", "20250910"),
         *_SEARCH_LIMITS,
         *_OF_ALL_TOOLS,
         *meaning("citations", "max_content_tokens", "url_sources"),
@@ -171,7 +179,7 @@ _TOOLS: Final = (
     *below(
         "tools[][code_execution]",
         *link("name", "type"),
-        RequestRow("", "code_execution", beside=_named("code_execution")),
+        _hosted("code_execution", "20250825"),
         *_OF_ALL_TOOLS,
     ),
     *(
@@ -240,6 +248,50 @@ _OPTIONS: Final = (
     RequestRow("container", "container"),
     *state("thread", "fallback_credit_token", "continuation_token"),
 )
+
+# Anthropic's pages "Bash tool", "Text editor tool", "Memory tool".
+_RANGE: Final = {"type": "array", "items": WHOLE, "minItems": 2, "maxItems": 2}
+CLIENT_TOOLS: Final[Mapping[str, ClientTool]] = {
+    "bash": ClientTool(
+        "Run a command in a bash session that stays open.",
+        arguments(command=TEXT, restart={"type": "boolean"}),
+        declared={"type": "bash_20250124", "name": "bash"},
+    ),
+    "text_editor": ClientTool(
+        "View, create and edit text files.",
+        arguments(
+            "command",
+            "path",
+            command=one_of("view", "create", "str_replace", "insert"),
+            path=TEXT,
+            file_text=TEXT,
+            old_str=TEXT,
+            new_str=TEXT,
+            insert_line=WHOLE,
+            insert_text=TEXT,
+            view_range=_RANGE,
+        ),
+        declared={"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
+    ),
+    "memory": ClientTool(
+        "Keep notes in files below /memories, which later conversations can read.",
+        arguments(
+            "command",
+            command=one_of("view", "create", "str_replace", "insert", "delete", "rename"),
+            path=TEXT,
+            view_range=_RANGE,
+            file_text=TEXT,
+            old_str=TEXT,
+            new_str=TEXT,
+            insert_line=WHOLE,
+            insert_text=TEXT,
+            old_path=TEXT,
+            new_path=TEXT,
+        ),
+        declared={"type": "memory_20250818", "name": "memory"},
+    ),
+}
+"""The tools that a client runs, by type without a version."""
 
 MESSAGES: Final = RequestTable(
     "messages",

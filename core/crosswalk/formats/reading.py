@@ -500,8 +500,10 @@ def _state_in(format: str, said: Any, unread: Unread) -> Iterator[Unread]:
     table, waiting = TABLES[format], [unread]
     while waiting:
         one = waiting.pop(0)
-        row = table.row_at(table.path_in(said, one.place))
-        if row is not None and row.kind is PlaceKind.STATE:
+        path = table.path_in(said, one.place)
+        row = table.row_at(path)
+        is_inside = row is not None and row.path.startswith((f"{path}.", f"{path}["))
+        if row is not None and row.kind is PlaceKind.STATE and not is_inside:
             yield unread if row.place else one
         elif isinstance(one.value, dict | list):
             steps = one.value.items() if isinstance(one.value, dict) else enumerate(one.value)

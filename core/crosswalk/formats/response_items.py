@@ -340,7 +340,11 @@ class KeptItems:
 # Items that a client sends: their types, the tools that they bring, and the answers that they were.
 
 
-CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
+CALLS: Final = {
+    kind: item.fields[0]
+    for kind, item in ITEMS.items()
+    if item.role is ItemRole.CALL and item.id == "call_id"
+}
 """The items that call a tool of the client by name, and their field for the arguments."""
 
 

@@ -18,11 +18,9 @@ from crosswalk.formats.chat import (
     custom_definition,
     definition,
     effort,
-    hosted_tool,
     mcp_server,
-    read_client_tool,
+    vendor_tool,
 )
-from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.reading import (
     Incoming,
     incoming,
@@ -50,7 +48,7 @@ from crosswalk.formats.response_items import (
     usage_of,
     wants_of,
 )
-from crosswalk.formats.responses_table import RESPONSES
+from crosswalk.formats.responses_table import CLIENT_TOOLS, RESPONSES
 from crosswalk.formats.writing import (
     TIERS,
     CallIDs,
@@ -64,7 +62,7 @@ from crosswalk.formats.writing import (
     put_back,
     response_error,
 )
-from crosswalk.request import CacheMark, HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
+from crosswalk.request import CacheMark, HostedTool, NamedTool, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role
@@ -100,12 +98,10 @@ _LONGEST: Final = 64
 """The length of a tool's name that every API takes."""
 _KEPT: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
-_RUN_BY_CLIENT: Final = CLIENT_TOOLS[RESPONSES.key]
 _SEARCH_CALL: Final = "tool_search_call"
 """The item that calls a search for tools, and its name elsewhere."""
-_OWN_HOSTED: Final = ("image_generation",)
-"""The server's tools whose types are canonical kinds. ``file_search`` names what only this server keeps, so it is left."""
-_SEARCHES: Final = ("web_search", "web_search_preview")
+_OF_FILES: Final = "file_search"
+"""The server's tool that names what only this server keeps."""
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
@@ -362,8 +358,9 @@ def _tools(
             results.append((tool, namespace))
     names = Counter(str(tool.look("name")) for tool, _ in results if "name" in tool)
     for tool, namespace in results:
-        kind = tool.need("type", tool.text("type"))
+        kind = tool.need("type", tool.is_text("type"))
         if kind in ("function", "custom"):
+            tool.take("type")
             inner = tool.need("name", tool.text("name"))
             tool.give("name", inner)
             if namespace is not None:
@@ -377,21 +374,19 @@ def _tools(
                 if kind == "function"
                 else custom_definition(tool)
             )
-        elif kind in _SEARCHES and not any(one.kind is HostedToolKind.WEB_SEARCH for one in hosted):
-            hosted.append(hosted_tool(HostedToolKind.WEB_SEARCH, tool, RESPONSES, f"tools[][{kind}]"))
-            if kind != _SEARCHES[0]:
-                tool.give("type", kind)
-        elif kind == "code_interpreter" and tool.look("container") == {"type": "auto"}:
-            tool.take("container")
-            hosted.append(HostedTool(HostedToolKind.CODE_EXECUTION))
-        elif kind in _OWN_HOSTED and not any(one.kind == kind for one in hosted):
-            hosted.append(hosted_tool(HostedToolKind(kind), tool, RESPONSES, f"tools[][{kind}]"))
-        elif kind in _RUN_BY_CLIENT and not any(one.name == _RUN_BY_CLIENT[kind].call for one in own):
-            own.append(read_client_tool(tool, RESPONSES, f"tools[][{kind}]", kind))
         elif kind == "mcp" and isinstance(tool.look("server_url"), str):
+            tool.take("type")
             servers.append(mcp_server(tool, RESPONSES, "tools[][mcp]"))
-        else:
+        elif kind == _OF_FILES or tool.look("container") not in (None, {"type": "auto"}):
             tool.leave()
+        else:
+            known = vendor_tool(tool, RESPONSES, kind)
+            if isinstance(known, HostedTool) and not any(one.kind is known.kind for one in hosted):
+                hosted.append(known)
+            elif isinstance(known, ToolDefinition) and not any(one.name == known.name for one in own):
+                own.append(known)
+            else:
+                tool.leave()
     return own, hosted, servers, namespaces
 
 
@@ -554,7 +549,7 @@ class ResponsesWriter(Writer):
         """The types of the items that call the tools without a name that the request declares."""
         tools = [tool for tool in self.heading.request.get("tools") or () if isinstance(tool, Mapping)]
         kinds = (str(tool.get("type")) for tool in tools)
-        calls = (_RUN_BY_CLIENT[kind].call for kind in kinds if kind in _RUN_BY_CLIENT)
+        calls = (CLIENT_TOOLS[kind].call for kind in kinds if kind in CLIENT_TOOLS)
         return frozenset((*calls, *(_SEARCH_CALL for tool in tools if is_search_of_client(tool))))
 
     def _open_held(self, part: int) -> Iterator[Event]:

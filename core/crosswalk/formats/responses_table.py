@@ -5,9 +5,21 @@ Facts: OpenAI's reference of "Create a model response" and the types of its SDK;
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from crosswalk.formats.chat_table import allowed_tools, placed, read_location, write_location
+from crosswalk.formats.chat_table import (
+    TEXT,
+    TEXTS,
+    WHOLE,
+    ClientTool,
+    allowed_tools,
+    arguments,
+    one_of,
+    placed,
+    read_location,
+    write_location,
+)
 from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
 _EFFORTS: Final = {word: word for word in ("none", "minimal", "low", "medium", "high", "xhigh", "max")}
@@ -305,6 +317,45 @@ _OPTIONS: Final = (
     RequestRow("previous_response_id", "previous_response_id"),
     *state("prompt", "continuation_token"),
 )
+
+# OpenAI's pages "Shell", "Local shell", "Apply patch".
+CLIENT_TOOLS: Final[Mapping[str, ClientTool]] = {
+    "shell": ClientTool(
+        "Run commands in a shell.",
+        arguments("commands", commands=TEXTS, timeout_ms=WHOLE, max_output_length=WHOLE),
+        "shell_call",
+        {"type": "shell"},
+    ),
+    "local_shell": ClientTool(
+        "Run a command in a shell.",
+        arguments(
+            "type",
+            "command",
+            "env",
+            type=one_of("exec"),
+            command=TEXTS,
+            env={"type": "object", "additionalProperties": TEXT},
+            working_directory=TEXT,
+            timeout_ms=WHOLE,
+            user=TEXT,
+        ),
+        "local_shell_call",
+        {"type": "local_shell"},
+    ),
+    "apply_patch": ClientTool(
+        "Create, update or delete a file. A diff has the form of V4A.",
+        arguments(
+            "type",
+            "path",
+            type=one_of("create_file", "update_file", "delete_file"),
+            path=TEXT,
+            diff=TEXT,
+        ),
+        "apply_patch_call",
+        {"type": "apply_patch"},
+    ),
+}
+"""The tools that a client runs, by type."""
 
 RESPONSES: Final = RequestTable(
     "responses",

@@ -6,14 +6,19 @@ server is that of its format, with rows more or fewer that its plugin states.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from crosswalk.formats.chat_table import CHAT, COMPLETIONS, OPENAI_CHAT as OPENAI_CHAT
+from crosswalk.errors import ResponseValidationError
+from crosswalk.formats import messages_table, responses_table
+from crosswalk.formats.chat_table import CHAT, COMPLETIONS, OPENAI_CHAT as OPENAI_CHAT, ClientTool
 from crosswalk.formats.gemini_table import GEMINI
 from crosswalk.formats.messages_table import MESSAGES
 from crosswalk.formats.responses_table import RESPONSES
+from crosswalk.request import ToolDefinition
+from crosswalk.text import meant
 from crosswalk.wire.options import OPTIONS, RequestRow, RequestTable, below, hint, link, state
 
 # -------------------------------------------------------------------------------- ollama
@@ -80,3 +85,50 @@ TABLES: Final[Mapping[str, RequestTable]] = MappingProxyType(
     {table.key: table for table in (CHAT, COMPLETIONS, RESPONSES, MESSAGES, OLLAMA, GENERATE, GEMINI)}
 )
 """The tables of what clients may say, by the name of the format."""
+
+
+def option_paths() -> Mapping[str, tuple[str, ...]]:
+    """Return the paths of each option in the bodies of all formats: ``top_p`` is at ``top_p`` and ``generationConfig.topP``.
+
+    An option that is an item of a list has no path.
+    """
+    paths: dict[str, dict[str, None]] = {}
+    for row in (row for table in TABLES.values() for row in table.options if "[" not in row.path):
+        paths.setdefault(row.place, {})[row.path] = None
+    return {place: tuple(found) for place, found in paths.items()}
+
+
+def part_types(place: str) -> tuple[str, ...]:
+    """Return the types of the parts and items that are a *place*, such as ``call`` or ``result``, in all formats.
+
+    Some formats name a part by its key. It stands for its type.
+    """
+    rows = (row for table in TABLES.values() for row in table.rows if row.place == place and "[]" in row.path)
+    words = (_WORD.search(row.path.rpartition("[]")[2]) for row in rows)
+    return tuple(dict.fromkeys(word[0] for word in words if word))
+
+
+_WORD: Final = re.compile(r"\w+")
+
+CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = MappingProxyType(
+    {MESSAGES.key: messages_table.CLIENT_TOOLS, RESPONSES.key: responses_table.CLIENT_TOOLS}
+)
+"""The tools of each format that a client runs, by type without a version."""
+
+
+def client_tool(kind: str) -> ToolDefinition:
+    """Return the tool *kind* that a vendor has defined and you run: ``shell``, ``local_shell`` or ``apply_patch`` of OpenAI,
+    ``bash``, ``text_editor`` or ``memory`` of Anthropic.
+
+    Its vendor gets it as its own tool, for which its models are trained, and any other server as a function. You run each
+    call, and answer it with ``ChatMessage.tool_result``.
+
+    Raises:
+        ResponseValidationError: there is no such tool.
+    """
+    known = {name: tool for tools in CLIENT_TOOLS.values() for name, tool in tools.items()}
+    if kind not in known:
+        raise ResponseValidationError(f"there is no tool {kind!r:.60} that clients run{meant(kind, known)}")
+    tool = known[kind]
+    name = tool.call or tool.declared["name"]
+    return ToolDefinition(name, tool.description, tool.parameters, client_tool=kind)

@@ -45,9 +45,6 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import face
 
 if TYPE_CHECKING:
-    from crosswalk.formats.chat_table import (
-        client_tool as client_tool,
-    )
     from crosswalk.formats.reading import (
         ClientRequest as ClientRequest,
         Incoming as Incoming,
@@ -55,6 +52,11 @@ if TYPE_CHECKING:
     )
     from crosswalk.formats.requests import (
         read_request as read_request,
+    )
+    from crosswalk.formats.tables import (
+        client_tool as client_tool,
+        option_paths as option_paths,
+        part_types as part_types,
     )
     from crosswalk.request import (
         Adaptation as Adaptation,
@@ -204,7 +206,7 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.formats.chat_table": "client_tool",
+            "crosswalk.formats.tables": "client_tool option_paths part_types",
             "crosswalk.formats.reading": "ClientRequest Incoming Wants",
             "crosswalk.formats.requests": "read_request",
             "crosswalk.request": (

@@ -12,9 +12,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from crosswalk.errors import ToolCallArgumentsError
-from crosswalk.formats.chat_table import CLIENT_TOOLS
 from crosswalk.formats.reading import table_of
-from crosswalk.formats.tables import TABLES
+from crosswalk.formats.tables import CLIENT_TOOLS, TABLES
 from crosswalk.formats.writing import INVALID_JSON
 from crosswalk.request import (
     Adaptation,
@@ -689,14 +688,19 @@ def schema_of(wanted: ResponseFormat) -> dict[str, Any] | None:
 
 
 def hosted_fields(tool: HostedTool, table: RequestTable | str, drops: Drops) -> dict[str, Any]:
-    """Return the object with which *table* asks for *tool*. Note in *drops* the limits for which it has no place."""
+    """Return the object with which *table* asks for *tool*. Note in *drops* the limits for which it has no place.
+
+    Where the format names tools by a key, the object holds it.
+    """
     known = _table(table)
     row = known.row(tool.kind)
     assert row is not None, f"{known.label} has no {tool.kind}"
     fields, lost = written_details(known, row.path, "hosted", _set_details(tool, "hosted"))
     for option in limits_of(tool, *(name for name in _set_details(tool, "hosted") if name not in lost)):
         drops.add(option, f"{known.label} has no place for it")
-    return {**{name: values[0] for name, values in row.beside.items()}, **fields}
+    fields = {**{name: values[0] for name, values in row.beside.items()}, **fields}
+    key = row.path.partition("[].")[2]
+    return {key: fields} if key else fields
 
 
 def unsaid(

@@ -10,6 +10,7 @@ import attrs
 import orjson
 
 from crosswalk.errors import PluginError
+from crosswalk.formats.tables import option_paths
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.case import NAME, Case, Place, answer, reader_options, strings
@@ -34,17 +35,9 @@ from crosswalk.types.values import ErrorKind, FinishReason
 # Checks of an answer against its request: the length that was allowed, the model, and the tools.
 
 
-LIMITS: Final = frozenset(
-    {
-        "max_tokens",
-        "max_completion_tokens",
-        "max_output_tokens",
-        "maxOutputTokens",
-        "maxTokens",
-        "num_predict",
-    }
-    | {"max_new_tokens", "n_predict"}
-)
+LIMITS: Final = frozenset(path.rpartition(".")[2] for path in option_paths()["max_tokens"]) | {
+    *("maxTokens", "max_new_tokens"),  # Converse's, and Hugging Face's
+}
 """The request options that limit the length of an answer."""
 
 

@@ -20,7 +20,6 @@ __all__ = [
     "ERRORS",
     "FAILED",
     "FINISH_REASONS",
-    "HOSTED_TOOLS",
     "MEDIA",
     "MEDIA_FIELDS",
     "MODALITIES",
@@ -50,16 +49,6 @@ SERVER_TOOLS: Final[Mapping[str, tuple[str, bool]]] = MappingProxyType(
     }
 )
 """The parts of the server's own tools: the field that is the segment's content, and whether as JSON."""
-
-HOSTED_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "web_search": "googleSearch",
-        "web_fetch": "urlContext",
-        "code_execution": "codeExecution",
-        "file_search": "fileSearch",
-    }
-)
-"""The member of ``tools`` that asks for each tool of the server."""
 
 PARTS: Final = frozenset({"text", "functionCall", "functionResponse", *MEDIA, *SERVER_TOOLS})
 """The known members of a part. A part without any of them is new."""

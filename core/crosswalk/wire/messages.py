@@ -23,7 +23,6 @@ __all__ = [
     "ERRORS",
     "EVENTS",
     "FINISH_REASONS",
-    "HOSTED_TOOLS",
     "LOCATIONS",
     "METRICS",
     "METRICS_COUNTS",
@@ -143,15 +142,6 @@ SERVER_TOOLS: Final = frozenset(
     }
 )  # fmt: skip
 """The server's own tools that clients know."""
-
-HOSTED_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "web_search": "web_search_20250305",
-        "web_fetch": "web_fetch_20250910",
-        "code_execution": "code_execution_20250825",
-    }
-)
-"""The type of each in a request: the first version that needs no beta header, whose fields are known."""
 
 UNMARKED: Final = ("thinking", "redacted_thinking")
 """Blocks of a request that no mark for the cache may stand at."""

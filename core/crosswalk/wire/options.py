@@ -146,9 +146,9 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("part.file", _MEANING),
             RequestPlace("part.file_id", _STATE),
             RequestPlace("part.detail", _HINT, "auto", why="it sets how closely a picture is looked at"),
-            RequestPlace("part.name", _HINT, why="the content is the same without the name of its file"),
-            RequestPlace("part.context", _MEANING),
-            RequestPlace("part.citations", _MEANING, False),
+            RequestPlace("part.name", _HINT, why="the content is the same without the name of its file", type=str),
+            RequestPlace("part.context", _MEANING, type=str),
+            RequestPlace("part.citations", _MEANING, False, type=bool),
             RequestPlace("part.document", _MEANING),
             RequestPlace("part.search_result", _MEANING),
             *(RequestPlace(f"cache.{name}", _HINT) for name in ("mark", "ttl", "tools")),
@@ -218,7 +218,8 @@ Spelling: TypeAlias = Callable[[Any], Any]
 """A function that returns another spelling of a value, or ``None`` if there is none."""
 _OF_OBJECT: Final = re.compile(r"(?<!\[\])\[\w+\]")
 _TYPED_ITEM: Final = re.compile(r"\[\]\[\w+\]$")
-_VERSION: Final = re.compile(r"_20\d{6}$")
+VERSION: Final = re.compile(r"_20\d{6}$")
+"""The end of a type that has versions."""
 
 
 @attrs.frozen
@@ -412,7 +413,7 @@ class RequestTable:
             if kind is None and isinstance(value, dict) and isinstance(step, int) and holder in self.types:
                 kind = self.types[holder](value)
             if isinstance(kind, str):
-                path += f"[{_VERSION.sub('', kind)}]"
+                path += f"[{VERSION.sub('', kind)}]"
         return path
 
 

@@ -19,6 +19,8 @@ SCHEMA = {"type": "object", "properties": {"illness": {"description": "of Jane D
     [
         ({"temperature": 0.5, "stream": True, "seed": 7}, {"temperature": 0.5, "stream": True, "seed": 7}),
         ({"stop": ["a", "b"], "service_tier": "flex"}, {"stop": ["a", "b"], "service_tier": "flex"}),
+        ({"options": {"num_batch": 9, "tfs_z": 0.5}}, {"options": {"num_batch": 9, "tfs_z": 0.5}}),
+        ({"thinking": {"display": "omitted"}, "metadata": {"n": 7}}, {"thinking": {"display": "omitted"}}),
         ({"options": {"num_ctx": 9, "system": "Jane Doe"}}, {"options": {"num_ctx": 9}}),
         ({"generationConfig": {"topK": 3, "responseSchema": SCHEMA}}, {"generationConfig": {"topK": 3}}),
         ({"thinking": {"type": "enabled", "budget_tokens": 9}}, {"thinking": {"type": "enabled", "budget_tokens": 9}}),

@@ -542,6 +542,12 @@ def test_content_of_what_could_not_be_read(server: ReplayServer, telemetry: Tele
             {"format": "json", "output_config": {"effort": "max"}},
             {"reasoning.level": "max", "output.type": "json"},
         ),
+        ({"thinking": {"type": "enabled"}, "think": "high"}, {"reasoning.level": "high"}),
+        ({"generationConfig": {"candidateCount": 2}}, {"choice.count": 2}),
+        (
+            {"p": 0.5, "k": 3, "parameters": {"max_new_tokens": 9}},
+            {"top_p": 0.5, "top_k": 3, "max_tokens": 9},
+        ),
         ({"seed": 1.5, "stop": [1], "n": 1, "options": []}, {}),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pytest
 
-from crosswalk import normalize
+from crosswalk import ResponseValidationError, normalize
 from crosswalk.convert import convert
 from crosswalk.formats.tables import TABLES
 from crosswalk.service import (
@@ -19,6 +19,8 @@ from crosswalk.service import (
     ResponseFormat,
     ToolDefinition,
     build_http_request,
+    option_paths,
+    part_types,
     read_request,
 )
 from crosswalk.types.json import dump_json, load_json
@@ -300,3 +302,91 @@ def test_a_hint_names_its_reason() -> None:
     for place in PLACES.values():
         known = place.name in labels or place.name.startswith("cache.")
         assert place.kind is not PlaceKind.HINT or known is not bool(place.why)
+
+
+# What the tables say, for other programs.
+
+
+def test_an_option_is_at_its_paths_in_every_format() -> None:
+    paths = option_paths()
+    assert paths["top_p"] == ("top_p", "options.top_p", "generationConfig.topP")
+    assert paths["stop"] == ("stop", "stop_sequences", "options.stop", "generationConfig.stopSequences")
+    assert paths["previous_response_id"] == ("previous_response_id",)
+    assert "encrypted_reasoning" not in paths  # it is an item of a list
+    assert paths.keys() <= PLACES.keys()
+
+
+@pytest.mark.parametrize(
+    ("place", "some", "none"),
+    [
+        ("call", {"tool_use", "functionCall", "custom_tool_call", "shell_call"}, "tool_result"),
+        ("result", {"tool_result", "functionResponse", "computer_call_output"}, "tool_use"),
+        ("part.text", {"text", "input_text", "output_text"}, "image"),
+        ("part.image", {"image", "image_url", "input_image"}, "text"),
+    ],
+)
+def test_a_place_has_its_types_in_every_format(place: str, some: set[str], none: str) -> None:
+    types = part_types(place)
+    assert some <= {*types}
+    assert none not in types
+    assert len(types) == len({*types})
+
+
+# Tools that a vendor has defined.
+
+
+@pytest.mark.parametrize("tools", [[{"type": "code_interpreter"}], [{"type": "code_interpreter", "container": {"type": "auto"}}]])  # fmt: skip
+def test_code_that_runs_anywhere_is_asked_for_anywhere(tools: list[dict[str, Any]]) -> None:
+    said = {"tools": [*tools, {"type": "code_interpreter"}]}
+    request = built("openai-responses", said, "gemini")
+    assert request.body["tools"] == [{"codeExecution": {}}]
+    assert [(one.field, one.refuses) for one in request.dropped] == [("tools[1]", True)]
+    assert built("openai-responses", said, "openai_responses").body["tools"] == said["tools"]
+
+
+@pytest.mark.parametrize("kind", ["web_search", "web_search_20250305", "web_search_20270101"])
+def test_a_version_of_a_vendors_tool_is_that_tool(kind: str) -> None:
+    said = {"tools": [{"type": kind, "name": "web_search", "max_uses": 2}]}
+    assert built("anthropic", said, "anthropic").body["tools"] == said["tools"]
+    request = built("anthropic", said, "openai_responses")
+    assert request.body["tools"] == [{"type": "web_search"}]
+    assert [one.field for one in request.dropped] == ["hosted_tools.max_uses"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["computer_20250124", "web_search_tool", "tool_search_tool_bm25_20251119", ""]
+)
+def test_a_tool_without_a_canonical_kind_is_named(kind: str) -> None:
+    said = {"tools": [{"type": kind, "name": "it"}]}
+    assert built("anthropic", said, "anthropic").body["tools"] == said["tools"]
+    request = built("anthropic", said, "gemini")
+    assert "tools" not in request.body
+    assert [one.field for one in request.dropped] == ["tools[0]"]
+
+
+@pytest.mark.parametrize("media_type", ["image/png", "audio/wav", "video/mp4"])
+@pytest.mark.parametrize(("name", "data"), [("inlineData", "data"), ("fileData", "fileUri")])
+def test_the_name_of_a_picture_is_not_lost_in_silence(media_type: str, name: str, data: str) -> None:
+    medium = {data: "aGk=", "mimeType": media_type, "displayName": "sea"}
+    said = {"contents": [{"parts": [{"text": "Hi"}, {name: medium}]}]}
+    assert built("gemini", said, "gemini").body["contents"] == said["contents"]
+    read = read_request(said, "gemini", model="m")
+    assert read.unread == {f"contents[0].parts[1].{name}.displayName": "sea"}
+    if media_type == "image/png":
+        (dropped,) = built("gemini", said, "anthropic").dropped
+        assert (dropped.field, dropped.refuses) == (f"contents[0].parts[1].{name}.displayName", False)
+
+
+@pytest.mark.parametrize(
+    ("source", "more"),
+    [
+        ({"type": "base64", "media_type": "application/pdf", "data": "aGk="}, {"title": 7}),
+        ({"type": "text", "media_type": "text/plain", "data": "Hi"}, {"context": ["a"]}),
+        ({"type": "content", "content": "Hi"}, {"citations": {"enabled": "yes"}}),
+    ],
+)
+def test_what_is_wrong_with_a_document_is_named(source: dict[str, Any], more: dict[str, Any]) -> None:
+    block = {"type": "document", "source": source, **more}
+    path = next(iter(more)) + (".enabled" if "citations" in more else "")
+    with pytest.raises(ResponseValidationError, match=rf"messages\[0\]\.content\[0\]\.{path}: must be"):
+        built("anthropic", {"messages": [{"role": "user", "content": [block]}]}, "anthropic")

@@ -262,6 +262,7 @@ STATE: list[tuple[str, dict[str, Any], str]] = [
     ("openai-responses", responses(tools=[{"type": "code_interpreter", "container": "c"}]), "tools[0].container"),
     ("openai-responses", responses(tools=[{"type": "shell", "environment": {"type": "container_reference", "container_id": "c"}}]), "tools[0].environment"),
     ("openai-responses", responses({"type": "additional_tools", "role": "developer", "tools": [{"type": "code_interpreter", "container": "c"}]}), "input[1].tools[0].container"),
+    ("openai-responses", responses({"type": "additional_tools", "role": "developer", "tools": [{"type": "shell", "environment": {"type": "container_reference", "container_id": "c"}}]}), "input[1].tools[0].environment"),
     ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI], "continuation_token": "c"}, "continuation_token"),
     ("openai-chat", {"model": "m", "messages": [HI], "continuation_token": "c"}, "continuation_token"),
     ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI], "thread": {"type": "create"}}, "thread"),
@@ -572,6 +573,10 @@ def defining(**definition: Any) -> dict[str, Any]:
         ("openai-responses", responses({**LATER, "tools": [LOOKING, {"type": "web_search"}]}, HI), False),
         ("openai-responses", responses({**LATER, "tools": [LOOKING, {"type": "apply_patch"}]}, HI), False),
         ("openai-responses", responses({**LATER, "tools": [LOOKING, {"type": "computer"}]}, HI), False),
+        # a tool that may run in a container of the server's, and does not, is a declaration
+        ("openai-responses", responses({**LATER, "tools": [LOOKING, {"type": "shell"}]}, HI), False),
+        ("openai-responses", responses({**LATER, "tools": [LOOKING, {"type": "shell", "environment": {"type": "local"}}]}, HI), False),
+        ("openai-responses", responses({**LATER, "tools": [{"type": "namespace", "name": "sea", "tools": [{"type": "shell"}, LOOKING]}]}, HI), False),
         ("anthropic", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [defining(**DEFINED), {"type": "text", "text": "Hi"}]}]}, True),
         ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "system", "content": [defining(type="custom", **DEFINED)]}]}, True),
         ("anthropic", {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "system", "content": [defining(**DEFINED, allowed_callers=["direct"])]}]}, False),

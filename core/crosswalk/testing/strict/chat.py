@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
+from crosswalk.formats.chat_table import CHAT
 from crosswalk.testing.exchange import Answer
 from crosswalk.testing.strict.rules import (
     ServerRule,
@@ -283,7 +284,9 @@ _AFTER: Final = {
     "tool": ("assistant", "tool"),
 }
 """The roles that Mistral takes after each role."""
-_OTHERS_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_details")
+_OTHERS_FIELDS: Final = tuple(
+    row.path.removeprefix("messages[].") for row in CHAT.rows if row.place == "reasoning"
+)
 """Where servers of the same dialect have reasoning."""
 
 

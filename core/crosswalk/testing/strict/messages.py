@@ -15,9 +15,9 @@ from crosswalk.testing.strict.rules import (
     objects,
     text_at,
 )
+from crosswalk.wire.messages import is_server_call
 
 _ID: Final = re.compile("[a-zA-Z0-9_-]+")
-_SERVER_CALLS: Final = ("server_tool_use", "mcp_tool_use")
 _THINKING: Final = ("thinking", "redacted_thinking")
 
 
@@ -134,7 +134,7 @@ def _pending(request: StrictRequest) -> Iterator[tuple[int, dict[str, Any], bool
     messages = _messages(request)
     for number, (_, blocks) in enumerate(messages):
         for position, block in enumerate(blocks):
-            if block.get("type") not in _SERVER_CALLS:
+            if not is_server_call(text_at(block, "type")):
                 continue
             later = [*blocks[position:], *(one for _, more in messages[number + 1 :] for one in more)]
             if any(_is_server_result(one) and one.get("tool_use_id") == block.get("id") for one in later):
@@ -157,7 +157,7 @@ def _server_calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal
 def _server_results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     calls: list[str] = []
     for path, block in _blocks(request):
-        if block.get("type") in _SERVER_CALLS:
+        if is_server_call(text_at(block, "type")):
             calls.append(text_at(block, "id"))
         elif _is_server_result(block) and text_at(block, "tool_use_id") not in calls:
             type = block.get("type")

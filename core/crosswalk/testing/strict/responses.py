@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
+from crosswalk.responses.vocabulary import IdKind
 from crosswalk.testing.exchange import Answer
 from crosswalk.testing.strict.rules import (
     ServerRule,
@@ -18,14 +19,18 @@ from crosswalk.testing.strict.rules import (
 )
 
 _PREFIXES: Final = {
-    "message": "msg",
-    "reasoning": "rs",
-    "function_call": "fc",
-    "custom_tool_call": "ctc",
-    "web_search_call": "ws",
-    "file_search_call": "fs",
-    "code_interpreter_call": "ci",
+    kind.value: kind.prefix.removesuffix("_")
+    for kind in (
+        IdKind.MESSAGE,
+        IdKind.REASONING,
+        IdKind.FUNCTION_CALL,
+        IdKind.CUSTOM_TOOL_CALL,
+        IdKind.WEB_SEARCH_CALL,
+        IdKind.FILE_SEARCH_CALL,
+        IdKind.CODE_INTERPRETER_CALL,
+    )
 }
+"""The beginnings of ids that OpenAI's own server checks."""
 _CALL_WORDS: Final = {"function_call": "function call", "custom_tool_call": "custom tool call"}
 
 
