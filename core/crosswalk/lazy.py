@@ -317,6 +317,28 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
+RIGHT_KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "max_retries": ("retry", "attempts"),
+    "num_retries": ("retry", "attempts"),
+    **dict.fromkeys(("url", "host", "api_base", "endpoint", "api_url"), ("base_url",)),
+    "messages": ("request", "turns"),
+    "prompt": ("request", "messages"),
+    **dict.fromkeys(("system", "system_prompt", "system_message", "preamble"), ("instructions",)),
+    **dict.fromkeys(
+        ("response_model", "schema", "result_type"), ("output_type", "answer", "response_format")
+    ),
+    **dict.fromkeys(("max_completion_tokens", "max_output_tokens", "num_predict"), ("max_tokens",)),
+    "stop_sequences": ("stop",),
+    **dict.fromkeys(("functions", "toolset"), ("tools",)),
+    "function_call": ("tool_choice",),
+    **dict.fromkeys(("thinking", "effort", "reasoning"), ("reasoning_effort",)),
+    "extra_body": ("provider_options",),
+    "mime_type": ("media_type",),
+    "path": ("file", "folder"),
+}
+"""Our keywords for those of other libraries that are not similar to ours. The first one that is there counts."""
+
+
 def right_word(owner: str, name: str) -> str:
     """What to say after the *name*, which *owner* does not have: ``: use .text``, or nothing for a name that nobody knows.
 

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+_FACES: Final = {
+    **dict.fromkeys(("crosswalk.errors", "crosswalk.plain_errors", "crosswalk.types.response"), "crosswalk"),
+    **dict.fromkeys(
+        ("crosswalk.request", "crosswalk.service.batch_files", "crosswalk.service.json_answer"),
+        "crosswalk.service",
+    ),
+    **{f"crosswalk.agent.{name}": "crosswalk.agent" for name in ("results", "store", "tools", "turn")},
+    **dict.fromkeys(("crosswalk.convert.losses", "crosswalk.formats.writing"), "crosswalk.convert"),
+    "crosswalk.structured.result": "crosswalk.structured",
+}
+"""The package from which users import the errors of a module: a traceback shows this address."""
 
 
 class CrosswalkError(Exception):
     """The root of every error that Crosswalk raises on purpose."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.__module__ = _FACES.get(cls.__module__, cls.__module__)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by state, so that errors survive the way back from a worker process."""
         return _restore, (type(self), self.args, self.__dict__)
+
+
+CrosswalkError.__module__ = "crosswalk"
 
 
 def _restore(kind: type[CrosswalkError], args: tuple[Any, ...], state: dict[str, Any]) -> CrosswalkError:

@@ -19,8 +19,10 @@ from rich.console import Console
 import crosswalk
 from crosswalk import (
     ChatResponse,
+    CrosswalkError,
     DetectionError,
     ResponseDelta,
+    ServerError,
     StreamEvent,
     anormalize_stream,
     normalize,
@@ -318,3 +320,22 @@ def test_a_wrong_command_line_ends_in_one_line_with_the_next_step(
     assert main(line.split()) == 2
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert word in last
+
+
+def _errors(kind: type[CrosswalkError]) -> Iterator[type[CrosswalkError]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _errors(one)
+
+
+def test_an_error_shows_the_address_from_which_it_is_imported() -> None:
+    faces = ("crosswalk", "crosswalk.service", "crosswalk.agent", "crosswalk.structured", "crosswalk.convert")
+    for face in map(importlib.import_module, faces):
+        for name in face.__all__:
+            getattr(face, name)
+    shown = [kind for kind in (CrosswalkError, *_errors(CrosswalkError)) if kind.__module__ in faces]
+    assert len(shown) > 40
+    for kind in shown:
+        assert getattr(importlib.import_module(kind.__module__), kind.__name__) is kind
+        assert pickle.loads(pickle.dumps(kind)) is kind
+    assert f"{ServerError.__module__}.{ServerError.__qualname__}" == "crosswalk.ServerError"

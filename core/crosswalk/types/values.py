@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar, final, overload
 import attrs
 import orjson
 
+from crosswalk.lazy import RIGHT_KEYWORDS
 from crosswalk.plain_errors import ConfigurationError, ResponseValidationError
 from crosswalk.text import brief, clean_message, counted, json_type_name, meant, nearest, short_repr, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object, load_json
@@ -177,21 +178,6 @@ def altered(value: T, **changes: Any) -> T:
 
 C = TypeVar("C", bound=Callable[..., Any])
 
-_SYNONYMS: Final = {
-    "max_retries": ("retry", "attempts"),
-    "url": ("base_url",),
-    "host": ("base_url",),
-    "api_base": ("base_url",),
-    "messages": ("request", "turns"),
-    "prompt": ("request", "messages"),
-    "system": ("instructions",),
-    "system_prompt": ("instructions",),
-    "response_model": ("output_type", "answer"),
-    "mime_type": ("media_type",),
-    "path": ("file", "folder"),
-}
-"""Other libraries' names of our arguments, if they are not similar to ours."""
-
 
 def checks_keywords(
     *more: Iterable[str], elsewhere: Mapping[str, Iterable[str]] | None = None
@@ -237,7 +223,9 @@ def checks_keywords(
 
 def _wrong(name: str, known: Iterable[str], elsewhere: Mapping[str, Iterable[str]]) -> ConfigurationError:
     """Return the error for the wrong keyword *name*."""
-    hint = next((f", did you mean {right!r}?" for right in _SYNONYMS.get(name, ()) if right in known), "")
+    hint = next(
+        (f", did you mean {right!r}?" for right in RIGHT_KEYWORDS.get(name, ()) if right in known), ""
+    )
     hint = hint or meant(name, sorted(known))
     if not hint:
         owners = {option: owner for owner, options in elsewhere.items() for option in options}
