@@ -14,7 +14,8 @@ arguments that cannot be tried (status 2). Any other exception is reported in on
 ``arguments.settings`` holds the settings. The names of Crosswalk's own commands are taken.
 
 A package that stores answers in a format of its own can let ``crosswalk diff`` compare them, through the entry-point group
-``crosswalk.stored``. The name of the entry is the name of a file in every such folder, and its value is a :class:`Keeper`.
+``crosswalk.stored``. The name of the entry is the name of a file or folder in every such folder, and its value is a
+:class:`Keeper`.
 """
 
 from __future__ import annotations
