@@ -21,6 +21,7 @@ from crosswalk.commands import (
     http_status,
     layout_from,
     left_out,
+    processes,
     say,
     whole_number,
     written,
@@ -45,7 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("paths", nargs="*", metavar="INPUT", help="files and folders")
     add("--output", required=True, metavar="DIR", help="the folder for what comes of it")
-    add("--format", choices=("parquet", "jsonl"), default="parquet", help="what to write (default: parquet)")
     by = "put responses into folders by day, provider, or both with a comma between (default: one folder)"
     add("--partition-by", type=_partitions, default=(), metavar="NAMES", help=by)
     provider = "the provider id (default: the record's provider, or detected from each answer)"
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from crosswalk_batch.batches import Options, responses_schema
         from crosswalk_batch.inputs import MIB, absolute, find_inputs
-        from crosswalk_batch.job import Job, JobStoppedError, cores, perform, processes, run
+        from crosswalk_batch.job import Job, JobStoppedError, cores, perform, run
     except ImportError as error:
         raise UsageError(f"{error}: install the extra batch: pip install 'crosswalk-llm[batch]'") from None
 
@@ -109,8 +109,6 @@ def run(arguments: argparse.Namespace) -> int:
         return _verify(folder)
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
-    if arguments.format == "jsonl" and (arguments.content is not None or arguments.columns):
-        raise UsageError("--no-content, --hash-content and --columns are for Parquet")
     passed_over: list[str] = []
     inputs = find_inputs(arguments.paths, arguments.output, passed_over)
     options = Options(
@@ -129,7 +127,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--columns: no column {min(unknown)!r}")
     job = Job(
         folder=folder,
-        format=arguments.format,
         partition_by=arguments.partition_by,
         columns=arguments.columns,
         options=options,
@@ -139,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
     is_short = sum(each.size for each in inputs) <= job.piece_bytes and all(
         each.kind in ("lines", "capture") for each in inputs
     )
-    engine = processes(perform, arguments.jobs or (1 if is_short else cores()))
+    engine = processes(perform, arguments.jobs or (1 if is_short else cores()), arguments.settings)
     try:
         total = run(job, inputs, engine, is_adding=arguments.add)
     except JobStoppedError as error:

@@ -20,10 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from crosswalk.codec import from_json
-from crosswalk.commands import Comparison, Failure, Progress, ReportRow, UsageError, say
-from crosswalk.types import ChatResponse, ToolCall
-from crosswalk.types.json import dump_json, load_json
+from crosswalk.commands import Comparison, Failure, Progress, ReportRow, UsageError, processes, row_of, say
+from crosswalk.types import ChatResponse, Provenance
 from crosswalk_batch.batches import Normalized
 from crosswalk_batch.columns import from_arrow
 from crosswalk_batch.inputs import Input, InputError, OutputStore, find_inputs
@@ -38,7 +36,6 @@ from crosswalk_batch.job import (
     joined,
     mapped,
     other_files,
-    processes,
     read_again,
     read_receipts,
 )
@@ -84,7 +81,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     try:
         with (
             Progress("comparing", weight, in_bytes=True) as progress,
-            processes(_compared, cores()) as perform,
+            processes(_compared, cores(), arguments.settings) as perform,
         ):
             for receipt, (result, more) in zip(whole, perform(tasks()), strict=True):
                 comparison.include(result)
@@ -99,7 +96,6 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
 
 _Part: TypeAlias = tuple[str, Receipt, tuple[str, ...]]
 """A part: its folder, its receipt, and the files that an engine wrote instead of the job's, or none."""
-_Outcomes: TypeAlias = dict[tuple[Any, ...], ChatResponse | Failure]
 
 
 @attrs.frozen(eq=False)
@@ -137,10 +133,10 @@ def _compared(task: _Comparing) -> tuple[Comparison, list[str]]:
         after = _stored(*task.other)
     else:
         after = joined(mapped(task.pieces, task.job, faults), task.job.options)
-    if isinstance(before, Normalized) and isinstance(after, Normalized) and before.equals(after):
+    if before.equals(after):
         comparison.add_same(receipt.records)
         return comparison, faults
-    if isinstance(before, Normalized) and len(before.responses) + len(before.rejects) != receipt.records:
+    if len(before.responses) + len(before.rejects) != receipt.records:
         return comparison, [f"{folder}: rows of part {receipt.part} are missing, or there more than once"]
     old, new = _outcomes(before), _outcomes(after)
     nothing = Failure("absent", "")
@@ -151,11 +147,9 @@ def _compared(task: _Comparing) -> tuple[Comparison, list[str]]:
     return comparison, faults
 
 
-def _stored(folder: str, receipt: Receipt, anew: tuple[str, ...]) -> Normalized | _Outcomes:
-    """Return the rows of a part in the order of its records, or their outcomes if they are lines of JSON."""
+def _stored(folder: str, receipt: Receipt, anew: tuple[str, ...]) -> Normalized:
+    """Return the rows of a part in the order of its records."""
     store = OutputStore(folder)
-    if receipt.job["format"] == "jsonl":
-        return dict(_outcome(line) for file in receipt.files for line in store.read(file.name).splitlines())
     nothing = joined((), Job.of_description(receipt.job, folder).options)
     tables = []
     for kind, table in ((RESPONSES_FOLDER, nothing.responses), (REJECTS_FOLDER, nothing.rejects)):
@@ -188,10 +182,8 @@ def _origins(pieces: Sequence[InputPiece], kind: pa.DataType) -> pc.Expression:
     return reduce(or_, ranges, source.isin(pa.array(whole, kind)))
 
 
-def _outcomes(found: Normalized | _Outcomes) -> _Outcomes:
+def _outcomes(found: Normalized) -> dict[tuple[Any, ...], ChatResponse | Failure]:
     """Return every outcome of a part by its origin."""
-    if isinstance(found, dict):
-        return found
     failures = (Failure(row["error"], row["message"]) for row in found.rejects.to_pylist())
     origins = (
         tuple(row.values())
@@ -201,36 +193,42 @@ def _outcomes(found: Normalized | _Outcomes) -> _Outcomes:
     return dict(zip(origins, (*from_arrow(found.responses), *failures), strict=True))
 
 
-def _outcome(line: bytes) -> tuple[tuple[Any, ...], ChatResponse | Failure]:
-    """Return the origin and the outcome in a line of JSON."""
-    row = load_json(line)
-    origin = row.get("source"), row.get("number"), row.get("record_id", row.get("id"))
-    if "response" in row:
-        return origin, from_json(dump_json(row["response"]), ChatResponse)
-    return origin, Failure(row["error"], row["message"])
-
-
 # ---------------------------------------------------------------------------------- report
 
 
-_LABELS: Final = ("session", "user", "tags", "team", "tier", "vendor_source", "logged_vendor")
-_SHARED: Final = (
-    *("time", "vendor", "requested_model", "status", "latency_seconds", "cost", "cost_source"),
-    *_LABELS,
+_LABELS: Final = (
+    "status",
+    "session",
+    "user",
+    "tags",
+    "team",
+    "tier",
+    "vendor",
+    "vendor_source",
+    "logged_vendor",
 )
-_ANSWERS: Final = (*_SHARED, "model", "usage", "finish_reason", "error_kind", "metadata", "message")
-_REJECTS: Final = (*_SHARED, "provider", "error", "partial")
+_FACTS: Final = (*_LABELS, "time", "latency_seconds", "cost", "cost_source", "requested_model")
+_ANSWER: Final = (
+    *_FACTS,
+    "id",
+    "model",
+    "created",
+    "message",
+    "finish_reason",
+    "usage",
+    "metadata",
+    "error_kind",
+)
+_REJECT: Final = (*_FACTS, "provider", "error", "partial")
 
 
 def report_rows(folder: Path) -> Iterator[ReportRow]:
     """Yield the exchanges in the columns of *folder*.
 
     Raises:
-        UsageError: they are stored as JSON Lines.
+        UsageError: a column that a report needs is missing.
     """
-    if any(folder.rglob("part-*.jsonl")):
-        raise UsageError(f"{folder}: a report reads Parquet; it holds JSON Lines")
-    for kind, names in ((RESPONSES_FOLDER, _ANSWERS), (REJECTS_FOLDER, _REJECTS)):
+    for kind, names, rows in ((RESPONSES_FOLDER, _ANSWER, _answers), (REJECTS_FOLDER, _REJECT, _rejects)):
         files = sorted(map(str, (folder / kind).rglob("*.parquet")))
         if not files:
             continue
@@ -238,67 +236,43 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
         if missing := {*names} - {*dataset.schema.names}:
             raise UsageError(f"{folder}: a report needs the column {min(missing)}")
         for batch in dataset.to_batches(columns=list(names)):
-            yield from map(_answer if kind == RESPONSES_FOLDER else _reject, _rows(batch))
+            yield from rows(batch)
 
 
-def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = batch.to_pylist()
-    return rows
-
-
-def _shared(row: dict[str, Any]) -> dict[str, Any]:
+def _known(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of a row beside its answer."""
+    facts = {"time": row["time"], "latency": row["latency_seconds"], "cost": row["cost"]}
     return {
-        "time": row["time"],
-        "vendor": row["vendor"],
-        "model": row["requested_model"],
-        "status": row["status"],
-        "latency": row["latency_seconds"],
-        "cost": row["cost"],
+        **facts,
         "is_estimated": row["cost_source"] == "estimated",
         **{name: row[name] for name in _LABELS},
     }
 
 
-def _is_stated(row: dict[str, Any]) -> bool:
-    """Whether *row* holds only what the log states, without an answer."""
-    return ("message.content", "absent") in (row["metadata"]["provenance"] or ())
+def _row(row: dict[str, Any], response: ChatResponse, error: str | None) -> ReportRow:
+    found = row_of(response, **_known(row), error=error)
+    found = attrs.evolve(found, model=found.model or row["requested_model"])
+    if response.metadata.provenance.get("message.content") is not Provenance.ABSENT:
+        return found
+    return attrs.evolve(found, has_answer=False, finish_reason=None)  # only what the log states
 
 
-def _answer(row: dict[str, Any]) -> ReportRow:
-    usage, metadata = row["usage"] or {}, row["metadata"]
-    unsaid = {path for path, word in metadata["provenance"] or () if word in ("absent", "cut")}
-    calls = row["message"]["tool_calls"] or ()
-    counts: dict[str, Any] = {
-        name: None if f"usage.{name}" in unsaid else usage.get(name)
-        for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
-    }
-    facts = _shared(row)
-    facts["model"] = row["model"] or facts["model"]
-    has_answer = not _is_stated(row)
-    return ReportRow(
-        **facts,
-        provider=metadata["provider_id"],
-        **counts,
-        has_answer=has_answer,
-        finish_reason=row["finish_reason"] if has_answer else None,
-        error=row["error_kind"],
-        tool_calls=len(calls),
-        broken_calls=sum(_is_broken(call) for call in calls),
-    )
+def _answers(batch: pa.RecordBatch) -> Iterator[ReportRow]:
+    facts = batch.select([*_FACTS, "error_kind"]).to_pylist()
+    for row, response in zip(facts, from_arrow(batch), strict=True):
+        yield _row(row, response, row["error_kind"])
 
 
-def _is_broken(call: dict[str, Any]) -> bool:
-    return not ToolCall(
-        call["id"], call["name"], call["arguments"], kind=call.get("kind")
-    ).has_valid_arguments
-
-
-def _reject(row: dict[str, Any]) -> ReportRow:
-    error = "unreadable" if row["error"] == "RecordError" else row["error"]
-    if row["partial"] is None:
-        return ReportRow(**_shared(row), provider=row["provider"], error=error, is_unread=True)
-    partial = _answer({**{name: row[name] for name in _SHARED}, **row["partial"], "error_kind": None})
-    if partial.has_answer:
-        return attrs.evolve(partial, error=error)
-    stated = {"vendor": row["vendor"], "model": row["requested_model"], "provider": row["provider"]}
-    return attrs.evolve(partial, **stated, error=error, is_unread=True, has_answer=True)
+def _rejects(batch: pa.RecordBatch) -> Iterator[ReportRow]:
+    partials = batch.column("partial")
+    answers = iter(from_arrow(pa.RecordBatch.from_struct_array(partials.drop_null())))
+    facts = batch.select([*_FACTS, "provider", "error"]).to_pylist()
+    for row, has_partial in zip(facts, partials.is_valid().to_pylist(), strict=True):
+        error = "unreadable" if row["error"] == "RecordError" else row["error"]
+        stated = {"model": row["requested_model"], "provider": row["provider"]}
+        if not has_partial:
+            yield ReportRow(**_known(row), **stated, error=error, is_unread=True)
+        elif (found := _row(row, next(answers), error)).has_answer:
+            yield found
+        else:
+            yield attrs.evolve(found, **stated, is_unread=True, has_answer=True)

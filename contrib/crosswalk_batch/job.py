@@ -11,24 +11,17 @@ each to its last piece. Processes share nothing but the files: each writes its p
 
 from __future__ import annotations
 
-import base64
-import gc
 import hashlib
 import os
 import re
-import signal
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import count, filterfalse
-from multiprocessing import connection, get_context, parent_process
-from threading import Thread
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 import attrs
@@ -38,24 +31,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crosswalk import __version__
-from crosswalk.codec import FORMAT_VERSION, to_json
-from crosswalk.commands import Progress, UsageError
+from crosswalk.codec import FORMAT_VERSION
+from crosswalk.commands import Progress, UsageError, WorkerError
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.records import Layout, LogFileError, load_layout
 from crosswalk_batch.batches import Normalized, Options, normalize_batch, rejects_schema, responses_schema
-from crosswalk_batch.columns import from_arrow
 from crosswalk_batch.inputs import MIB, Input, InputError, OutputStore, StoredFile
 from crosswalk_batch.pieces import InputPiece, blocks, cut, grouped
 
 fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
-T = TypeVar("T")
-R = TypeVar("R")
-
-# --------------------------------------------------------------------------------- engines
-
-GOES_ON: Final = "finished parts are stored, and the same command continues from there"
-_NEW_OBJECTS: Final = 50_000
-"""The number of new objects before Python collects garbage, as in the command line."""
+_GOES_ON: Final = "finished parts are stored, and the same command continues from there"
 
 
 class JobStoppedError(CrosswalkError):
@@ -65,50 +50,6 @@ class JobStoppedError(CrosswalkError):
 def cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def processes(perform: Callable[[T], R], count: int) -> Iterator[Callable[[Iterable[T]], Iterator[R]]]:
-    """Return a function that performs tasks in *count* processes, or in this one if *count* is 1, in order.
-
-    Raises:
-        JobStoppedError: a process died.
-    """
-    if count == 1:
-        yield lambda tasks: map(perform, tasks)
-        return
-    # Spawned, not forked, because Arrow has threads.
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)
-
-    def performed(tasks: Iterable[T]) -> Iterator[R]:
-        begun: deque[Any] = deque()
-        for task in tasks:
-            begun.append(pool.submit(perform, task))
-            if len(begun) >= 2 * count:  # few at once, because a task may hold records
-                yield begun.popleft().result()
-        while begun:
-            yield begun.popleft().result()
-
-    try:
-        yield performed
-    except BrokenProcessPool:
-        raise JobStoppedError(f"a process died, perhaps for lack of memory; {GOES_ON}") from None
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin() -> None:
-    """Set up a worker process. It ignores Ctrl-C, which its parent handles, and ends with its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
-    pa.set_cpu_count(1)
-    if (parent := parent_process()) is not None:
-        Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)
 
 
 # ------------------------------------------------------------------------------------- job
@@ -124,7 +65,6 @@ class Job:
 
     Attributes:
         folder: the absolute path or URL of the output.
-        format: ``parquet`` or ``jsonl``.
         partition_by: the values to partition responses by, the outermost first. See :data:`PARTITIONS`.
         columns: the columns of responses to write, in addition to ``source`` and ``number``, or empty for all.
         options: how records are mapped.
@@ -133,7 +73,6 @@ class Job:
     """
 
     folder: str
-    format: Literal["parquet", "jsonl"] = "parquet"
     partition_by: tuple[str, ...] = attrs.field(default=(), converter=tuple)
     columns: tuple[str, ...] = attrs.field(default=(), converter=tuple)
     options: Options = attrs.field(factory=Options)
@@ -335,9 +274,11 @@ def run(job: Job, inputs: Sequence[Input], engine: Engine, *, is_adding: bool = 
     try:
         with _locked(job.folder):
             return _run(job, inputs, engine, is_adding)
+    except WorkerError as error:
+        raise JobStoppedError(f"{error}; {_GOES_ON}") from None
     except OSError as error:
         where = error.filename or job.folder
-        raise JobStoppedError(f"{where}: {error.strerror or error}; {GOES_ON}") from None
+        raise JobStoppedError(f"{where}: {error.strerror or error}; {_GOES_ON}") from None
     except InputError as error:
         raise JobStoppedError(str(error)) from None
 
@@ -387,7 +328,7 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
 
 
 _OTHER: Final = "{} holds the output of another job ({} differ): {}name another folder, or remove it"
-_PART: Final = re.compile(r".*/part-\d{6,}(_\d+)?\.(parquet|jsonl)")
+_PART: Final = re.compile(r".*/part-\d{6,}(_\d+)?\.parquet")
 
 
 def _check_job(job: Job, receipts: Iterable[Receipt]) -> None:
@@ -576,42 +517,13 @@ def _stored(result: Normalized, job: Job, part: int, number: int) -> Iterator[St
         (REJECTS_FOLDER, result.rejects, ()),
     ):
         for partition, rows in partitions(table, by) if table.num_rows else ():
-            name = f"part-{part:06}_{number}" if number else f"part-{part:06}"
-            data: bytes | memoryview
-            if job.format == "jsonl":
-                data = b"".join(_json_lines(rows, job.options))
-            else:
+            name = f"part-{part:06}_{number}.parquet" if number else f"part-{part:06}.parquet"
+            if job.columns and kind is RESPONSES_FOLDER:
                 wanted = {"source", "number", *job.columns}
-                if job.columns and kind is RESPONSES_FOLDER:
-                    rows = rows.select([each for each in rows.schema.names if each in wanted])
-                sink = pa.BufferOutputStream()
-                pq.write_table(rows, sink, compression="zstd")
-                data = memoryview(sink.getvalue())
-            yield store.write("/".join(filter(None, (kind, partition, f"{name}.{job.format}"))), data)
-
-
-def _json_lines(table: pa.Table, options: Options) -> Iterator[bytes]:
-    """Yield responses or rejects as lines. Rejects have the keys of a recorded exchange, so they can be read again."""
-    names = table.schema.names
-    is_responses = "id" in names
-    plain = names[: names.index("id" if is_responses else "partial")]
-    answers = table if is_responses else pa.Table.from_struct_array(table["partial"].combine_chunks())
-    validity = [True] * len(table) if is_responses else table["partial"].is_valid().to_pylist()
-    responses = iter(from_arrow(answers.filter(pa.array(validity))))
-    for row, has_answer in zip(table.select(plain).to_pylist(), validity, strict=True):
-        if row["time"] is not None:
-            row["time"] = row["time"].isoformat().replace("+00:00", "Z")
-        if row["cost"] is not None:
-            row["cost"] = f"{row['cost'].normalize():f}"
-        for name in () if is_responses else ("body", "line"):
-            if (data := row.pop(name)) is not None:
-                row[f"{name}_base64"] = base64.b64encode(data).decode()
-        if not is_responses:
-            row["id"] = row.pop("record_id")
-        if has_answer:
-            answer = to_json(next(responses), include_raw=is_responses and options.include_raw)
-            row["response" if is_responses else "partial"] = orjson.Fragment(answer)
-        yield orjson.dumps({name: value for name, value in row.items() if value is not None}) + b"\n"
+                rows = rows.select([each for each in rows.schema.names if each in wanted])
+            sink = pa.BufferOutputStream()
+            pq.write_table(rows, sink, compression="zstd")
+            yield store.write("/".join(filter(None, (kind, partition, name))), memoryview(sink.getvalue()))
 
 
 PARTITIONS: Final[Mapping[str, Callable[[pa.Table], pa.ChunkedArray]]] = {

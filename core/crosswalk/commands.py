@@ -27,6 +27,7 @@ from crosswalk.cli.answers import (
     Provider as Provider,
     guessed as guessed,
     left_out as left_out,
+    processes as processes,
     provider_of as provider_of,
     vendor_of as vendor_of,
 )
@@ -37,7 +38,7 @@ from crosswalk.cli.arguments import (
     whole_number as whole_number,
     zoned_time as zoned_time,
 )
-from crosswalk.cli.report_rows import ReportRow as ReportRow
+from crosswalk.cli.report_rows import ReportRow as ReportRow, row_of as row_of
 from crosswalk.cli.stored import Comparison as Comparison, Failure as Failure, Keeper as Keeper
 from crosswalk.cli.terminal import (
     FAILED as FAILED,
@@ -45,6 +46,7 @@ from crosswalk.cli.terminal import (
     USAGE as USAGE,
     Progress as Progress,
     UsageError as UsageError,
+    WorkerError as WorkerError,
     say as say,
     write_text as write_text,
 )
@@ -63,13 +65,16 @@ __all__ = [
     "Provider",
     "ReportRow",
     "UsageError",
+    "WorkerError",
     "add_layout_arguments",
     "counted",
     "guessed",
     "http_status",
     "layout_from",
     "left_out",
+    "processes",
     "provider_of",
+    "row_of",
     "say",
     "vendor_of",
     "whole_number",

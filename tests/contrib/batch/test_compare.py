@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from crosswalk import FinishReason, registry
-from crosswalk_batch import compare, inputs, job
+from crosswalk_batch import command, compare, inputs
 from upgrading import Wren
 
 from .conftest import Done, lines
@@ -25,10 +25,10 @@ def wren(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wren]:
     """The plugin, in this process: so everything is compared in it."""
 
     @contextmanager
-    def here(perform: Callable[[Any], Any], count: int) -> Iterator[Any]:
+    def here(perform: Callable[[Any], Any], *_: Any) -> Iterator[Any]:
         yield partial(map, perform)
 
-    for module in (compare, job):
+    for module in (compare, command):
         monkeypatch.setattr(module, "processes", here)
     monkeypatch.setattr(inputs, "MIB", 150)  # parts of two records
     plugin = Wren()
@@ -46,10 +46,9 @@ def log(*why: str) -> None:
     Path("log.jsonl").write_bytes(lines(*records))
 
 
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
-def test_an_upgrade_is_seen_accepted_and_seen_again(run: Run, wren: Wren, kind: str) -> None:
+def test_an_upgrade_is_seen_accepted_and_seen_again(run: Run, wren: Wren) -> None:
     log("end", "end", "full", "end", "end", "end", "end")
-    arguments = ["--part-size", 1, "--jobs", 1, "--format", kind]
+    arguments = ["--part-size", 1, "--jobs", 1]
     run("batch", "log.jsonl", "--output", "old", *arguments)
     assert len(list(Path("old/responses").iterdir())) > 2
     same = run("diff", "--stored", "old")

@@ -10,7 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import crosswalk
-from crosswalk import ChatResponse, from_json, registry
+from crosswalk import registry
 from crosswalk.records import with_fields
 from crosswalk_batch import inputs, job as engines, job as parts
 from crosswalk_batch.inputs import find_inputs
 from crosswalk_batch.job import (
     RECEIPTS_FOLDER,
     Job,
-    JobStoppedError,
     Task,
     cores,
     perform,
-    processes,
     read_receipts,
 )
 
@@ -160,7 +158,7 @@ def test_a_job_that_was_stopped_goes_on(run: Run, small: None, monkeypatch: pyte
 
 @pytest.mark.parametrize(
     "change",
-    [["--unknown", "keep"], ["--format", "jsonl"], ["--raw"], ["--partition-by", "day"], ["other.jsonl"]],
+    [["--unknown", "keep"], ["--raw"], ["--partition-by", "day"], ["other.jsonl"]],
 )
 def test_a_folder_holds_the_output_of_one_job(run: Run, change: list[str]) -> None:
     log(record(1))
@@ -240,22 +238,11 @@ def test_all_kinds_of_inputs_in_one_job(run: Run) -> None:
 
 
 @pytest.mark.parametrize("raw", [[], ["--raw"]])
-def test_json_lines_instead_of_parquet(run: Run, raw: list[str]) -> None:
+def test_both_kinds_of_bytes_of_rejects_are_kept_and_compared(run: Run, raw: list[str]) -> None:
     log(record(1), record(2, body="{oops", status=200), b"[]")
-    run("batch", "log.jsonl", "--output", "out", "--format", "jsonl", *raw)
-    (line,) = Path("out/responses/part-000000.jsonl").read_bytes().splitlines()
-    said = orjson.loads(line)
-    assert (said["source"], said["number"], said["record_id"]) == ("log.jsonl", 1, "r1")
-    assert from_json(orjson.dumps(said["response"]), ChatResponse).text == "Hi 1"
-    assert ("raw_events" in said["response"]) == bool(raw)
-    # Rejects can be read again, with a mapping that was mended.
-    one, _ = Path("out/rejects/part-000000.jsonl").read_bytes().splitlines()
-    Path("again.jsonl").write_bytes(one)
-    assert run("batch", "again.jsonl", "--output", "again").err.startswith("1 record: 0 mapped, 1 rejected")
-    (reject,) = rows("again", "rejects")
-    assert (reject["body"], reject["provider"], reject["record_id"]) == (b"{oops", "ollama", "r2")
-    run("batch", "log.jsonl", "--output", "columns", *raw)
-    assert run("diff", "out", "columns").out == "3 compared: 0 different, 3 the same\n"
+    run("batch", "log.jsonl", "--output", "out", *raw)
+    assert [(row["body"], row["line"]) for row in rows("out", "rejects")] == [(b"{oops", None), (None, b"[]")]
+    assert ("raw_events" in rows("out")[0]) == bool(raw)
     assert run("diff", "--stored", "out").out == "3 compared: 0 different, 3 the same\n"
 
 
@@ -322,46 +309,19 @@ def test_its_help_needs_no_arrow() -> None:
 # Processes.
 
 
-def double(number: int) -> int:
-    if number == 13:
-        os._exit(9)
-    return 2 * number
+def die(_: Task) -> None:
+    """In place of the work: what the system does to a process that takes too much memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_process_that_dies_stops_the_job() -> None:
-    with pytest.raises(JobStoppedError, match="a process died"), processes(double, 2) as each:
-        assert next(each([1, 2, 13])) in (2,)
-        list(each([13]))
-
-
-def test_a_worker_is_set_up_and_ends_with_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: list[int] = []
-    monkeypatch.setattr(os, "_exit", ended.append)
-    monkeypatch.setattr(engines, "parent_process", lambda: None)
-    handler = signal.getsignal(signal.SIGINT)
-    import gc
-
-    thresholds = gc.get_threshold()
-    try:
-        engines._begin()  # no process of somebody else's: nothing to end with
-        reader, writer = os.pipe()
-        os.close(writer)
-
-        class Parent:
-            sentinel = reader
-
-        class Now:
-            def __init__(self, target: Callable[..., None], args: Iterable[Any], daemon: bool) -> None:
-                self.start = lambda: target(*args)
-
-        monkeypatch.setattr(engines, "parent_process", lambda: Parent)
-        monkeypatch.setattr(engines, "Thread", Now)
-        engines._begin()
-        os.close(reader)
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        gc.set_threshold(*thresholds)
-    assert ended == [1]
+def test_a_process_that_dies_stops_the_job(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(record(1))
+    with monkeypatch.context() as patched:
+        patched.setattr(parts, "perform", die)
+        done = run("batch", "log.jsonl", "--output", "out", "--jobs", 2)
+    assert (done.status, "a worker process died" in done.err) == (3, True)
+    assert done.err.endswith("finished parts are stored, and the same command continues from there\n")
+    assert run("batch", "log.jsonl", "--output", "out", "--jobs", 2).status == 0
 
 
 def test_the_cores_are_those_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

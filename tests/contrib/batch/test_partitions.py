@@ -62,11 +62,10 @@ def test_tools_read_the_folders_as_columns(run: Run) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
-def test_a_part_is_put_together_in_the_order_of_its_records(run: Run, kind: str) -> None:
+def test_a_part_is_put_together_in_the_order_of_its_records(run: Run) -> None:
     log(8)
-    run("batch", "log.jsonl", "--output", "out", "--partition-by", "day", "--format", kind)
-    run("batch", "log.jsonl", "--output", "flat", "--format", kind)
+    run("batch", "log.jsonl", "--output", "out", "--partition-by", "day")
+    run("batch", "log.jsonl", "--output", "flat")
     assert run("diff", "--stored", "out").err == run("diff", "--stored", "flat").err
     assert run("diff", "flat", "--stored", "out").status == 0
 
@@ -80,7 +79,7 @@ def test_the_same_folders_whoever_writes_them(run: Run, monkeypatch: pytest.Monk
     run("batch", "log.jsonl", "--output", "two", *how, "--jobs", 2)
     assert contents("one") == contents("two")
     described = orjson.loads(Path("one/crosswalk-batch/part-000000.json").read_bytes())["job"]
-    assert (described["format"], described["partition_by"]) == ("parquet", ["day"])
+    assert described["partition_by"] == ["day"]
     assert run("batch", "log.jsonl", "--output", "one", "--part-size", 2).status == 2  # another job
 
 
@@ -106,14 +105,13 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
 def test_a_kill_between_any_two_writes_gives_the_same_files(
-    run: Run, monkeypatch: pytest.MonkeyPatch, kind: str
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A part has a file for each day and provider, and one of rejects. Its receipt comes last."""
     monkeypatch.setattr(inputs, "MIB", 900)
     log(8)
-    how = ("--partition-by", "provider,day", "--part-size", 1, "--jobs", 1, "--format", kind)
+    how = ("--partition-by", "provider,day", "--part-size", 1, "--jobs", 1)
     run("batch", "log.jsonl", "--output", "whole", *how)
     whole, write, step, is_killed = contents("whole"), OutputStore.write, 0, True
     while is_killed:
