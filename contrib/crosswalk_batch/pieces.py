@@ -2,12 +2,14 @@
 
 A piece says where its records are, and the process that maps it reads them, so little data passes between processes, and a
 receipt can name them. These are ranges of a log of lines, row groups of Parquet, and whole files of all other kinds, which
-:func:`crosswalk.records.record_lines` reads block by block. Only where a file of those is so large that it would keep one
-process busy for long, one process reads it for all and passes its records on.
+:func:`crosswalk.records.record_lines` reads block by block. A file of those that is so large that it would keep one process
+busy for long is read in ranges of frames, if it was packed in many, as by bgzip or pzstd. Else one process reads it for all
+and passes its records on.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import groupby, islice
@@ -23,6 +25,7 @@ from crosswalk.records import (
     Layout,
     Line,
     LogFileError,
+    Unpacked,
     is_session,
     layout_of_lines,
     log_kind,
@@ -36,6 +39,8 @@ from crosswalk_batch.inputs import BOM, MIB, Input, local_path, open_file
 
 LARGE: Final = 256 * MIB
 """The bytes of a file above which it is not left to one process."""
+LARGEST_FRAME: Final = LARGE // 8
+"""The bytes of packed frames that one process reads into memory."""
 _FIRST_LINES: Final = 40
 _FIRST_BYTES: Final = 4 * MIB
 """The first lines of a log, which decide its layout, and their maximum bytes."""
@@ -51,11 +56,12 @@ class InputPiece:
         first: the number of its first record, from 1. Empty lines count too.
         rows: how many records and empty lines it has, or ``None`` if all of the input.
         start: the first byte, or the first row group.
-        size: the number of bytes or row groups.
+        size: the number of bytes or row groups, or 0 for the whole file.
         weight: the bytes of input that it covers.
         layout: the layout of the first lines of a log, for lines that fit none by themselves, or ``None``.
         is_last: whether the input ends with it.
         has_end: whether its last line is complete.
+        is_begun: whether its first line begins in the piece before it, which it belongs to.
         is_passed: whether its records are passed on, because nobody can find them by position.
         data: those records, or ``None``.
         fault: why the input ends before its end, or ``""``.
@@ -71,6 +77,7 @@ class InputPiece:
     layout: str | None = None
     is_last: bool = False
     has_end: bool = True
+    is_begun: bool = False
     is_passed: bool = False
     data: pa.RecordBatch | None = None
     fault: str = ""
@@ -110,19 +117,26 @@ def _pieces(each: Input, size: int, first: int, start: int) -> Iterator[InputPie
     if each.kind == "parquet":
         yield from _row_groups(each)
     elif each.kind == "lines" and (head := _head(each)) is not None:
-        layout = layout_of_lines(head)
-        yield from _ranges(each, size, first, start, None if layout is None else layout.name)
+        yield from _ranges(each, size, first, start, _layout_of(head))
+    elif each.kind in _FRAMES and each.size > LARGE and len(frames := _frames(each, size)) > 1:
+        yield from _frame_ranges(each, frames)
     elif each.kind != "capture" and each.size > LARGE:
         yield from _passed(each, size)
 
 
 def _head(each: Input) -> list[bytes] | None:
     """Return the first lines of a log, or ``None`` if its lines are no exchanges, as those of a session."""
-    with open_file(each.path) as file:
+    with open_file(each.path) as opened:
+        file = opened if each.kind == "lines" else _unpacked(opened, each.kind)
         is_document = log_kind(file) != "lines"
         lines = [] if is_document else file.read(_FIRST_BYTES).removeprefix(BOM).splitlines()
     head = [line for line in lines[:_FIRST_LINES] if line.strip()]
     return None if is_document or is_session(head) else head
+
+
+def _layout_of(head: Iterable[bytes]) -> str | None:
+    layout = layout_of_lines(head)
+    return None if layout is None else layout.name
 
 
 def _ranges(each: Input, size: int, first: int, start: int, layout: str | None) -> Iterator[InputPiece]:
@@ -136,6 +150,109 @@ def _ranges(each: Input, size: int, first: int, start: int, layout: str | None) 
             rows += not has_end
             yield InputPiece(each, 0, first, rows, start, length, length, layout, has_end=has_end)
             first, start = first + rows, start + length
+
+
+def _unpacked(file: BinaryIO, kind: str) -> io.BufferedReader:
+    return io.BufferedReader(Unpacked(file, kind), MIB)
+
+
+def _frames(each: Input, size: int) -> list[tuple[int, int]]:
+    """Return the start and the length of ranges of whole frames, each of about *size* bytes when it is unpacked.
+
+    There is one range or none if the file cannot be read from its middle: its lines are none of a log, or it has one frame,
+    or one that is too large for memory.
+    """
+    ranges, begin, end = [], 0, 0
+    if _head(each) is None:
+        return ranges
+    with open_file(each.path) as file:
+        while end < each.size:
+            following = _FRAMES[each.kind](file, end)
+            end = each.size if following is None else min(following, each.size)
+            if end - begin >= size // _RATIO or end == each.size:
+                ranges.append((begin, end - begin))
+                begin = end
+    return ranges if max(length for _, length in ranges) <= LARGEST_FRAME else []
+
+
+_RATIO: Final = 8
+"""How many times smaller a packed log is, about."""
+
+
+def _gzip_block(file: BinaryIO, start: int) -> int | None:
+    """Return the end of the block of bgzip at *start*, or ``None`` if it is none. See the SAM specification, 4.1."""
+    file.seek(start)
+    head = file.read(18)
+    is_block = head.startswith(b"\x1f\x8b\x08\x04") and head[12:16] == b"BC\x02\0"
+    return start + int.from_bytes(head[16:18], "little") + 1 if is_block else None
+
+
+def _zstd_frame(file: BinaryIO, start: int) -> int | None:
+    """Return the end of the frame at *start*, or ``None`` if it is none or has no end. See RFC 8878, 3.1."""
+    file.seek(start)
+    head = file.read(8)
+    if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:  # to be skipped
+        return start + 8 + int.from_bytes(head[4:8], "little")
+    if not head.startswith(b"\x28\xb5\x2f\xfd"):
+        return None
+    is_single, flags = head[4] >> 5 & 1, head[4]
+    end = start + 6 - is_single + (0, 1, 2, 4)[flags & 3] + (is_single, 2, 4, 8)[flags >> 6]
+    is_last = 0
+    while not is_last:
+        file.seek(end)
+        if len(block := file.read(3)) < 3:
+            return None
+        header = int.from_bytes(block, "little")
+        is_last, end = header & 1, end + 3 + (1 if header >> 1 & 3 == 1 else header >> 3)
+    return end + (4 if flags & 4 else 0)
+
+
+_FRAMES: Final = {"gzip": _gzip_block, "zstd": _zstd_frame}
+"""Packed files that may be read from their middle, and how to find where a frame ends."""
+
+
+def _frame_ranges(each: Input, frames: Iterable[tuple[int, int]]) -> Iterator[InputPiece]:
+    """Yield a piece for each range of frames: the lines that begin in it. Only their number is found out here."""
+    first, is_inside, layout = 1, False, _layout_of(_head(each) or ())
+    with open_file(each.path) as file:
+        for start, length in frames:
+            file.seek(start)
+            unpacked = _unpacked(io.BytesIO(file.read(length)), each.kind)
+            rows, has_end = 0, not is_inside
+            while block := unpacked.read(MIB):
+                rows, has_end = rows + block.count(b"\n"), block.endswith(b"\n")
+            rows += (not has_end) - is_inside
+            fault = unpacked.raw.fault  # type: ignore[attr-defined]
+            yield InputPiece(
+                each, 0, first, rows, start, length, length, layout,
+                has_end=has_end, is_begun=is_inside, fault=fault and f"after record {first + rows - 1}: {fault}",
+            )  # fmt: skip
+            if fault:  # nobody knows the numbers of the lines after it
+                return
+            first, is_inside = first + rows, not has_end
+
+
+def _framed(file: BinaryIO, piece: InputPiece) -> Iterator[Line]:
+    """Yield the lines that begin in a range of frames."""
+    file.seek(piece.start)
+    stream = _unpacked(io.BytesIO(file.read(piece.size)), piece.input.kind)
+    if piece.is_begun:
+        _whole_line(stream)
+    for number in range(piece.first, piece.first + (piece.rows or 0)):
+        line, has_end = _whole_line(stream)
+        if not has_end:  # it goes on in the frames after these
+            line += _whole_line(_unpacked(file, piece.input.kind))[0]
+        line = line.removeprefix(BOM) if number == 1 else line
+        if line.strip():
+            yield Line(number, len(line), line)
+
+
+def _whole_line(file: BinaryIO) -> tuple[bytes, bool]:
+    """Return the next line, of one that is too long so much that it can be seen, and whether it has its end."""
+    line = rest = file.readline(LONGEST + MIB)
+    while len(rest) >= MIB and not rest.endswith(b"\n"):
+        rest = file.readline(MIB)
+    return line, rest.endswith(b"\n")
 
 
 def _row_groups(each: Input) -> Iterator[InputPiece]:
@@ -153,7 +270,7 @@ def _row_groups(each: Input) -> Iterator[InputPiece]:
 
 def _passed(each: Input, size: int) -> Iterator[InputPiece]:
     try:
-        for data, layout, weight in _blocks_of(each, size):
+        for data, layout, weight in _blocks_of(InputPiece(each), size):
             first, last = data["number"][0].as_py(), data["number"][-1].as_py()
             piece = InputPiece(
                 each, 0, first, last + 1 - first, 0, 0, weight, layout, is_passed=True, data=data
@@ -199,10 +316,10 @@ def blocks(
             yield pa.RecordBatch.from_pylist([_capture(each.input) for each in pieces], INPUT), None
         elif piece.input.kind == "parquet":
             yield from ((batch, None) for batch in _rows(piece, size, column, options))
-        elif piece.size:
+        elif piece.input.kind == "lines" and piece.size:
             yield _range(piece, size), piece.layout
         else:
-            yield from ((data, layout) for data, layout, _ in _blocks_of(piece.input, size))
+            yield from ((data, layout) for data, layout, _ in _blocks_of(piece, size))
         if piece.fault:
             raise LogFileError(piece.fault)
     except (OSError, pa.ArrowException) as error:
@@ -250,12 +367,15 @@ def _batch_of(each: Input, lines: Sequence[tuple[int, bytes | None]]) -> pa.Reco
     return pa.RecordBatch.from_arrays([*columns], ["source", "number", "line", "fault"])
 
 
-def _blocks_of(each: Input, size: int) -> Iterator[tuple[pa.RecordBatch, str | None, int]]:
-    """Yield the records of a file that is read from its beginning, their layout, and the bytes that they take."""
-    layout: str | None = None
-    before, last, is_first = 0, 0, True
+def _blocks_of(piece: InputPiece, size: int) -> Iterator[tuple[pa.RecordBatch, str | None, int]]:
+    """Yield the records of a whole file or of frames in it, their layout, and the bytes that they take."""
+    each, layout = piece.input, piece.layout
+    before, last, is_first = 0, 0, not piece.size
     with open_file(each.path) as file:
-        lines = _har_lines(file) if each.kind == "har" else record_lines(file, local_path(each.path))
+        if piece.size:
+            lines = _framed(file, piece)
+        else:
+            lines = _har_lines(file) if each.kind == "har" else record_lines(file, local_path(each.path))
         damage: LogFileError | None = None
         while damage is None:
             some: list[tuple[int, bytes | None]] = []

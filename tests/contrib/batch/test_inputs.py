@@ -9,6 +9,9 @@ import gzip
 import lzma
 import os
 import tracemalloc
+import zlib
+from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -627,3 +630,123 @@ def test_lines_that_are_no_exchanges_are_left_out_and_said(run: Run) -> None:
     assert len(rows("out")) == 2
     (count,) = orjson.loads(Path("report.json").read_bytes())["left_out"].values()
     assert count == 1
+
+
+def bgzip(data: bytes, size: int) -> bytes:
+    """*data* as bgzip packs it: blocks of up to *size* bytes, and an empty one."""
+    blocks_of = [data[start : start + size] for start in range(0, len(data), size)]
+    return b"".join(_block(one) for one in [*blocks_of, b""])
+
+
+def _block(data: bytes) -> bytes:
+    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
+    packed_data = deflate.compress(data) + deflate.flush()
+    head = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff\x06\0BC\x02\0"
+    end = zlib.crc32(data).to_bytes(4, "little") + len(data).to_bytes(4, "little")
+    return head + (len(head) + 2 + len(packed_data) + 8 - 1).to_bytes(2, "little") + packed_data + end
+
+
+def zstd_frames(data: bytes, size: int) -> bytes:
+    """*data* as pzstd packs it: frames of *size* bytes, with frames to be skipped, and one of a block of equal bytes."""
+    skipped = b"\x50\x2a\x4d\x18\x04\0\0\0size"
+    begun = [packed(data[start : start + size], "zst") for start in range(0, len(data), size)]
+    line = (
+        b" " * 9
+    )  # magic, a frame of one segment with its size and a checksum, a last block: 9 times one byte
+    spaces = b"\x28\xb5\x2f\xfd\x20\x09" + (9 << 3 | 1 << 1 | 1).to_bytes(3, "little") + line[:1]
+    return b"".join([*(skipped + one for one in begun), spaces])
+
+
+FRAMED = [("gz", bgzip), ("zst", zstd_frames)]
+
+
+@pytest.mark.parametrize(("kind", "pack"), FRAMED)
+@pytest.mark.parametrize("size", [30, 333, 4000])
+def test_frames_of_a_large_file_give_what_the_whole_file_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, pack: Callable[[bytes, int], bytes], size: int
+) -> None:
+    """Wherever lines are cut: in the middle of a frame, at its end, or over several."""
+    data = b"\xef\xbb\xbf" + lines(*map(record, range(9)), b"x" * 700, b"", *map(record, range(9)))
+    data += b"  \r\n" + lines(record(9)).rstrip(b"\n")
+    file = tmp_path / f"log.jsonl.{kind}"
+    file.write_bytes(pack(data, size))
+    whole = read(file, 8)
+    assert len(pieces(file, 8)) == 1
+    monkeypatch.setattr(cutting, "LARGE", 10)
+    assert read(file, 8) == whole
+    assert [row["number"] for row in whole] == [*range(1, 11), *range(12, 21), 22]
+    found = pieces(file, 8)
+    assert len(found) > 1
+    assert not any(piece.is_passed for piece in found)
+    assert [piece.first for piece in found] == list(
+        accumulate((piece.rows or 0 for piece in found[:-1]), initial=1)
+    )
+    assert sum(piece.weight for piece in found) == file.stat().st_size
+    assert {piece.layout for piece in found} == {"exchange"}
+
+
+@pytest.mark.parametrize(("kind", "pack"), FRAMED)
+def test_parts_of_frames_are_made_by_several_processes_and_one_at_a_time_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch, kind: str, pack: Callable[[bytes, int], bytes]
+) -> None:
+    monkeypatch.setattr(inputs, "MIB", 600)
+    monkeypatch.setattr(cutting, "LARGE", 10)
+    name = f"log.jsonl.{kind}"
+    Path(name).write_bytes(pack(lines(*map(record, range(30))), 100))
+    how = ("--output", "out", "--part-size", 1, "--jobs", 1)
+    assert run("batch", name, *how).err == "30 records: 30 mapped, 0 rejected\n"
+    assert [row["record_id"] for row in rows("out")] == [f"r{number}" for number in range(30)]
+    assert len(read_receipts("out")) > 3
+    whole = contents("out")
+    Path("out/responses/part-000002.parquet").unlink()
+    monkeypatch.setattr(cutting, "cut", None)  # a part is read where it is
+    assert run("batch", name, *how).status == 0
+    assert contents("out") == whole
+    assert run("diff", "--stored", "out").out == "30 compared: 0 different, 30 the same\n"
+
+
+@pytest.mark.parametrize(("kind", "pack"), FRAMED)
+def test_of_damaged_frames_what_comes_before_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, pack: Callable[[bytes, int], bytes]
+) -> None:
+    monkeypatch.setattr(cutting, "LARGE", 10)
+    data = lines(*map(record, range(30)))
+    file = tmp_path / f"log.jsonl.{kind}"
+    for harm in (
+        lambda one: one[:-25],
+        lambda one: one[:-1],
+        lambda one: one[: len(one) // 2] + b"\xff" * 99,
+    ):
+        file.write_bytes(harm(pack(data, 100)))
+        monkeypatch.setattr(cutting, "LARGE", 10**9)
+        *expected, fault = read_blocks(file, 8)
+        monkeypatch.setattr(cutting, "LARGE", 10)
+        *found, fault_of_frames = read_blocks(file, 8)
+        before, those = (
+            [row for batch in some for row in batch.to_pylist()]  # type: ignore[union-attr]
+            for some in (expected, found)
+        )
+        if kind == "gz":
+            assert (those, str(fault_of_frames)) == (before, str(fault))
+        assert those[: len(before)] == before  # of zstd, the frames before a damage are whole
+        assert len(those) > 10
+        assert str(fault_of_frames).startswith(f"after record {those[-1]['number']}: the file is damaged: ")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [lines(record(1)), lines(*map(record, range(20))), codex_session(20), orjson.dumps([record(1)] * 9)],
+)
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_a_file_of_one_frame_or_without_lines_is_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, data: bytes
+) -> None:
+    file = tmp_path / f"log.jsonl.{kind}"
+    file.write_bytes(packed(data, kind))
+    whole = read(file, 8)
+    monkeypatch.setattr(cutting, "LARGE", 10)
+    assert read(file, 8) == whole
+    assert all(piece.is_passed for piece in pieces(file, 8))
+    file.write_bytes(packed(data, kind) * 2)  # two, and each too large
+    monkeypatch.setattr(cutting, "LARGEST_FRAME", 10)
+    assert all(piece.is_passed for piece in pieces(file, 8))
