@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from datetime import UTC
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from crosswalk.commands import (
@@ -24,10 +23,8 @@ from crosswalk.commands import (
     processes,
     say,
     whole_number,
-    written,
     zoned_time,
 )
-from crosswalk.types.json import dump_json
 
 if TYPE_CHECKING:
     from crosswalk_batch.job import Receipt
@@ -83,7 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--verify", action="store_true", help=verify)
     more = "add the inputs to an output that is done, such as a new day; those that are in it already are left out"
     add("--add", action="store_true", help=more)
-    add("--report", metavar="FILE", help="write what was done there as JSON, by error and by layout")
     jobs = "processes to use (default: one for each core)"
     add("--jobs", type=whole_number, metavar="N", help=jobs)
 
@@ -143,9 +139,6 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"crosswalk batch: {error}")
         return _STOPPED
     _say(total, passed_over)
-    if arguments.report is not None:
-        with written(Path(arguments.report), replace=True) as out:
-            out.write(dump_json(_report(total, folder)) + b"\n")
     allowed = arguments.max_rejects
     too_many = allowed is not None and total.errors.total() > allowed(total.records)
     return FAILED if total.faults or too_many else OK
@@ -167,19 +160,6 @@ def _say(total: Receipt, passed_over: list[str]) -> None:
         say(f"layouts: {', '.join(f'{count:,} {name}' for name, count in total.layouts.most_common())}")
     if total.guesses:
         say(guessed(total.guesses))
-
-
-def _report(total: Receipt, folder: str) -> dict[str, object]:
-    return {
-        "records": total.records,
-        "mapped": total.records - total.errors.total(),
-        "rejects": dict(total.errors),
-        **{name: dict(getattr(total, name)) for name in ("layouts", "guesses", "left_out")},
-        "faults": total.faults,
-        "parts": total.part,
-        "input_bytes": total.weight,
-        "output": folder,
-    }
 
 
 def _verify(folder: str) -> int:
