@@ -140,7 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _STOPPED
     _say(total, passed_over)
     allowed = arguments.max_rejects
-    too_many = allowed is not None and total.errors.total() > allowed(total.records)
+    too_many = allowed is not None and total.counts["errors"].total() > allowed(total.records)
     return FAILED if total.faults or too_many else OK
 
 
@@ -150,16 +150,19 @@ def _say(total: Receipt, passed_over: list[str]) -> None:
     if passed_over:
         some = ", ".join(passed_over[:3]) + (", …" if passed_over[3:] else "")
         say(f"passed over {counted(len(passed_over), 'file')} without a log in it: {some}")
-    kinds = ", ".join(f"{count:,} {error}" for error, count in total.errors.most_common())
-    rejects = total.errors.total()
+    errors, guesses, layouts, left = (
+        total.counts[name] for name in ("errors", "guesses", "layouts", "left_out")
+    )
+    kinds = ", ".join(f"{count:,} {error}" for error, count in errors.most_common())
+    rejects = errors.total()
     mapped = f"{total.records - rejects:,} mapped, {rejects:,} rejected{kinds and f' ({kinds})'}"
     say(f"{counted(total.records, 'record')}: {mapped}")
-    if total.left_out:
-        say(left_out(total.left_out))
-    if {*total.layouts} - {"exchange", "plain", "unreadable"}:
-        say(f"layouts: {', '.join(f'{count:,} {name}' for name, count in total.layouts.most_common())}")
-    if total.guesses:
-        say(guessed(total.guesses))
+    if left:
+        say(left_out(left))
+    if {*layouts} - {"exchange", "plain", "unreadable"}:
+        say(f"layouts: {', '.join(f'{count:,} {name}' for name, count in layouts.most_common())}")
+    if guesses:
+        say(guessed(guesses))
 
 
 def _verify(folder: str) -> int:

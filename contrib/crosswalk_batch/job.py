@@ -100,6 +100,22 @@ class Job:
         return cls(folder=folder, **{**{name: made[name] for name in names}, "options": Options(**given)})
 
 
+_COUNTS: Final = ("guesses", "layouts", "left_out")
+
+
+def _counters(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Counter[str]]:
+    return {name: Counter(counts[name]) for name in counts}
+
+
+def _sums(several: Iterable[Mapping[str, Counter[str]]]) -> dict[str, Counter[str]]:
+    """Return the sums of *several* counts by name. There is one for each name."""
+    sums: dict[str, Counter[str]] = {name: Counter() for name in ("errors", *_COUNTS)}
+    for counts in several:
+        for name in counts:
+            sums[name] += counts[name]
+    return sums
+
+
 @attrs.frozen
 class Receipt:
     """What a part holds, written when all its files are there.
@@ -111,10 +127,8 @@ class Receipt:
         inputs: the number of inputs of that run.
         pieces: the pieces of inputs in it.
         records: the number of its records.
-        errors: the number of records that could not be mapped, by the name of the error.
-        guesses: the number of answers that fit several providers, by the provider that was chosen.
-        layouts: the number of log lines by layout.
-        left_out: the number of lines that are no exchanges, by what they are.
+        counts: ``errors``, the number of records that could not be mapped, by the name of the error, and the counts of
+            :class:`crosswalk_batch.Normalized`.
         faults: why inputs could not be read to their end.
         files: its files.
     """
@@ -125,11 +139,8 @@ class Receipt:
     inputs: int
     pieces: tuple[InputPiece, ...]
     records: int = 0
-    errors: Counter[str] = attrs.field(factory=Counter, converter=Counter)
-    guesses: Counter[str] = attrs.field(factory=Counter, converter=Counter)
-    layouts: Counter[str] = attrs.field(factory=Counter, converter=Counter)
-    left_out: Counter[str] = attrs.field(factory=Counter, converter=Counter)
-    faults: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    counts: dict[str, Counter[str]] = attrs.field(factory=dict, converter=_counters)
+    faults: tuple[str, ...] = ()
     files: tuple[StoredFile, ...] = ()
 
     @classmethod
@@ -142,7 +153,8 @@ class Receipt:
         made = orjson.loads(data)
         pieces = [InputPiece(**{**piece, "input": Input(**piece["input"])}) for piece in made.pop("pieces")]
         files = [StoredFile(**file) for file in made.pop("files")]
-        return cls(**made, pieces=tuple(pieces), files=tuple(files))
+        faults = tuple(made.pop("faults"))
+        return cls(**made, pieces=tuple(pieces), faults=faults, files=tuple(files))
 
     def to_json(self) -> bytes:
         """Return the content of its file."""
@@ -156,15 +168,10 @@ class Receipt:
 
 def total(receipts: Sequence[Receipt], faults: Iterable[str] = ()) -> Receipt:
     """Return the sum of *receipts*, with the further *faults* of their inputs."""
-    sums = {name: sum((getattr(one, name) for one in receipts), Counter()) for name in _COUNTS}
     known = dict.fromkeys([*(fault for one in receipts for fault in one.faults), *faults])
     pieces = tuple(piece for one in receipts for piece in one.pieces)
-    return Receipt(
-        len(receipts), {}, "", 0, pieces, sum(one.records for one in receipts), **sums, faults=known
-    )
-
-
-_COUNTS: Final = ("errors", "guesses", "layouts", "left_out")
+    records, counts = sum(one.records for one in receipts), _sums(one.counts for one in receipts)
+    return Receipt(len(receipts), {}, "", 0, pieces, records, counts, tuple(known))
 
 
 def read_receipts(folder: str) -> list[Receipt]:
@@ -453,20 +460,18 @@ def perform(task: Task) -> Receipt:
         JobStoppedError: the receipt was written before, and says something else.
         OSError: the part cannot be written. Nothing new of it counts then.
     """
-    job, receipt = task.job, task.receipt
+    job, receipt, records = task.job, task.receipt, 0
     faults: list[str] = []
-    made = attrs.evolve(receipt, records=0, files=(), **{name: Counter() for name in _COUNTS})
+    files: list[StoredFile] = []
+    counts: list[dict[str, Counter[str]]] = []
     for number, found in enumerate(mapped(task.pieces, job, faults)):
-        made = attrs.evolve(
-            made,
-            records=made.records + found.responses.num_rows + found.rejects.num_rows,
-            errors=made.errors + Counter(sorted(found.rejects["error"].to_pylist())),
-            guesses=made.guesses + found.guesses,
-            layouts=made.layouts + found.layouts,
-            left_out=made.left_out + found.left_out,
-            files=(*made.files, *_stored(found, job, receipt.part, number)),
-        )
-    made = attrs.evolve(made, faults=faults)
+        records += found.responses.num_rows + found.rejects.num_rows
+        errors = Counter(found.rejects["error"].to_pylist())
+        counts.append({"errors": errors, **{name: getattr(found, name) for name in _COUNTS}})
+        files += _stored(found, job, receipt.part, number)
+    made = attrs.evolve(
+        receipt, records=records, counts=_sums(counts), faults=tuple(faults), files=tuple(files)
+    )
     if task.is_repeat and made != receipt:
         again = "map the inputs again, into another folder"
         raise JobStoppedError(f"{job.folder}: part {made.part} differs from its first version; {again}")
@@ -505,7 +510,7 @@ def joined(results: Iterable[Normalized], options: Options) -> Normalized:
     return Normalized(
         pa.concat_tables([responses_schema(options).empty_table(), *(one.responses for one in results)]),
         pa.concat_tables([rejects_schema(options).empty_table(), *(one.rejects for one in results)]),
-        *(sum((getattr(one, name) for one in results), Counter()) for name in _COUNTS[1:]),
+        *(sum((getattr(one, name) for one in results), Counter()) for name in _COUNTS),
     )
 
 

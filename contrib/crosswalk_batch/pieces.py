@@ -162,7 +162,8 @@ def _frames(each: Input, size: int) -> list[tuple[int, int]]:
     There is one range or none if the file cannot be read from its middle: its lines are none of a log, or it has one frame,
     or one that is too large for memory.
     """
-    ranges, begin, end = [], 0, 0
+    begin, end = 0, 0
+    ranges: list[tuple[int, int]] = []
     if _head(each) is None:
         return ranges
     with open_file(each.path) as file:
@@ -193,7 +194,7 @@ def _zstd_frame(file: BinaryIO, start: int) -> int | None:
     head = file.read(8)
     if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:  # to be skipped
         return start + 8 + int.from_bytes(head[4:8], "little")
-    if not head.startswith(b"\x28\xb5\x2f\xfd"):
+    if not head.startswith(b"\x28\xb5\x2f\xfd") or len(head) < 8:
         return None
     is_single, flags = head[4] >> 5 & 1, head[4]
     end = start + 6 - is_single + (0, 1, 2, 4)[flags & 3] + (is_single, 2, 4, 8)[flags >> 6]
@@ -456,7 +457,7 @@ def _is_bytes_like(kind: pa.DataType) -> bool:
     types = pa.types
     is_text = types.is_string(kind) or types.is_large_string(kind)
     is_bytes = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
-    return is_text or is_bytes
+    return bool(is_text or is_bytes)
 
 
 _BESIDE: Final = tuple(name for name in INPUT.names if name not in ("body", "fault"))

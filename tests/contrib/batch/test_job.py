@@ -97,7 +97,7 @@ def test_a_log_becomes_columns(run: Run) -> None:
         "responses/part-000000.parquet",
     ]
     receipt = orjson.loads(Path("out", RECEIPT).read_bytes())
-    assert (receipt["records"], receipt["errors"]) == (3, {"RecordError": 1})
+    assert (receipt["records"], receipt["counts"]["errors"]) == (3, {"RecordError": 1})
     assert receipt["job"]["crosswalk"] == crosswalk.__version__
     assert receipt["job"]["options"]["unknown"] == "raise"
     (piece,) = receipt["pieces"]
