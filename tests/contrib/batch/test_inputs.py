@@ -712,7 +712,10 @@ def test_of_damaged_frames_what_comes_before_is_read(
     data = lines(*map(record, range(30)))
     file = tmp_path / f"log.jsonl.{kind}"
     whole = pack(data, 400)
-    for damaged in (*(whole[:-less] for less in (1, 4, 6, 9, 25)), whole[: len(whole) // 2] + b"\xff" * 99):
+    for damaged in (
+        *(whole[:-less] for less in (1, 2, 4, 6, 9, 25)),
+        whole[: len(whole) // 2] + b"\xff" * 99,
+    ):
         file.write_bytes(damaged)
         monkeypatch.setattr(cutting, "LARGE", 10**9)
         *expected, fault = read_blocks(file, 8)
@@ -746,3 +749,19 @@ def test_a_file_of_one_frame_or_without_lines_is_passed_on(
     file.write_bytes(packed(data, kind) * 2)  # two, and each too large
     monkeypatch.setattr(cutting, "LARGEST_FRAME", 10)
     assert all(piece.is_passed for piece in pieces(file, 8))
+
+
+@pytest.mark.parametrize(("kind", "pack"), FRAMED)
+def test_a_line_of_frames_that_is_too_long_is_a_reject_and_the_next_is_read(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    short: None,
+    kind: str,
+    pack: Callable[[bytes, int], bytes],
+) -> None:
+    monkeypatch.setattr(cutting, "LARGE", 10)
+    file = tmp_path / f"log.jsonl.{kind}"
+    file.write_bytes(pack(b"{\n" + b"x" * 5000 + b"\n[]\n", 2000))
+    assert len(pieces(file, 8)) > 2
+    assert [(row["number"], row["line"]) for row in rejects(file)] == [(1, b"{"), (2, None), (3, b"[]")]
+    assert rejects(file)[1]["message"] == TOO_LONG.format("line")
