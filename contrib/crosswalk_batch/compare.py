@@ -207,7 +207,8 @@ _LABELS: Final = (
     "vendor_source",
     "logged_vendor",
 )
-_FACTS: Final = (*_LABELS, "time", "latency_seconds", "cost", "cost_source", "requested_model")
+_IDS: Final = ("record_id", "trace_id", "parent")
+_FACTS: Final = (*_LABELS, *_IDS, "time", "latency_seconds", "cost", "cost_source", "requested_model")
 _ANSWER: Final = (
     *_FACTS,
     "id",
@@ -229,7 +230,9 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
         UsageError: a column that a report needs is missing.
     """
     for kind, names, rows in ((RESPONSES_FOLDER, _ANSWER, _answers), (REJECTS_FOLDER, _REJECT, _rejects)):
-        files = sorted(map(str, (folder / kind).rglob("*.parquet")))
+        # The partitions of a part follow each other, so that the spans of one trace are near each other.
+        found = sorted((folder / kind).rglob("*.parquet"), key=lambda file: (file.name, file))
+        files = [str(file) for file in found]
         if not files:
             continue
         dataset = ds.dataset(files, format="parquet")
@@ -241,7 +244,16 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
 
 def _known(row: dict[str, Any]) -> dict[str, Any]:
     """Return the facts of a row beside its answer."""
-    facts = {"time": row["time"], "latency": row["latency_seconds"], "cost": row["cost"]}
+    span, parent = (
+        None if row[name] is None else (row["trace_id"], row[name]) for name in ("record_id", "parent")
+    )
+    facts = {
+        "span": span,
+        "parent": parent,
+        "time": row["time"],
+        "latency": row["latency_seconds"],
+        "cost": row["cost"],
+    }
     return {
         **facts,
         "is_estimated": row["cost_source"] == "estimated",
