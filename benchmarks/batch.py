@@ -17,8 +17,8 @@ from benchmarks.wire_bodies import TEXTS
 from crosswalk import ChatResponse, from_json, to_json
 from crosswalk_batch import Options, from_arrow, normalize_batch, to_arrow
 from crosswalk_batch.inputs import find_inputs
-from crosswalk_batch.job import JobOutput, Task, perform
-from crosswalk_batch.pieces import pieces, records
+from crosswalk_batch.job import Job, Receipt, Task, perform
+from crosswalk_batch.pieces import blocks, cut
 
 SIZES = (400, 2_000, 10_000)
 PROVIDERS = tuple(TEXTS)
@@ -42,10 +42,11 @@ def main(rounds: int) -> None:
         for size in SIZES:
             log = Path(folder, f"{size}.jsonl")
             log.write_bytes(log_of(size))
-            (piece,) = pieces(find_inputs([str(log)], Path(folder, "out")), size=10 * _BYTES)
-            assert not isinstance(piece, Exception)
-            batch = records(piece)
-            task = Task(piece, Options(), JobOutput(str(Path(folder, "out"))))
+            (each,) = find_inputs([str(log)], Path(folder, "out"))
+            (piece,) = cut(each, 10 * _BYTES)
+            job = Job(folder=str(Path(folder, "out")), piece_bytes=10 * _BYTES)
+            ((batch, _),) = blocks([piece], job.piece_bytes, job.column, Options())
+            task = Task(job, Receipt(0, job.description(), "", 1, (piece,)), [piece])
             lines = log.read_bytes().splitlines()
             responses = from_arrow(normalize_batch(batch).responses)
             assert len(responses) == len(lines)

@@ -3,7 +3,7 @@
 ``python -m benchmarks.cores RECORDS`` does it for a log of any size. ``--keep FOLDER`` keeps the log and the output.
 
 The clock is only reliable on a machine that does nothing else, so the table also has CPU seconds: those of all
-processes, and the share of the first process, which starts, cuts the log and keeps the manifest, and cannot be parallel.
+processes, and the share of the first process, which starts and cuts the log, and cannot be parallel.
 *Two runs* are two single processes at the same time, each with the whole log: two cannot be faster on this machine.
 """
 

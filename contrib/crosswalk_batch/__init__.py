@@ -1,7 +1,8 @@
-"""Logs of answers as columns: Arrow tables and Parquet, on all cores or a cluster. Needs the extra ``batch``.
+"""Logs of answers as columns: Arrow tables and Parquet, on all cores or in any engine. Needs the extra ``batch``.
 
 :func:`to_arrow` and :func:`from_arrow` convert responses to tables of :func:`schema` and back. :func:`normalize_batch` maps
-a batch of records, and every engine calls it. ``crosswalk batch`` maps whole logs. ``crosswalk_batch.ray`` is for Ray Data.
+a table of records. Every engine calls it: Ray Data, Daft, Spark, DuckDB, and ``crosswalk batch``, which maps whole logs on
+one machine.
 """
 
 from __future__ import annotations

@@ -178,6 +178,8 @@ _REJECT_COLUMNS: Final = ("provider", "error", "body", "line", "partial")
 # record that cannot be mapped becomes a row of the rejects and does not stop the job.
 
 
+LONGEST: Final = 128 * 1024 * 1024
+"""The maximum bytes of a record. A longer one is rejected without its bytes, which bounds the memory."""
 _AT_ONCE: Final = 1000
 """The number of responses to hold before they are converted to columns, which take a tenth of the memory."""
 
@@ -200,8 +202,12 @@ class Normalized:
     layouts: Counter[str] = attrs.field(factory=Counter)
     left_out: Counter[str] = attrs.field(factory=Counter)
 
+    def equals(self, other: Normalized) -> bool:
+        """Whether both have the same responses and rejects."""
+        return bool(self.responses.equals(other.responses) and self.rejects.equals(other.rejects))
 
-def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> Normalized:
+
+def normalize_batch(batch: pa.RecordBatch | pa.Table, options: Options | None = None) -> Normalized:
     """Map every record of *batch*.
 
     Args:
@@ -222,31 +228,33 @@ def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> No
     if options.with_prices:
         check_prices()
     records = _records(batch)
-    tables = [responses_schema(options).empty_table()]
-    rejected: list[_Rejected] = []
-    guesses: Counter[str] = Counter()
-    layouts: Counter[str] = Counter()
-    left_out: Counter[str] = Counter()
+    found = _Found()
     while some := list(islice(records, _AT_ONCE)):
-        tables.append(_mapped(some, options, rejected, guesses, layouts, left_out))
+        found.tables.append(_mapped(some, options, found))
     return Normalized(
-        without_content(pa.concat_tables(tables), options.content),
-        without_content(_rejects(rejected, options), options.content),
-        guesses,
-        layouts,
-        left_out,
+        without_content(
+            pa.concat_tables([responses_schema(options).empty_table(), *found.tables]), options.content
+        ),
+        without_content(_rejects(found.rejected, options), options.content),
+        found.guesses,
+        found.layouts,
+        found.left_out,
     )
 
 
-def _mapped(
-    records: list[_Record],
-    options: Options,
-    rejected: list[_Rejected],
-    guesses: Counter[str],
-    layouts: Counter[str],
-    left_out: Counter[str],
-) -> pa.Table:
-    """Return the table of mapped *records*. Adds the others to *rejected*, and counts *guesses*, *layouts* and the rest."""
+@attrs.define(eq=False)
+class _Found:
+    """What comes of a batch, so far."""
+
+    tables: list[pa.Table] = attrs.field(factory=list)
+    rejected: list[_Rejected] = attrs.field(factory=list)
+    guesses: Counter[str] = attrs.field(factory=Counter)
+    layouts: Counter[str] = attrs.field(factory=Counter)
+    left_out: Counter[str] = attrs.field(factory=Counter)
+
+
+def _mapped(records: list[_Record], options: Options, found: _Found) -> pa.Table:
+    """Return the table of mapped *records*. Adds the others and the counts to *found*."""
     mapped: list[tuple[_Record, ChatResponse]] = []
     for record in records:
         try:
@@ -254,9 +262,9 @@ def _mapped(
             _add_answer(record, response, options)
             mapped.append((record, response))
             if "metadata.provider_id" in response.metadata.provenance:
-                guesses[response.metadata.provider_id] += 1
+                found.guesses[response.metadata.provider_id] += 1
         except NotAnExchangeError as error:
-            left_out[str(error)] += 1
+            found.left_out[str(error)] += 1
             continue
         except CrosswalkError as error:
             partial = error.partial if isinstance(error, MappingError) else None
@@ -268,9 +276,10 @@ def _mapped(
                 _add_answer(record, partial, options)
             else:
                 record.vendor = vendor_of(record.exchange, None)
-            rejected.append((record, error.with_traceback(None), partial))  # the traceback holds much memory
+            # The traceback holds much memory.
+            found.rejected.append((record, error.with_traceback(None), partial))
         if record.line is not None:
-            layouts[record.layout] += 1
+            found.layouts[record.layout] += 1
     return _table(mapped, options)
 
 
@@ -314,29 +323,15 @@ def combined(found: Normalized) -> pa.Table:
     It has a row for each record, the responses first, with the columns that both share (origin, exchange, kept values),
     ``response`` (null for a reject) and ``reject`` (null for a response).
     """
-    tables = {"response": found.responses, "reject": found.rejects}
-    shared = found.responses.schema.names.index("id")
-    nested = {name: pa.struct(list(table.schema)[shared:]) for name, table in tables.items()}
-    whole = pa.schema([*list(found.responses.schema)[:shared], *nested.items()])
-    both = []
-    for name, table in tables.items():
-        table = table.combine_chunks()
-        own = [_one(column) for column in table.columns[shared:]]
-        columns = {
-            other: pa.StructArray.from_arrays(own, type=kind)
-            if other == name
-            else pa.nulls(table.num_rows, kind)
-            for other, kind in nested.items()
-        }
-        both.append(pa.Table.from_arrays([*table.columns[:shared], *columns.values()], schema=whole))
-    return pa.concat_tables(both)
+    shared = found.responses.schema.names[: found.responses.schema.names.index("id")]
+    tables = [
+        table.select(shared).append_column(name, table.drop_columns(shared).to_struct_array())
+        for name, table in (("response", found.responses), ("reject", found.rejects))
+    ]
+    return pa.concat_tables(tables, promote_options="default").replace_schema_metadata()
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
-
-
-def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
+def _records(batch: pa.RecordBatch | pa.Table) -> Iterator[_Record]:
     names = batch.schema.names
     if "body" not in names and "line" not in names:
         raise ValueError(
@@ -347,43 +342,48 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
     columns = [_values(batch, field) for field in known]
     for values in zip(*columns, strict=True):
         row = dict(zip((field.name for field in known), values, strict=True))
-        latency, cost = row.get("latency_seconds"), row.get("cost")
+        for name in ("line", "body"):
+            if len(row.get(name) or b"") > LONGEST:
+                row |= {name: None, "fault": too_long("line" if name == "line" else "answer")}
         yield _Record(
             body=row.get("body"),
             line=row.get("line"),
             fault=row.get("fault"),
             source=row.get("source"),
             number=row.get("number"),
-            exchange=_NOTHING
-            if says_nothing
-            else LoggedExchange(
-                id=row.get("record_id"),
-                created=row.get("time"),
-                latency=None if latency is None else timedelta(seconds=latency),
-                provider=row.get("provider"),
-                vendor=row.get("logged_vendor") or row.get("vendor") or row.get("provider"),
-                server=row.get("server"),
-                model=row.get("requested_model"),
-                status=row.get("status"),
-                request=row.get("request"),
-                tags=row.get("tags"),
-                session=row.get("session"),
-                user=row.get("user"),
-                team=row.get("team"),
-                tier=row.get("tier"),
-                trace_id=row.get("trace_id"),
-                parent=row.get("parent"),
-                cost=cost,
-                cost_source=row.get("cost_source"),
-            ),
+            exchange=_NOTHING if says_nothing else _exchange_of(row),
         )
+
+
+def _exchange_of(row: dict[str, Any]) -> LoggedExchange:
+    facts: dict[str, Any] = {name: row.get(column) for name, column in _COLUMNS.items()}
+    if (latency := facts["latency"]) is not None:
+        facts["latency"] = timedelta(seconds=latency)
+    facts["vendor"] = row.get("logged_vendor") or row.get("vendor") or row.get("provider")
+    return LoggedExchange(**facts)
+
+
+_COLUMNS: Final = {
+    "id": "record_id",
+    "created": "time",
+    "latency": "latency_seconds",
+    "model": "requested_model",
+    **{name: name for name in ("provider", "server", "status", "request", "tags", "session", "user")},
+    **{name: name for name in ("team", "tier", "trace_id", "parent", "cost", "cost_source")},
+}
+"""The columns that hold the facts of an exchange."""
+
+
+def too_long(what: str) -> str:
+    """Return the message for a record that is longer than :data:`LONGEST`."""
+    return f"the {what} is longer than {LONGEST} bytes; it stays where it is"
 
 
 _NOTHING: Final = LoggedExchange()
 """What columns say that hold nothing of an exchange."""
 
 
-def _values(batch: pa.RecordBatch, field: pa.Field) -> list[Any]:
+def _values(batch: pa.RecordBatch | pa.Table, field: pa.Field) -> list[Any]:
     array = batch.column(field.name)
     try:
         results: list[Any] = (array if array.type == field.type else array.cast(field.type)).to_pylist()

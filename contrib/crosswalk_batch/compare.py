@@ -1,24 +1,47 @@
-"""``crosswalk diff`` for output of ``crosswalk batch``: maps each part again, on all cores, and compares."""
+"""Output of ``crosswalk batch``, read again: for ``crosswalk diff``, which compares it, and for ``crosswalk report``.
+
+``diff`` maps each part again, on all cores. The rows of a part are those of its files. If an engine has written the files
+of the folder anew, put together or in another order, they are found by their origin, and there have to be as many as the
+receipt says.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Set
-from functools import cache
+from collections.abc import Iterator, Sequence, Set
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final, TypeAlias
 
 import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
-from crosswalk.commands import Comparison, Failure, Progress, ReportRow, UsageError, say
+from crosswalk.commands import Comparison, Failure, Progress, ReportRow, UsageError, processes, row_of, say
+from crosswalk.types import ChatResponse, Provenance
+from crosswalk_batch.batches import Normalized
+from crosswalk_batch.columns import from_arrow
+from crosswalk_batch.inputs import Input, InputError, OutputStore, find_inputs
+from crosswalk_batch.job import (
+    RECEIPTS_FOLDER,
+    REJECTS_FOLDER,
+    RESPONSES_FOLDER,
+    Job,
+    Receipt,
+    cores,
+    damages,
+    joined,
+    mapped,
+    other_files,
+    read_again,
+    read_receipts,
+)
+from crosswalk_batch.pieces import InputPiece
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from crosswalk_batch.inputs import StoredFile
-    from crosswalk_batch.job import Job, JobOutput
-    from crosswalk_batch.manifest import Part
-    from crosswalk_batch.pieces import InputPiece
+# ------------------------------------------------------------------------------ comparison
 
 
 def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison) -> int:
@@ -27,131 +50,241 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     Raises:
         UsageError: the inputs differ from those that were mapped, or have changed.
     """
-    from crosswalk_batch.inputs import InputError, find_inputs
-    from crosswalk_batch.job import Job, cores, processes
-    from crosswalk_batch.manifest import MANIFEST, read_manifest
-
-    description, parts = read_manifest(folder)
-    job = Job.of_description(description, folder)
-    if job.output.columns:
+    paths: list[str] = arguments.paths
+    receipts, faults, anew = _looked_into(str(folder))
+    if any(one.job["columns"] for one in receipts):
         raise UsageError(f"{folder} has only some of the columns, so changes cannot be found")
-    paths = arguments.paths
-    other: Job | None = None
-    others: list[Part] = []
-    if len(paths) == 1 and (Path(paths[0]) / MANIFEST).is_file():
-        other_description, others = read_manifest(Path(paths[0]))
-        other = Job.of_description(other_description, Path(paths[0]))
-        if any(other_description[key] != description[key] for key in ("inputs", "piece_bytes", "column")):
+    inputs: list[Input] = []
+    others: dict[int, _Part] = {}
+    if len(paths) == 1 and (Path(paths[0]) / RECEIPTS_FOLDER).is_dir():
+        found, faults_there, anew_there = _looked_into(paths[0])
+        if [_covered(one) for one in receipts] != [_covered(one) for one in found]:
             raise UsageError(f"{paths[0]} and {folder} hold the answers of other inputs, or in other parts")
+        others = {one.part: (paths[0], one, anew_there) for one in found}
+        faults = {**faults_there, **faults}
     elif paths:
         inputs = find_inputs(paths, folder)
-        if [each.identity for each in inputs] != description["inputs"]:
+        if {each.key for each in inputs} != {piece.input.key for one in receipts for piece in one.pieces}:
             raise UsageError(f"{folder} holds the answers of other inputs, or they have changed since")
-        names = [place["name"] for place in description["places"]]
-        inputs = [attrs.evolve(each, name=name) for each, name in zip(inputs, names, strict=True)]
-        job = attrs.evolve(job, inputs=inputs)
-    options = attrs.evolve(job.options, provider=arguments.provider or job.options.provider)
-    job = attrs.evolve(job, options=options)
-    failed = 0
+    for fault in faults:
+        say(fault)
+    whole = [one for one in receipts if one.part not in faults.values()]
 
-    @cache
-    def is_undamaged(output: JobOutput, file: StoredFile) -> bool:
-        nonlocal failed
-        for damage in output.damages([file], with_checksums=True):
-            failed += 1
-            say(f"{output.folder}: {damage}")
-            return False
-        return True
+    def tasks() -> Iterator[_Comparing]:
+        for receipt, pieces in ((one, []) for one in whole) if others else read_again(whole, inputs):
+            job = Job.of_description(receipt.job, str(folder))
+            options = attrs.evolve(job.options, provider=arguments.provider or job.options.provider)
+            part, job = (str(folder), receipt, anew), attrs.evolve(job, options=options)
+            yield _Comparing(part, others.get(receipt.part), job, pieces, comparison.summary.accepted)
 
-    def is_whole(output: JobOutput, part: Part) -> bool:
-        return all(is_undamaged(output, file.on_disk) for file in part.files)
-
-    def tasks() -> Iterator[_Task]:
-        nonlocal failed
-        if other is not None:
-            for one, another in zip(parts, others, strict=False):
-                if is_whole(job.output, one) and is_whole(other.output, another):
-                    yield _Task(job, one, None, other, another, one.weight, job_accepted)
-            return
-        for piece in job.cut():
-            if isinstance(piece, InputError):
-                failed += 1
-                say(str(piece))
-            elif piece.number < len(parts) and is_whole(job.output, parts[piece.number]):
-                yield _Task(job, parts[piece.number], piece, None, None, piece.weight, job_accepted)
-
-    job_accepted = comparison.summary.accepted
+    weight = sum(one.weight for one in whole)
     try:
         with (
-            Progress("comparing", job.weight, in_bytes=True) as progress,
-            processes(_compare_part, cores()) as perform,
+            Progress("comparing", weight, in_bytes=True) as progress,
+            processes(_compared, cores(), arguments.settings) as perform,
         ):
-            for weight, result in perform(tasks()):
+            for receipt, (result, more) in zip(whole, perform(tasks()), strict=True):
                 comparison.include(result)
-                progress.advance(weight)
+                progress.advance(receipt.weight)
+                for fault in more:
+                    faults[fault] = receipt.part
+                    progress.say(fault)
     except InputError as error:
         raise UsageError(str(error)) from None
-    return failed
+    return len(faults)
 
 
-def report_rows(folder: Path) -> Iterator[ReportRow]:
-    """Yield the exchanges in *folder*, as ``crosswalk report`` counts them."""
-    from crosswalk_batch.report import report_rows
-
-    return report_rows(folder)
+_Part: TypeAlias = tuple[str, Receipt, tuple[str, ...]]
+"""A part: its folder, its receipt, and the files that an engine wrote instead of the job's, or none."""
 
 
 @attrs.frozen(eq=False)
-class _Task:
-    """A part to compare: with a new mapping of *piece*, or with the same part of the job *other*."""
+class _Comparing:
+    """A part, and what it is compared with: the same part elsewhere, or else the *pieces*, mapped by the *job*."""
 
+    part: _Part
+    other: _Part | None
     job: Job
-    part: Part
-    piece: InputPiece | None
-    other: Job | None
-    other_part: Part | None
-    weight: int
+    pieces: list[InputPiece]
     accepted: Set[tuple[str, str, str, str]]
 
 
-def _compare_part(task: _Task) -> tuple[int, Comparison]:
-    from crosswalk_batch.job import mapped, read_part
+def _looked_into(folder: str) -> tuple[list[Receipt], dict[str, int], tuple[str, ...]]:
+    """Return the receipts of *folder*, what is wrong with its files, and those that an engine wrote instead of them."""
+    receipts = read_receipts(folder)
+    harm = damages(folder, receipts, with_checksums=True)
+    others = tuple(other_files(folder, receipts))
+    if others and len(harm) == sum(bool(one.files) for one in receipts):
+        return receipts, {}, others
+    return receipts, {f"{folder}: {one}": part for part, some in harm.items() for one in some}, ()
 
-    before = read_part(task.job.output, task.part, task.job.options)
-    if task.other is not None and task.other_part is not None:
-        after = read_part(task.other.output, task.other_part, task.other.options)
-    else:
-        assert task.piece is not None
-        after = mapped(task.job.task(task.piece))
+
+def _covered(receipt: Receipt) -> list[tuple[Any, ...]]:
+    return [(piece.key, piece.start, piece.size) for piece in receipt.pieces]
+
+
+def _compared(task: _Comparing) -> tuple[Comparison, list[str]]:
+    """Return the comparison of a part, and why it could not be compared."""
+    folder, receipt, _ = task.part
+    faults: list[str] = []
     comparison = Comparison(task.accepted)
-    if before.responses.equals(after.responses) and before.rejects.equals(after.rejects):
-        comparison.add_same(before.responses.num_rows + before.rejects.num_rows)
-        return task.weight, comparison
+    before = _stored(*task.part)
+    if task.other is not None:
+        after = _stored(*task.other)
+    else:
+        after = joined(mapped(task.pieces, task.job, faults), task.job.options)
+    if before.equals(after):
+        comparison.add_same(receipt.records)
+        return comparison, faults
+    if len(before.responses) + len(before.rejects) != receipt.records:
+        return comparison, [f"{folder}: rows of part {receipt.part} are missing, or there more than once"]
     old, new = _outcomes(before), _outcomes(after)
     nothing = Failure("absent", "")
     for key in {**old, **new}:
         source, number, name = key
         place = f"{source}:{number}" + (f" ({name})" if name else "")
         comparison.add(place, old.get(key, nothing), new.get(key, nothing))
-    return task.weight, comparison
+    return comparison, faults
 
 
-def _outcomes(found: Any) -> dict[tuple[Any, ...], Any]:
+def _stored(folder: str, receipt: Receipt, anew: tuple[str, ...]) -> Normalized:
+    """Return the rows of a part in the order of its records."""
+    store = OutputStore(folder)
+    nothing = joined((), Job.of_description(receipt.job, folder).options)
+    tables = []
+    for kind, table in ((RESPONSES_FOLDER, nothing.responses), (REJECTS_FOLDER, nothing.rejects)):
+        names = [file.name for file in receipt.files if file.name.startswith(f"{kind}/")]
+        if anew and names:
+            files = [f"{folder}/{name}" for name in anew if name.startswith(f"{kind}/")]
+            dataset = ds.dataset(files, format="parquet")
+            table = dataset.to_table(filter=_origins(receipt.pieces, dataset.schema.field("source").type))
+        elif names:
+            read = [
+                pq.ParquetFile(pa.BufferReader(store.read(name))).read(use_threads=False) for name in names
+            ]
+            table = pa.concat_tables(read)
+        is_one_file = len(names) < 2 and not anew
+        tables.append(
+            table if is_one_file else table.sort_by([("source", "ascending"), ("number", "ascending")])
+        )
+    return Normalized(*tables)
+
+
+def _origins(pieces: Sequence[InputPiece], kind: pa.DataType) -> pc.Expression:
+    """Return the condition that a row comes from one of *pieces*. *kind* is the type of the column ``source``."""
+    source, number = pc.field("source"), pc.field("number")
+    whole = [piece.input.name for piece in pieces if piece.rows is None]
+    ranges = (
+        (source == piece.input.name) & (number >= piece.first) & (number < piece.first + piece.rows)
+        for piece in pieces
+        if piece.rows is not None
+    )
+    return reduce(or_, ranges, source.isin(pa.array(whole, kind)))
+
+
+def _outcomes(found: Normalized) -> dict[tuple[Any, ...], ChatResponse | Failure]:
     """Return every outcome of a part by its origin."""
-    from crosswalk_batch.columns import from_arrow
+    failures = (Failure(row["error"], row["message"]) for row in found.rejects.to_pylist())
+    origins = (
+        tuple(row.values())
+        for table in (found.responses, found.rejects)
+        for row in table.select(["source", "number", "record_id"]).to_pylist()
+    )
+    return dict(zip(origins, (*from_arrow(found.responses), *failures), strict=True))
 
-    rejects = found.rejects.to_pylist()
+
+# ---------------------------------------------------------------------------------- report
+
+
+_LABELS: Final = (
+    "status",
+    "session",
+    "user",
+    "tags",
+    "team",
+    "tier",
+    "vendor",
+    "vendor_source",
+    "logged_vendor",
+)
+_IDS: Final = ("record_id", "trace_id", "parent")
+_FACTS: Final = (*_LABELS, *_IDS, "time", "latency_seconds", "cost", "cost_source", "requested_model")
+_ANSWER: Final = (
+    *_FACTS,
+    "id",
+    "model",
+    "created",
+    "message",
+    "finish_reason",
+    "usage",
+    "metadata",
+    "error_kind",
+)
+_REJECT: Final = (*_FACTS, "provider", "error", "partial")
+
+
+def report_rows(folder: Path) -> Iterator[ReportRow]:
+    """Yield the exchanges in the columns of *folder*.
+
+    Raises:
+        UsageError: a column that a report needs is missing.
+    """
+    for kind, names, rows in ((RESPONSES_FOLDER, _ANSWER, _answers), (REJECTS_FOLDER, _REJECT, _rejects)):
+        # The partitions of a part follow each other, so that the spans of one trace are near each other.
+        found = sorted((folder / kind).rglob("*.parquet"), key=lambda file: (file.name, file))
+        files = [str(file) for file in found]
+        if not files:
+            continue
+        dataset = ds.dataset(files, format="parquet")
+        if missing := {*names} - {*dataset.schema.names}:
+            raise UsageError(f"{folder}: a report needs the column {min(missing)}")
+        for batch in dataset.to_batches(columns=list(names)):
+            yield from rows(batch)
+
+
+def _known(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of a row beside its answer."""
+    span, parent = (
+        None if row[name] is None else (row["trace_id"], row[name]) for name in ("record_id", "parent")
+    )
+    facts = {
+        "span": span,
+        "parent": parent,
+        "time": row["time"],
+        "latency": row["latency_seconds"],
+        "cost": row["cost"],
+    }
     return {
-        **dict(zip(_origins(found.responses), from_arrow(found.responses), strict=True)),
-        **dict(
-            zip(
-                _origins(found.rejects),
-                (Failure(row["error"], row["message"]) for row in rejects),
-                strict=True,
-            )
-        ),
+        **facts,
+        "is_estimated": row["cost_source"] == "estimated",
+        **{name: row[name] for name in _LABELS},
     }
 
 
-def _origins(table: pa.Table) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in table.select(["source", "number", "record_id"]).to_pylist()]
+def _row(row: dict[str, Any], response: ChatResponse, error: str | None) -> ReportRow:
+    found = row_of(response, **_known(row), error=error)
+    found = attrs.evolve(found, model=found.model or row["requested_model"])
+    if response.metadata.provenance.get("message.content") is not Provenance.ABSENT:
+        return found
+    return attrs.evolve(found, has_answer=False, finish_reason=None)  # only what the log states
+
+
+def _answers(batch: pa.RecordBatch) -> Iterator[ReportRow]:
+    facts = batch.select([*_FACTS, "error_kind"]).to_pylist()
+    for row, response in zip(facts, from_arrow(batch), strict=True):
+        yield _row(row, response, row["error_kind"])
+
+
+def _rejects(batch: pa.RecordBatch) -> Iterator[ReportRow]:
+    partials = batch.column("partial")
+    answers = iter(from_arrow(pa.RecordBatch.from_struct_array(partials.drop_null())))
+    facts = batch.select([*_FACTS, "provider", "error"]).to_pylist()
+    for row, has_partial in zip(facts, partials.is_valid().to_pylist(), strict=True):
+        error = "unreadable" if row["error"] == "RecordError" else row["error"]
+        stated = {"model": row["requested_model"], "provider": row["provider"]}
+        if not has_partial:
+            yield ReportRow(**_known(row), **stated, error=error, is_unread=True)
+        elif (found := _row(row, next(answers), error)).has_answer:
+            yield found
+        else:
+            yield attrs.evolve(found, **stated, is_unread=True, has_answer=True)

@@ -14,7 +14,8 @@ arguments that cannot be tried (status 2). Any other exception is reported in on
 ``arguments.settings`` holds the settings. The names of Crosswalk's own commands are taken.
 
 A package that stores answers in a format of its own can let ``crosswalk diff`` compare them, through the entry-point group
-``crosswalk.stored``. The name of the entry is the name of a file in every such folder, and its value is a :class:`Keeper`.
+``crosswalk.stored``. The name of the entry is the name of a file or folder in every such folder, and its value is a
+:class:`Keeper`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from crosswalk.cli.answers import (
     Provider as Provider,
     guessed as guessed,
     left_out as left_out,
+    processes as processes,
     provider_of as provider_of,
     vendor_of as vendor_of,
 )
@@ -36,7 +38,7 @@ from crosswalk.cli.arguments import (
     whole_number as whole_number,
     zoned_time as zoned_time,
 )
-from crosswalk.cli.report_rows import ReportRow as ReportRow
+from crosswalk.cli.report_rows import ReportRow as ReportRow, row_of as row_of
 from crosswalk.cli.stored import Comparison as Comparison, Failure as Failure, Keeper as Keeper
 from crosswalk.cli.terminal import (
     FAILED as FAILED,
@@ -44,6 +46,7 @@ from crosswalk.cli.terminal import (
     USAGE as USAGE,
     Progress as Progress,
     UsageError as UsageError,
+    WorkerError as WorkerError,
     say as say,
     write_text as write_text,
 )
@@ -62,13 +65,16 @@ __all__ = [
     "Provider",
     "ReportRow",
     "UsageError",
+    "WorkerError",
     "add_layout_arguments",
     "counted",
     "guessed",
     "http_status",
     "layout_from",
     "left_out",
+    "processes",
     "provider_of",
+    "row_of",
     "say",
     "vendor_of",
     "whole_number",

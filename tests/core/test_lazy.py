@@ -97,8 +97,6 @@ def test_pages_import_from_the_faces_of_applications(application: str) -> None:
     ]
     assert shown
     for module, names in shown:
-        if module == "crosswalk_batch.ray":
-            continue
         assert module == application
         assert {name.strip() for name in names.split(",")} <= table(application).keys()
 

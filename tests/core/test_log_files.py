@@ -208,6 +208,12 @@ def packer(kind: str):  # type: ignore[no-untyped-def]
     return {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}[kind]
 
 
+def test_a_file_of_pzstd_begins_with_a_frame_to_be_skipped() -> None:
+    skipped = b"\x50\x2a\x4d\x18\x04\0\0\0size"
+    data = b"".join(skipped + packer("zstd")(line) for line in (b'{"a":1}\n', b'{"b"', b":2}\n"))
+    assert read(data) == ([{"a": 1}, {"b": 2}], "")
+
+
 def test_members_of_gzip_follow_each_other() -> None:
     import gzip
 

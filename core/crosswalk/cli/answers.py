@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 import orjson
 
@@ -320,6 +321,10 @@ LEFT_OUT: Final = "no exchange"
 _MOST_ITEMS: Final = 64
 _MOST_BYTES: Final = 1 << 20
 """The most that one process gets at once."""
+_NEW_OBJECTS: Final = 50_000
+"""The number of new objects after which a worker process looks for garbage."""
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Failed:
@@ -463,18 +468,16 @@ def worked(
         for item in every:
             yield item, work(item, item.answer(layout, keep))
         return
-    with pool(arguments.jobs, arguments.settings) as executor:
-        pending: deque[tuple[list[InputItem], Future[list[list[Any]]]]] = deque()
+    sent: deque[list[InputItem]] = deque()
+
+    def batches() -> Iterator[list[InputItem]]:
         for batch in _batches(every):
-            pending.append((batch, executor.submit(_perform, work, layout, keep, batch)))
-            if len(pending) > 2 * arguments.jobs:
-                yield from _done(*pending.popleft())
-        for one in pending:
-            yield from _done(*one)
+            sent.append(batch)
+            yield batch
 
-
-def _done(batch: list[InputItem], future: Future[list[list[Any]]]) -> Iterator[tuple[InputItem, list[Any]]]:
-    yield from zip(batch, future.result(), strict=True)
+    with processes(partial(_perform, work, layout, keep), arguments.jobs, arguments.settings) as perform:
+        for results in perform(batches()):
+            yield from zip(sent.popleft(), results, strict=True)
 
 
 def _perform(
@@ -494,6 +497,34 @@ def _batches(every: Iterable[InputItem]) -> Iterator[list[InputItem]]:
             batch, size = [], 0
     if batch:
         yield batch
+
+
+@contextmanager
+def processes(
+    perform: Callable[[T], R], jobs: int, settings: Settings
+) -> Iterator[Callable[[Iterable[T]], Iterator[R]]]:
+    """A function that performs tasks, in order, in *jobs* processes with the user's *settings*, or in this one if it is 1.
+
+    It takes few tasks at once, because a task may hold records.
+
+    Raises:
+        WorkerError: a process died while it was in use.
+    """
+    if jobs == 1:
+        yield lambda tasks: map(perform, tasks)
+        return
+    with pool(jobs, settings) as executor:
+
+        def performed(tasks: Iterable[T]) -> Iterator[R]:
+            pending: deque[Future[R]] = deque()
+            for task in tasks:
+                pending.append(executor.submit(perform, task))
+                if len(pending) >= 2 * jobs:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+
+        yield performed
 
 
 @contextmanager
@@ -522,7 +553,21 @@ def pool(jobs: int, settings: Settings) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin(settings: Settings) -> None:
+    import gc
     import signal
+    from multiprocessing import parent_process
+    from threading import Thread
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
+    if (parent := parent_process()) is not None:
+        Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     apply_settings(settings)
+
+
+def _end_with(sentinel: int) -> None:
+    """End this process when the one with *sentinel* ends, also if that is killed."""
+    from multiprocessing import connection
+
+    connection.wait([sentinel])
+    os._exit(1)

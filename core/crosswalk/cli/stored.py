@@ -397,7 +397,7 @@ def write_accepted(path: str, kinds: Iterable[ChangeKind]) -> None:
 # --------------------------------------------------------------------------------- keepers
 # Stores of answers that ``crosswalk diff`` can compare: the entry-point group ``crosswalk.stored``.
 #
-# The name of an entry is the name of a file that every folder of such a store has. Looking for it imports nothing.
+# The name of an entry is the name of a file or folder that every folder of such a store has. Looking for it imports nothing.
 
 
 GROUP: Final = "crosswalk.stored"
@@ -429,6 +429,6 @@ def keeper_of(folder: Path) -> Keeper | None:
         PluginError: its package cannot be imported.
     """
     for point in installed_points(GROUP):
-        if (folder / point.name).is_file():
+        if (folder / point.name).exists():
             return cast("Keeper", InstalledCommand(point.name, point).load())
     return None

@@ -26,6 +26,7 @@ HEAD: Final = MIB // 4
 _MAGIC: Final = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x50\x2a\x4d\x18": "zstd",  # a frame to be skipped, with which files of pzstd begin
     b"BZh": "bzip2",
     b"\xfd7zXZ\0": "xz",
     b"PAR1": "parquet",

@@ -224,3 +224,9 @@ def test_columns_say_what_a_line_does_not() -> None:
     found = normalize_batch(batch(line=[line], provider=["ollama"], record_id=["other"], status=[201]))
     (row,) = found.responses.to_pylist()
     assert (row["record_id"], row["status"], row["vendor"]) == ("own", 201, "ollama")
+
+
+def test_a_column_of_seconds_is_the_latency() -> None:
+    records = pa.table({"body": [body(), body()], "provider": ["ollama"] * 2, "latency_seconds": [1.5, None]})
+    found = normalize_batch(records)  # a table is a batch, too
+    assert found.responses["latency_seconds"].to_pylist() == [1.5, None]

@@ -12,8 +12,7 @@ import orjson
 import pytest
 
 from crosswalk import FinishReason, registry
-from crosswalk_batch import inputs, job
-from crosswalk_batch.manifest import MANIFEST
+from crosswalk_batch import command, compare, inputs
 from upgrading import Wren
 
 from .conftest import Done, lines
@@ -26,10 +25,11 @@ def wren(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wren]:
     """The plugin, in this process: so everything is compared in it."""
 
     @contextmanager
-    def here(perform: Callable[[Any], Any], count: int) -> Iterator[Any]:
+    def here(perform: Callable[[Any], Any], *_: Any) -> Iterator[Any]:
         yield partial(map, perform)
 
-    monkeypatch.setattr(job, "processes", here)
+    for module in (compare, command):
+        monkeypatch.setattr(module, "processes", here)
     monkeypatch.setattr(inputs, "MIB", 150)  # parts of two records
     plugin = Wren()
     plugin.words = {"end": FinishReason.STOP}
@@ -46,10 +46,9 @@ def log(*why: str) -> None:
     Path("log.jsonl").write_bytes(lines(*records))
 
 
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
-def test_an_upgrade_is_seen_accepted_and_seen_again(run: Run, wren: Wren, kind: str) -> None:
+def test_an_upgrade_is_seen_accepted_and_seen_again(run: Run, wren: Wren) -> None:
     log("end", "end", "full", "end", "end", "end", "end")
-    arguments = ["--part-size", 1, "--jobs", 1, "--format", kind]
+    arguments = ["--part-size", 1, "--jobs", 1]
     run("batch", "log.jsonl", "--output", "old", *arguments)
     assert len(list(Path("old/responses").iterdir())) > 2
     same = run("diff", "--stored", "old")
@@ -92,7 +91,7 @@ def test_an_upgrade_is_seen_accepted_and_seen_again(run: Run, wren: Wren, kind: 
 def test_answers_of_other_inputs_are_not_compared(run: Run, wren: Wren) -> None:
     log("end")
     run("batch", "log.jsonl", "--output", "old")
-    log("end", "end")
+    log("full", "end")
     done = run("diff", "log.jsonl", "--stored", "old")
     assert (done.status, "other inputs, or they have changed since" in done.err) == (2, True)
     run("batch", "log.jsonl", "--output", "new")
@@ -114,16 +113,18 @@ def test_an_input_that_cannot_be_read_is_not_compared(run: Run, wren: Wren) -> N
 def test_of_a_job_that_was_stopped_the_finished_parts_are_compared(run: Run, wren: Wren) -> None:
     log(*["end"] * 6)
     run("batch", "log.jsonl", "--output", "old", "--part-size", 1, "--jobs", 1)
-    first, part, *_ = Path(f"old/{MANIFEST}").read_bytes().splitlines(keepends=True)
-    Path(f"old/{MANIFEST}").write_bytes(first + part)
-    records = orjson.loads(part)["records"]
+    first, *others = sorted(Path("old/crosswalk-batch").iterdir())
+    for receipt in others:
+        receipt.unlink()
+    records = orjson.loads(first.read_bytes())["records"]
     assert run("diff", "--stored", "old").out == f"{records} compared: 0 different, {records} the same\n"
 
 
-@pytest.mark.parametrize("manifest", [b"", b"{oops\n", b"[]\n", b"{}\n"])
-def test_a_manifest_that_is_none_is_told(run: Run, wren: Wren, manifest: bytes) -> None:
-    Path("old").mkdir()
-    Path(f"old/{MANIFEST}").write_bytes(manifest)
+@pytest.mark.parametrize("data", [b"", b"{oops\n", b"[]\n", b"{}\n"])
+def test_a_receipt_that_is_none_is_told(run: Run, wren: Wren, data: bytes) -> None:
+    Path("old/crosswalk-batch").mkdir(parents=True)
+    assert run("diff", "--stored", "old").status == 2  # nothing to compare
+    Path("old/crosswalk-batch/part-000000.json").write_bytes(data)
     done = run("diff", "--stored", "old")
     assert (done.status, done.err.count("\n")) == (2, 1)
-    assert f"old/{MANIFEST}: it cannot be read" in done.err
+    assert "old/crosswalk-batch/part-000000.json: it cannot be read" in done.err

@@ -4,42 +4,39 @@ from __future__ import annotations
 
 import errno
 import gzip
+import hashlib
 import os
 import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import attrs
 import orjson
+import pyarrow.parquet as pq
 import pytest
 
-from crosswalk import ChatResponse, from_json, registry
+import crosswalk
+from crosswalk import registry
 from crosswalk.records import with_fields
-from crosswalk_batch import Options, inputs, job as engines, job as jobs, job as parts, manifest
+from crosswalk_batch import inputs, job as engines, job as parts
 from crosswalk_batch.inputs import find_inputs
 from crosswalk_batch.job import (
+    RECEIPTS_FOLDER,
     Job,
-    JobOutput,
-    JobStoppedError,
-    Pace,
     Task,
     cores,
-    in_order,
     perform,
-    processes,
-    read_part,
+    read_receipts,
 )
-from crosswalk_batch.manifest import MANIFEST, Part, Total, manifest_at, read_manifest
 
 from .conftest import Done, contents, lines, ollama, packed, record, rows
 
 Run = Callable[..., Done]
+RECEIPT = f"{RECEIPTS_FOLDER}/part-000000.json"
 
 
 @pytest.fixture
@@ -95,18 +92,23 @@ def test_a_log_becomes_columns(run: Run) -> None:
     (reject,) = rows("out", "rejects")
     assert (reject["number"], reject["body"], reject["line"]) == (2, None, b"{oops")
     assert sorted(contents("out")) == [
-        MANIFEST,
+        RECEIPT,
         "rejects/part-000000.parquet",
         "responses/part-000000.parquet",
     ]
-    job, (part,) = read_manifest(Path("out"))
-    assert (part.records, part.errors, part.weight) == (
-        3,
-        {"RecordError": 1},
-        Path("log.jsonl").stat().st_size,
+    receipt = orjson.loads(Path("out", RECEIPT).read_bytes())
+    assert (receipt["records"], receipt["counts"]["errors"]) == (3, {"RecordError": 1})
+    assert receipt["job"]["crosswalk"] == crosswalk.__version__
+    assert receipt["job"]["options"]["unknown"] == "raise"
+    (piece,) = receipt["pieces"]
+    assert (piece["input"]["name"], piece["input"]["path"]) == (
+        "log.jsonl",
+        str(Path("log.jsonl").resolve()),
     )
-    assert job["places"][0]["name"] == "log.jsonl"
-    assert job["places"][0]["path"] == str(Path("log.jsonl").resolve())
+    assert piece["input"]["size"] == piece["size"] == Path("log.jsonl").stat().st_size
+    for file in receipt["files"]:
+        data = Path("out", file["name"]).read_bytes()
+        assert (file["size"], file["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
 
 
 def test_a_run_that_is_done_does_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +137,7 @@ def test_a_job_that_was_stopped_goes_on(run: Run, small: None, monkeypatch: pyte
     performed: list[int] = []
 
     def failing(task: Task) -> Any:
-        performed.append(task.piece.number)
+        performed.append(task.receipt.part)
         if len(performed) == 4:
             raise OSError(errno.ENOSPC, "No space left on device", "out/responses/x")
         return perform(task)
@@ -147,29 +149,16 @@ def test_a_job_that_was_stopped_goes_on(run: Run, small: None, monkeypatch: pyte
         "crosswalk batch: out/responses/x: No space left on device; "
         "finished parts are stored, and the same command continues from there\n"
     )
-    with open(f"out/{MANIFEST}", "ab") as killed:
-        killed.write(b'{"part":3,"rec')  # killed while it wrote
+    Path("out/responses/part-000003.parquet").write_bytes(b"PAR1")  # killed before the receipt
+    Path("out/responses/part-000099_1.parquet").write_bytes(b"PAR1")
     done = run("batch", "log.jsonl", "--output", "out", "--part-size", 1, "--jobs", 1)
     assert (done.status, performed[4:]) == (0, list(range(3, 3 + len(performed) - 4)))
     assert contents("out") == contents("whole")
 
 
-def test_workers_that_write_elsewhere_are_found_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a cluster of nodes with separate file systems."""
-    log(record(1), b"{oops")
-
-    def elsewhere(task: Task) -> Any:
-        return perform(attrs.evolve(task, output=attrs.evolve(task.output, folder="there")))
-
-    monkeypatch.setattr(parts, "perform", elsewhere)
-    done = run("batch", "log.jsonl", "--output", "out")
-    assert (done.status, "are not visible from here" in done.err) == (3, True)
-    assert read_manifest(Path("out"))[1] == []
-
-
 @pytest.mark.parametrize(
     "change",
-    [["--unknown", "keep"], ["--format", "jsonl"], ["--raw"], ["--partition-by", "day"], ["other.jsonl"]],
+    [["--unknown", "keep"], ["--raw"], ["--partition-by", "day"], ["other.jsonl"]],
 )
 def test_a_folder_holds_the_output_of_one_job(run: Run, change: list[str]) -> None:
     log(record(1))
@@ -191,14 +180,15 @@ def test_only_one_process_writes_into_a_folder(run: Run, monkeypatch: pytest.Mon
     log(record(1))
     run("batch", "log.jsonl", "--output", "out")
     fcntl = pytest.importorskip("fcntl")
-    with open(f"out/{MANIFEST}", "ab") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        done = run("batch", "log.jsonl", "--output", "out")
+    held = os.open(f"out/{RECEIPTS_FOLDER}", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    done = run("batch", "log.jsonl", "--output", "out")
+    os.close(held)
     assert (done.status, done.err) == (
         2,
         f"crosswalk batch: {Path('out').resolve()}: another process writes there\n",
     )
-    monkeypatch.setattr(manifest, "fcntl", None)  # as on Windows
+    monkeypatch.setattr(engines, "fcntl", None)  # as on Windows
     assert run("batch", "log.jsonl", "--output", "out").status == 0
     Path("file").write_bytes(b"")
     assert run("batch", "log.jsonl", "--output", "file").status == 2
@@ -248,29 +238,12 @@ def test_all_kinds_of_inputs_in_one_job(run: Run) -> None:
 
 
 @pytest.mark.parametrize("raw", [[], ["--raw"]])
-def test_json_lines_instead_of_parquet(run: Run, raw: list[str]) -> None:
+def test_both_kinds_of_bytes_of_rejects_are_kept_and_compared(run: Run, raw: list[str]) -> None:
     log(record(1), record(2, body="{oops", status=200), b"[]")
-    run("batch", "log.jsonl", "--output", "out", "--format", "jsonl", *raw)
-    (line,) = Path("out/responses/part-000000.jsonl").read_bytes().splitlines()
-    said = orjson.loads(line)
-    assert (said["source"], said["number"], said["record_id"]) == ("log.jsonl", 1, "r1")
-    assert from_json(orjson.dumps(said["response"]), ChatResponse).text == "Hi 1"
-    assert ("raw_events" in said["response"]) == bool(raw)
-    # Rejects can be read again, with a mapping that was mended.
-    one, _ = Path("out/rejects/part-000000.jsonl").read_bytes().splitlines()
-    Path("again.jsonl").write_bytes(one)
-    assert run("batch", "again.jsonl", "--output", "again").err.startswith("1 record: 0 mapped, 1 rejected")
-    (reject,) = rows("again", "rejects")
-    assert (reject["body"], reject["provider"], reject["record_id"]) == (b"{oops", "ollama", "r2")
-    run("batch", "log.jsonl", "--output", "columns", *raw)
-    for kind in ("jsonl", "parquet"):
-        folder = "out" if kind == "jsonl" else "columns"
-        found = read_part(
-            JobOutput(folder, kind), read_manifest(Path(folder))[1][0], Options(include_raw=bool(raw))
-        )  # type: ignore[arg-type]
-        assert found.responses.num_rows == 1
-        assert found.rejects["body"].to_pylist() == [b"{oops", None]
-        assert found.rejects["line"].to_pylist() == [None, b"[]"]
+    run("batch", "log.jsonl", "--output", "out", *raw)
+    assert [(row["body"], row["line"]) for row in rows("out", "rejects")] == [(b"{oops", None), (None, b"[]")]
+    assert ("raw_events" in rows("out")[0]) == bool(raw)
+    assert run("diff", "--stored", "out").out == "3 compared: 0 different, 3 the same\n"
 
 
 def test_rejects_in_parquet_can_be_read_again(run: Run) -> None:
@@ -327,93 +300,28 @@ def test_without_its_extra_it_says_what_to_install(run: Run, monkeypatch: pytest
     assert "pip install 'crosswalk-llm[batch]'" in done.err
 
 
-def test_without_ray_it_says_what_to_install(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "crosswalk_batch.ray", raising=False)
-    (tmp_path / "l.jsonl").write_bytes(lines(record(0)))
-    done = run("batch", tmp_path / "l.jsonl", "--output", tmp_path / "out", "--ray", "local")
-    assert done.status == 2
-    assert "pip install 'crosswalk-llm[ray]'" in done.err
-
-
 def test_its_help_needs_no_arrow() -> None:
     program = "import sys, crosswalk.cli; crosswalk.cli.main(['batch', '--help']); assert 'pyarrow' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "logs of recorded answers" in done.stdout
 
 
-def test_a_cluster_is_asked_where_one_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Cluster:
-        @staticmethod
-        @contextmanager
-        def tasks_on(address: str, perform: Callable[[Task], Any]) -> Iterator[Any]:
-            assert address == "somewhere"
-            yield partial(map, perform)
-
-    monkeypatch.setitem(sys.modules, "crosswalk_batch.ray", Cluster)  # type: ignore[arg-type]
-    log(record(1))
-    assert run("batch", "log.jsonl", "--output", "out", "--ray", "somewhere").status == 0
-
-
 # Processes.
 
 
-def double(number: int) -> int:
-    if number == 13:
-        os._exit(9)
-    return 2 * number
+def die(_: Task) -> None:
+    """In place of the work: what the system does to a process that takes too much memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_results_come_in_order_and_few_at_once() -> None:
-    begun: list[int] = []
-
-    def submit(task: int) -> Callable[[], int]:
-        begun.append(task)
-        return lambda: task * 2
-
-    results = in_order(iter(range(6)), submit, 3)
-    assert next(results) == 0
-    assert begun == [0, 1, 2]
-    assert list(results) == [2, 4, 6, 8, 10]
-    assert list(in_order([], submit, 3)) == []
-
-
-def test_a_process_that_dies_stops_the_job() -> None:
-    with pytest.raises(JobStoppedError, match="a process died"), processes(double, 2) as each:
-        assert next(each([1, 2, 13])) in (2,)
-        list(each([13]))
-
-
-def test_a_worker_is_set_up_and_ends_with_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: list[int] = []
-    monkeypatch.setattr(os, "_exit", ended.append)
-    monkeypatch.setattr(engines, "parent_process", lambda: None)
-    handler = signal.getsignal(signal.SIGINT)
-    import gc
-
-    thresholds = gc.get_threshold()
-    try:
-        engines._begin()  # no process of somebody else's: nothing to end with
-        reader, writer = os.pipe()
-        os.close(writer)
-
-        class Parent:
-            sentinel = reader
-
-        class Now:
-            def __init__(self, target: Callable[..., None], args: Iterable[Any], daemon: bool) -> None:
-                self.start = lambda: target(*args)
-
-        monkeypatch.setattr(engines, "parent_process", lambda: Parent)
-        monkeypatch.setattr(engines, "Thread", Now)
-        engines._begin()
-        os.close(reader)
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        gc.set_threshold(*thresholds)
-    assert ended == [1]
+def test_a_process_that_dies_stops_the_job(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(record(1))
+    with monkeypatch.context() as patched:
+        patched.setattr(parts, "perform", die)
+        done = run("batch", "log.jsonl", "--output", "out", "--jobs", 2)
+    assert (done.status, "a worker process died" in done.err) == (3, True)
+    assert done.err.endswith("finished parts are stored, and the same command continues from there\n")
+    assert run("batch", "log.jsonl", "--output", "out", "--jobs", 2).status == 0
 
 
 def test_the_cores_are_those_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,32 +331,30 @@ def test_the_cores_are_those_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.sweep
-def test_a_killed_run_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
-    log(*map(record, range(400)))
-    program = "import sys; from crosswalk_batch import inputs; inputs.MIB = 2000; from crosswalk.cli import main; sys.exit(main(sys.argv[1:]))"
+def test_two_hundred_thousand_records_are_there_once_after_three_kills(run: Run, tmp_path: Path) -> None:
+    count = 200_000
+    with Path("log.jsonl").open("wb") as file:
+        file.writelines(lines(record(number)) for number in range(count))
+    arguments = ["batch", "log.jsonl", "--output", "out", "--part-size", "1", "--jobs", "2"]
     command = [
         sys.executable,
         "-c",
-        program,
-        "batch",
-        "log.jsonl",
-        "--output",
-        "out",
-        "--part-size",
-        "1",
-        "--jobs",
-        "1",
+        "import sys; from crosswalk.cli import main; sys.exit(main(sys.argv[1:]))",
     ]
-    killed = subprocess.Popen(command)
-    try:
-        while killed.poll() is None and sum(1 for _ in Path("out").glob("responses/*")) < 2:
-            pass
-    finally:
-        killed.kill()
-        killed.wait()
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr.startswith("400 records: 400 mapped, 0 rejected")
-    assert [row["record_id"] for row in rows("out")] == [f"r{number}" for number in range(400)]
+    for enough in (3, 9, 15):
+        killed = subprocess.Popen([*command, *arguments])
+        try:
+            while killed.poll() is None and len(list(Path("out").glob("responses/*"))) < enough:
+                pass
+        finally:
+            killed.kill()
+            killed.wait()
+        assert run("batch", "--output", "out", "--verify").status == 3
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=True)
+    assert done.stderr.endswith("200,000 records: 200,000 mapped, 0 rejected\n")
+    numbers = pq.read_table("out/responses", columns=["number"])["number"].to_pylist()
+    assert numbers == list(range(1, count + 1))
+    assert run("batch", "--output", "out", "--verify").status == 0
 
 
 @contextmanager
@@ -467,91 +373,64 @@ def full_after(size: int) -> Iterator[None]:
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
 @pytest.mark.parametrize("room", [0, 100, 2000])
 def test_a_full_disk_loses_nothing(run: Run, room: int) -> None:
-    """Neither where a part does not fit, nor where not even the manifest's first line does."""
+    """Neither where a part does not fit, nor where its receipt does not."""
     log(*map(record, range(50)))
     with full_after(room):
         done = run("batch", "log.jsonl", "--output", "out")
     assert done.status == 3
     assert done.err.startswith(f"crosswalk batch: {Path('out').resolve()}: ")
     assert "File too large; finished parts are stored" in done.err
-    assert list(contents("out")) == [MANIFEST]
+    assert not contents("out")
     assert run("batch", "log.jsonl", "--output", "out").status == 0
     assert len(rows("out")) == 50
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
-def test_a_part_that_cannot_be_noted_is_done_again(tmp_path: Path) -> None:
-    job = {"options": {}}
-    part = Part(0, 3, {"RecordError": 1}, 100)
-    with manifest_at(str(tmp_path), job) as begun:
-        with full_after((tmp_path / MANIFEST).stat().st_size + 5), pytest.raises(OSError, match="too large"):
-            begun.add(part)
-        assert begun.total.parts == 0
-    with manifest_at(str(tmp_path), job) as again:
-        assert again.total.parts == 0
-        again.add(part)
-    assert read_manifest(tmp_path) == (job, [part])
-
-
-@pytest.mark.parametrize("line", [b"{oops", b"5", b"{}", b'{"part": 0}', b'{"faults": []}\n[]'])
-@pytest.mark.parametrize("is_first", [True, False])
-def test_a_manifest_that_is_damaged_is_told_and_kept(run: Run, line: bytes, is_first: bool) -> None:
+@pytest.mark.parametrize("data", [b"", b"{oops", b"5", b"{}", b'{"part": 0}'])
+def test_a_receipt_that_is_damaged_is_told_and_kept(run: Run, data: bytes) -> None:
     log(record(1))
     run("batch", "log.jsonl", "--output", "out")
-    file = Path("out", MANIFEST)
-    data = line + b"\n" if is_first else file.read_bytes().splitlines(True)[0] + line + b"\n"
-    file.write_bytes(data)
-    done = run("batch", "log.jsonl", "--output", "out")
-    assert (done.status, done.out) == (2, "")
-    assert done.err.startswith(f"crosswalk batch: {Path('out').resolve()}")
-    assert file.read_bytes() == data
+    file = Path("out", RECEIPT)
+    whole = file.read_bytes()
+    partly = orjson.dumps({**orjson.loads(whole), "pieces": [{}]})
+    for damaged in (data, whole[:-10], partly):
+        file.write_bytes(damaged)
+        done = run("batch", "log.jsonl", "--output", "out")
+        assert (done.status, done.out) == (2, "")
+        assert f"{Path('out').resolve()}/{RECEIPT}: it cannot be read: " in done.err
+        assert file.read_bytes() == damaged
 
 
-# What is said meanwhile, and kept.
-
-
-def test_the_pace_is_a_line_a_minute_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter([0.0, 59.0, 60.0, 100.0, 120.0, 200.0])
-    pace = Pace(1_000_000, 10_000_000, lambda: next(times))
-    total = Total(records=500, weight=4_000_000)
-    said = [pace.line(total) for _ in range(4)]
-    assert said == [
-        None,
-        "40 %: 500 records, 0.1 MB/s, 120 s left",
-        None,
-        "40 %: 500 records, 0.0 MB/s, 240 s left",
-    ]
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert pace.line(total) is None
-
-
-def test_the_pace_is_said_in_a_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_of_an_earlier_version_is_refused_and_kept(run: Run) -> None:
     log(record(1))
-    monkeypatch.setattr(jobs, "_EVERY", -1.0)
-    done = run("batch", "log.jsonl", "--output", "out")
-    assert done.err.startswith("100 %: 1 record, ")
+    run("batch", "log.jsonl", "--output", "out")
+    Path("out", RECEIPT).unlink()
+    Path("out/crosswalk-batch.jsonl").write_bytes(b"{}\n")
+    before = contents("out")
+    for arguments in (["log.jsonl"], ["log.jsonl", "--add"], ["--verify"]):
+        done = run("batch", *arguments, "--output", "out")
+        assert (done.status, "an earlier version wrote it" in done.err) == (2, True)
+    assert contents("out") == before
 
 
-def test_a_job_is_what_its_manifest_says(run: Run) -> None:
+def test_another_version_is_another_job(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     log(record(1))
-    run(
-        "batch",
-        "log.jsonl",
-        "--output",
-        "out",
-        "--field",
-        "response=body",
-        "--keep",
-        "tenant=a.b",
-        "--provider",
-        "ollama",
-    )
-    described, _ = read_manifest(Path("out"))
-    job = Job.of_description(described, Path("out"))
-    assert job.description() == described
+    run("batch", "log.jsonl", "--output", "out")
+    monkeypatch.setattr(parts, "__version__", "99.0")
+    for more in ([], ["--add"]):
+        done = run("batch", "log.jsonl", "--output", "out", *more)
+        assert (done.status, "another job (crosswalk differ)" in done.err) == (2, True)
+
+
+def test_a_job_is_what_its_receipts_say(run: Run) -> None:
+    log(record(1))
+    fields = ("--field", "response=body", "--keep", "tenant=a.b", "--provider", "ollama")
+    run("batch", "log.jsonl", "--output", "out", *fields)
+    (receipt,) = read_receipts("out")
+    job = Job.of_description(receipt.job, "out")
+    assert job.description() == receipt.job
     assert job.options.layout == with_fields(None, {"response": "body"})
     assert job.options.keep == {"tenant": ("a", "b")}
-    assert job.inputs == find_inputs(["log.jsonl"], Path("out"))
+    assert [piece.input for piece in receipt.pieces] == find_inputs(["log.jsonl"], Path("out"))
     assert registry.mapper(job.options.provider or "").provider == "ollama"
 
 
@@ -606,20 +485,90 @@ def test_earlier_inputs_are_read_again_only_to_replace_a_part(run: Run) -> None:
 
 
 def test_an_addition_that_was_stopped_continues(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "MIB", 300)
     log(record(0), b"{", name="0.jsonl")
     Path("1.jsonl.gz").write_bytes(packed(lines(record(1)), "gz")[:-1])
-    run("batch", "0.jsonl", "--output", "whole")
-    assert run("batch", "1.jsonl.gz", "--output", "whole", "--add").status == 1
+    log(record(2), name="2.jsonl")
+    log(record(3), name="3.jsonl")
+    how = ("--output", "out", "--part-size", 1, "--jobs", 1)
+    added = ("1.jsonl.gz", "2.jsonl")
+    run("batch", "0.jsonl", *how)
+    assert run("batch", *added, *how, "--add").status == 1
+    whole = contents(Path("out"))
+    performed: list[int] = []
 
     def stopping(task: Task) -> Any:
-        raise OSError("full")
+        performed.append(task.receipt.part)
+        if len(performed) == 2:
+            raise OSError("full")
+        return perform(task)
 
-    run("batch", "0.jsonl", "--output", "out")
+    for name in whole:
+        if "part-000000" not in name:
+            Path("out", name).unlink()
     with monkeypatch.context() as patched:
         patched.setattr(parts, "perform", stopping)
-        for arguments in (["1.jsonl.gz"], ["0.jsonl", "1.jsonl.gz"]):
-            assert run("batch", *arguments, "--output", "out", "--add", "--jobs", 1).status == 3
-        unfinished = run("batch", "whole", "--output", "out", "--add")
-    assert (unfinished.status, "its job is not done; run that first" in unfinished.err) == (2, True)
-    assert run("batch", "1.jsonl.gz", "--output", "out", "--add").status == 1
-    assert contents(Path("out")) == contents(Path("whole"))
+        assert run("batch", *added, *how, "--add").status == 3
+    for arguments in (["3.jsonl", "--add"], ["2.jsonl", "--add"], ["0.jsonl"]):
+        done = run("batch", *arguments, *how)
+        assert (done.status, "its job is not done; run that first" in done.err) == (2, True)
+    assert run("batch", "0.jsonl", *reversed(added), *how, "--add").status == 1
+    assert (performed, contents(Path("out"))) == ([1, 2], whole)
+
+
+# -------------------------------------------------------------------------------------- logs that grow
+
+
+def test_a_log_that_has_grown_counts_nothing_twice(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "MIB", 400)
+    how = ("--output", "out", "--part-size", 1, "--jobs", 1, "--add")
+    file = log(*map(record, range(7)))
+    run("batch", "log.jsonl", *how)
+    for end in (8, 20, 21):
+        log(*map(record, range(end)))
+        if end == 20:
+            file = file.rename("rotated.jsonl")
+        done = run("batch", file, *how)
+        assert (done.status, done.err) == (0, f"{end} records: {end} mapped, 0 rejected\n")
+        file = file.rename("log.jsonl")
+        assert run("batch", "log.jsonl", *how) == done
+    assert sorted(ids()) == sorted(f"r{number}" for number in range(21))
+    assert sorted(row["number"] for row in rows("out")) == list(range(1, 22))
+    assert run("batch", "--output", "out", "--verify").status == 0
+
+
+def test_parts_of_a_log_that_has_grown_are_read_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "MIB", 400)
+    how = ("--output", "out", "--part-size", 1, "--jobs", 1, "--add")
+    for end in (7, 20):
+        log(*map(record, range(end)))
+        run("batch", "log.jsonl", *how)
+    assert run("diff", "--stored", "out").out == "20 compared: 0 different, 20 the same\n"
+    whole = contents("out")
+    Path("out/responses/part-000000.parquet").unlink()
+    assert "part 0 was missing or damaged; it is there again" in run("batch", "log.jsonl", *how).err
+    assert contents("out") == whole
+
+
+@pytest.mark.parametrize("pack", ["", ".gz"])
+def test_a_log_that_cannot_be_continued_is_told_and_the_others_are_added(run: Run, pack: str) -> None:
+    """One that is packed, and one whose last line was not complete."""
+    data = lines(record(1), record(2))
+    begun = packed(data, "gz") if pack else data[:-20]
+    Path(f"log.jsonl{pack}").write_bytes(begun)
+    run("batch", f"log.jsonl{pack}", "--output", "out")
+    before = rows("out") + rows("out", "rejects")
+    Path(f"log.jsonl{pack}").write_bytes(begun + (packed(data, "gz") if pack else data[-20:]))
+    log(record(3), name="new.jsonl")
+    for _ in range(2):
+        done = run("batch", f"log.jsonl{pack}", "new.jsonl", "--output", "out", "--add")
+        assert (done.status, f"log.jsonl{pack}: it has grown since it was mapped" in done.err) == (1, True)
+        assert len(rows("out") + rows("out", "rejects")) == len(before) + 1
+
+
+def test_logs_that_begin_alike_are_different_logs(run: Run) -> None:
+    log(*map(record, range(5)), name="a.jsonl")
+    log(*map(record, range(5)), *map(record, range(20, 25)), name="b.jsonl")
+    log(record(0), *map(record, range(50, 60)), name="c.jsonl")
+    assert run("batch", "a.jsonl", "b.jsonl", "--output", "out").err.startswith("15 records: 15 mapped")
+    assert run("batch", "c.jsonl", "--output", "out", "--add").err.startswith("26 records: 26 mapped")

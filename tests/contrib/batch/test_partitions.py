@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from crosswalk_batch import inputs
-from crosswalk_batch.job import JobOutput, partitions, read_part
-from crosswalk_batch.manifest import MANIFEST, read_manifest
+from crosswalk_batch.inputs import OutputStore, StoredFile
+from crosswalk_batch.job import partitions, read_receipts
 
 from .conftest import Run, contents, lines, ollama, record
 
@@ -37,7 +37,7 @@ def test_answers_stand_in_the_folder_of_their_provider_and_day(run: Run) -> None
     done = run("batch", "log.jsonl", "--output", "out", "--partition-by", "provider,day")
     assert done.err == "6 records: 5 mapped, 1 rejected (1 RecordError)\n"
     assert sorted(contents("out")) == [
-        MANIFEST,
+        "crosswalk-batch/part-000000.json",
         "rejects/part-000000.parquet",
         "responses/provider=ollama/day=2026-11-20/part-000000.parquet",
         "responses/provider=ollama/day=2026-11-21/part-000000.parquet",
@@ -62,16 +62,10 @@ def test_tools_read_the_folders_as_columns(run: Run) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
-def test_a_part_is_put_together_in_the_order_of_its_records(run: Run, kind: str) -> None:
+def test_a_part_is_put_together_in_the_order_of_its_records(run: Run) -> None:
     log(8)
-    run("batch", "log.jsonl", "--output", "out", "--partition-by", "day", "--format", kind)
-    run("batch", "log.jsonl", "--output", "flat", "--format", kind)
-    found = read_part(JobOutput("out", kind, ("day",)), read_manifest(Path("out"))[1][0])  # type: ignore[arg-type]
-    assert found.responses["number"].to_pylist() == list(range(1, 10))
-    assert found.responses.equals(
-        read_part(JobOutput("flat", kind), read_manifest(Path("flat"))[1][0]).responses
-    )  # type: ignore[arg-type]
+    run("batch", "log.jsonl", "--output", "out", "--partition-by", "day")
+    run("batch", "log.jsonl", "--output", "flat")
     assert run("diff", "--stored", "out").err == run("diff", "--stored", "flat").err
     assert run("diff", "flat", "--stored", "out").status == 0
 
@@ -84,8 +78,8 @@ def test_the_same_folders_whoever_writes_them(run: Run, monkeypatch: pytest.Monk
     run("batch", "log.jsonl", "--output", "one", *how, "--jobs", 1)
     run("batch", "log.jsonl", "--output", "two", *how, "--jobs", 2)
     assert contents("one") == contents("two")
-    first = orjson.loads(Path("one", MANIFEST).read_bytes().splitlines()[0])
-    assert first["output"] == {"format": "parquet", "partition_by": ["day"], "columns": []}
+    described = orjson.loads(Path("one/crosswalk-batch/part-000000.json").read_bytes())["job"]
+    assert described["partition_by"] == ["day"]
     assert run("batch", "log.jsonl", "--output", "one", "--part-size", 2).status == 2  # another job
 
 
@@ -105,3 +99,42 @@ def test_a_provider_cannot_name_another_folder(run: Run) -> None:
     field = table.schema.field("metadata")
     odd = pa.Table.from_arrays([pa.array(metadata, field.type)], schema=pa.schema([field]))
     assert [name for name, _ in partitions(odd, ["provider"])] == ["provider=..%2Fa%20b"]
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def test_a_kill_between_any_two_writes_gives_the_same_files(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part has a file for each day and provider, and one of rejects. Its receipt comes last."""
+    monkeypatch.setattr(inputs, "MIB", 900)
+    log(8)
+    how = ("--partition-by", "provider,day", "--part-size", 1, "--jobs", 1)
+    run("batch", "log.jsonl", "--output", "whole", *how)
+    whole, write, step, is_killed = contents("whole"), OutputStore.write, 0, True
+    while is_killed:
+        step, done = step + 1, 0
+        folder = f"out{step}"
+
+        def limited(store: OutputStore, name: str, data: bytes) -> StoredFile:
+            nonlocal done
+            done += 1
+            if done == step:
+                raise Killed
+            return write(store, name, data)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(OutputStore, "write", limited)
+            try:
+                run("batch", "log.jsonl", "--output", folder, *how)
+            except Killed:
+                is_killed = True
+            else:
+                is_killed = False
+        named = {file.name for one in read_receipts(folder) for file in one.files}
+        assert named <= contents(folder).keys()
+        assert run("batch", "log.jsonl", "--output", folder, *how).status == 0
+        assert contents(folder) == whole
+    assert step == len(whole) + 1 > 8

@@ -97,8 +97,6 @@ def test_some_columns_alone(run: Run) -> None:
     "argv",
     [
         ["--columns", "model,colour"],
-        ["--no-content", "--format", "jsonl"],
-        ["--columns", "model", "--format", "jsonl"],
         ["--no-content", "--hash-content"],
     ],
 )

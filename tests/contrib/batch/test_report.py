@@ -133,13 +133,6 @@ def test_stored_columns_get_no_prices_and_the_report_says_so(run: Run) -> None:
     assert "crosswalk batch --prices" in done.err
 
 
-def test_columns_as_json_lines_are_refused(run: Run) -> None:
-    Path("log.jsonl").write_bytes(lines(record(1)))
-    run("batch", "log.jsonl", "--output", "out", "--format", "jsonl")
-    done = run("report", "out")
-    assert done == (2, "", "crosswalk report: out: a report reads Parquet; it holds JSON Lines\n")
-
-
 def test_an_empty_job_has_an_empty_report(run: Run) -> None:
     Path("log.jsonl").write_bytes(b"")
     run("batch", "log.jsonl", "--output", "out")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -183,15 +184,37 @@ def test_several_processes_find_the_same(run: Run) -> None:
     assert run("check", "--provider", "ollama", "--sample", 2, "--jobs", 2, *files) == alone
 
 
-def test_a_worker_leaves_ctrl_c_to_its_parent() -> None:
+def test_a_worker_leaves_ctrl_c_to_its_parent_and_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import gc
+    import multiprocessing
     import signal
+    import threading
 
-    before = signal.getsignal(signal.SIGINT)
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    before, thresholds = signal.getsignal(signal.SIGINT), gc.get_threshold()
+    reader, writer = os.pipe()
+    os.close(writer)  # as the system does when a process is killed
+
+    class Parent:
+        sentinel = reader
+
+    class Now:
+        def __init__(self, target: Callable[..., None], args: tuple[int], daemon: bool) -> None:
+            self.start = lambda: target(*args)
+
     try:
         many._begin(Settings())
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert not ended
+        monkeypatch.setattr(multiprocessing, "parent_process", Parent)
+        monkeypatch.setattr(threading, "Thread", Now)
+        many._begin(Settings())
     finally:
+        os.close(reader)
         signal.signal(signal.SIGINT, before)
+        gc.set_threshold(*thresholds)
+    assert ended == [1]
 
 
 def test_a_statement_that_a_pattern_names_is_not_taken_for_a_capture(run: Run) -> None:

@@ -52,7 +52,7 @@ NO_PROVIDER = [
     ("diff", "--provider", "{plugin}", "--stored", "stored", GOOD),
     ("convert", "--provider", "{plugin}", "--to", "anthropic", GOOD),
     ("report", "--provider", "{plugin}", GOOD),
-    ("batch", "--provider", "{plugin}", "--output", "batched", "--format", "jsonl", "log.jsonl"),
+    ("batch", "--provider", "{plugin}", "--output", "batched", "log.jsonl"),
     ("ask", "--provider", "{plugin}:m", "--base-url", DEAD, "Hi"),
     ("ask", "--provider", "{plugin}:m", "--base-url", DEAD, "--no-stream", "Hi"),
     ("models", "{plugin}", "--base-url", DEAD),
