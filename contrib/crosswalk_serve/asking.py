@@ -51,7 +51,7 @@ from crosswalk_serve.http import (
     retry_headers,
 )
 from crosswalk_serve.passthrough import load
-from crosswalk_serve.requests import Incoming, Seals, check_head, read_body, read_request
+from crosswalk_serve.requests import Incoming, Seals, check_head, read_body, read_request, repetitions
 from crosswalk_serve.routing import Caller, ModelRoute, Reservation, by_length
 
 _log = logging.getLogger("crosswalk.serve")
@@ -174,11 +174,12 @@ class GatewayExchange:
         self._reserved = await gateway.quotas.admit(self._caller, most)
         self._service = service = route.service()
         self._may_repeat = False
+        options = route.retry_options(gateway.config, repetitions(headers))
         with gateway.running(block, self._caller):
             if incoming.request.stream:
-                await self._stream(service.stream(request), block)
+                await self._stream(service.stream(request, **options), block)
             else:
-                await self._whole(service.complete(request), block)
+                await self._whole(service.complete(request, **options), block)
 
     def _read(self, body: bytes) -> Incoming:
         """Parse the request in *body*. A Gemini request has its model and its method in the path.

@@ -46,6 +46,7 @@ from crosswalk_serve.requests import (
     read_body,
     read_payload,
     read_request,
+    repetition_headers,
 )
 from crosswalk_serve.routing import Caller, ModelRoute, Reservation, prompt_tokens
 
@@ -387,7 +388,9 @@ class _Exchange:
             body, self._dropped = _openai_request(payload.fields, name)
             kind = "application/json"
         path = _server_path(target.provider, path) + _query(self._request)
-        headers = {} if kind is None else {"Content-Type": kind}
+        headers = repetition_headers(self._request.headers.raw)
+        if kind is not None:
+            headers["Content-Type"] = kind
         return await fetch(
             service, target.provider, self._request.method, path, body or None, headers, endpoint=number
         )
