@@ -35,6 +35,7 @@ from crosswalk.types import (
     dump_json,
     load_json,
 )
+from crosswalk.wire.responses import OPEN_RESPONSES
 from crosswalk_serve.http import for_client, info_of, media_type
 
 # --------------------------------------------------------------------------------- answers
@@ -334,6 +335,7 @@ _USUAL: Final = frozenset(
     ("id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier")
 )
 """The members of a chunk that holds nothing but counts."""
+_OPENAI: Final = {theirs: ours for ours, theirs in OPEN_RESPONSES.items()}
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
 _SEALED_BEFORE_CALLS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
@@ -352,6 +354,7 @@ class Relay:
     Args:
         incoming: the client's request.
         sent: the request that the stream answers.
+        is_open: whether the client has the words of Open Responses for raw reasoning, and not OpenAI's.
 
     Attributes:
         losses: the fields that did not go out. Always empty.
@@ -359,8 +362,9 @@ class Relay:
 
     losses: tuple[Loss, ...] = ()
 
-    def __init__(self, incoming: Incoming, sent: Sent) -> None:
+    def __init__(self, incoming: Incoming, sent: Sent, *, is_open: bool = False) -> None:
         self._form = form = incoming.form
+        self._words = OPEN_RESPONSES if is_open else _OPENAI
         self._alias = alias_of(incoming, sent.model)
         self._is_chat = form is WireForm.OPENAI_CHAT
         self._hides_usage = self._is_chat and not incoming.wants.include_usage
@@ -397,6 +401,9 @@ class Relay:
         number = event.get("sequence_number")
         self._number = number if type(number) is int else self._number
         is_changed = rename(event, self._alias)
+        word = self._words.get(str(event.get("type")))
+        if word is not None:
+            event["type"], is_changed = word, True
         if counts and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL:
                 return b""
@@ -438,6 +445,7 @@ class StreamWriter:
         token: as for :func:`addressed`.
         server_model: the server's name for the model.
         seal: gives the seal of the complete answer.
+        is_open: as for :class:`Relay`.
 
     Attributes:
         losses: what the form could not say, once the stream has ended.
@@ -450,7 +458,10 @@ class StreamWriter:
         token: str = "",
         server_model: str | None = None,
         seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
+        *,
+        is_open: bool = False,
     ) -> None:
+        self._words = OPEN_RESPONSES if is_open else {}
         self._incoming, self._token, self._seal, self._model = incoming, token, seal, server_model
         is_chat = (
             incoming.form is WireForm.OPENAI_CHAT
@@ -540,6 +551,8 @@ class StreamWriter:
             if self._shows_usage or event.get("choices") != [] or "usage" not in event:
                 if self._completes:
                     self._complete(event)
+                if event.get("type") in self._words:  # those of a writer are texts
+                    event["type"] = self._words[event["type"]]
                 frames.append(self._converter.frame(event))
         return b"".join(frames)
 

@@ -55,6 +55,8 @@ from crosswalk_serve.requests import Incoming, Seals, check_head, read_body, rea
 from crosswalk_serve.routing import Caller, ModelRoute, Reservation, by_length
 
 _log = logging.getLogger("crosswalk.serve")
+_OPEN_RESPONSES: Final = "openresponses-version"
+"""The header of a client that speaks Open Responses."""
 _UNREADABLE: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
 
 
@@ -305,9 +307,22 @@ class GatewayExchange:
         """
         sent = events.sent
         if sent is not None and not self._is_mixed and is_native(self._incoming, sent):
-            return Relay(self._incoming, sent)
+            return Relay(self._incoming, sent, is_open=self._is_open)
         model = None if sent is None else sent.model
-        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, self._seal)
+        return StreamWriter(
+            self._incoming,
+            lambda: events.partial,
+            self.reply.id,
+            model,
+            self._seal,
+            is_open=self._is_open,
+        )
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the client reads streams of the Open Responses specification, by its header or the configuration."""
+        is_asked = _OPEN_RESPONSES in self._request.headers
+        return is_asked or self._gateway.config.reasoning_events == "open-responses"
 
     @property
     def _is_mixed(self) -> bool:

@@ -392,6 +392,9 @@ class Config:
         timeouts: limits for servers.
         retry: the retry policy.
         responses: the store for ``previous_response_id``.
+        reasoning_events: the words for plain reasoning in streams of Responses: those of ``openai``
+            (``response.reasoning_text.delta``), or of ``open-responses`` (``response.reasoning.delta``). A client with the
+            header ``OpenResponses-Version`` gets the latter anyway.
         log: the logs.
         metrics: whether ``/metrics`` serves Prometheus (``crosswalk-llm[prometheus]``).
         tracing: whether OpenTelemetry gets every call (``crosswalk-llm[otel]``).
@@ -407,6 +410,7 @@ class Config:
     timeouts: Patience = attrs.field(factory=Patience)
     retry: Repetition = attrs.field(factory=Repetition)
     responses: Store = attrs.field(factory=Store)
+    reasoning_events: Literal["openai", "open-responses"] = "openai"
     log: Log = attrs.field(factory=Log)
     metrics: bool = False
     tracing: bool = False

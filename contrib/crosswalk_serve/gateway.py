@@ -715,7 +715,7 @@ _ENDS = ErrorInfo(
 )
 
 
-_RELOADED: Final = ("models", "keys", "timeouts", "retry", "on_unsupported")
+_RELOADED: Final = ("models", "keys", "timeouts", "retry", "on_unsupported", "reasoning_events")
 """The sections that :meth:`Gateway.reload` takes. The others belong to open resources, such as sockets and files."""
 
 
