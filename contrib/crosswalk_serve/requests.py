@@ -187,6 +187,19 @@ def read_request(
     return attrs.evolve(incoming, request=request)
 
 
+def with_fields(incoming: Incoming, **fields: Any) -> Incoming:
+    """Return *incoming* as if its client had said these *fields*.
+
+    Raises:
+        BadRequestError: then it is not a request of its form.
+    """
+    read = read_request(incoming.form, dump_json({**incoming.request.said, **fields}))
+    request = attrs.evolve(
+        read.request, headers=incoming.request.headers, extra_headers=incoming.request.extra_headers
+    )
+    return attrs.evolve(read, request=request)
+
+
 _KNOWN: Final = (b"2023-06-01", b"2026-10-21")
 """The versions of Anthropic's API with the same answers. The newer one only refuses some options of the older one."""
 _OPENAI: Final = (b"openai-beta",)
@@ -290,8 +303,10 @@ class Payload:
         return 0 if self.fields is None else estimated_tokens(self.fields)
 
 
-async def read_payload(request: Request, limits: GatewayLimits) -> Payload:
+async def read_payload(request: Request, limits: GatewayLimits, *, is_batch: bool = False) -> Payload:
     """Read the body of *request*: JSON, a form, or none. The query may name the model of a body without one.
+
+    So it does for the body of a batch, which names models of the server.
 
     Raises:
         BadRequestError: it is not valid, or names no model.
@@ -306,6 +321,10 @@ async def read_payload(request: Request, limits: GatewayLimits) -> Payload:
     is_form = kind.lower().startswith(_FORM)
     check_head(request.headers, {_FORM} if is_form else _JSON)
     body = await read_body(request, limits)
+    if is_batch and not is_form:
+        if model is None:
+            raise BadRequestError("is missing in the query", "model")
+        return Payload(model, body, kind or None)
     if not is_form:
         fields = load_body(body).given
         model_name = fields.get("model")
