@@ -239,6 +239,8 @@ class Key:
         budget_per_day: the most US dollars in a day that begins at midnight UTC. If a request may cost more than is left, it
             is refused.
         metrics: whether it may read ``/metrics``.
+        batches: whether it may send batches and read all of the server's. A batch names its models itself, and the gateway
+            counts neither its tokens nor its cost.
     """
 
     hash: KeyHash
@@ -248,6 +250,7 @@ class Key:
     tokens_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     budget_per_day: float | None = attrs.field(default=None, validator=_POSITIVE)
     metrics: bool = False
+    batches: bool = False
 
     def may_ask(self, model: str) -> bool:
         """Whether it may use *model*, a name of the file."""
