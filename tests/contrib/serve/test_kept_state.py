@@ -319,8 +319,13 @@ def test_a_refused_thread_has_the_code_that_anthropic_s_sdks_look_for(upstream: 
 
 
 def test_the_tool_runner_goes_on_without_a_thread(gateway: Live, upstream: ReplayServer) -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Bern"}'}}
-    upstream.add(says("", tool_calls=[call])).add(says("Mild."))
+    """Over three turns, with the reasoning before each call."""
+    cities = ["Bern", "Basel"]
+    for city in cities:
+        function = {"name": "weather", "arguments": f'{{"city":"{city}"}}'}
+        call = {"id": f"call_{city}", "type": "function", "function": function}
+        upstream.add(says("", tool_calls=[call], reasoning=f"I think of {city}."))
+    upstream.add(says("Mild."))
 
     @anthropic.beta_tool
     def weather(city: str) -> str:
@@ -333,8 +338,9 @@ def test_the_tool_runner_goes_on_without_a_thread(gateway: Live, upstream: Repla
         last = runner.until_done()
     assert [getattr(block, "text", None) for block in last.content] == ["Mild."]
     messages = upstream.requests[-1].json()["messages"]
-    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
-    assert messages[-1]["content"] == "Bern is mild."
+    assert [message["role"] for message in messages] == ["user", *["assistant", "tool"] * 2]
+    assert [message["content"] for message in messages[2::2]] == [f"{city} is mild." for city in cities]
+    assert [message["reasoning"] for message in messages[1::2]] == [f"I think of {city}." for city in cities]
 
 
 def _reasoned(id: str, **more: Any) -> dict[str, Any]:
