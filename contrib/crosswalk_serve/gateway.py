@@ -490,7 +490,7 @@ def store_is_away() -> Refusal:
 
 _BEGINNINGS: Final = ("response.created", "response.in_progress")
 """The events with a response of which nothing has come."""
-_BEGUN: Final = {
+_BEGUN: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("usage", "completed_at", "incomplete_details", "error")),
     "status": "in_progress",
     "output": [],

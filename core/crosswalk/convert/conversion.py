@@ -434,15 +434,18 @@ def written(
 
 
 def events_of(response: ChatResponse, to: WireForm | str, *, registry: Registry | None = None) -> list[Event]:
-    """Return the events of a stream in another form that says all of *response*, a text in one piece each.
+    """Return the events of a stream in another form that says all of *response*, each text in one piece.
+
+    A sentinel at the end, such as ``[DONE]``, is not among them.
 
     Raises:
         ConversionError: there is no such form.
         PluginError: the form's provider is not installed, or broken.
     """
     kind = WRITERS[WireForm.of(to)]
-    writer = kind(lambda: heading_of(response, kind.form, registry), whole=True)
-    return list(map(writer.spelled, _told_by(writer, response)))
+    writer = kind(lambda: heading_of(response, kind.form, registry))
+    writer.learn(response.metadata.extensions)
+    return [writer.spelled(event) for event in _told_by(writer, response) if event]
 
 
 def _told_by(writer: Writer, response: ChatResponse) -> Iterator[Event]:

@@ -517,7 +517,8 @@ def test_each_item_of_an_answer_can_be_referred_to(
         assert "reasoning" in [item.type for item in first.output]
         references: Any = [{"type": "item_reference", "id": item.id} for item in first.output]
         bare: Any = [{"id": item.id} for item in first.output[-1:]]
-        client.responses.create(model="tiny", input=[HI, *references[:-1], *bare, HI])
+        turns: Any = [HI, *references[:-1], *bare, HI]
+        client.responses.create(model="tiny", input=turns)
     sent = upstream.requests[-1].json()
     if provider == "vllm":
         thought = {"role": "assistant", "content": "Hello", "reasoning": "Hm."}
