@@ -164,10 +164,7 @@ _TOTAL: Final = wire.COUNTS["total_tokens"]
 _COUNT_PATHS: Final = CountPaths(
     {name: path for name, path in {**wire.COUNTS, **wire.DETAILS}.items() if path != _TOTAL}
 )
-_OPEN_RESPONSES = {
-    f"response.reasoning.{word}": wire.EVENTS[f"response.reasoning_text.{word}"] for word in ("delta", "done")
-}
-"""The Open Responses specification's names for events that have another name at OpenAI."""
+_OPEN_RESPONSES = {theirs: wire.EVENTS[ours] for ours, theirs in wire.OPEN_RESPONSES.items()}
 
 
 def _known(event: dict[str, Any]) -> wire.WireEvent | None:

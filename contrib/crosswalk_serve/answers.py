@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -35,12 +35,16 @@ from crosswalk.types import (
     dump_json,
     load_json,
 )
+from crosswalk.wire.responses import OPEN_RESPONSES
 from crosswalk_serve.http import for_client, info_of, media_type
 
 # --------------------------------------------------------------------------------- answers
 # Whole answers in the client's form, with what the form could not say, and calls of custom tools.
 
 
+_OPEN_VERSION: Final = "openresponses-version"
+"""The header of a client that speaks Open Responses."""
+_OPENAI: Final = {theirs: ours for ours, theirs in OPEN_RESPONSES.items()}
 _SEALED: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
 """The losses that a seal makes up for: opaque values, and the order of the parts with the seal among them."""
 
@@ -150,6 +154,24 @@ def rename(event: dict[str, Any], alias: str | None) -> bool:
         if type(holder) is dict and type(holder.get("model")) is str:
             holder["model"], is_changed = alias, True
     return is_changed
+
+
+def words_for(headers: Container[str], setting: str) -> Mapping[str, str]:
+    """Return the client's words for the events of plain reasoning in Responses, each by the other word.
+
+    They are those of Open Responses if the *headers* of its request have the version of that, or by the *setting*.
+    """
+    is_open = _OPEN_VERSION in headers or setting == "open-responses"
+    return OPEN_RESPONSES if is_open else _OPENAI
+
+
+def reword(event: dict[str, Any], words: Mapping[str, str]) -> bool:
+    """Give *event* its type in *words*, and return whether it had another one."""
+    word = words.get(str(event.get("type")))
+    if word is None:
+        return False
+    event["type"] = word
+    return True
 
 
 def name_in_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> None:
@@ -352,6 +374,7 @@ class Relay:
     Args:
         incoming: the client's request.
         sent: the request that the stream answers.
+        words: the client's words, see :func:`words_for`.
 
     Attributes:
         losses: the fields that did not go out. Always empty.
@@ -359,8 +382,9 @@ class Relay:
 
     losses: tuple[Loss, ...] = ()
 
-    def __init__(self, incoming: Incoming, sent: Sent) -> None:
+    def __init__(self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI) -> None:
         self._form = form = incoming.form
+        self._words = words
         self._alias = alias_of(incoming, sent.model)
         self._is_chat = form is WireForm.OPENAI_CHAT
         self._hides_usage = self._is_chat and not incoming.wants.include_usage
@@ -387,22 +411,22 @@ class Relay:
     def _frame(self, data: bytes) -> bytes:
         counts = self._hides_usage and b'"usage"' in data
         if self._alias is None and not counts and self._form not in _NAMED and b'"error"' not in data:
-            return _framed(self._form, {}, data)
+            return framed(self._form, {}, data)
         event = load_json(data)
         if type(event) is not dict:
-            return _framed(self._form, {}, data)
+            return framed(self._form, {}, data)
         if _is_error(event):
-            self._errors.append(_framed(self._form, event, data))
+            self._errors.append(framed(self._form, event, data))
             return b""
         number = event.get("sequence_number")
         self._number = number if type(number) is int else self._number
-        is_changed = rename(event, self._alias)
+        is_changed = rename(event, self._alias) | reword(event, self._words)
         if counts and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL:
                 return b""
             del event["usage"]
             is_changed = True
-        return _framed(self._form, event, dump_json(event) if is_changed else data)
+        return framed(self._form, event, dump_json(event) if is_changed else data)
 
 
 def error_frame(form: WireForm, error: ErrorInfo, number: int = 0) -> bytes:
@@ -411,10 +435,10 @@ def error_frame(form: WireForm, error: ErrorInfo, number: int = 0) -> bytes:
     if form is WireForm.OPENAI_RESPONSES:
         details = {"code": error.code or error.kind.value, "message": error.message, "param": None}
         event = {"type": "error", **details, "sequence_number": number}
-    return _framed(form, event, dump_json(event))
+    return framed(form, event, dump_json(event))
 
 
-def _framed(form: WireForm, event: dict[str, Any], data: bytes) -> bytes:
+def framed(form: WireForm, event: dict[str, Any], data: bytes) -> bytes:
     """Return the text *data* of *event* with the framing of *form*."""
     if media_type(form) == "application/x-ndjson":
         return data.replace(b"\n", b" ") + b"\n"
@@ -438,9 +462,11 @@ class StreamWriter:
         token: as for :func:`addressed`.
         server_model: the server's name for the model.
         seal: gives the seal of the complete answer.
+        words: the client's words, see :func:`words_for`.
 
     Attributes:
         losses: what the form could not say, once the stream has ended.
+        told: for a client of Responses, the complete answer as it was told, once the stream has ended without an error.
     """
 
     def __init__(
@@ -450,7 +476,9 @@ class StreamWriter:
         token: str = "",
         server_model: str | None = None,
         seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
+        words: Mapping[str, str] = _OPENAI,
     ) -> None:
+        self._words = words
         self._incoming, self._token, self._seal, self._model = incoming, token, seal, server_model
         is_chat = (
             incoming.form is WireForm.OPENAI_CHAT
@@ -472,6 +500,7 @@ class StreamWriter:
         self._is_opaque = False
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
+        self.told: dict[str, Any] | None = None
 
     def feed(self, event: StreamEvent) -> bytes:
         """Return the bytes for *event*. The last event ends the stream, and an error does so as the form defines."""
@@ -490,7 +519,9 @@ class StreamWriter:
             frames += b"".join(map(self._fed, self._held))
             response = addressed(self._incoming, response, self._token, self._model)
             try:
-                frames += self._frames(self._converter.finish(response))
+                last = list(self._converter.finish(response))
+                frames += self._frames(last)
+                self.told = next((event["response"] for event in last if "response" in event), None)
                 losses = self._converter.report.losses
             except DangerousLossError as error:
                 frames += self.fail(info_of(error))
@@ -540,6 +571,7 @@ class StreamWriter:
             if self._shows_usage or event.get("choices") != [] or "usage" not in event:
                 if self._completes:
                     self._complete(event)
+                reword(event, self._words)
                 frames.append(self._converter.frame(event))
         return b"".join(frames)
 

@@ -78,6 +78,11 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         Route("/v1/messages/count_tokens", TokenCounts(gateway, WireForm.ANTHROPIC).answer, methods=["POST"]),
         *(Route(f"/{api}/models", listing.models) for api in _GEMINI),
         *(Route(f"/{api}/models/{{id:path}}", listing.model) for api in _GEMINI),
+        Route(
+            "/v1/responses/input_tokens",
+            TokenCounts(gateway, WireForm.OPENAI_RESPONSES).answer,
+            methods=["POST"],
+        ),
         Route("/v1/responses/compact", _absent, methods=["POST"]),
         Route("/v1/responses/{id}", stored_responses.response),
         Route("/v1/responses/{id}", stored_responses.delete, methods=["DELETE"]),

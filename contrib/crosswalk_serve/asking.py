@@ -14,11 +14,11 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
-from crosswalk.convert import ConversionError, DangerousLossError, LossPolicy, WireForm
+from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.retries import is_unstarted
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType, dump_json
 from crosswalk_serve.answers import (
     Relay,
     StreamWriter,
@@ -27,6 +27,7 @@ from crosswalk_serve.answers import (
     native_body,
     relayed,
     whole,
+    words_for,
     written,
 )
 from crosswalk_serve.gateway import (
@@ -51,10 +52,20 @@ from crosswalk_serve.http import (
     retry_headers,
 )
 from crosswalk_serve.passthrough import load
-from crosswalk_serve.requests import Incoming, Seals, check_head, read_body, read_request
+from crosswalk_serve.requests import (
+    Incoming,
+    Seals,
+    check_head,
+    read_body,
+    read_request,
+    repetitions,
+    with_fields,
+)
 from crosswalk_serve.routing import Caller, ModelRoute, Reservation, by_length
 
 _log = logging.getLogger("crosswalk.serve")
+_NO_BACKGROUND: Final = "this gateway gives no answer in the background"
+_NOT_STORED: Final = "this gateway keeps no answers"
 _UNREADABLE: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
 
 
@@ -145,10 +156,11 @@ class GatewayExchange:
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)
         self.reply.is_last = False
-        if self._form is WireForm.OPENAI_RESPONSES:
-            body = await gateway.kept_state.with_items(self._caller.name, body)
         self._seals = seals = Seals(gateway.config, self._caller)
-        self._incoming = incoming = seals.opened(self._read(body))
+        incoming = self._read(body)
+        if self._form is WireForm.OPENAI_RESPONSES:
+            incoming = await self._with_kept(incoming)
+        self._incoming = incoming = seals.opened(incoming)
         name = incoming.request.model or ""
         self._route = route = gateway.route(self._caller, name).for_form(self._form)
         block = Interruptible(self._receive)
@@ -156,6 +168,7 @@ class GatewayExchange:
             await gateway.quotas.admit(self._caller)
             with gateway.running(block, self._caller):
                 return await self._load(route, block)
+        self._incoming = incoming = self._in_foreground(incoming, route)
         settled = incoming.without(*self._own_fields(route))
         keeper = route.keeper(self._form)
         if keeper != "":
@@ -174,11 +187,37 @@ class GatewayExchange:
         self._reserved = await gateway.quotas.admit(self._caller, most)
         self._service = service = route.service()
         self._may_repeat = False
+        options = route.retry_options(gateway.config, repetitions(headers))
         with gateway.running(block, self._caller):
             if incoming.request.stream:
-                await self._stream(service.stream(request), block)
+                await self._stream(service.stream(request, **options), block)
             else:
-                await self._whole(service.complete(request), block)
+                await self._whole(service.complete(request, **options), block)
+
+    async def _with_kept(self, incoming: Incoming) -> Incoming:
+        """Return *incoming*, a request of Responses, with what this gateway keeps in place of its names.
+
+        It asks for nothing that the gateway does not keep: then the answer says so, too.
+        """
+        gateway = self._gateway
+        if not gateway.stores and incoming.wants.store is not False:
+            if incoming.wants.store:
+                self.reply.dropped.append(f"request.store: {_NOT_STORED}")
+            incoming = with_fields(incoming, store=False)
+        return await gateway.kept_state.with_items(self._caller.name, incoming)
+
+    def _in_foreground(self, incoming: Incoming, route: ModelRoute) -> Incoming:
+        """Return *incoming* without the wish for an answer in the background. Its server alone would know how that ends.
+
+        Raises:
+            BadRequestError: nothing of a request for *route* may be dropped.
+        """
+        if not incoming.wants.background:
+            return incoming
+        if (route.model.on_unsupported or self._gateway.config.on_unsupported) == "refuse":
+            raise BadRequestError(_NO_BACKGROUND, "background")
+        self.reply.dropped.append(f"request.background: {_NO_BACKGROUND}")
+        return incoming.without("background")
 
     def _read(self, body: bytes) -> Incoming:
         """Parse the request in *body*. A Gemini request has its model and its method in the path.
@@ -303,10 +342,11 @@ class GatewayExchange:
         If the route has several providers, they are written anew with a seal, which names the owner of opaque values.
         """
         sent = events.sent
+        words = words_for(self._request.headers, self._gateway.config.reasoning_events)
         if sent is not None and not self._is_mixed and is_native(self._incoming, sent):
-            return Relay(self._incoming, sent)
+            return Relay(self._incoming, sent, words)
         model = None if sent is None else sent.model
-        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, self._seal)
+        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, self._seal, words)
 
     @property
     def _is_mixed(self) -> bool:
@@ -317,20 +357,22 @@ class GatewayExchange:
 
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
         self.reply.dropped += [*dropped(response), *dropped_fields(writer.losses, response)]
-        body = self._to_store(response, is_relayed=isinstance(writer, Relay))
+        body = self._to_store(response, writer)
         await self._settle(response, body)
         await self.reply.end(frames)
 
-    def _to_store(self, response: ChatResponse, *, is_relayed: bool) -> bytes | None:
+    def _to_store(self, response: ChatResponse, writer: StreamWriter | Relay) -> bytes | None:
         """Return the body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body.
 
-        A stream that *is_relayed* has told the client what the server said, which the body says again.
+        It is the one that *writer* has told the client, with the ids of its items. A stream that was passed on has told
+        what the server said, which its body says again.
         """
         if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
             return None
+        if isinstance(writer, StreamWriter):
+            return None if writer.told is None else dump_json(writer.told)
         try:
-            losses: LossPolicy = "report" if is_relayed else "refuse"
-            return whole(self._incoming, response, self.reply.id, losses=losses).body
+            return whole(self._incoming, response, self.reply.id, losses="report").body
         except ConversionError as error:
             _log.warning("request %s: its answer cannot be stored: %s", self.reply.id, error)
             return None

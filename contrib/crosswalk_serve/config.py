@@ -239,6 +239,8 @@ class Key:
         budget_per_day: the most US dollars in a day that begins at midnight UTC. If a request may cost more than is left, it
             is refused.
         metrics: whether it may read ``/metrics``.
+        batches: whether it may send batches and read all of the server's. A batch names its models itself, and the gateway
+            counts neither its tokens nor its cost.
     """
 
     hash: KeyHash
@@ -248,6 +250,7 @@ class Key:
     tokens_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     budget_per_day: float | None = attrs.field(default=None, validator=_POSITIVE)
     metrics: bool = False
+    batches: bool = False
 
     def may_ask(self, model: str) -> bool:
         """Whether it may use *model*, a name of the file."""
@@ -392,6 +395,9 @@ class Config:
         timeouts: limits for servers.
         retry: the retry policy.
         responses: the store for ``previous_response_id``.
+        reasoning_events: the words for plain reasoning in streams of Responses: those of ``openai``
+            (``response.reasoning_text.delta``), or of ``open-responses`` (``response.reasoning.delta``). A client with the
+            header ``OpenResponses-Version`` gets the latter anyway.
         log: the logs.
         metrics: whether ``/metrics`` serves Prometheus (``crosswalk-llm[prometheus]``).
         tracing: whether OpenTelemetry gets every call (``crosswalk-llm[otel]``).
@@ -407,6 +413,7 @@ class Config:
     timeouts: Patience = attrs.field(factory=Patience)
     retry: Repetition = attrs.field(factory=Repetition)
     responses: Store = attrs.field(factory=Store)
+    reasoning_events: Literal["openai", "open-responses"] = "openai"
     log: Log = attrs.field(factory=Log)
     metrics: bool = False
     tracing: bool = False

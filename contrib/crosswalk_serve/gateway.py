@@ -21,7 +21,8 @@ import orjson
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
-from crosswalk import from_json, to_json
+from crosswalk import from_json, normalize, to_json
+from crosswalk.convert import WireForm, events_of
 from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.records import append_line, record_line
 from crosswalk.service import (
@@ -44,10 +45,13 @@ from crosswalk.types import (
     ChatResponse,
     FinishReason,
     Provenance,
+    dump_json,
+    load_json,
 )
+from crosswalk_serve.answers import framed, reword, words_for
 from crosswalk_serve.config import Config, Store
 from crosswalk_serve.http import BadRequestError, Interruptible, Refusal, header_of
-from crosswalk_serve.requests import Incoming
+from crosswalk_serve.requests import Incoming, with_fields
 from crosswalk_serve.routing import (
     Caller,
     Counters,
@@ -484,6 +488,17 @@ def store_is_away() -> Refusal:
     return Refusal(ErrorKind.SERVER, message, status=503, retry_after=5)
 
 
+_BEGINNINGS: Final = ("response.created", "response.in_progress")
+"""The events with a response of which nothing has come."""
+_BEGUN: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("usage", "completed_at", "incomplete_details", "error")),
+    "status": "in_progress",
+    "output": [],
+}
+"""The fields of such a response that differ from those of the complete one."""
+_NUMBER: Final = re.compile(r"-1|[0-9]{1,9}")
+
+
 class StoredResponses:
     """The pages of a gateway for its stored responses. Each key sees its own.
 
@@ -495,9 +510,28 @@ class StoredResponses:
         self._gateway = gateway
 
     async def response(self, request: Request) -> Response:
-        """Answer ``GET /v1/responses/{id}``."""
+        """Answer ``GET /v1/responses/{id}``, with ``?stream=true`` by the events of the answer."""
         conversation = await self._find(request)
-        return Response(conversation.body, media_type="application/json")
+        query = request.query_params
+        if query.get("stream") != "true":
+            return Response(conversation.body, media_type="application/json")
+        after = query.get("starting_after", "-1")
+        if not _NUMBER.fullmatch(after):
+            raise Refusal(
+                ErrorKind.INVALID_REQUEST, "starting_after must be the number of an event", status=400
+            )
+        response = normalize(conversation.body, WireForm.OPENAI_RESPONSES.provider, keep_raw=False)
+        told = load_json(conversation.body)
+        begun = {name: _BEGUN.get(name, value) for name, value in told.items()}
+        words = words_for(request.headers, self._gateway.config.reasoning_events)
+        frames = []
+        for event in events_of(response, WireForm.OPENAI_RESPONSES):
+            if "response" in event:
+                event["response"] = begun if event["type"] in _BEGINNINGS else told
+            if event["sequence_number"] > int(after):
+                reword(event, words)
+                frames.append(framed(WireForm.OPENAI_RESPONSES, event, dump_json(event)))
+        return Response(b"".join(frames), media_type="text/event-stream")
 
     async def delete(self, request: Request) -> Response:
         """Answer ``DELETE /v1/responses/{id}``."""
@@ -577,7 +611,9 @@ def _json(value: Any) -> Response:
 # What is kept for clients: the ids that a server gave to a key, and the items of the answers that the gateway stores.
 
 
-_REFERENCE: Final = b'"item_reference"'
+_REFERENCE: Final = "item_reference"
+_ITEM: Final = re.compile(r"input\[(\d+)\]")
+"""The path of an item that names a kept one."""
 _UNKNOWN: Final = "this key has not received it from the server of this model, or that is long ago"
 
 
@@ -676,28 +712,23 @@ class KeptState:
             if isinstance(item, dict) and isinstance(item.get("id"), str):
                 await self._documents.put(name_of(owner, f"item:{item['id']}"), orjson.dumps(item))
 
-    async def with_items(self, owner: str | None, body: bytes) -> bytes:
-        """Return *body*, a request of the Responses API, with the kept items in place of references to them.
+    async def with_items(self, owner: str | None, incoming: Incoming) -> Incoming:
+        """Return *incoming*, a request of the Responses API, with the kept items in place of references to them.
 
         Raises:
             Refusal: nobody can tell now.
         """
-        if _REFERENCE not in body:
-            return body
-        try:
-            request = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            return body  # the reader says what is wrong
-        items = request.get("input") if isinstance(request, dict) else None
-        if not isinstance(items, list):
-            return body
-        found = False
-        for number, item in enumerate(items):
-            if isinstance(item, dict) and item.get("type") == "item_reference":
-                kept = await self._get(name_of(owner, f"item:{item.get('id')}"))
+        found: dict[int, Any] = {}
+        for path, value in incoming.state.items():
+            place = _ITEM.fullmatch(path)
+            if place is not None and value.get("type") in (None, _REFERENCE):
+                kept = await self._get(name_of(owner, f"item:{value['id']}"))
                 if kept is not None:
-                    items[number], found = orjson.Fragment(kept), True
-        return orjson.dumps(request) if found else body
+                    found[int(place[1])] = load_json(kept)
+        if not found:
+            return incoming
+        items = incoming.request.said["input"]
+        return with_fields(incoming, input=[found.get(number, item) for number, item in enumerate(items)])
 
     async def _get(self, name: str) -> bytes | None:
         try:
@@ -715,7 +746,7 @@ _ENDS = ErrorInfo(
 )
 
 
-_RELOADED: Final = ("models", "keys", "timeouts", "retry", "on_unsupported")
+_RELOADED: Final = ("models", "keys", "timeouts", "retry", "on_unsupported", "reasoning_events")
 """The sections that :meth:`Gateway.reload` takes. The others belong to open resources, such as sockets and files."""
 
 
@@ -732,6 +763,7 @@ class Gateway:
         router: the models.
         keyring: the keys.
         quotas: the use of the keys.
+        stores: whether it keeps the answers of Responses that a client wants to have kept.
         conversations: the stored conversations that a request may continue.
         kept_state: what servers and the gateway keep for each key besides conversations.
         metrics: the metrics for Prometheus, or ``None`` without them.
@@ -759,9 +791,9 @@ class Gateway:
         self._redis = None if config.redis is None else connect(config.redis.url.reveal())
         counters: Counters = MemoryCounters(clock)
         # Without Redis, each of several processes would only have its own answers, and a client reaches any of them.
-        document_limits = (
-            config.responses if config.listen.workers == 1 else attrs.evolve(config.responses, entries=0)
-        )
+        is_shared = config.listen.workers == 1 or config.redis is not None
+        document_limits = config.responses if is_shared else attrs.evolve(config.responses, entries=0)
+        self.stores = document_limits.entries > 0
         documents: Documents = MemoryDocuments(document_limits)
         ids: Documents = MemoryDocuments(document_limits)  # of their own, so that they displace no answers
         if config.redis is not None and self._redis is not None:

@@ -519,9 +519,17 @@ def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterat
     yield f"{prefix}{segment.type}{field.replace('.metadata', '', 1)}" if is_part else f"{prefix}{name}"
 
 
+_SUMMARY: Final = ("reasoning.summary:", "reasoning.generate_summary:")
+
+
 def dropped(response: ChatResponse) -> list[str]:
-    """The adaptations of the request to the server of *response*, with the reasons."""
-    return [f"request.{one}" for one in adaptations_of(response)]
+    """The adaptations of the request to the server of *response*, with the reasons.
+
+    A summary for a client of Responses is none, if there is reasoning: the answer has that in its place.
+    """
+    has_summary = any(one.type is SegmentType.REASONING for one in response.segments)
+    named = (str(one) for one in adaptations_of(response))
+    return [f"request.{one}" for one in named if not (has_summary and one.startswith(_SUMMARY))]
 
 
 def header_of(paths: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
+from operator import is_
 from time import perf_counter
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -21,6 +22,7 @@ from starlette.routing import Route as Page
 from crosswalk import normalize
 from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
+from crosswalk.formats.reading import VERSION
 from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_request
 from crosswalk.service.retries import is_unstarted
 from crosswalk.types import UsageInfo, dump_json, load_json
@@ -41,11 +43,13 @@ from crosswalk_serve.http import (
 from crosswalk_serve.requests import (
     Incoming,
     Payload,
+    Seals,
     check_head,
     load_body,
     read_body,
     read_payload,
     read_request,
+    repetition_headers,
 )
 from crosswalk_serve.routing import Caller, ModelRoute, Reservation, prompt_tokens
 
@@ -184,10 +188,21 @@ def _done(body: bytes) -> str | None:
 _PATH: Final = "/v1/messages/count_tokens"
 _ABSENT: Final = (404, 405, 501)
 """The statuses of a server without this page."""
-_COUNTS: Final = {"anthropic": True, "gemini": True, "vllm": False, "llamacpp": False}
-"""The providers that count, and whether every version of their servers does. All except Gemini have Anthropic's page."""
+_COUNTS: Final = {
+    "anthropic": True,
+    "gemini": True,
+    "openai_responses": False,
+    "vllm": False,
+    "llamacpp": False,
+}
+"""The providers that count, and whether every version of their servers does. Those without a page of their own API have
+Anthropic's."""
+_OWN_PAGES: Final = ("gemini", "openai_responses")
 _NOT_COUNTED: Final = ("max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata")
 """The options that Anthropic's page does not take, because it makes no answer."""
+_COUNTED: Final = ("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text",
+                   "truncation", "conversation")  # fmt: skip
+"""The options that OpenAI's page takes."""
 
 
 class TokenCounts:
@@ -195,7 +210,8 @@ class TokenCounts:
 
     Args:
         gateway: the state that all requests share.
-        form: the client's format: Anthropic's ``POST /v1/messages/count_tokens``, or Gemini's ``:countTokens``.
+        form: the client's format: Anthropic's ``POST /v1/messages/count_tokens``, OpenAI's
+            ``POST /v1/responses/input_tokens``, or Gemini's ``:countTokens``.
     """
 
     def __init__(self, gateway: Gateway, form: WireForm) -> None:
@@ -213,34 +229,60 @@ class TokenCounts:
             body = dump_json(given.get("generateContentRequest", given))
             target, name = {"model": request.path_params["model"]}, "totalTokens"
         incoming = read_request(self._form, body, headers=request.headers.raw, target=target)
-        route = gateway.route(caller, incoming.request.model)
+        if self._form is WireForm.OPENAI_RESPONSES:
+            incoming = await gateway.kept_state.with_items(caller.name, incoming)
+        route = gateway.route(caller, incoming.request.model).for_form(self._form)
+        asked = await self._asked(caller, route, Seals(gateway.config, caller).opened(incoming))
         await gateway.quotas.admit(caller)
-        count = await supervised(gateway, request, caller, lambda: _counted(route, incoming))
+        count = await supervised(gateway, request, caller, lambda: _counted(route, asked))
         headers = {} if count is not None else {"x-crosswalk-estimated": name}
-        tokens = prompt_tokens(incoming.request) if count is None else count
-        return Response(orjson.dumps({name: tokens}), headers=headers, media_type="application/json")
+        about = {"object": "response.input_tokens"} if self._form is WireForm.OPENAI_RESPONSES else {}
+        tokens = prompt_tokens(asked) if count is None else count
+        return Response(orjson.dumps({**about, name: tokens}), headers=headers, media_type="application/json")
+
+    async def _asked(self, caller: Caller, route: ModelRoute, incoming: Incoming) -> ChatRequest:
+        """Return the request with the turns before it, as for an answer. It names only what *caller* has received.
+
+        Raises:
+            BadRequestError, Refusal: it names something else.
+        """
+        gateway, keeper = self._gateway, route.keeper(self._form)
+        settled = incoming.without("previous_response_id", "store")
+        if keeper != "":
+            await gateway.kept_state.check(caller.name, keeper, settled)
+        previous = incoming.wants.previous_response_id
+        earlier = await gateway.conversations.turns_before(caller.name, previous)
+        request: ChatRequest = settled.request
+        turns, _ = await gateway.kept_state.turns_for(
+            caller.name, route.servers, (*earlier, *request.messages)
+        )
+        is_same = not earlier and all(map(is_, turns, request.messages))
+        return request if is_same else attrs.evolve(request, messages=turns)
 
 
-async def _counted(route: ModelRoute, incoming: Incoming) -> int | None:
+async def _counted(route: ModelRoute, asked: ChatRequest) -> int | None:
     """Return the server's count, or ``None`` if it does not count.
 
     Raises:
         Refusal: it counts, but not this request.
     """
-    target, name = route.model.endpoints[0], incoming.request.model or ""
+    target, name = route.model.endpoints[0], asked.model or ""
     is_sure = target.counts_tokens if target.counts_tokens is not None else _COUNTS.get(target.provider)
     if is_sure is None or target.counts_tokens is False:
         return None
-    requested = attrs.evolve(route.request(incoming.request, name), model=target.model or name)
-    provider = "gemini" if target.provider == "gemini" else "anthropic"
+    requested = attrs.evolve(route.request(asked, name), model=target.model or name)
+    provider = target.provider if target.provider in _OWN_PAGES else "anthropic"
     built = build_http_request(requested, provider, on_unsupported="drop")
+    path, name, body = _PATH, "input_tokens", built.body
     if provider == "gemini":
         model, name = built.path.partition(":")[0], "totalTokens"
         path = f"{model}:countTokens"
         body = {"generateContentRequest": {"model": model.removeprefix("/v1beta/"), **built.body}}
+    elif provider == "openai_responses":
+        path = f"{built.path}/{name}"
+        body = {key: body[key] for key in _COUNTED if key in body}
     else:
-        path, name = _PATH, "input_tokens"
-        body = {key: value for key, value in built.body.items() if key not in _NOT_COUNTED}
+        body = {key: value for key, value in body.items() if key not in _NOT_COUNTED}
     try:
         answer = await fetch(route.services[0][0], provider, "POST", path, body, built.headers)
     except Refusal as error:
@@ -285,6 +327,15 @@ _FILES: Final = {
     "/v1/files/{id}": ["GET", "DELETE"],
     "/v1/files/{id}/content": ["GET"],
 }
+_BATCHES: Final = {
+    "/v1/batches": ["GET", "POST"],
+    "/v1/batches/{id}": ["GET"],
+    "/v1/batches/{id}/cancel": ["POST"],
+    "/v1/messages/batches": ["GET", "POST"],
+    "/v1/messages/batches/{id}": ["GET", "DELETE"],
+    "/v1/messages/batches/{id}/results": ["GET"],
+    "/v1/messages/batches/{id}/cancel": ["POST"],
+}
 _PREFIXES: Final = {
     "/chat/completions": "",
     "/responses": "",
@@ -293,6 +344,8 @@ _PREFIXES: Final = {
     "/chat": "",
 }
 """The beginning of a server's other paths, by the end of its path for chats, which it replaces."""
+_SWITCHES: Final = (VERSION, "anthropic-beta", "openai-beta")
+"""The headers that switch features on. Files and batches of Anthropic need them."""
 _ID: Final = re.compile(r"[\w-]+", re.ASCII)
 _INPUT: Final = ("prompt_tokens", "input_tokens")
 _OUTPUT: Final = ("completion_tokens", "output_tokens")
@@ -311,7 +364,8 @@ class Passthrough:
     def pages(self) -> list[Page]:
         """Return Starlette's routes to them."""
         pages = [Page(path, self.answer, methods=["POST"]) for path in _PAGES]
-        return pages + [Page(path, self.answer, methods=methods) for path, methods in _FILES.items()]
+        named = {**_FILES, **_BATCHES}
+        return pages + [Page(path, self.answer, methods=methods) for path, methods in named.items()]
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
@@ -335,6 +389,7 @@ class _Exchange:
         self._gateway = gateway
         self._request = request
         self._path = request.url.path
+        self._is_batch = request.scope["route"].path in _BATCHES
         self._began = perf_counter()
         self._caller = Caller(None, None)
         self._route: ModelRoute | None = None
@@ -347,8 +402,10 @@ class _Exchange:
         gateway, request = self._gateway, self._request
         self._caller = caller = gateway.caller(request)
         if not _ID.fullmatch(request.path_params.get("id", "-")):
-            raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such file", status=404)
-        payload = await read_payload(request, gateway.config.limits)
+            raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such id", status=404)
+        if self._is_batch and caller.key is not None and not caller.key.batches:
+            raise Refusal(ErrorKind.PERMISSION, "this key may not send batches", status=403)
+        payload = await read_payload(request, gateway.config.limits, is_batch=self._is_batch)
         self._route = route = gateway.route(caller, payload.model)
         number = route.choose()
         targets, estimate = route.targets[number], UsageInfo(payload.tokens, 0)
@@ -387,7 +444,10 @@ class _Exchange:
             body, self._dropped = _openai_request(payload.fields, name)
             kind = "application/json"
         path = _server_path(target.provider, path) + _query(self._request)
-        headers = {} if kind is None else {"Content-Type": kind}
+        headers = {name: self._request.headers[name] for name in _SWITCHES if name in self._request.headers}
+        headers |= repetition_headers(self._request.headers.raw)
+        if kind is not None:
+            headers["Content-Type"] = kind
         return await fetch(
             service, target.provider, self._request.method, path, body or None, headers, endpoint=number
         )
@@ -400,7 +460,8 @@ class _Exchange:
     ) -> Response:
         body, name = answer.body, target.model or payload.model
         value = _json_object(answer)
-        usage = estimate if value is None else _usage(value) or estimate
+        # Each look at a batch that has ended would count it.
+        usage = estimate if value is None or self._is_batch else _usage(value) or estimate
         await self._count(usage, target, name)
         if self._is_translated(target):
             body = read(answer, partial(_ollama_answer, self._path, payload.model))

@@ -180,10 +180,24 @@ def read_request(
         incoming = read_fields(form, fields)
     except FieldError as error:
         raise BadRequestError(error.problem, error.path) from None
-    extra = _header_options(form, headers)
-    if not extra:
+    switches, passed = _header_options(form, headers), repetition_headers(headers)
+    if not (switches or passed):
         return incoming
-    return attrs.evolve(incoming, request=attrs.evolve(incoming.request, headers=extra))
+    request = attrs.evolve(incoming.request, headers=switches, extra_headers=passed)
+    return attrs.evolve(incoming, request=request)
+
+
+def with_fields(incoming: Incoming, **fields: Any) -> Incoming:
+    """Return *incoming* as if its client had said these *fields*.
+
+    Raises:
+        BadRequestError: then it is not a request of its form.
+    """
+    read = read_request(incoming.form, dump_json({**incoming.request.said, **fields}))
+    request = attrs.evolve(
+        read.request, headers=incoming.request.headers, extra_headers=incoming.request.extra_headers
+    )
+    return attrs.evolve(read, request=request)
 
 
 _KNOWN: Final = (b"2023-06-01", b"2026-10-21")
@@ -196,7 +210,35 @@ _READ: Final = {
     WireForm.ANTHROPIC: (b"anthropic-beta", VERSION.encode()),
 }
 """The headers that switch features on and do not identify the sender, by the client's form."""
+_RETRY_COUNT: Final = "x-stainless-retry-count"
+"""The header in which SDKs say how often they have sent the request before."""
+_PASSED: Final = (b"idempotency-key", _RETRY_COUNT.encode())
+"""The headers about repetitions, for servers of every format: one of them may know the request already."""
+_LINE: Final = re.compile(rb"[ -~]{1,255}")
+_COUNT: Final = re.compile(r"[0-9]{1,4}")
 _WORDS: Final = re.compile(rb"[!-+\--~]+(?:[ \t]*,[ \t]*[!-+\--~]+)*")
+
+
+def repetition_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return those of the *headers* of a request that are about its repetition. A count of 0 says nothing.
+
+    Raises:
+        BadRequestError: a header is not a line of plain text.
+    """
+    results = {}
+    for name, value in headers:
+        if name not in _PASSED or value == b"0":
+            continue
+        if not _LINE.fullmatch(value):
+            raise BadRequestError("expected a line of plain text", name.decode())
+        results[name.decode()] = value.decode()
+    return results
+
+
+def repetitions(headers: Mapping[str, str]) -> int:
+    """Return how often the client has sent the request before, as far as its *headers* say it."""
+    count = headers.get(_RETRY_COUNT, "0")
+    return int(count) if _COUNT.fullmatch(count) else 0
 
 
 def _header_options(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -261,8 +303,10 @@ class Payload:
         return 0 if self.fields is None else estimated_tokens(self.fields)
 
 
-async def read_payload(request: Request, limits: GatewayLimits) -> Payload:
+async def read_payload(request: Request, limits: GatewayLimits, *, is_batch: bool = False) -> Payload:
     """Read the body of *request*: JSON, a form, or none. The query may name the model of a body without one.
+
+    So it does for the body of a batch, which names models of the server.
 
     Raises:
         BadRequestError: it is not valid, or names no model.
@@ -277,6 +321,10 @@ async def read_payload(request: Request, limits: GatewayLimits) -> Payload:
     is_form = kind.lower().startswith(_FORM)
     check_head(request.headers, {_FORM} if is_form else _JSON)
     body = await read_body(request, limits)
+    if is_batch and not is_form:
+        if model is None:
+            raise BadRequestError("is missing in the query", "model")
+        return Payload(model, body, kind or None)
     if not is_form:
         fields = load_body(body).given
         model_name = fields.get("model")

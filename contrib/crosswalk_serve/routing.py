@@ -51,6 +51,8 @@ from crosswalk_serve.http import Refusal
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
+    from crosswalk.service import CallOptions
+
 
 # ------------------------------------------------------------------------------------ keys
 # Keys, their rights, and the use of their limits, counted in this process or in Redis.
@@ -413,6 +415,16 @@ class ModelRoute:
             fields["messages"] = (*earlier, *asked.messages)
         changed = attrs.evolve(asked, **fields) if fields else asked
         return changed.for_model(name if self.passes_name else None)
+
+    def retry_options(self, config: Config, repetitions: int) -> CallOptions:
+        """Return the options of a call that the client has made *repetitions* times before.
+
+        Those were attempts, too: both together are no more than the gateway makes for a client that repeats nothing.
+        """
+        if not repetitions:
+            return {}
+        retry: RetryPolicy = self.model.retry or config.retry
+        return {"retry": attrs.evolve(retry, attempts=max(1, retry.attempts - repetitions))}
 
     def cost(self, response: ChatResponse) -> float:
         """Return the cost of *response* in US dollars, as far as known."""

@@ -53,7 +53,7 @@ def holds_key(text: str) -> bool:
 SECRET: Final = "<secret>"
 """What is shown in place of a secret."""
 _SECRET_NAME = pattern(
-    r"(?:auth(?:orization|entication)?|cookie|credentials?|password|secret|signature|token|(?:api|access)_?key|-key)\Z",
+    r"(?:auth(?:orization|entication)?|cookie|credentials?|password|secret|signature|token|(?:api|access)_?key|(?<!idempotency)-key)\Z",
     re.IGNORECASE,
 )
 

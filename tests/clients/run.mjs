@@ -1,7 +1,7 @@
 // Runs the clients of JavaScript against a gateway: node run.mjs URL. Prints one line of JSON for each case.
 //
 // The server behind the gateway says "Hello", calls the tool `weather` for Paris and then for Rome before it says
-// "Done", answers a schema with {"answer": 42}, sees images, refuses "error", and never ends after "stall". A tool that
+// "Done", and thinks before each call. It answers a schema with {"answer": 42}, sees images, refuses "error", and never ends after "stall". A tool that
 // a vendor defines and the client runs is called twice as well, and must have given "kelp 1" and "kelp 2" then.
 
 import assert from "node:assert/strict";
@@ -272,6 +272,30 @@ function vercel(language) {
   };
 }
 
+/** Reasoning before a model whose client asks for a summary, over three turns. It looks for it there alone. */
+function summaries(language) {
+  const inputSchema = z.object({ city: z.string() });
+  const weather = tool({ description: describe.description, inputSchema, execute: async () => "sunny" });
+  const openai = { forceReasoning: true, reasoningSummary: "auto" };
+  const agent = {
+    model: language, maxRetries: 0, tools: { weather }, stopWhen: stepCountIs(5), prompt: "Weather?",
+    providerOptions: { openai },
+  };
+  const thoughts = CITIES.map((city) => `I think of ${city}.`);
+  const thought = (steps) => steps.map((step) => step.reasoningText).filter(Boolean);
+  return {
+    summaries: async () => {
+      const { text, steps } = await generateText(agent);
+      assert.deepEqual([thought(steps), text], [thoughts, "Done"]);
+    },
+    "streamed summaries": async () => {
+      const answer = streamText(agent);
+      assert.equal(await answer.text, "Done");
+      assert.deepEqual(thought(await answer.steps), thoughts);
+    },
+  };
+}
+
 /** Tools that a vendor defines and the client runs, over three turns. Each is a function that makes it of its run. */
 function run(language, tools) {
   const cases = {};
@@ -341,7 +365,7 @@ const CLIENTS = {
   "openai responses": responses(),
   anthropic: messages(),
   ollama: ollama(),
-  "ai openai": { ...vercel(forOpenAI(model)), ...run(forOpenAI(model), runByOpenAI) },
+  "ai openai": { ...vercel(forOpenAI(model)), ...summaries(forOpenAI(model)), ...run(forOpenAI(model), runByOpenAI) },
   "ai openai-compatible": vercel(createOpenAICompatible({ ...base, name: "own", supportsStructuredOutputs: true })(model)),
   "ai anthropic": { ...vercel(forAnthropic(model)), ...run(forAnthropic(model), runByAnthropic) },
   "langchain openai": langchain(new ChatOpenAI(own)),

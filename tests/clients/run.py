@@ -6,11 +6,15 @@ The server behind the gateway answers as for ``run.mjs``. ``python run.py URL CL
 from __future__ import annotations
 
 import asyncio
+import atexit
 import base64
 import json
+import os
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from tempfile import mkdtemp
 from typing import Any
 
 MODEL = "tiny"
@@ -489,7 +493,6 @@ def langchain_ollama(url: str) -> Cases:
 
 def llm_chat(url: str) -> Cases:
     """The library ``llm``, with a model as its ``extra-openai-models.yaml`` adds one."""
-    import llm
     import openai
     from llm.default_plugins.openai_models import Chat
 
@@ -497,6 +500,26 @@ def llm_chat(url: str) -> Cases:
         MODEL, api_base=f"{url}/v1", vision=True, supports_schema=True, supports_tools=True, can_stream=True
     )
     model.key = "none"
+    return llm_model(model, openai.BadRequestError)
+
+
+def llm_ollama(url: str) -> Cases:
+    """The library ``llm`` with its plugin for Ollama, which finds the models of the gateway."""
+    folder = mkdtemp()  # it remembers the models there
+    atexit.register(shutil.rmtree, folder)
+    os.environ |= {"OLLAMA_HOST": url, "LLM_USER_PATH": folder}
+    import llm
+    import ollama
+
+    (found,) = (one for one in llm.get_models_with_aliases() if one.model.model_id == f"ollama/{MODEL}")
+    equal(found.aliases, [])  # a model of another name is another model
+    return llm_model(found.model, ollama.ResponseError)
+
+
+def llm_model(model: Any, refused: type[Exception]) -> Cases:
+    """One model of ``llm``, which raises *refused* for a wrong request."""
+    import llm
+
     image = llm.Attachment(type="image/png", content=base64.b64decode(PNG))
     cities: list[str] = []
 
@@ -523,7 +546,7 @@ def llm_chat(url: str) -> Cases:
         "tools": over_turns,
         "image": lambda: equal(ask("What?", attachments=[image]).text(), "I see"),
         "structured": lambda: equal(json.loads(ask("Hi", schema=SCHEMA).text()), {"answer": 42}),
-        "error": lambda: fails(openai.BadRequestError, lambda: ask("error").text()),
+        "error": lambda: fails(refused, lambda: ask("error").text()),
         "abort": abort,
     }
 
@@ -546,6 +569,7 @@ CLIENTS: dict[str, tuple[str, Callable[[str], Cases]]] = {
     "langchain anthropic": ("langchain_anthropic", langchain_anthropic),
     "langchain ollama": ("langchain_ollama", langchain_ollama),
     "llm": ("llm", llm_chat),
+    "llm ollama": ("llm_ollama", llm_ollama),
 }
 """The clients by name, each with its package."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         convert as convert,
         convert_stream as convert_stream,
         error_body as error_body,
+        events_of as events_of,
         from_events as from_events,
         from_response as from_response,
         to_chat_completion as to_chat_completion,
@@ -50,7 +51,7 @@ else:
         {
             "crosswalk.convert.conversion": (
                 "Conversion ConvertedStream LossPolicy StreamConverter convert convert_stream error_body "
-                "from_events from_response to_chat_completion to_events to_response"
+                "events_of from_events from_response to_chat_completion to_events to_response"
             ),
             "crosswalk.convert.folding": "FoldedMessage fold unfold",
             "crosswalk.convert.losses": (

@@ -429,16 +429,36 @@ def written(
 ) -> W:
     """Return a closed writer with all of *response* in it."""
     writer = kind(lambda: heading_of(response, kind.form, registry, request), whole=True)
+    drain(_told_by(writer, response))
+    return writer
+
+
+def events_of(response: ChatResponse, to: WireForm | str, *, registry: Registry | None = None) -> list[Event]:
+    """Return the events of a stream in another form that says all of *response*, each text in one piece.
+
+    A sentinel at the end, such as ``[DONE]``, is not among them.
+
+    Raises:
+        ConversionError: there is no such form.
+        PluginError: the form's provider is not installed, or broken.
+    """
+    kind = WRITERS[WireForm.of(to)]
+    writer = kind(lambda: heading_of(response, kind.form, registry))
+    writer.learn(response.metadata.extensions)
+    return [writer.spelled(event) for event in _told_by(writer, response) if event]
+
+
+def _told_by(writer: Writer, response: ChatResponse) -> Iterator[Event]:
+    """Yield what *writer* makes of *response*, to its end."""
     others = {alternative.index: alternative for alternative in reversed(response.alternatives)}
     answers: dict[int, ChatResponse | Alternative] = {**others, 0: response}  # one number, one answer
     for index, answer in sorted(answers.items()):
         if answer.logprobs:
             writer.tokens(answer.logprobs, index)
         for piece in pieces_of(answer.message, answer.segments, choice=index):
-            drain(writer.piece(piece))
+            yield from writer.piece(piece)
         writer.end(answer.finish_reason, answer.raw_finish_reason, index)
-    drain(ending(writer, response))
-    return writer
+    yield from ending(writer, response)
 
 
 _PARTIAL: Final = (IncompleteReason.UNKNOWN_FINISH_REASON, IncompleteReason.UNKNOWN_EVENT)

@@ -446,7 +446,7 @@ def _apart(unread: Iterable[Unread]) -> Iterator[Unread]:
 _OURS: Final = ("model", "stream", "stream_options")
 _UNSAID: Final = (None, ())
 """The fields that the plugin sets for a server, regardless of the client's values."""
-_OF_ENDPOINTS: Final = ("model", "stream", "provider")
+_OF_ENDPOINTS: Final = ("model", "stream", "provider", "extra_headers")
 """The fields of a request that differ between the client's and the one for an endpoint."""
 _UNCHANGED: Final = (ChatMessage.user("-"),)
 """Stands for a conversation that goes on as the client sent it."""

@@ -400,6 +400,8 @@ def _tools(
 # ids and stored fields.
 
 
+_SUMMARIES: Final = ("summary", "generate_summary")
+"""The options of reasoning that ask for a summary. The second one is the older word."""
 _NEWS: Final = ("output", "type", "sequence_number", "obfuscation")
 """Stored data that are not fields of the response: its items, and the further fields of events."""
 
@@ -507,11 +509,19 @@ class ResponsesWriter(Writer):
             if part is None:
                 remaining = self._left_of(item, "")
                 # A summary, or the reasoning itself: servers that show it encrypt nothing, and mark it so.
-                is_summary = remaining is not None and (key not in remaining or remaining[key])
+                is_summary = (
+                    self._wants_summary if remaining is None else key not in remaining or remaining[key]
+                )
                 part = yield from self._add_part(
                     item, "summary_text" if is_summary else "reasoning_text", piece.part
                 )
             yield from self._say(item, part, piece.text)
+
+    @property
+    def _wants_summary(self) -> bool:
+        """Whether the client has asked for a summary. Then it looks for reasoning there, and nowhere else."""
+        asked = self.heading.request.get("reasoning")
+        return isinstance(asked, Mapping) and any(map(asked.get, _SUMMARIES))
 
     def _goes_on(self, piece: Piece, item: OpenItem) -> bool:
         """Whether *piece* belongs to *item*, the reasoning that is open."""

@@ -804,7 +804,8 @@ def anthropic_error(info: ErrorInfo) -> Event:
 def gemini_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of the chunk that ends a stream, as Google's services write it."""
     near = ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
-    word = info.code if info.code in gemini.ERRORS else _GEMINI.get(info.kind, _GEMINI[near])
+    usual = "NOT_FOUND" if info.status == 404 else _GEMINI.get(info.kind, _GEMINI[near])
+    word = info.code if info.code in gemini.ERRORS else usual
     return {"error": {"code": error_status(info), "message": info.message, "status": word}}
 
 

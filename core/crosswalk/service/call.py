@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import attrs
 
@@ -267,8 +267,8 @@ class Attempt:
             )
         if not has_read and isinstance(error, FramingError) and not isinstance(error, LimitError):
             message = f"no answer that can be read ({self._content}): {error.cause}"
-            return self.failed(ErrorInfo(ErrorKind.SERVER, message, retryable=True, code="unreadable_answer"))
-        info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
+            return self.failed(ErrorInfo(ErrorKind.SERVER, message, retryable=True, code=_UNREADABLE))
+        info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=_UNREADABLE)
         failure = self.failed(info)
         is_whole = isinstance(
             error, UnknownFinishReasonError
@@ -278,7 +278,7 @@ class Attempt:
     def crashed(self, error: Exception) -> AttemptFailure:
         """Return the failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""
         name = type(error).__name__
-        return self.failed(ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name))
+        return self.failed(ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code="internal_error"))
 
     def cancelled(self) -> AttemptFailure:
         """Return the end of this attempt by its caller, with the partial answer."""
@@ -363,6 +363,10 @@ def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:
         "between_bytes": "no further byte",
     }.get(name, "no end of the answer")
     return timeout_info(name, f"{what} within {counted(getattr(timeouts, name) or _DRAIN, 'second')}")
+
+
+_UNREADABLE: Final = "unreadable_answer"
+"""The code of an answer whose bytes cannot be read. The message says why."""
 
 
 def _no_answer(headers: Mapping[str, str]) -> str:

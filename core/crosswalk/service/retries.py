@@ -185,7 +185,7 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
     if names & {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"}:
         name = type(error).__name__
         return ErrorInfo(
-            ErrorKind.INVALID_REQUEST, f"the request to {server} is not HTTP ({name})", code=name
+            ErrorKind.INVALID_REQUEST, f"the request to {server} is not HTTP ({name})", code="not_http"
         )
     if "DecodingError" in names:
         return ErrorInfo(

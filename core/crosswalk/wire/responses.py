@@ -24,6 +24,7 @@ __all__ = [
     "FINISH_REASONS",
     "ITEMS",
     "LISTS",
+    "OPEN_RESPONSES",
     "PARTS",
     "PENDING",
     "REPEATED",
@@ -399,6 +400,11 @@ EVENTS: Final[Mapping[str, WireEvent]] = MappingProxyType(
     {type: _event(type, role, of, leaf) for type, role, of, leaf in _events()}
 )
 """The events of a stream, by type. An event without a type and with an ``error`` counts as ``error``."""
+
+OPEN_RESPONSES: Final[Mapping[str, str]] = MappingProxyType(
+    {f"response.reasoning_text.{word}": f"response.reasoning.{word}" for word in ("delta", "done")}
+)
+"""The events that have another name in the Open Responses specification, by OpenAI's name."""
 
 FAMILIES: Final[Mapping[tuple[EventRole, str], str]] = MappingProxyType(
     {(event.role, event.of): event.family for event in reversed(list(EVENTS.values()))}

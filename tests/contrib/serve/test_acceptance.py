@@ -50,7 +50,8 @@ def sets(name: str) -> Callable[[ReceivedRequest], bool]:
 @pytest.fixture
 def target(upstream: ReplayServer) -> Iterator[str]:
     """The address of a gateway before an Ollama, so that each answer is converted. It thinks, and calls a tool if it has one."""
-    lines = [line({"content": part}, done=False) for part in ("1, 2, ", "3, 4, 5")]
+    lines = [line({"content": "", "thinking": part}, done=False) for part in ("Let me ", "count.")]
+    lines += [line({"content": part}, done=False) for part in ("1, 2, ", "3, 4, 5")]
     chunks = tuple(json.dumps(one).encode() + b"\n" for one in [*lines, line({"content": ""}, **DONE)])
     stream = Answer(chunks, headers={"Content-Type": "application/x-ndjson"}, stream=True)
     called = line({"content": "", "tool_calls": [CALL]}, **DONE)
@@ -64,7 +65,8 @@ def target(upstream: ReplayServer) -> Iterator[str]:
     upstream.add(stream, when=sets("stream"), times=None)
     upstream.add(Answer.of_json(thought), times=None)
     models = (f"{name}: {{provider: ollama, base_url: '{upstream.url}'}}" for name in MODELS.values())
-    with live(config_of(upstream, "on_unsupported: drop", "\n  ".join(models))) as here:
+    more = "on_unsupported: drop\nreasoning_events: open-responses"
+    with live(config_of(upstream, more, "\n  ".join(models))) as here:
         yield f"{here.url}/v1"
 
 

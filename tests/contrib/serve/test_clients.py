@@ -1,12 +1,13 @@
 """Clients of Python and JavaScript at a gateway: whole, streamed, with tools over three turns, and so on.
 
 ``npm install --prefix tests/clients`` brings those of JavaScript, ``pip install langchain-openai langchain-anthropic
-langchain-ollama llm 'pydantic-ai-slim[anthropic,google,openai]'`` brings the ones of Python that the development environment does not have.
+langchain-ollama llm llm-ollama 'pydantic-ai-slim[anthropic,google,openai]'`` brings the ones of Python that the development environment does not have.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -58,11 +59,14 @@ def text(*pieces: str, stream: bool) -> Answer:
     return streamed(*({"content": piece} for piece in pieces)) if stream else says("".join(pieces))
 
 
-def calls(name: str, id: str, *, stream: bool, **arguments: Any) -> Answer:
-    """A call of the tool *name*."""
+def calls(name: str, id: str, *, stream: bool, thought: str | None = None, **arguments: Any) -> Answer:
+    """A call of the tool *name*, after a *thought*."""
     function = {"name": name, "arguments": json.dumps(arguments)}
     call = {"index": 0, "id": id, "type": "function", "function": function}
-    return streamed({"tool_calls": [call]}, finish="tool_calls") if stream else says("", tool_calls=[call])
+    if not stream:
+        return says("", tool_calls=[call], **({} if thought is None else {"reasoning": thought}))
+    thoughts = [{"reasoning": piece} for piece in re.findall(r"\S+\s*", thought or "")]
+    return streamed(*thoughts, {"tool_calls": [call]}, finish="tool_calls")
 
 
 def answer_all(upstream: ReplayServer) -> None:
@@ -117,9 +121,9 @@ def answer_all(upstream: ReplayServer) -> None:
                 answers(call, has_run(tool, count), stream=stream)
             answers(text("Do", "ne", stream=stream), has_run(tool, 2), stream=stream)
         for count, city in enumerate(("Paris", "Rome")):
-            answers(
-                calls("weather", f"call_{count}", stream=stream, city=city), results(count), stream=stream
-            )
+            thought = f"I think of {city}."
+            call = calls("weather", f"call_{count}", stream=stream, thought=thought, city=city)
+            answers(call, results(count), stream=stream)
         answers(text("Do", "ne", stream=stream), results(2), stream=stream)
         schema = text('{"answer"', ": 42}", stream=stream)
         answers(schema, lambda one: "answer" in json.dumps(one.json().get("response_format")), stream=stream)
@@ -154,4 +158,4 @@ def test_a_client_of_python_passes_every_case(upstream: ReplayServer, client: st
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 @pytest.mark.skipif(not (FOLDER / "node_modules").is_dir(), reason="npm install --prefix tests/clients")
 def test_every_client_of_javascript_passes_every_case(upstream: ReplayServer) -> None:
-    check(upstream, ["node", FOLDER / "run.mjs"], count=90)
+    check(upstream, ["node", FOLDER / "run.mjs"], count=92)

@@ -32,6 +32,9 @@ ASKED: dict[str, dict[str, Any]] = {
     "/api/generate": {"model": "tiny", "prompt": "Hi"},
 }
 CHAT = "/v1/chat/completions"
+PATIENCE = 900
+"""Seconds after which something hangs. Each process of a gateway loads all modules before it answers, and a machine under load
+takes a minute for those of two, which trace their lines."""
 
 
 def _piece(content: str, finish: str | None = None) -> bytes:
@@ -66,7 +69,7 @@ class Held:
                 b"connection: close\r\n\r\n"
             )
             connection.sendall(head + _piece("Hel"))
-            if self.goes_on.wait(60):
+            if self.goes_on.wait(PATIENCE):
                 connection.sendall(_piece("lo", "stop") + b"0\r\n\r\n")
 
     def close(self) -> None:
@@ -111,7 +114,7 @@ def text_of(stream: str) -> str:
 
 def asked_anew(url: str, path: str = "/readyz", body: Any = None) -> httpx2.Response | None:
     """The answer to a new connection. ``None`` if it was closed by a process that has just ended."""
-    with httpx2.Client(timeout=60) as client:
+    with httpx2.Client(timeout=PATIENCE) as client:
         try:
             return client.get(url + path) if body is None else client.post(url + path, json=body)
         except (httpx2.RemoteProtocolError, httpx2.ReadError):
@@ -131,7 +134,7 @@ def test_while_streams_end_a_balancer_is_told_and_nobody_new_is_served(
 ) -> None:
     with serving(tmp_path, held, "", "--workers", str(workers)) as (url, process):
         with (
-            httpx2.Client(timeout=60) as client,
+            httpx2.Client(timeout=PATIENCE) as client,
             client.stream("POST", url + CHAT, json=ASKED[CHAT]) as stream,
         ):
             pieces = stream.iter_text()
@@ -151,7 +154,7 @@ def test_while_streams_end_a_balancer_is_told_and_nobody_new_is_served(
             assert health.status_code == 200
             held.goes_on.set()
             assert text_of(begun + "".join(pieces)) == "Hello"
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
         with pytest.raises(httpx2.ConnectError):
             asked_anew(url)
 
@@ -170,7 +173,7 @@ ENDS = {
 def test_what_runs_longer_ends_in_its_clients_form(held: Held, tmp_path: Path, twice: bool) -> None:
     seconds = 600 if twice else 0.2
     with serving(tmp_path, held, f"limits: {{shutdown_seconds: {seconds}}}") as (url, process):
-        with httpx2.Client(timeout=60) as client:
+        with httpx2.Client(timeout=PATIENCE) as client:
             requests = {path: client.build_request("POST", url + path, json=ASKED[path]) for path in ASKED}
             streams = {path: client.send(request, stream=True) for path, request in requests.items()}
             readers = {path: stream.iter_raw() for path, stream in streams.items()}
@@ -184,14 +187,14 @@ def test_what_runs_longer_ends_in_its_clients_form(held: Held, tmp_path: Path, t
                 assert ENDS[path] in rest, path
                 assert b"shut down" in rest, path
                 assert b"[DONE]" not in begun[path] + rest, path
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 # A new file.
 
 
 def models_at(url: str) -> list[str]:
-    with httpx2.Client(timeout=60) as client:
+    with httpx2.Client(timeout=PATIENCE) as client:
         return [one["id"] for one in client.get(f"{url}/v1/models").json()["data"]]
 
 
@@ -207,7 +210,7 @@ def test_a_signal_reloads_the_file_under_a_stream(held: Held, tmp_path: Path, wo
         file = tmp_path / "g.yml"
         before = file.read_text()
         with (
-            httpx2.Client(timeout=60) as client,
+            httpx2.Client(timeout=PATIENCE) as client,
             client.stream("POST", url + CHAT, json=ASKED[CHAT]) as stream,
         ):
             pieces = stream.iter_text()
@@ -228,4 +231,4 @@ def test_a_signal_reloads_the_file_under_a_stream(held: Held, tmp_path: Path, wo
             held.goes_on.set()
             assert text_of(begun + "".join(pieces)) == "Hello"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0

@@ -7,10 +7,12 @@ from typing import Any
 
 import anthropic
 import httpx2
+import openai
 import orjson
 import pytest
+from openai.types.responses import Response
 
-from contrib_serve import Live, asking, config_of, says
+from contrib_serve import ABOUT, USAGE, Live, asking, config_of, live, says
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve import create_app
 from crosswalk_serve.config import KeyHash
@@ -317,8 +319,13 @@ def test_a_refused_thread_has_the_code_that_anthropic_s_sdks_look_for(upstream: 
 
 
 def test_the_tool_runner_goes_on_without_a_thread(gateway: Live, upstream: ReplayServer) -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Bern"}'}}
-    upstream.add(says("", tool_calls=[call])).add(says("Mild."))
+    """Over three turns, with the reasoning before each call."""
+    cities = ["Bern", "Basel"]
+    for city in cities:
+        function = {"name": "weather", "arguments": f'{{"city":"{city}"}}'}
+        call = {"id": f"call_{city}", "type": "function", "function": function}
+        upstream.add(says("", tool_calls=[call], reasoning=f"I think of {city}."))
+    upstream.add(says("Mild."))
 
     @anthropic.beta_tool
     def weather(city: str) -> str:
@@ -331,8 +338,9 @@ def test_the_tool_runner_goes_on_without_a_thread(gateway: Live, upstream: Repla
         last = runner.until_done()
     assert [getattr(block, "text", None) for block in last.content] == ["Mild."]
     messages = upstream.requests[-1].json()["messages"]
-    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
-    assert messages[-1]["content"] == "Bern is mild."
+    assert [message["role"] for message in messages] == ["user", *["assistant", "tool"] * 2]
+    assert [message["content"] for message in messages[2::2]] == [f"{city} is mild." for city in cities]
+    assert [message["reasoning"] for message in messages[1::2]] == [f"I think of {city}." for city in cities]
 
 
 def _reasoned(id: str, **more: Any) -> dict[str, Any]:
@@ -441,3 +449,176 @@ def test_a_field_of_a_chat_that_is_called_output_is_no_item(upstream: ReplayServ
     upstream.add(Answer.of_json({**orjson.loads(says("Hello").chunks[0]), "output": output}))
     (answer,) = talk(upstream, "vllm", ("alice", "messages", MESSAGES))
     assert answer.status_code == 200
+
+
+# What an answer of Responses offers: the response, its events, its items, and that it is kept at all.
+
+
+def thinks(*pieces: str) -> Answer:
+    """A streamed chat completion with reasoning and a text."""
+    deltas = [*({"reasoning": piece} for piece in pieces), {"content": "Hel"}, {"content": "lo"}]
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": one, "finish_reason": None} for one in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
+    about = {**ABOUT, "object": "chat.completion.chunk"}
+    return Answer.of_events(
+        [*({**about, "choices": [one]} for one in choices), {**about, "choices": [], "usage": USAGE}]
+    )
+
+
+def responses_stream(answer: dict[str, Any]) -> Answer:
+    """A stream of a server of Responses."""
+    begun = {**answer, "status": "in_progress", "output": []}
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+    for number, item in enumerate(answer["output"]):
+        about = {"output_index": number, "item": item}
+        events += [{"type": f"response.output_item.{word}", **about} for word in ("added", "done")]
+    events.append({"type": "response.completed", "response": answer})
+    numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
+    return Answer.of_events(numbered, done=False)
+
+
+OWN = _reasoned("rs_1", encrypted_content="gAAAA")
+ANSWERS: list[tuple[str, bool, Answer]] = [
+    ("vllm", False, says("Hello", reasoning="Hm.")),
+    ("vllm", True, thinks("H", "m.")),
+    ("openai_responses", False, Answer.of_json(OWN)),
+    ("openai_responses", True, responses_stream(OWN)),
+]
+EACH_ANSWER = pytest.mark.parametrize(("provider", "stream", "answer"), ANSWERS)
+
+
+def client_of(gateway: Live) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{gateway.url}/v1", api_key="none", max_retries=0)
+
+
+def gateway_of(upstream: ReplayServer, provider: str, more: str = "on_unsupported: drop") -> Any:
+    return live(
+        config_of(upstream, more, f"tiny: {{provider: {provider}, base_url: '{upstream.url}', api_key: k}}")
+    )
+
+
+def answer_to(client: openai.OpenAI, *, stream: bool, **more: Any) -> Response:
+    """The answer of the model to "Hi", whole or added up from its events."""
+    if not stream:
+        whole: Response = client.responses.create(**{**RESPONSES, **more})
+        return whole
+    with client.responses.stream(**{**RESPONSES, **more}) as events:
+        return events.get_final_response()
+
+
+@EACH_ANSWER
+def test_each_item_of_an_answer_can_be_referred_to(
+    upstream: ReplayServer, provider: str, stream: bool, answer: Answer
+) -> None:
+    """Also a seal, which the gateway has added."""
+    upstream.add(answer).add(says("Fine.") if provider == "vllm" else Answer.of_json(RESPONSE))
+    with gateway_of(upstream, provider) as gateway, client_of(gateway) as client:
+        first = answer_to(client, stream=stream)
+        assert "reasoning" in [item.type for item in first.output]
+        references: Any = [{"type": "item_reference", "id": item.id} for item in first.output]
+        bare: Any = [{"id": item.id} for item in first.output[-1:]]
+        turns: Any = [HI, *references[:-1], *bare, HI]
+        client.responses.create(model="tiny", input=turns)
+    sent = upstream.requests[-1].json()
+    if provider == "vllm":
+        thought = {"role": "assistant", "content": "Hello", "reasoning": "Hm."}
+        assert sent["messages"] == [HI, thought, HI]
+    else:
+        assert sent["input"] == [HI, *OWN["output"], HI]
+
+
+@EACH_ANSWER
+def test_a_stored_answer_is_streamed_again(
+    upstream: ReplayServer, provider: str, stream: bool, answer: Answer
+) -> None:
+    upstream.add(answer)
+    with gateway_of(upstream, provider) as gateway, client_of(gateway) as client:
+        first = answer_to(client, stream=stream)
+        events = list(client.responses.retrieve(first.id, stream=True))
+        later = list(
+            client.responses.retrieve(first.id, stream=True, starting_after=events[2].sequence_number)
+        )
+        whole = client.responses.retrieve(first.id)
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert [event.type for event in events[:2]] == ["response.created", "response.in_progress"]
+    begun, ended = events[0], events[-1]
+    assert begun.type == "response.created"
+    assert (begun.response.status, begun.response.output, begun.response.usage) == ("in_progress", [], None)
+    assert ended.type == "response.completed"
+    assert ended.response == whole
+    assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == "Hello"
+    done = [event.item for event in events if event.type == "response.output_item.done"]
+    assert [(item.type, item.id) for item in done] == [(item.type, item.id) for item in first.output]
+    assert later == events[3:]
+
+
+@pytest.mark.parametrize("after", ["", "x", "-2", "1.5", "9" * 20])
+def test_events_are_numbered_from_nought(upstream: ReplayServer, after: str) -> None:
+    upstream.add(says("Hello"))
+    with gateway_of(upstream, "vllm") as gateway, httpx2.Client(base_url=gateway.url) as client:
+        id = client.post("/v1/responses", json=RESPONSES).json()["id"]
+        answer = client.get(f"/v1/responses/{id}", params={"stream": "true", "starting_after": after})
+        missing = client.get("/v1/responses/resp_none", params={"stream": "true"})
+    assert (answer.status_code, missing.status_code) == (400, 404)
+    assert "starting_after" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("more", ["listen: {workers: 2}", "responses: {entries: 0}"])
+@EACH_ANSWER
+def test_an_answer_that_is_not_kept_says_so(
+    upstream: ReplayServer, provider: str, stream: bool, answer: Answer, more: str
+) -> None:
+    """And what it does not offer is refused in the words by which clients send the whole conversation instead."""
+    upstream.add(answer)
+    with (
+        gateway_of(upstream, provider, f"on_unsupported: drop\n{more}") as gateway,
+        client_of(gateway) as client,
+    ):
+        first = answer_to(client, stream=stream)
+        with pytest.raises(openai.NotFoundError):
+            client.responses.retrieve(first.id)
+        with pytest.raises(openai.BadRequestError) as raised:
+            client.responses.create(**RESPONSES, previous_response_id=first.id)
+        named: Any = [{"type": "item_reference", "id": first.output[0].id}]
+        with pytest.raises(openai.BadRequestError, match=r"input\[0\]"):
+            client.responses.create(model="tiny", input=named)
+    assert raised.value.code == "previous_response_not_found"
+    if provider == "vllm":
+        assert first.model_dump()["store"] is False
+    else:
+        assert upstream.requests[0].json()["store"] is False  # so its server says the same
+
+
+@pytest.mark.parametrize(("store", "is_named"), [(True, True), (None, False), (False, False)])
+def test_a_wish_to_store_that_nobody_fulfils_is_named(
+    upstream: ReplayServer, store: bool | None, *, is_named: bool
+) -> None:
+    upstream.add(says("Hello"))
+    app = create_app(config_of(upstream, "responses: {entries: 0}"))
+
+    async def main() -> httpx2.Response:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return await client.post(PATHS["responses"], json={**RESPONSES, "store": store})
+
+    answer = asyncio.run(main())
+    assert answer.json()["store"] is False
+    assert ("request.store" in answer.headers.get("x-crosswalk-dropped", "")) is is_named
+
+
+@pytest.mark.parametrize("provider", ["vllm", "openai_responses"])
+@pytest.mark.parametrize("policy", ["refuse", "drop"])
+def test_no_answer_is_made_in_the_background(upstream: ReplayServer, provider: str, policy: str) -> None:
+    """Its server alone would know how it ends. A client that looks for the end finds it at once."""
+    upstream.add(says("Hello") if provider == "vllm" else Answer.of_json(RESPONSE))
+    with gateway_of(upstream, provider, f"on_unsupported: {policy}") as gateway, client_of(gateway) as client:
+        if policy == "refuse":
+            with pytest.raises(openai.BadRequestError, match="background"):
+                client.responses.create(**RESPONSES, background=True)
+            assert not upstream.requests
+            return
+        raw = client.responses.with_raw_response.create(**RESPONSES, background=True)
+        assert "request.background" in raw.headers["x-crosswalk-dropped"]
+        answer = raw.parse()
+        assert (answer.status, answer.background or False) == ("completed", False)
+        assert client.responses.retrieve(answer.id).status == "completed"
+    assert "background" not in upstream.requests[0].json()

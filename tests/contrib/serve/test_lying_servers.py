@@ -137,3 +137,38 @@ def test_a_call_of_a_custom_tool_as_a_function_is_a_custom_call(upstream: Replay
     custom = {"type": "custom_tool_call", "id": "fc_1", "call_id": "c", "name": "run", "input": "ls"}
     assert answer.json()["output"] == [{**custom, "status": "completed"}]
     assert "x-crosswalk-dropped" not in answer.headers
+
+
+UNREAD = [
+    {"id": "x", "object": "chat.completion", "model": "m", "choices": 7},
+    {"id": "x", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": {"content": 7}}]},
+    {"id": "x", "object": "chat.completion", "model": "m", "choices": [[]]},
+]  # fmt: skip
+"""Answers that are JSON of no shape that the API has."""
+
+
+ASKED = {CHAT: HI, "/v1/responses": {"model": "tiny", "input": "Hi"}}
+
+
+@pytest.mark.parametrize("path", ASKED)
+@pytest.mark.parametrize("answer", UNREAD)
+def test_the_code_of_an_unreadable_answer_is_a_word(upstream: ReplayServer, answer: Any, path: str) -> None:
+    """And not the name of a class of Python. A page in place of the answer has the same one."""
+    upstream.add(Answer.of_json(answer)).add(Answer((b"<html>",)))
+    config = config_of(upstream)
+    for said in [post(config, ASKED[path], path) for _ in range(2)]:
+        assert (said.status_code, said.json()["error"]["code"]) == (502, "unreadable_answer")
+
+
+@pytest.mark.parametrize("path", ASKED)
+def test_so_is_that_of_an_unreadable_event(upstream: ReplayServer, path: str) -> None:
+    about = {**ABOUT, "object": "chat.completion.chunk"}
+    events = [
+        {**about, "choices": [{"index": 0, "delta": {"content": content}, "finish_reason": None}]}
+        for content in ("Hel", 7)
+    ]
+    upstream.add(Answer.of_events(events))
+    said = post(config_of(upstream), {**ASKED[path], "stream": True}, path)
+    assert "TypeError" not in said.text
+    if path == CHAT:
+        assert '"code":"unreadable_answer"' in said.text

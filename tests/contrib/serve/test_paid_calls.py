@@ -254,3 +254,69 @@ def test_what_the_gateway_refuses_itself_may_be_asked_again(upstream: ReplayServ
     assert re.fullmatch(r"\d+", answers[1].headers["retry-after"])
     assert "x-should-retry" not in answers[1].headers
     assert "x-should-retry" not in headers_of(config_at(upstream.url), model="none")
+
+
+def openai_embeddings_with(url: str, headers: dict[str, str]) -> object:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=KEY) as client:
+        return client.embeddings.create(model="tiny", input="Hi", extra_headers=headers)
+
+
+def openai_whole_with(url: str, headers: dict[str, str]) -> object:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=KEY) as client:
+        return client.chat.completions.create(**HI, extra_headers=headers)
+
+
+def anthropic_streamed_with(url: str, headers: dict[str, str]) -> object:
+    with (
+        anthropic.Anthropic(base_url=url, api_key=KEY) as client,
+        client.messages.stream(**HI, max_tokens=9, extra_headers=headers) as events,
+    ):
+        return events.get_final_message()
+
+
+@pytest.mark.parametrize("ask", [openai_whole_with, openai_embeddings_with, anthropic_streamed_with])
+def test_a_server_learns_which_requests_are_one(
+    upstream: ReplayServer, ask: Callable[[str, dict[str, str]], object]
+) -> None:
+    """The SDK repeats its call twice, as it comes. A server that knows the key need not work on the request again."""
+    upstream.add(Answer.failure(429), times=None)
+    with (
+        live(config_at(upstream.url, retry="attempts: 1")) as gateway,
+        pytest.raises((openai.APIError, anthropic.APIError)),
+    ):
+        ask(gateway.url, {"Idempotency-Key": "order 17"})
+    sent = [request.headers for request in upstream.requests]
+    assert [one["idempotency-key"] for one in sent] == ["order 17"] * 3
+    assert [one.get("x-stainless-retry-count", "0") for one in sent] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("ask", [openai_whole, anthropic_streamed])
+@pytest.mark.parametrize("waits", [1, 2])
+def test_attempts_of_the_client_and_of_the_gateway_are_counted_together(
+    upstream: ReplayServer, ask: Ask, waits: int
+) -> None:
+    """A long wait is the client's. What it has asked for before, the gateway does not ask for as often again."""
+    for _ in range(waits):
+        upstream.add(Answer.failure(429, retry_after=9))
+    upstream.add(Answer.failure(503), times=None)
+    assert calls_of(ask, config_at(upstream.url), upstream) == 3
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/embeddings"])
+@pytest.mark.parametrize("key", ["", "\xe9", "k" * 256])
+def test_an_idempotency_key_is_a_line_of_plain_text(upstream: ReplayServer, key: str, path: str) -> None:
+    with live(config_at(upstream.url)) as gateway, httpx2.Client() as client:
+        headers = {"idempotency-key": key.encode("latin-1")}
+        answer = client.post(gateway.url + path, json={**HI, "input": "Hi"}, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "idempotency-key"
+    assert not upstream.requests
+
+
+def test_a_count_of_repetitions_that_is_no_number_counts_nothing(upstream: ReplayServer) -> None:
+    upstream.add(Answer.failure(503), times=None)
+    with live(config_at(upstream.url)) as gateway, httpx2.Client() as client:
+        client.post(
+            f"{gateway.url}/v1/chat/completions", json=HI, headers={"x-stainless-retry-count": "often"}
+        )
+    assert len(upstream.requests) == 3

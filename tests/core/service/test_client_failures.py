@@ -22,7 +22,7 @@ from crosswalk.service.retries import CANCELLED
         ("ReadTimeout", ErrorKind.TIMEOUT, "transport_timeout"),
         ("ConnectError", ErrorKind.SERVER, "connect_error"),
         ("ProxyError", ErrorKind.SERVER, "connect_error"),
-        ("UnsupportedProtocol", ErrorKind.INVALID_REQUEST, "UnsupportedProtocol"),
+        ("UnsupportedProtocol", ErrorKind.INVALID_REQUEST, "not_http"),
         ("DecodingError", ErrorKind.SERVER, "decoding_error"),
         ("RemoteProtocolError", ErrorKind.SERVER, "connection_lost"),
     ],

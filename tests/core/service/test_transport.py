@@ -67,9 +67,9 @@ def ask(service: LLMService) -> Any:
         (
             httpx2.LocalProtocolError("Illegal header value b'sk-secret'"),
             InvalidRequestError,
-            "LocalProtocolError",
+            "not_http",
         ),
-        (httpx2.UnsupportedProtocol("x"), InvalidRequestError, "UnsupportedProtocol"),
+        (httpx2.UnsupportedProtocol("x"), InvalidRequestError, "not_http"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
