@@ -228,7 +228,7 @@ def test_what_json_does_not_have_is_written_as_servers_do_or_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("data: {}", "a stream's chunks are bytes, not str: open a file with 'rb'"),
+        ("data: {}", "a stream's chunks are bytes, not str: pass the response itself"),
         (7, "a stream's chunks are bytes, decoded JSON objects or an SDK's events, not int"),
         (Odd, "not ModelMetaclass"),
     ],
@@ -247,5 +247,5 @@ def test_a_stream_is_no_whole_answer() -> None:
     def chunks() -> Iterator[bytes]:
         yield b""
 
-    with pytest.raises(TypeError, match=r"not generator; .* and a stream to normalize_stream\(\)"):
+    with pytest.raises(TypeError, match=r"not generator; .* pass a stream to normalize_stream\(\)"):
         normalize(chunks(), "openai")  # type: ignore[arg-type]
