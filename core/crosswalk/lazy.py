@@ -15,9 +15,9 @@ A test holds the two together.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, AnyStr, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, AnyStr, Final, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
     import re
@@ -134,9 +134,10 @@ _ASKED: Final = _many(
     ("astream", ".stream(...) of crosswalk.service.LLMService"),
     ("stream_complete complete_stream iter", ".stream(...)"),
     (
-        "parse structured extract with_structured_output responses generate_object",
+        "parse structured extract with_structured_output generate_object",
         ".complete_json(messages, Type)",
     ),
+    ("responses", ".complete(...)"),
     ("embeddings", ".embed(...)"),
     ("list_models", ".models()"),
 )
@@ -211,8 +212,12 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("text get_final_text", "delta.text for each delta, or .until_done().text"),
         ("get_final_message get_final_completion final_response", ".until_done()"),
     ),
-    "EventStream": _many(("get_final_message get_final_completion until_done", ".response()")),
-    "SyncEventStream": _many(("get_final_message get_final_completion until_done", ".response()")),
+    "EventStream": _many(
+        ("get_final_message get_final_completion get_final_response until_done", ".response")
+    ),
+    "SyncEventStream": _many(
+        ("get_final_message get_final_completion get_final_response until_done", ".response")
+    ),
     "LLMService": _ASKED,
     "SyncLLMService": _ASKED,
     "Agent": {**_AGENT, "run_sync": "crosswalk.SyncAgent(...).answer(...)"},
@@ -317,26 +322,111 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-RIGHT_KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "max_retries": ("retry", "attempts"),
-    "num_retries": ("retry", "attempts"),
-    **dict.fromkeys(("url", "host", "api_base", "endpoint", "api_url"), ("base_url",)),
-    "messages": ("request", "turns"),
-    "prompt": ("request", "messages"),
-    **dict.fromkeys(("system", "system_prompt", "system_message", "preamble"), ("instructions",)),
-    **dict.fromkeys(
-        ("response_model", "schema", "result_type"), ("output_type", "answer", "response_format")
+RightKeyword: TypeAlias = str | tuple[str, str]
+"""A keyword of ours; or one by which a function is known, and what to do there."""
+
+_SYSTEM: Final = 'put a system message first, ("system", TEXT)'
+_BY_CALL: Final = "give it to each call, as in .complete(request, {0}=...)"
+_OF_SERVICE: Final = "give it to the service, as in SyncLLMService(endpoint, {0}=...)"
+_ADDRESS: Final = "give it to the service's Endpoint(..., base_url=...)"
+_KEY: Final = "give it to the service's Endpoint(..., api_key=...)"
+
+
+def _keywords(*rows: tuple[str, *tuple[RightKeyword, ...]]) -> dict[str, tuple[RightKeyword, ...]]:
+    """The right keywords by foreign name, of rows of several names. ``{0}`` in what to do stands for the first of them."""
+    return {
+        name: tuple(
+            one if isinstance(one, str) else (one[0], one[1].replace("{0}", names.split()[0]))
+            for one in rights
+        )
+        for names, *rights in rows
+        for name in names.split()
+    }
+
+
+RIGHT_KEYWORDS: Final[Mapping[str, tuple[RightKeyword, ...]]] = _keywords(
+    (
+        "max_retries",
+        ("retries", "retries= asks the model again, and retry= sends a failed request again"),
+        "retry",
+        "attempts",
     ),
-    **dict.fromkeys(("max_completion_tokens", "max_output_tokens", "num_predict"), ("max_tokens",)),
-    "stop_sequences": ("stop",),
-    **dict.fromkeys(("functions", "toolset"), ("tools",)),
-    "function_call": ("tool_choice",),
-    **dict.fromkeys(("thinking", "effort", "reasoning"), ("reasoning_effort",)),
-    "extra_body": ("provider_options",),
-    "mime_type": ("media_type",),
-    "path": ("file", "folder"),
-}
-"""Our keywords for those of other libraries that are not similar to ours. The first one that is there counts."""
+    ("num_retries", "retry", "attempts"),
+    ("base_url url host api_base endpoint api_url", "base_url", ("request", _ADDRESS)),
+    ("api_key", ("request", _KEY)),
+    ("key token", "api_key", ("request", _KEY), ("observers", _KEY)),
+    ("timeout", ("takes_media", _OF_SERVICE)),
+    ("retry", ("takes_media", _OF_SERVICE)),
+    *(
+        (name, ("takes_media", _BY_CALL), ("observers", _BY_CALL))
+        for name in ("temperature", "max_tokens", "top_p", "reasoning_effort")
+    ),
+    ("fallbacks fallback", ("observers", "give each endpoint by itself, first the one to ask first")),
+    ("messages", "request", "turns"),
+    ("prompt", "request", "messages"),
+    (
+        "system system_prompt system_message preamble instructions",
+        "instructions",
+        ("request", _SYSTEM),
+        ("messages", _SYSTEM),
+    ),
+    (
+        "response_model result_type output_type",
+        "output_type",
+        "answer",
+        ("raw_events", "call .stream_json(messages, Type)"),
+        ("request", "call .complete_json(messages, Type)"),
+        ("response_format", "a service answers with a type in .complete_json(messages, Type)"),
+    ),
+    (
+        "schema",
+        "output_type",
+        "answer",
+        ("raw_events", "call .stream_json(messages, SCHEMA)"),
+        ("request", "call .complete_json(messages, SCHEMA)"),
+        "response_format",
+        "parameters",
+    ),
+    ("max_completion_tokens max_output_tokens num_predict", "max_tokens"),
+    ("stop_sequences", "stop"),
+    ("functions toolset", "tools"),
+    ("function_call", "tool_choice"),
+    ("thinking effort reasoning", "reasoning_effort"),
+    (
+        "extra_body",
+        ("provider_options", 'give provider_options={"openai": {...}}, by the id of the provider'),
+    ),
+    (
+        "stream",
+        ("answer", "call .stream_json(...)"),
+        ("request", "call .stream(...)"),
+        ("output_type", "call .stream(...)"),
+        ("deps", "call .stream(...)"),
+        ("observers", "call .stream(...)"),
+    ),
+    ("deps_type", ("output_type", "it needs none: give deps= to .answer(...)")),
+    ("deps", ("output_type", "give deps= to .answer(...)")),
+    ("mime_type", "media_type"),
+    ("path", "file", "folder"),
+)
+"""What to give or do instead of a keyword of another library, or of another function. The first that is there counts, and no
+similar word is suggested for these."""
+
+
+def right_keyword(name: str, known: Container[str]) -> str | None:
+    """What to say after the keyword *name*, which is none of the *known* ones of a function: ``, did you mean 'retry'?``.
+
+    ``None`` for a name that nobody knows. Nothing for one that means something else here.
+    """
+    if name not in RIGHT_KEYWORDS:
+        return None
+    for right in RIGHT_KEYWORDS[name]:
+        if isinstance(right, str):
+            if right in known:
+                return f", did you mean {right!r}?"
+        elif right[0] in known:
+            return f": {right[1]}"
+    return ""
 
 
 def right_word(owner: str, name: str) -> str:

@@ -19,8 +19,10 @@ from rich.console import Console
 import crosswalk
 from crosswalk import (
     ChatResponse,
+    ConfigurationError,
     CrosswalkError,
     DetectionError,
+    ImagePart,
     ResponseDelta,
     ServerError,
     StreamEvent,
@@ -28,11 +30,19 @@ from crosswalk import (
     normalize,
     normalize_stream,
 )
-from crosswalk.agent import AgentResponse, ChatAgent, SyncAgent
+from crosswalk.agent import (
+    AgentResponse,
+    ChatAgent,
+    ChatConfig,
+    ChatSession,
+    DirectoryStore,
+    SQLiteStore,
+    SyncAgent,
+)
 from crosswalk.cli import main
 from crosswalk.cli.parser import whole_parser
-from crosswalk.lazy import RIGHT_WORDS, right_word
-from crosswalk.service import ChatRequest, SyncLLMService
+from crosswalk.lazy import RIGHT_KEYWORDS, RIGHT_WORDS, right_word
+from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, ToolDefinition
 
 BODY = (
     b'{"id":"c","object":"chat.completion","created":1764000000,"model":"gpt-4o","choices":[{"index":0,"message":'
@@ -198,6 +208,103 @@ OWNERS = {
     )
     for name in names.split()
 }
+SERVICE: Any = SyncLLMService("ollama:m")
+AGENT: Any = SyncAgent("ollama:m")
+CALLS: dict[str, Callable[..., Any]] = {
+    "complete": lambda **given: SERVICE.complete("Hi", **given),
+    "stream": lambda **given: SERVICE.stream("Hi", **given),
+    "complete_json": lambda **given: SERVICE.complete_json("Hi", int, **given),
+    "stream_json": lambda **given: SERVICE.stream_json("Hi", int, **given),
+    "SyncLLMService": lambda **given: SyncLLMService("ollama:m", **given),
+    "LLMService": lambda **given: LLMService("ollama:m", **given),
+    "Endpoint": lambda **given: Endpoint("ollama", **given),
+    "ChatRequest": lambda **given: ChatRequest("Hi", **given),
+    "ChatConfig": ChatConfig,
+    "SyncAgent": lambda **given: SyncAgent("ollama:m", **given),
+    "answer": lambda **given: AGENT.answer("Hi", **given),
+    "ChatSession": ChatSession,
+    "RetryPolicy": RetryPolicy,
+    "ToolDefinition": lambda **given: ToolDefinition("t", **given),
+    "ImagePart": ImagePart,
+    "SQLiteStore": SQLiteStore,
+    "DirectoryStore": DirectoryStore,
+}
+
+
+def _told(call: str, name: str) -> str:
+    """What *call* says after the keyword *name*, which it does not have."""
+    with pytest.raises(ConfigurationError, match="there is no option") as caught:
+        CALLS[call](**{name: True})
+    return str(caught.value).partition(f"{name!r}")[2]
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "told"),
+    [
+        ("complete", "stream", ": call .stream(...)"),
+        ("stream_json", "stream", ": call .stream_json(...)"),
+        ("SyncAgent", "stream", ": call .stream(...)"),
+        (
+            "complete_json",
+            "max_retries",
+            ": retries= asks the model again, and retry= sends a failed request again",
+        ),
+        ("complete", "max_retries", ", did you mean 'retry'?"),
+        ("RetryPolicy", "num_retries", ", did you mean 'attempts'?"),
+        ("complete", "instructions", ': put a system message first, ("system", TEXT)'),
+        ("ChatRequest", "system", ': put a system message first, ("system", TEXT)'),
+        ("complete_json", "system_prompt", ': put a system message first, ("system", TEXT)'),
+        ("SyncAgent", "system", ", did you mean 'instructions'?"),
+        ("ChatConfig", "instructions", ""),
+        ("complete", "response_model", ": call .complete_json(messages, Type)"),
+        ("stream", "output_type", ": call .stream_json(messages, Type)"),
+        ("complete_json", "response_model", ", did you mean 'answer'?"),
+        (
+            "ChatRequest",
+            "response_model",
+            ": a service answers with a type in .complete_json(messages, Type)",
+        ),
+        ("ChatRequest", "schema", ", did you mean 'response_format'?"),
+        ("ToolDefinition", "schema", ", did you mean 'parameters'?"),
+        ("complete", "extra_body", ': give provider_options={"openai": {...}}, by the id of the provider'),
+        ("SyncAgent", "deps_type", ": it needs none: give deps= to .answer(...)"),
+        ("answer", "deps_type", ""),
+        ("complete", "api_key", ": give it to the service's Endpoint(..., api_key=...)"),
+        ("SyncLLMService", "api_key", "; give it in Endpoint(..., api_key=...)"),
+        ("SyncLLMService", "token", ": give it to the service's Endpoint(..., api_key=...)"),
+        ("Endpoint", "token", ", did you mean 'api_key'?"),
+        ("complete", "base_url", ": give it to the service's Endpoint(..., base_url=...)"),
+        ("Endpoint", "timeout", ": give it to the service, as in SyncLLMService(endpoint, timeout=...)"),
+        ("Endpoint", "temperature", ": give it to each call, as in .complete(request, temperature=...)"),
+        ("SyncLLMService", "max_tokens", ": give it to each call, as in .complete(request, max_tokens=...)"),
+        ("SyncAgent", "temperature", "; give it in ChatConfig(..., temperature=...)"),
+        ("LLMService", "fallbacks", ": give each endpoint by itself, first the one to ask first"),
+        ("SyncAgent", "timeout", ""),
+    ],
+)
+def test_a_keyword_of_another_library_is_answered_with_what_does_the_same(
+    call: str, name: str, told: str
+) -> None:
+    assert _told(call, name) == told
+
+
+@pytest.mark.parametrize("name", RIGHT_KEYWORDS)
+def test_each_row_of_the_keywords_is_told_where_it_holds(name: str) -> None:
+    expected = {
+        f", did you mean {right!r}?" if isinstance(right, str) else f": {right[1]}"
+        for right in RIGHT_KEYWORDS[name]
+        if right != name
+    }
+    told = set()
+    for make in CALLS.values():
+        with pytest.raises(ConfigurationError) as caught:
+            make(**{name: None, "no_such_name": None})  # the second, where the first is its own
+        if caught.value.key == name:
+            told.add(str(caught.value).partition(f"{name!r}")[2])
+    assert told >= expected
+    assert not [one for one in told - expected if "did you mean" in one]
+
+
 LINE = "a command line"
 ROWS = [(owner, name) for owner, words in RIGHT_WORDS.items() for name in words if owner != LINE]
 
