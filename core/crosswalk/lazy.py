@@ -387,7 +387,7 @@ RIGHT_KEYWORDS: Final[Mapping[str, tuple[RightKeyword, ...]]] = _keywords(
         "response_format",
         "parameters",
     ),
-    ("max_completion_tokens max_output_tokens num_predict", "max_tokens"),
+    ("max_output_tokens num_predict", "max_tokens"),
     ("stop_sequences", "stop"),
     ("functions toolset", "tools"),
     ("function_call", "tool_choice"),

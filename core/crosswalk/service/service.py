@@ -262,6 +262,7 @@ class CallOptions(ExtraOptions, total=False):
     """The options of one call: those of :class:`ChatRequest`, which they replace, and how it is sent.
 
     Attributes:
+        max_completion_tokens: OpenAI's name of ``max_tokens``.
         timeout: :class:`Timeouts`, or seconds for a whole answer, and in a stream for the next byte.
         retry: a :class:`RetryPolicy`, or the number of times to repeat a failed attempt.
         headers: more headers. Their values are treated as secrets.
@@ -272,6 +273,7 @@ class CallOptions(ExtraOptions, total=False):
     top_p: float | None
     top_k: int | None
     max_tokens: int | None
+    max_completion_tokens: int | None
     stop: str | Iterable[str]
     seed: int | None
     tools: Iterable[ToolDefinition | Mapping[str, Any]]
