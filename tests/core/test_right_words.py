@@ -26,6 +26,7 @@ from crosswalk import (
     ResponseDelta,
     ServerError,
     StreamEvent,
+    UnknownProviderError,
     anormalize_stream,
     normalize,
     normalize_stream,
@@ -305,8 +306,10 @@ def test_each_row_of_the_keywords_is_told_where_it_holds(name: str) -> None:
     assert not [one for one in told - expected if "did you mean" in one]
 
 
-LINE = "a command line"
-ROWS = [(owner, name) for owner, words in RIGHT_WORDS.items() for name in words if owner != LINE]
+LINE, PROVIDER = "a command line", "a provider"
+ROWS = [
+    (owner, name) for owner, words in RIGHT_WORDS.items() for name in words if owner not in (LINE, PROVIDER)
+]
 
 
 def _has(owner: str, name: str) -> bool:
@@ -419,6 +422,15 @@ def test_a_row_of_the_command_line_gives_a_command_or_an_option_that_exists(name
         ("ask Why is the sky blue", "put it in quotes"),
         ("ask Hello there", "'Hello' is no provider; put the prompt in quotes"),
         ("ask ollama:m Hi --provider vllm", "given twice"),
+        ("ask -p x Hi", "-p: use --provider NAME, and the prompt itself, in quotes"),
+        ("ask -o x Hi", "-o: use > FILE"),
+        ("ask -t 1 Hi", "-t: use --temperature X"),
+        ("ask -x Hi", "unrecognized arguments: -x"),
+        ("ask --tools x Hi", "--tools: use crosswalk.SyncAgent in Python"),
+        ("ask --schema x Hi", "--schema: it is an option of crosswalk parse"),
+        ("models ollama --seed 1", "--seed: it is an option of crosswalk ask, chat, record"),
+        ("replay log.jsonl", "use crosswalk.testing.ReplayServer in Python, or crosswalk demo"),
+        ("ask claude:opus Hi", "'claude' is no provider: use anthropic"),
     ],
 )
 def test_a_wrong_command_line_ends_in_one_line_with_the_next_step(
@@ -446,3 +458,14 @@ def test_an_error_shows_the_address_from_which_it_is_imported() -> None:
         assert getattr(importlib.import_module(kind.__module__), kind.__name__) is kind
         assert pickle.loads(pickle.dumps(kind)) is kind
     assert f"{ServerError.__module__}.{ServerError.__qualname__}" == "crosswalk.ServerError"
+
+
+@pytest.mark.parametrize("name", RIGHT_WORDS[PROVIDER])
+def test_a_row_of_the_providers_gives_an_installed_one(name: str) -> None:
+    known = crosswalk.registry.names()
+    word = right_word(PROVIDER, name).removeprefix(": use ").split()[0]
+    assert name not in known
+    assert word in known
+    with pytest.raises(UnknownProviderError, match=f"unknown provider '{name}': use {word}") as raised:
+        SyncLLMService(name)
+    assert "PROVIDER" not in str(raised.value)

@@ -25,7 +25,7 @@ import attrs
 
 from crosswalk.config import Settings, apply_settings, load_settings
 from crosswalk.errors import ConfigurationError, UnknownProviderError
-from crosswalk.lazy import suggests_names
+from crosswalk.lazy import right_word, suggests_names
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -247,7 +247,7 @@ def _route(endpoint: Endpoint, known: Registry) -> Route:
         mapper = known.mapper("openai" if endpoint.provider == DISCOVERED else endpoint.provider)
     except UnknownProviderError as error:
         name = endpoint.provider
-        if endpoint.model is not None or nearest(name, error.known):
+        if endpoint.model is not None or right_word("a provider", name.lower()) or nearest(name, error.known):
             raise
         hint = f"if it is a model, name its provider too: 'PROVIDER:{name:.60}'"
         raise UnknownProviderError(f"{error}; {hint}", plugin=name, known=error.known) from None
