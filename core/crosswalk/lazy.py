@@ -73,10 +73,24 @@ def _no_name(package: str, name: str) -> Exception:
 
     ``from package import name`` asks first, and replaces each AttributeError by an error of its own.
     """
-    word = right_word(package, name)
+    word = right_word(package, name) or _own_word(name)
     if word and sys._getframe(2).f_code.co_name == "_handle_fromlist":
         return ImportError(f"cannot import name {name!r} from {package!r}{word}", name=package)
     return AttributeError(f"module {package!r} has no attribute {name!r}{word}")
+
+
+_FACES: Final = tuple(
+    f"crosswalk{face}"
+    for face in ("", ".service", ".agent", ".structured", ".convert", ".testing", ".plugins")
+)
+
+
+def _own_word(name: str) -> str:
+    """What to say after the *name* of ours that another package has: the package that has it."""
+    if not name[0].isupper():  # Python and its tools ask packages for other names
+        return ""
+    home = next((face for face in _FACES if name in import_module(face).__all__), None)
+    return "" if home is None else f": use {home}.{name}"
 
 
 def later(module: str) -> Any:
@@ -139,14 +153,22 @@ _ASKED: Final = _many(
     ),
     ("responses", ".complete(...)"),
     ("embeddings", ".embed(...)"),
+    ("bind_tools", ".complete(..., tools=[...])"),
+    (
+        "batch abatch",
+        ".complete(...) for each request, or crosswalk.service.build_batch_requests for a batch file",
+    ),
     ("list_models", ".models()"),
 )
 _AGENT: Final = _many(
     ("ask chat invoke complete kickoff prompt", ".answer(...)"),
+    ("tool tool_plain add_tool", "tools=[function, ...] when you make the agent"),
     ("iter run_stream astream run_streamed", ".stream(...)"),
 )
 _RUN: Final = _many(
-    ("output result data value final_output text content messages", ".finish(), or agent.answer(...)")
+    ("output result data value final_output text content messages", ".finish(), or agent.answer(...)"),
+    ("usage", ".finish().usage"),
+    ("all_messages new_messages", ".conversation"),
 )
 _EXCEPTIONS: Final = _many(
     ("APIError APIStatusError LLMError", "ProviderError"),
@@ -161,7 +183,8 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("content output_text completion answer output response", ".text"),
         ("choices candidates", ".text, or .alternatives for what comes after the first"),
         ("model_dump dict asdict as_dict", ".to_dict()"),
-        ("json model_dump_json", "crosswalk.to_json(response)"),
+        ("json to_json model_dump_json", "crosswalk.to_json(response)"),
+        ("response_metadata", ".metadata"),
         ("raw raw_response body", ".raw_events, the server's bytes"),
         ("stop_reason finish done_reason", ".finish_reason, or .raw_finish_reason for the server's own word"),
         ("usage_metadata token_usage tokens", ".usage"),
@@ -208,18 +231,27 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("extra raw", ".extensions"),
         ("latency duration", ".request_duration"),
     ),
+    "JSONAnswer": _many(
+        ("data parsed output answer object", ".value"),
+        ("text content", ".response.text"),
+        ("usage", ".response.usage"),
+    ),
     "DeltaStream": _many(
         ("text get_final_text", "delta.text for each delta, or .until_done().text"),
         ("get_final_message get_final_completion final_response", ".until_done()"),
     ),
     "EventStream": _many(
-        ("get_final_message get_final_completion get_final_response until_done", ".response")
+        ("get_final_message get_final_completion get_final_response until_done", ".response"),
+        ("text_stream text_deltas", ".text"),
+        ("close", ".aclose()"),
     ),
     "SyncEventStream": _many(
-        ("get_final_message get_final_completion get_final_response until_done", ".response")
+        ("get_final_message get_final_completion get_final_response until_done", ".response"),
+        ("text_stream text_deltas", ".text"),
+        ("aclose", ".close()"),
     ),
-    "LLMService": _ASKED,
-    "SyncLLMService": _ASKED,
+    "LLMService": {**_ASKED, "close": ".aclose()"},
+    "SyncLLMService": {**_ASKED, "aclose": ".close()"},
     "Agent": {**_AGENT, "run_sync": "crosswalk.SyncAgent(...).answer(...)"},
     "SyncAgent": _AGENT,
     "AgentRun": _RUN,
@@ -237,7 +269,11 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("history", ".messages"),
     ),
     "StructuredParser": _many(
-        ("parse_text loads validate from_text", ".parse(text)"),
+        ("parse_text loads validate from_text invoke", ".parse(text)"),
+        (
+            "get_format_instructions",
+            "crosswalk.SyncLLMService(...).complete_json(messages, Type), which sends the schema",
+        ),
         ("stream parse_partial", ".parse_stream(pieces)"),
         ("json_schema schema", "crosswalk.json_schema(Type)"),
     ),
@@ -262,7 +298,12 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
             ("load loads read", "crosswalk.from_json"),
             ("dump dumps", "crosswalk.to_json"),
             ("Response Completion ModelResponse ChatCompletion", "crosswalk.ChatResponse"),
-            ("Message", "crosswalk.ChatMessage"),
+            ("ChatOpenAI ChatAnthropic ChatOllama Router from_openai", "crosswalk.SyncLLMService"),
+            ("completion_cost cost_per_token", "crosswalk.cost_of"),
+            ("Message HumanMessage AIMessage SystemMessage ToolMessage", "crosswalk.ChatMessage"),
+            ("RunContext", "crosswalk.agent.ToolContext"),
+            ("ModelRetry", "crosswalk.agent.ToolError"),
+            ("PydanticOutputParser JsonOutputParser", "crosswalk.StructuredParser"),
             ("Usage", "crosswalk.UsageInfo"),
             ("Delta Chunk ChatCompletionChunk", "crosswalk.ResponseDelta"),
             ("ChatRequest Endpoint RetryPolicy Timeouts", "crosswalk.service"),
@@ -286,11 +327,13 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("AsyncAgent", "Agent"),
         ("function_tool FunctionTool", "tool"),
         ("RunContext", "ToolContext"),
+        ("ModelRetry", "ToolError"),
         ("AgentResult RunResult AgentRunResult", "AgentResponse"),
         ("Runner", "Agent(...).run(...)"),
         ("Session SQLiteSession", "ChatSession, with SQLiteStore"),
         ("LLMService SyncLLMService Endpoint ChatRequest", "crosswalk.service"),
     ),
+    "crosswalk.testing": _many(("MockServer FakeServer MockLLM FakeLLM TestServer", "ReplayServer")),
     "a provider": _many(
         ("claude", "anthropic"),
         ("gpt chatgpt openai_chat openai-chat", "openai"),
@@ -342,7 +385,7 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("capture", "crosswalk record"),
     ),
     "crosswalk.structured": _many(
-        ("Parser", "StructuredParser"),
+        ("Parser PydanticOutputParser JsonOutputParser OutputParser", "StructuredParser"),
         ("loads parse_json", "parse(text, Type)"),
         ("json_schema", "crosswalk.json_schema"),
     ),

@@ -26,6 +26,7 @@ from crosswalk import (
     ResponseDelta,
     ServerError,
     StreamEvent,
+    StructuredParser,
     UnknownProviderError,
     anormalize_stream,
     normalize,
@@ -43,7 +44,15 @@ from crosswalk.agent import (
 from crosswalk.cli import main
 from crosswalk.cli.parser import whole_parser
 from crosswalk.lazy import RIGHT_KEYWORDS, RIGHT_WORDS, right_word
-from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, ToolDefinition
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    JSONAnswer,
+    LLMService,
+    RetryPolicy,
+    SyncLLMService,
+    ToolDefinition,
+)
 
 BODY = (
     b'{"id":"c","object":"chat.completion","created":1764000000,"model":"gpt-4o","choices":[{"index":0,"message":'
@@ -160,6 +169,14 @@ def test_a_text_that_looks_like_a_file_name_is_said_to_be_one(name: str) -> None
         normalize("This is no file.\n")
 
 
+@pytest.mark.parametrize(
+    "text", ["https://api.openai.com/v1/x.json", "http://127.0.0.1:8000/v1", "https://a.example"]
+)
+def test_a_text_that_is_an_address_is_said_to_be_one(text: str) -> None:
+    with pytest.raises(DetectionError, match="is an address: pass the bytes that its server answers"):
+        normalize(text)
+
+
 def test_the_package_has_what_people_import_first_and_its_conversion_can_be_called() -> None:
     from crosswalk import Agent, LLMService, StructuredParser, SyncAgent, SyncLLMService, convert
     from crosswalk.convert import convert as function
@@ -199,7 +216,7 @@ OWNERS = {
             "crosswalk",
             "ChatMessage ChatResponse DeltaStream ResponseDelta ResponseMetadata StreamEvent ToolCall UsageInfo",
         ),
-        ("crosswalk.service", "EventStream LLMService SyncEventStream SyncLLMService"),
+        ("crosswalk.service", "EventStream JSONAnswer LLMService SyncEventStream SyncLLMService"),
         (
             "crosswalk.agent",
             "Agent AgentResponse AgentRun AsyncChatAgent ChatAgent ChatSession SyncAgent SyncAgentRun",
@@ -331,7 +348,7 @@ def test_no_row_has_a_name_that_exists_and_each_of_its_words_does(owner: str, na
             continue
         assert _has(owner, target), word
     for package, word in re.findall(
-        r"\b(crosswalk(?:\.(?:agent|service|structured|plugins))?)\.([A-Za-z]\w*)", words
+        r"\b(crosswalk(?:\.(?:agent|service|structured|plugins|testing|convert))?)\.([A-Za-z]\w*)", words
     ):
         assert hasattr(importlib.import_module(package), word), (package, word)
 
@@ -348,6 +365,13 @@ def test_no_row_has_a_name_that_exists_and_each_of_its_words_does(owner: str, na
         (SyncLLMService("ollama:m"), "parse", r"use \.complete_json\("),
         (ChatAgent("ollama:m"), "run", r"use \.chat\("),
         (SyncAgent("ollama:m"), "chat", r"use \.answer\("),
+        (SyncAgent("ollama:m"), "tool", r"use tools=\[function, \.\.\.\] when"),
+        (SyncLLMService("ollama:m"), "responses", r"use \.complete\("),
+        (SyncLLMService("ollama:m"), "aclose", r"use \.close\("),
+        (SyncLLMService("ollama:m").stream("Hi"), "get_final_message", r"use \.response$"),
+        (SyncLLMService("ollama:m").stream("Hi"), "text_stream", r"use \.text$"),
+        (JSONAnswer(1, ANSWER, StructuredParser(int).parse("1")), "data", r"use \.value$"),
+        (StructuredParser(int), "invoke", r"use \.parse\("),
     ],
 )
 def test_an_attribute_that_is_not_there_is_answered_with_the_right_one(
@@ -382,6 +406,40 @@ def test_a_package_names_the_right_word_for_an_attribute_and_an_import() -> None
     with pytest.raises(ImportError, match=r"cannot import name 'nobody'"):
         from crosswalk import nobody  # type: ignore[attr-defined]  # noqa: F401
     assert not hasattr(crosswalk, "completion")
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "word"),
+    [
+        ("crosswalk", "ReplayServer", "crosswalk.testing.ReplayServer"),
+        ("crosswalk", "ToolContext", "crosswalk.agent.ToolContext"),
+        ("crosswalk.agent", "ResponseFormat", "crosswalk.service.ResponseFormat"),
+        ("crosswalk.service", "ChatResponse", "crosswalk.ChatResponse"),
+        ("crosswalk", "RunContext", "crosswalk.agent.ToolContext"),
+        ("crosswalk", "completion_cost", "crosswalk.cost_of"),
+        ("crosswalk.structured", "PydanticOutputParser", "StructuredParser"),
+        ("crosswalk.testing", "MockServer", "ReplayServer"),
+    ],
+)
+def test_a_name_of_another_package_is_answered_with_its_place(package: str, name: str, word: str) -> None:
+    with pytest.raises(
+        ImportError, match=f"cannot import name '{name}' from '{package}': use {re.escape(word)}$"
+    ):
+        exec(f"from {package} import {name}")
+    home, _, last = word.rpartition(".")
+    assert hasattr(importlib.import_module(home or package), last)
+
+
+def test_a_row_says_a_call_where_there_is_one() -> None:
+    rows = [(owner, word) for owner in OWNERS for word in RIGHT_WORDS[owner].values()]
+    steps = [
+        (owner, name, bool(called))
+        for owner, word in rows
+        if not word.endswith("of crosswalk.service.LLMService")
+        for name, called in re.findall(r"(?<![\w).])\.(\w+)(\()?", word)
+    ]
+    assert len(steps) > 100
+    assert [step for step in steps if callable(getattr(OWNERS[step[0]], step[1], None)) != step[2]] == []
 
 
 def test_copies_pickles_and_displays_are_as_before() -> None:
