@@ -405,6 +405,8 @@ def test_a_package_names_the_right_word_for_an_attribute_and_an_import() -> None
         from crosswalk.service import Client  # type: ignore[attr-defined]  # noqa: F401
     with pytest.raises(ImportError, match=r"cannot import name 'nobody'"):
         from crosswalk import nobody  # type: ignore[attr-defined]  # noqa: F401
+    with pytest.raises(ImportError, match=r"cannot import name 'Nobody' from 'crosswalk' \("):
+        from crosswalk import Nobody  # type: ignore[attr-defined]  # noqa: F401
     assert not hasattr(crosswalk, "completion")
 
 
