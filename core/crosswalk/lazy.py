@@ -15,9 +15,9 @@ A test holds the two together.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, AnyStr, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, AnyStr, Final, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
     import re
@@ -73,10 +73,24 @@ def _no_name(package: str, name: str) -> Exception:
 
     ``from package import name`` asks first, and replaces each AttributeError by an error of its own.
     """
-    word = right_word(package, name)
+    word = right_word(package, name) or _own_word(name)
     if word and sys._getframe(2).f_code.co_name == "_handle_fromlist":
         return ImportError(f"cannot import name {name!r} from {package!r}{word}", name=package)
     return AttributeError(f"module {package!r} has no attribute {name!r}{word}")
+
+
+_FACES: Final = tuple(
+    f"crosswalk{face}"
+    for face in ("", ".service", ".agent", ".structured", ".convert", ".testing", ".plugins")
+)
+
+
+def _own_word(name: str) -> str:
+    """What to say after the *name* of ours that another package has: the package that has it."""
+    if not name[0].isupper():  # Python and its tools ask packages for other names
+        return ""
+    home = next((face for face in _FACES if name in import_module(face).__all__), None)
+    return "" if home is None else f": use {home}.{name}"
 
 
 def later(module: str) -> Any:
@@ -134,18 +148,27 @@ _ASKED: Final = _many(
     ("astream", ".stream(...) of crosswalk.service.LLMService"),
     ("stream_complete complete_stream iter", ".stream(...)"),
     (
-        "parse structured extract with_structured_output responses generate_object",
+        "parse structured extract with_structured_output generate_object",
         ".complete_json(messages, Type)",
     ),
+    ("responses", ".complete(...)"),
     ("embeddings", ".embed(...)"),
+    ("bind_tools", ".complete(..., tools=[...])"),
+    (
+        "batch abatch",
+        ".complete(...) for each request, or crosswalk.service.build_batch_requests for a batch file",
+    ),
     ("list_models", ".models()"),
 )
 _AGENT: Final = _many(
     ("ask chat invoke complete kickoff prompt", ".answer(...)"),
+    ("tool tool_plain add_tool", "tools=[function, ...] when you make the agent"),
     ("iter run_stream astream run_streamed", ".stream(...)"),
 )
 _RUN: Final = _many(
-    ("output result data value final_output text content messages", ".finish(), or agent.answer(...)")
+    ("output result data value final_output text content messages", ".finish(), or agent.answer(...)"),
+    ("usage", ".finish().usage"),
+    ("all_messages new_messages", ".conversation"),
 )
 _EXCEPTIONS: Final = _many(
     ("APIError APIStatusError LLMError", "ProviderError"),
@@ -160,7 +183,8 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("content output_text completion answer output response", ".text"),
         ("choices candidates", ".text, or .alternatives for what comes after the first"),
         ("model_dump dict asdict as_dict", ".to_dict()"),
-        ("json model_dump_json", "crosswalk.to_json(response)"),
+        ("json to_json model_dump_json", "crosswalk.to_json(response)"),
+        ("response_metadata", ".metadata"),
         ("raw raw_response body", ".raw_events, the server's bytes"),
         ("stop_reason finish done_reason", ".finish_reason, or .raw_finish_reason for the server's own word"),
         ("usage_metadata token_usage tokens", ".usage"),
@@ -207,14 +231,27 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("extra raw", ".extensions"),
         ("latency duration", ".request_duration"),
     ),
+    "JSONAnswer": _many(
+        ("data parsed output answer object", ".value"),
+        ("text content", ".response.text"),
+        ("usage", ".response.usage"),
+    ),
     "DeltaStream": _many(
         ("text get_final_text", "delta.text for each delta, or .until_done().text"),
         ("get_final_message get_final_completion final_response", ".until_done()"),
     ),
-    "EventStream": _many(("get_final_message get_final_completion until_done", ".response()")),
-    "SyncEventStream": _many(("get_final_message get_final_completion until_done", ".response()")),
-    "LLMService": _ASKED,
-    "SyncLLMService": _ASKED,
+    "EventStream": _many(
+        ("get_final_message get_final_completion get_final_response until_done", ".response"),
+        ("text_stream text_deltas", ".text"),
+        ("close", ".aclose()"),
+    ),
+    "SyncEventStream": _many(
+        ("get_final_message get_final_completion get_final_response until_done", ".response"),
+        ("text_stream text_deltas", ".text"),
+        ("aclose", ".close()"),
+    ),
+    "LLMService": {**_ASKED, "close": ".aclose()"},
+    "SyncLLMService": {**_ASKED, "aclose": ".close()"},
     "Agent": {**_AGENT, "run_sync": "crosswalk.SyncAgent(...).answer(...)"},
     "SyncAgent": _AGENT,
     "AgentRun": _RUN,
@@ -232,7 +269,11 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("history", ".messages"),
     ),
     "StructuredParser": _many(
-        ("parse_text loads validate from_text", ".parse(text)"),
+        ("parse_text loads validate from_text invoke", ".parse(text)"),
+        (
+            "get_format_instructions",
+            "crosswalk.SyncLLMService(...).complete_json(messages, Type), which sends the schema",
+        ),
         ("stream parse_partial", ".parse_stream(pieces)"),
         ("json_schema schema", "crosswalk.json_schema(Type)"),
     ),
@@ -257,7 +298,12 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
             ("load loads read", "crosswalk.from_json"),
             ("dump dumps", "crosswalk.to_json"),
             ("Response Completion ModelResponse ChatCompletion", "crosswalk.ChatResponse"),
-            ("Message", "crosswalk.ChatMessage"),
+            ("ChatOpenAI ChatAnthropic ChatOllama Router from_openai", "crosswalk.SyncLLMService"),
+            ("completion_cost cost_per_token", "crosswalk.cost_of"),
+            ("Message HumanMessage AIMessage SystemMessage ToolMessage", "crosswalk.ChatMessage"),
+            ("RunContext", "crosswalk.agent.ToolContext"),
+            ("ModelRetry", "crosswalk.agent.ToolError"),
+            ("PydanticOutputParser JsonOutputParser", "crosswalk.StructuredParser"),
             ("Usage", "crosswalk.UsageInfo"),
             ("Delta Chunk ChatCompletionChunk", "crosswalk.ResponseDelta"),
             ("ChatRequest Endpoint RetryPolicy Timeouts", "crosswalk.service"),
@@ -281,10 +327,31 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("AsyncAgent", "Agent"),
         ("function_tool FunctionTool", "tool"),
         ("RunContext", "ToolContext"),
+        ("ModelRetry", "ToolError"),
         ("AgentResult RunResult AgentRunResult", "AgentResponse"),
         ("Runner", "Agent(...).run(...)"),
         ("Session SQLiteSession", "ChatSession, with SQLiteStore"),
         ("LLMService SyncLLMService Endpoint ChatRequest", "crosswalk.service"),
+    ),
+    "crosswalk.testing": _many(("MockServer FakeServer MockLLM FakeLLM TestServer", "ReplayServer")),
+    "a provider": _many(
+        ("claude", "anthropic"),
+        ("gpt chatgpt openai_chat openai-chat", "openai"),
+        ("azure azure_openai azure-openai", "openai with the address of the Azure resource"),
+        ("responses openai-responses", "openai_responses"),
+        ("google googleai google_genai google-genai google-gla", "gemini"),
+        ("aws amazon amazon-bedrock bedrock_converse", "bedrock"),
+        ("grok x-ai x_ai", "xai"),
+        ("mistralai mistral-ai", "mistral"),
+        ("togetherai together_ai together-ai", "together"),
+        ("fireworksai fireworks_ai fireworks-ai", "fireworks"),
+        ("lm-studio lm_studio", "lmstudio"),
+        ("llama.cpp llama-cpp llama_cpp llama-server", "llamacpp"),
+        ("qwen alibaba tongyi", "dashscope"),
+        ("kimi moonshotai", "moonshot"),
+        ("glm zhipu zhipuai", "zai"),
+        ("pplx", "perplexity"),
+        ("workers-ai workers_ai", "cloudflare"),
     ),
     "a command line": _many(
         ("--api-key --key --token", "the environment, such as OPENAI_API_KEY or CROSSWALK_OPENAI_API_KEY"),
@@ -296,6 +363,14 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("--reasoning-level --effort --thinking", "--reasoning-effort"),
         ("--from --vendor --dialect", "--provider NAME"),
         ("--out --outfile --dest", "--output"),
+        ("-p", "--provider NAME, and the prompt itself, in quotes"),
+        ("-o", "> FILE for what a command writes"),
+        ("-t", "--temperature X"),
+        ("-u", "--base-url URL"),
+        ("-k", "the environment, such as OPENAI_API_KEY or CROSSWALK_OPENAI_API_KEY"),
+        ("-j", "--json"),
+        ("--tools --tool --functions", "crosswalk.SyncAgent in Python, which runs tools"),
+        ("replay mock", "crosswalk.testing.ReplayServer in Python, or crosswalk demo"),
         ("run prompt complete query", "crosswalk ask"),
         ("list plugins list-providers", "crosswalk providers"),
         ("list-models ls", "crosswalk models"),
@@ -310,33 +385,118 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("capture", "crosswalk record"),
     ),
     "crosswalk.structured": _many(
-        ("Parser", "StructuredParser"),
+        ("Parser PydanticOutputParser JsonOutputParser OutputParser", "StructuredParser"),
         ("loads parse_json", "parse(text, Type)"),
         ("json_schema", "crosswalk.json_schema"),
     ),
 }
 
 
-RIGHT_KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "max_retries": ("retry", "attempts"),
-    "num_retries": ("retry", "attempts"),
-    **dict.fromkeys(("url", "host", "api_base", "endpoint", "api_url"), ("base_url",)),
-    "messages": ("request", "turns"),
-    "prompt": ("request", "messages"),
-    **dict.fromkeys(("system", "system_prompt", "system_message", "preamble"), ("instructions",)),
-    **dict.fromkeys(
-        ("response_model", "schema", "result_type"), ("output_type", "answer", "response_format")
+RightKeyword: TypeAlias = str | tuple[str, str]
+"""A keyword of ours; or one by which a function is known, and what to do there."""
+
+_SYSTEM: Final = 'put a system message first, ("system", TEXT)'
+_BY_CALL: Final = "give it to each call, as in .complete(request, {0}=...)"
+_OF_SERVICE: Final = "give it to the service, as in SyncLLMService(endpoint, {0}=...)"
+_ADDRESS: Final = "give it to the service's Endpoint(..., base_url=...)"
+_KEY: Final = "give it to the service's Endpoint(..., api_key=...)"
+
+
+def _keywords(*rows: tuple[str, *tuple[RightKeyword, ...]]) -> dict[str, tuple[RightKeyword, ...]]:
+    """The right keywords by foreign name, of rows of several names. ``{0}`` in what to do stands for the first of them."""
+    return {
+        name: tuple(
+            one if isinstance(one, str) else (one[0], one[1].replace("{0}", names.split()[0]))
+            for one in rights
+        )
+        for names, *rights in rows
+        for name in names.split()
+    }
+
+
+RIGHT_KEYWORDS: Final[Mapping[str, tuple[RightKeyword, ...]]] = _keywords(
+    (
+        "max_retries",
+        ("retries", "retries= asks the model again, and retry= sends a failed request again"),
+        "retry",
+        "attempts",
     ),
-    **dict.fromkeys(("max_completion_tokens", "max_output_tokens", "num_predict"), ("max_tokens",)),
-    "stop_sequences": ("stop",),
-    **dict.fromkeys(("functions", "toolset"), ("tools",)),
-    "function_call": ("tool_choice",),
-    **dict.fromkeys(("thinking", "effort", "reasoning"), ("reasoning_effort",)),
-    "extra_body": ("provider_options",),
-    "mime_type": ("media_type",),
-    "path": ("file", "folder"),
-}
-"""Our keywords for those of other libraries that are not similar to ours. The first one that is there counts."""
+    ("num_retries", "retry", "attempts"),
+    ("base_url url host api_base endpoint api_url", "base_url", ("request", _ADDRESS)),
+    ("api_key", ("request", _KEY)),
+    ("key token", "api_key", ("request", _KEY), ("observers", _KEY)),
+    ("timeout", ("takes_media", _OF_SERVICE)),
+    ("retry", ("takes_media", _OF_SERVICE)),
+    *(
+        (name, ("takes_media", _BY_CALL), ("observers", _BY_CALL))
+        for name in ("temperature", "max_tokens", "top_p", "reasoning_effort")
+    ),
+    ("fallbacks fallback", ("observers", "give each endpoint by itself, first the one to ask first")),
+    ("messages", "request", "turns"),
+    ("prompt", "request", "messages"),
+    (
+        "system system_prompt system_message preamble instructions",
+        "instructions",
+        ("request", _SYSTEM),
+        ("messages", _SYSTEM),
+    ),
+    (
+        "response_model result_type output_type",
+        "output_type",
+        "answer",
+        ("raw_events", "call .stream_json(messages, Type)"),
+        ("request", "call .complete_json(messages, Type)"),
+        ("response_format", "a service answers with a type in .complete_json(messages, Type)"),
+    ),
+    (
+        "schema",
+        "output_type",
+        "answer",
+        ("raw_events", "call .stream_json(messages, SCHEMA)"),
+        ("request", "call .complete_json(messages, SCHEMA)"),
+        "response_format",
+        "parameters",
+    ),
+    ("max_output_tokens num_predict", "max_tokens"),
+    ("stop_sequences", "stop"),
+    ("functions toolset", "tools"),
+    ("function_call", "tool_choice"),
+    ("thinking effort reasoning", "reasoning_effort"),
+    (
+        "extra_body",
+        ("provider_options", 'give provider_options={"openai": {...}}, by the id of the provider'),
+    ),
+    (
+        "stream",
+        ("answer", "call .stream_json(...)"),
+        ("request", "call .stream(...)"),
+        ("output_type", "call .stream(...)"),
+        ("deps", "call .stream(...)"),
+        ("observers", "call .stream(...)"),
+    ),
+    ("deps_type", ("output_type", "it needs none: give deps= to .answer(...)")),
+    ("deps", ("output_type", "give deps= to .answer(...)")),
+    ("mime_type", "media_type"),
+    ("path", "file", "folder"),
+)
+"""What to give or do instead of a keyword of another library, or of another function. The first that is there counts, and no
+similar word is suggested for these."""
+
+
+def right_keyword(name: str, known: Container[str]) -> str | None:
+    """What to say after the keyword *name*, which is none of the *known* ones of a function: ``, did you mean 'retry'?``.
+
+    ``None`` for a name that nobody knows. Nothing for one that means something else here.
+    """
+    if name not in RIGHT_KEYWORDS:
+        return None
+    for right in RIGHT_KEYWORDS[name]:
+        if isinstance(right, str):
+            if right in known:
+                return f", did you mean {right!r}?"
+        elif right[0] in known:
+            return f": {right[1]}"
+    return ""
 
 
 def right_word(owner: str, name: str) -> str:

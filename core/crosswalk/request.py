@@ -998,6 +998,7 @@ def with_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ResponseValidationError: its ``extra_options`` are no such options.
     """
+    fields = {_RENAMED.get(name, name): value for name, value in fields.items()}
     own = {name: value for name, value in fields.items() if name in _FIELDS}
     places = ((option_named(name), value) for name, value in fields.items() if name not in _FIELDS)
     if more := {place.name: value for place, value in places if place is not None and value is not None}:
@@ -1027,7 +1028,8 @@ class ChatRequest:
         temperature: how random the answer is, from 0, or ``None`` for the provider's default, here and below.
         top_p: sample from the most likely tokens that make up this share, from 0 to 1.
         top_k: sample from this many most likely tokens.
-        max_tokens: the most tokens that the answer may have, reasoning included.
+        max_tokens: the most tokens that the answer may have, reasoning included. OpenAI's name for it works as well:
+            ``max_completion_tokens=``.
         stop: texts at which generation ends.
         seed: makes sampling repeatable, as far as the server supports that.
         tools: the tools that the model may call. OpenAI's form is accepted, as for ``tool_choice`` and
@@ -1113,6 +1115,7 @@ class ChatRequest:
         extra_options: JSONObject = EMPTY_OBJECT,
         extra_headers: Mapping[str, str] = EMPTY_OBJECT,
         provider: str | None = None,
+        max_completion_tokens: int | None = None,
         **options: Unpack[ExtraOptions],
     ) -> None:
         if options:
@@ -1123,7 +1126,7 @@ class ChatRequest:
             temperature=temperature,
             top_p=top_p,
             top_k=top_k,
-            max_tokens=max_tokens,
+            max_tokens=max_tokens if max_completion_tokens is None else max_completion_tokens,
             stop=stop,
             seed=seed,
             tools=tools,

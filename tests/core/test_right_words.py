@@ -19,20 +19,40 @@ from rich.console import Console
 import crosswalk
 from crosswalk import (
     ChatResponse,
+    ConfigurationError,
     CrosswalkError,
     DetectionError,
+    ImagePart,
     ResponseDelta,
     ServerError,
     StreamEvent,
+    StructuredParser,
+    UnknownProviderError,
     anormalize_stream,
     normalize,
     normalize_stream,
 )
-from crosswalk.agent import AgentResponse, ChatAgent, SyncAgent
+from crosswalk.agent import (
+    AgentResponse,
+    ChatAgent,
+    ChatConfig,
+    ChatSession,
+    DirectoryStore,
+    SQLiteStore,
+    SyncAgent,
+)
 from crosswalk.cli import main
 from crosswalk.cli.parser import whole_parser
-from crosswalk.lazy import RIGHT_WORDS, right_word
-from crosswalk.service import ChatRequest, SyncLLMService
+from crosswalk.lazy import RIGHT_KEYWORDS, RIGHT_WORDS, right_word
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    JSONAnswer,
+    LLMService,
+    RetryPolicy,
+    SyncLLMService,
+    ToolDefinition,
+)
 
 BODY = (
     b'{"id":"c","object":"chat.completion","created":1764000000,"model":"gpt-4o","choices":[{"index":0,"message":'
@@ -149,6 +169,14 @@ def test_a_text_that_looks_like_a_file_name_is_said_to_be_one(name: str) -> None
         normalize("This is no file.\n")
 
 
+@pytest.mark.parametrize(
+    "text", ["https://api.openai.com/v1/x.json", "http://127.0.0.1:8000/v1", "https://a.example"]
+)
+def test_a_text_that_is_an_address_is_said_to_be_one(text: str) -> None:
+    with pytest.raises(DetectionError, match="is an address: pass the bytes that its server answers"):
+        normalize(text)
+
+
 def test_the_package_has_what_people_import_first_and_its_conversion_can_be_called() -> None:
     from crosswalk import Agent, LLMService, StructuredParser, SyncAgent, SyncLLMService, convert
     from crosswalk.convert import convert as function
@@ -188,7 +216,7 @@ OWNERS = {
             "crosswalk",
             "ChatMessage ChatResponse DeltaStream ResponseDelta ResponseMetadata StreamEvent ToolCall UsageInfo",
         ),
-        ("crosswalk.service", "EventStream LLMService SyncEventStream SyncLLMService"),
+        ("crosswalk.service", "EventStream JSONAnswer LLMService SyncEventStream SyncLLMService"),
         (
             "crosswalk.agent",
             "Agent AgentResponse AgentRun AsyncChatAgent ChatAgent ChatSession SyncAgent SyncAgentRun",
@@ -198,8 +226,107 @@ OWNERS = {
     )
     for name in names.split()
 }
-LINE = "a command line"
-ROWS = [(owner, name) for owner, words in RIGHT_WORDS.items() for name in words if owner != LINE]
+SERVICE: Any = SyncLLMService("ollama:m")
+AGENT: Any = SyncAgent("ollama:m")
+CALLS: dict[str, Callable[..., Any]] = {
+    "complete": lambda **given: SERVICE.complete("Hi", **given),
+    "stream": lambda **given: SERVICE.stream("Hi", **given),
+    "complete_json": lambda **given: SERVICE.complete_json("Hi", int, **given),
+    "stream_json": lambda **given: SERVICE.stream_json("Hi", int, **given),
+    "SyncLLMService": lambda **given: SyncLLMService("ollama:m", **given),
+    "LLMService": lambda **given: LLMService("ollama:m", **given),
+    "Endpoint": lambda **given: Endpoint("ollama", **given),
+    "ChatRequest": lambda **given: ChatRequest("Hi", **given),
+    "ChatConfig": ChatConfig,
+    "SyncAgent": lambda **given: SyncAgent("ollama:m", **given),
+    "answer": lambda **given: AGENT.answer("Hi", **given),
+    "ChatSession": ChatSession,
+    "RetryPolicy": RetryPolicy,
+    "ToolDefinition": lambda **given: ToolDefinition("t", **given),
+    "ImagePart": ImagePart,
+    "SQLiteStore": SQLiteStore,
+    "DirectoryStore": DirectoryStore,
+}
+
+
+def _told(call: str, name: str) -> str:
+    """What *call* says after the keyword *name*, which it does not have."""
+    with pytest.raises(ConfigurationError, match="there is no option") as caught:
+        CALLS[call](**{name: True})
+    return str(caught.value).partition(f"{name!r}")[2]
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "told"),
+    [
+        ("complete", "stream", ": call .stream(...)"),
+        ("stream_json", "stream", ": call .stream_json(...)"),
+        ("SyncAgent", "stream", ": call .stream(...)"),
+        (
+            "complete_json",
+            "max_retries",
+            ": retries= asks the model again, and retry= sends a failed request again",
+        ),
+        ("complete", "max_retries", ", did you mean 'retry'?"),
+        ("RetryPolicy", "num_retries", ", did you mean 'attempts'?"),
+        ("complete", "instructions", ': put a system message first, ("system", TEXT)'),
+        ("ChatRequest", "system", ': put a system message first, ("system", TEXT)'),
+        ("complete_json", "system_prompt", ': put a system message first, ("system", TEXT)'),
+        ("SyncAgent", "system", ", did you mean 'instructions'?"),
+        ("ChatConfig", "instructions", ""),
+        ("complete", "response_model", ": call .complete_json(messages, Type)"),
+        ("stream", "output_type", ": call .stream_json(messages, Type)"),
+        ("complete_json", "response_model", ", did you mean 'answer'?"),
+        (
+            "ChatRequest",
+            "response_model",
+            ": a service answers with a type in .complete_json(messages, Type)",
+        ),
+        ("ChatRequest", "schema", ", did you mean 'response_format'?"),
+        ("ToolDefinition", "schema", ", did you mean 'parameters'?"),
+        ("complete", "extra_body", ': give provider_options={"openai": {...}}, by the id of the provider'),
+        ("SyncAgent", "deps_type", ": it needs none: give deps= to .answer(...)"),
+        ("answer", "deps_type", ""),
+        ("complete", "api_key", ": give it to the service's Endpoint(..., api_key=...)"),
+        ("SyncLLMService", "api_key", "; give it in Endpoint(..., api_key=...)"),
+        ("SyncLLMService", "token", ": give it to the service's Endpoint(..., api_key=...)"),
+        ("Endpoint", "token", ", did you mean 'api_key'?"),
+        ("complete", "base_url", ": give it to the service's Endpoint(..., base_url=...)"),
+        ("Endpoint", "timeout", ": give it to the service, as in SyncLLMService(endpoint, timeout=...)"),
+        ("Endpoint", "temperature", ": give it to each call, as in .complete(request, temperature=...)"),
+        ("SyncLLMService", "max_tokens", ": give it to each call, as in .complete(request, max_tokens=...)"),
+        ("SyncAgent", "temperature", "; give it in ChatConfig(..., temperature=...)"),
+        ("LLMService", "fallbacks", ": give each endpoint by itself, first the one to ask first"),
+        ("SyncAgent", "timeout", ""),
+    ],
+)
+def test_a_keyword_of_another_library_is_answered_with_what_does_the_same(
+    call: str, name: str, told: str
+) -> None:
+    assert _told(call, name) == told
+
+
+@pytest.mark.parametrize("name", RIGHT_KEYWORDS)
+def test_each_row_of_the_keywords_is_told_where_it_holds(name: str) -> None:
+    expected = {
+        f", did you mean {right!r}?" if isinstance(right, str) else f": {right[1]}"
+        for right in RIGHT_KEYWORDS[name]
+        if right != name
+    }
+    told = set()
+    for make in CALLS.values():
+        with pytest.raises(ConfigurationError) as caught:
+            make(**{name: None, "no_such_name": None})  # the second, where the first is its own
+        if caught.value.key == name:
+            told.add(str(caught.value).partition(f"{name!r}")[2])
+    assert told >= expected
+    assert not [one for one in told - expected if "did you mean" in one]
+
+
+LINE, PROVIDER = "a command line", "a provider"
+ROWS = [
+    (owner, name) for owner, words in RIGHT_WORDS.items() for name in words if owner not in (LINE, PROVIDER)
+]
 
 
 def _has(owner: str, name: str) -> bool:
@@ -221,7 +348,7 @@ def test_no_row_has_a_name_that_exists_and_each_of_its_words_does(owner: str, na
             continue
         assert _has(owner, target), word
     for package, word in re.findall(
-        r"\b(crosswalk(?:\.(?:agent|service|structured|plugins))?)\.([A-Za-z]\w*)", words
+        r"\b(crosswalk(?:\.(?:agent|service|structured|plugins|testing|convert))?)\.([A-Za-z]\w*)", words
     ):
         assert hasattr(importlib.import_module(package), word), (package, word)
 
@@ -238,6 +365,13 @@ def test_no_row_has_a_name_that_exists_and_each_of_its_words_does(owner: str, na
         (SyncLLMService("ollama:m"), "parse", r"use \.complete_json\("),
         (ChatAgent("ollama:m"), "run", r"use \.chat\("),
         (SyncAgent("ollama:m"), "chat", r"use \.answer\("),
+        (SyncAgent("ollama:m"), "tool", r"use tools=\[function, \.\.\.\] when"),
+        (SyncLLMService("ollama:m"), "responses", r"use \.complete\("),
+        (SyncLLMService("ollama:m"), "aclose", r"use \.close\("),
+        (SyncLLMService("ollama:m").stream("Hi"), "get_final_message", r"use \.response$"),
+        (SyncLLMService("ollama:m").stream("Hi"), "text_stream", r"use \.text$"),
+        (JSONAnswer(1, ANSWER, StructuredParser(int).parse("1")), "data", r"use \.value$"),
+        (StructuredParser(int), "invoke", r"use \.parse\("),
     ],
 )
 def test_an_attribute_that_is_not_there_is_answered_with_the_right_one(
@@ -271,7 +405,43 @@ def test_a_package_names_the_right_word_for_an_attribute_and_an_import() -> None
         from crosswalk.service import Client  # type: ignore[attr-defined]  # noqa: F401
     with pytest.raises(ImportError, match=r"cannot import name 'nobody'"):
         from crosswalk import nobody  # type: ignore[attr-defined]  # noqa: F401
+    with pytest.raises(ImportError, match=r"cannot import name 'Nobody' from 'crosswalk' \("):
+        from crosswalk import Nobody  # type: ignore[attr-defined]  # noqa: F401
     assert not hasattr(crosswalk, "completion")
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "word"),
+    [
+        ("crosswalk", "ReplayServer", "crosswalk.testing.ReplayServer"),
+        ("crosswalk", "ToolContext", "crosswalk.agent.ToolContext"),
+        ("crosswalk.agent", "ResponseFormat", "crosswalk.service.ResponseFormat"),
+        ("crosswalk.service", "ChatResponse", "crosswalk.ChatResponse"),
+        ("crosswalk", "RunContext", "crosswalk.agent.ToolContext"),
+        ("crosswalk", "completion_cost", "crosswalk.cost_of"),
+        ("crosswalk.structured", "PydanticOutputParser", "StructuredParser"),
+        ("crosswalk.testing", "MockServer", "ReplayServer"),
+    ],
+)
+def test_a_name_of_another_package_is_answered_with_its_place(package: str, name: str, word: str) -> None:
+    with pytest.raises(
+        ImportError, match=f"cannot import name '{name}' from '{package}': use {re.escape(word)}$"
+    ):
+        exec(f"from {package} import {name}")
+    home, _, last = word.rpartition(".")
+    assert hasattr(importlib.import_module(home or package), last)
+
+
+def test_a_row_says_a_call_where_there_is_one() -> None:
+    rows = [(owner, word) for owner in OWNERS for word in RIGHT_WORDS[owner].values()]
+    steps = [
+        (owner, name, bool(called))
+        for owner, word in rows
+        if not word.endswith("of crosswalk.service.LLMService")
+        for name, called in re.findall(r"(?<![\w).])\.(\w+)(\()?", word)
+    ]
+    assert len(steps) > 100
+    assert [step for step in steps if callable(getattr(OWNERS[step[0]], step[1], None)) != step[2]] == []
 
 
 def test_copies_pickles_and_displays_are_as_before() -> None:
@@ -312,6 +482,15 @@ def test_a_row_of_the_command_line_gives_a_command_or_an_option_that_exists(name
         ("ask Why is the sky blue", "put it in quotes"),
         ("ask Hello there", "'Hello' is no provider; put the prompt in quotes"),
         ("ask ollama:m Hi --provider vllm", "given twice"),
+        ("ask -p x Hi", "-p: use --provider NAME, and the prompt itself, in quotes"),
+        ("ask -o x Hi", "-o: use > FILE"),
+        ("ask -t 1 Hi", "-t: use --temperature X"),
+        ("ask -x Hi", "unrecognized arguments: -x"),
+        ("ask --tools x Hi", "--tools: use crosswalk.SyncAgent in Python"),
+        ("ask --schema x Hi", "--schema: it is an option of crosswalk parse"),
+        ("models ollama --seed 1", "--seed: it is an option of crosswalk ask, chat, record"),
+        ("replay log.jsonl", "use crosswalk.testing.ReplayServer in Python, or crosswalk demo"),
+        ("ask claude:opus Hi", "'claude' is no provider: use anthropic"),
     ],
 )
 def test_a_wrong_command_line_ends_in_one_line_with_the_next_step(
@@ -339,3 +518,14 @@ def test_an_error_shows_the_address_from_which_it_is_imported() -> None:
         assert getattr(importlib.import_module(kind.__module__), kind.__name__) is kind
         assert pickle.loads(pickle.dumps(kind)) is kind
     assert f"{ServerError.__module__}.{ServerError.__qualname__}" == "crosswalk.ServerError"
+
+
+@pytest.mark.parametrize("name", RIGHT_WORDS[PROVIDER])
+def test_a_row_of_the_providers_gives_an_installed_one(name: str) -> None:
+    known = crosswalk.registry.names()
+    word = right_word(PROVIDER, name).removeprefix(": use ").split()[0]
+    assert name not in known
+    assert word in known
+    with pytest.raises(UnknownProviderError, match=f"unknown provider '{name}': use {word}") as raised:
+        SyncLLMService(name)
+    assert "PROVIDER" not in str(raised.value)

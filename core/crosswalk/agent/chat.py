@@ -231,6 +231,7 @@ class ChatConfig:
         provider_options: Mapping[str, JSONObject] = EMPTY_OBJECT,
         extra_options: JSONObject = EMPTY_OBJECT,
         extra_headers: Mapping[str, str] = EMPTY_OBJECT,
+        max_completion_tokens: int | None = None,
         **options: Unpack[ExtraOptions],
     ) -> None:
         more = with_extra({**options, "extra_options": extra_options})["extra_options"]
@@ -239,7 +240,7 @@ class ChatConfig:
             temperature=temperature,
             top_p=top_p,
             top_k=top_k,
-            max_tokens=max_tokens,
+            max_tokens=max_tokens if max_completion_tokens is None else max_completion_tokens,
             stop=stop,
             seed=seed,
             tools=tools,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
@@ -29,6 +30,7 @@ from crosswalk.errors import (
     ProviderError,
     ResponseValidationError,
 )
+from crosswalk.lazy import right_word
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import cost_of
 from crosswalk.service import (
@@ -332,7 +334,7 @@ def prompt_of(said: str) -> str:
 
 
 def name_words(arguments: argparse.Namespace) -> None:
-    """Set ``prompt``, and ``provider`` if one stands before the prompt, from the ``words`` of the command line.
+    """Set ``prompt``, and the ``provider`` or the address before it, from the ``words`` of the command line.
 
     Raises:
         UsageError: there are several prompts, or the provider is unknown or given twice.
@@ -340,13 +342,22 @@ def name_words(arguments: argparse.Namespace) -> None:
     *named, arguments.prompt = arguments.words or ["-"]
     if not named:
         return
+    name = re.split("[:/]", named[0], maxsplit=1)[0]
+    is_known = name in registry.names()
     if len(named) > 1:
-        raise UsageError("one prompt at a time: put it in quotes")
-    if named[0].partition(":")[0] not in registry.names():
-        raise UsageError(f"{named[0]!r:.60} is no provider; put the prompt in quotes")
-    if arguments.provider:
-        raise UsageError(f"the provider is given twice, as {named[0]!r:.60} and with --provider")
-    (arguments.provider,) = named
+        hint = f", and write {name}:MODEL for a model" if is_known else ""
+        raise UsageError(f"one prompt at a time: put it in quotes{hint}")
+    is_address = re.fullmatch(r"https?://\S+", named[0]) is not None
+    if not (is_known or is_address):
+        hint = right_word("a provider", name.lower()) or "; put the prompt in quotes"
+        raise UsageError(f"{name!r:.60} is no provider{hint}")
+    field = "base_url" if is_address else "provider"
+    if getattr(arguments, field):
+        option = field.replace("_", "-")
+        raise UsageError(
+            f"the {'address' if is_address else field} is given twice, before the prompt and with --{option}"
+        )
+    (arguments.__dict__[field],) = named
 
 
 def turns_of(arguments: argparse.Namespace) -> list[Turn]:

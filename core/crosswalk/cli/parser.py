@@ -246,11 +246,21 @@ class Parser(argparse.ArgumentParser):
         options = re.findall(r"--?\w[\w-]*", self.format_usage())
         for word in itertools.takewhile(lambda word: word != "--", words):
             option = word.partition("=")[0]
-            if option.startswith("--") and " " not in word and option not in (*options, "--help"):
-                word = right_word("a command line", option)
-                is_here = not {*re.findall(r"--[\w-]+", word)} - {*options}
-                hint = word if word and is_here else meant(option, options)
+            is_option = (option.startswith("--") and " " not in word) or re.fullmatch("-[A-Za-z]", option)
+            if is_option and option not in self._option_string_actions:
+                hint = right_word("a command line", option)
+                if not hint:
+                    hint = _owners(option) or meant(option, options)
+                elif {*re.findall(r"--[\w-]+", hint)} - {*options}:
+                    hint = ""  # this command has no such option under any name
                 self.error(f"unrecognized arguments: {option}{hint}")
+
+
+def _owners(option: str) -> str:
+    """A suggestion after an *option* that only other commands have, or nothing if none has it."""
+    commands = whole_parser().commands.items()
+    owners = [name for name, command in commands if option in command._option_string_actions]
+    return f": it is an option of crosswalk {', '.join(owners[:3])}" if owners else ""
 
 
 def _terminal_width() -> int:

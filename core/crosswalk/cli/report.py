@@ -46,7 +46,7 @@ from crosswalk.errors import CrosswalkError, DetectionError, IncompleteStreamErr
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import check_prices, cost_of, price_list, tier_of
 from crosswalk.records import LoggedExchange, Record, parse_path, with_facts
-from crosswalk.text import counted
+from crosswalk.text import counted, meant
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance
 
@@ -97,13 +97,20 @@ def run(arguments: argparse.Namespace) -> int:
     counted_groups = Groups(arguments.by)
     status = _count(arguments, counted_groups)
     groups, total = counted_groups.sorted(), counted_groups.total
+    absent = [
+        name
+        for place, name in enumerate(arguments.by)
+        if groups and name in arguments.keep and all(group.values[place] == "-" for group in groups)
+    ]
+    for name in absent:
+        say(f"--by: no line has {name!r}{meant(name, GROUPINGS)}")
     if arguments.html:
         write_text(report_page(arguments.by, groups, total, arguments.prices))
     elif arguments.csv:
         write_text(_csv(arguments.by, groups))
     else:
         _write(arguments.by, groups, total, arguments.prices)
-    return status or (FAILED if total.unread else OK)
+    return status or (FAILED if total.unread or absent else OK)
 
 
 def _count(arguments: argparse.Namespace, groups: Groups) -> int:

@@ -257,7 +257,9 @@ def guessed(
 
 
 def _about_file_name(body: Body, error: DetectionError) -> DetectionError:
-    """Return *error*, and say so if *body* looks like the name of a file."""
+    """Return *error*, and say so if *body* looks like the name of a file or an address."""
+    if isinstance(body, str) and re.match(r"https?://\S", body):
+        return DetectionError("the text is an address: pass the bytes that its server answers")
     if not isinstance(body, str) or not re.fullmatch(r"[^\s{}\[\]<>\"]{1,250}\.\w{1,8}", body):
         return error
     return DetectionError(f"the text looks like the name of a file: pass Path({body[-60:]!r})")

@@ -17,7 +17,7 @@ import attrs
 import pluggy
 
 from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError, UnknownProviderError
-from crosswalk.lazy import pattern
+from crosswalk.lazy import pattern, right_word
 from crosswalk.plugin.hooks import API, API_MINOR, PROJECT, ProviderHooks, ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.installed import (
     Point,
@@ -763,8 +763,9 @@ class Registry:
             raise UnknownProviderError(f"provider {name!r} is blocked", plugin=name, known=self.names())
         if not registered and not points:
             known = self.names()
+            hint = right_word("a provider", name.lower()) or meant(name, known)
             error = UnknownProviderError(
-                f"unknown provider {name!r}{meant(name, known)}; known: {', '.join(known) or 'none'}",
+                f"unknown provider {name!r}{hint}; known: {', '.join(known) or 'none'}",
                 plugin=name,
                 known=known,
             )

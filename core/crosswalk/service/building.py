@@ -429,7 +429,7 @@ def build(
         raise UnsupportedRequestError("its plugin builds no requests", provider=provider)
     if request.model is None:
         raise UnsupportedRequestError(
-            f"no model is named; give model=, or the endpoint as '{provider}:MODEL'",
+            f"no model is named; name it with its provider, '{provider}:MODEL'",
             provider=provider,
             options=["model"],
         )

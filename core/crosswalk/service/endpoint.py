@@ -299,9 +299,7 @@ def resolve(endpoint: Endpoint, mapper: Mapper, environ: Mapping[str, str] | Non
         headers = {header: f"{scheme} {key.reveal()}" if scheme else key.reveal(), **headers}
     elif access is not None and base_url == access.base_url and parts.scheme == "https" and not headers:
         variables = " or ".join((f"{prefix}_API_KEY", *access.api_key_variables))
-        raise ConfigurationError(
-            f"{endpoint.provider}: no API key; give api_key=, or set {variables}", key="api_key"
-        )
+        raise ConfigurationError(f"{endpoint.provider}: no API key; set {variables}", key="api_key")
     sign = None
     if access is not None and access.signer is not None and "authorization" not in map(str.lower, headers):
         sign = access.signer(base_url)

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.errors import ConfigurationError
+from crosswalk.lazy import suggests_names
 from crosswalk.request import Asked, ChatRequest, ResponseFormat, as_request
 from crosswalk.service.turns import with_instructions
 from crosswalk.structured import ParseResult, Partial, Prose, Schema, StructuredAnswerError, StructuredParser
@@ -28,6 +29,7 @@ parser, or a JSON Schema."""
 ProseChoice: TypeAlias = Prose | Literal["allow", "refuse"]
 
 
+@suggests_names
 @brief
 @attrs.frozen(repr=False)
 class JSONAnswer(Generic[T]):

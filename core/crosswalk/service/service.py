@@ -25,7 +25,7 @@ import attrs
 
 from crosswalk.config import Settings, apply_settings, load_settings
 from crosswalk.errors import ConfigurationError, UnknownProviderError
-from crosswalk.lazy import suggests_names
+from crosswalk.lazy import right_word, suggests_names
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -247,7 +247,7 @@ def _route(endpoint: Endpoint, known: Registry) -> Route:
         mapper = known.mapper("openai" if endpoint.provider == DISCOVERED else endpoint.provider)
     except UnknownProviderError as error:
         name = endpoint.provider
-        if endpoint.model is not None or nearest(name, error.known):
+        if endpoint.model is not None or right_word("a provider", name.lower()) or nearest(name, error.known):
             raise
         hint = f"if it is a model, name its provider too: 'PROVIDER:{name:.60}'"
         raise UnknownProviderError(f"{error}; {hint}", plugin=name, known=error.known) from None
@@ -262,6 +262,7 @@ class CallOptions(ExtraOptions, total=False):
     """The options of one call: those of :class:`ChatRequest`, which they replace, and how it is sent.
 
     Attributes:
+        max_completion_tokens: OpenAI's name of ``max_tokens``.
         timeout: :class:`Timeouts`, or seconds for a whole answer, and in a stream for the next byte.
         retry: a :class:`RetryPolicy`, or the number of times to repeat a failed attempt.
         headers: more headers. Their values are treated as secrets.
@@ -272,6 +273,7 @@ class CallOptions(ExtraOptions, total=False):
     top_p: float | None
     top_k: int | None
     max_tokens: int | None
+    max_completion_tokens: int | None
     stop: str | Iterable[str]
     seed: int | None
     tools: Iterable[ToolDefinition | Mapping[str, Any]]

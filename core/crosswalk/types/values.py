@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar, final, overload
 import attrs
 import orjson
 
-from crosswalk.lazy import RIGHT_KEYWORDS
+from crosswalk.lazy import right_keyword
 from crosswalk.plain_errors import ConfigurationError, ResponseValidationError
 from crosswalk.text import brief, clean_message, counted, json_type_name, meant, nearest, short_repr, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object, load_json
@@ -223,13 +223,13 @@ def checks_keywords(
 
 def _wrong(name: str, known: Iterable[str], elsewhere: Mapping[str, Iterable[str]]) -> ConfigurationError:
     """Return the error for the wrong keyword *name*."""
-    hint = next(
-        (f", did you mean {right!r}?" for right in RIGHT_KEYWORDS.get(name, ()) if right in known), ""
-    )
-    hint = hint or meant(name, sorted(known))
+    hint = right_keyword(name, frozenset(known))
+    is_foreign = hint is not None
+    hint = hint if is_foreign else meant(name, sorted(known))
     if not hint:
         owners = {option: owner for owner, options in elsewhere.items() for option in options}
-        if near := nearest(name, owners):
+        near = nearest(name, owners)
+        if near and (near == name or not is_foreign):
             hint = f"; give it in {owners[near]}(..., {near}=...)"
     return ConfigurationError(f"there is no option {name!r:.60}{hint}", key=name)
 

@@ -116,7 +116,7 @@ def test_defaults_and_options_stand_behind_what_the_client_says() -> None:
         (f"a: {{provider: vllm, {URL}, defaults: {{messages: 1}}}}", "models.a: defaults: no option of a request is called 'messages'"),
         (f"a: {{provider: vllm, {URL}, defaults: {{temperature: hot}}}}", "models.a: temperature must be a number, at least 0"),
         ("a: {provider: vllm, base_url: nowhere://}", "models.a: vllm: base_url must be like http://host:port or https://host/path"),
-        ("a: {provider: anthropic}", "models.a: anthropic: no API key; give api_key=, or set CROSSWALK_ANTHROPIC_API_KEY or ANTHROPIC_API_KEY"),
+        ("a: {provider: anthropic}", "models.a: anthropic: no API key; set CROSSWALK_ANTHROPIC_API_KEY or ANTHROPIC_API_KEY"),
         ("a: {provider: vllm, formats: messages}", "<config>, line 2: models.a.endpoints.0.base_url: other formats need the address of the server"),
         (f"'a*':\n  - {{provider: vllm, model: m, {URL}}}\n  - {{provider: vllm, {URL}}}", "models.a*: either each endpoint names a model, or none does"),
         (f"a:\n  - {{provider: vllm, options: {{x: 1}}, {URL}}}\n  - {{provider: vllm, {URL}}}", "models.a: options: two endpoints of vllm have different ones"),

@@ -414,6 +414,7 @@ def test_a_config_takes_every_option_of_a_request() -> None:
     """Without the conversation, and what the agent decides: whether it streams, and whom it asks."""
     of_request, of_config = (inspect.signature(cls).parameters for cls in (ChatRequest, ChatConfig))
     assert set(of_request) - set(of_config) == {"messages", "stream", "provider"}
+    assert ChatConfig(max_completion_tokens=5) == ChatConfig(max_tokens=5)
     assert not set(of_config) - set(of_request)
     assert of_config["options"].annotation == of_request["options"].annotation == "Unpack[ExtraOptions]"
 

@@ -140,8 +140,9 @@ def test_a_provider_before_the_prompt_is_that_of_the_option(run: Run, server: Re
     address = ("--base-url", server.url, "--no-panel")
     assert run("ask", "vllm:m", "Hello", *address).out == "Hi\n"
     assert run("ask", "vllm", "-m", "n", *address, "-s", "Be brief.", "Hello").out == "Hi\n"
-    first, second = (request.json() for request in server.requests)
-    assert (first["model"], second["model"]) == ("m", "n")
+    assert run("ask", "vllm/org/m", "Hello", *address).out == "Hi\n"
+    first, second, third = (request.json() for request in server.requests)
+    assert (first["model"], second["model"], third["model"]) == ("m", "n", "org/m")
     assert [message["content"] for message in second["messages"]] == ["Be brief.", "Hello"]
 
 
@@ -167,10 +168,20 @@ def test_a_model_that_is_not_there_is_answered_with_those_that_are(run: Run, ser
 
 def test_an_address_and_a_text_are_enough(run: Run, server: ReplayServer) -> None:
     listed = {"data": [{"id": "only", "owned_by": "vllm"}]}
-    server.add(Answer.of_json(listed), path="/v1/models").add(Answer.text("Hi"), times=None)
+    server.add(Answer.of_json(listed), path="/v1/models", times=None).add(Answer.text("Hi"), times=None)
     assert run("ask", "--base-url", server.url, "--no-panel", "Hi") == (0, "Hi\n", "")
     assert run("ask", "--provider", "vllm:m", "--base-url", server.url, "--no-panel", "Hi").out == "Hi\n"
-    assert [request.json()["model"] for request in server.requests if request.body] == ["only", "m"]
+    assert run("ask", server.url, "--no-panel", "Hi") == (0, "Hi\n", "")
+    assert [request.json()["model"] for request in server.requests if request.body] == ["only", "m", "only"]
+
+
+def test_a_key_that_is_missing_is_named_as_a_shell_gives_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    done = run("models", "openai")
+    assert (done.status, done.out) == (2, "")
+    assert "openai: no API key; set CROSSWALK_OPENAI_API_KEY or OPENAI_API_KEY" in done.err
 
 
 def test_the_settings_name_provider_and_time_limit(
@@ -244,16 +255,28 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(
             ["--provider", "vllm", "--model", "m", "one", "two", "three"],
             "one prompt at a time: put it in quotes",
         ),
-        (["--provider", "vllm", "ollama:m", "Hi"], "the provider is given twice, as 'ollama:m'"),
+        (["--provider", "vllm", "ollama:m", "Hi"], "the provider is given twice, before the prompt and"),
+        (
+            ["--base-url", "http://x", "http://y/v1", "Hi"],
+            "the address is given twice, before the prompt and with --base-url",
+        ),
+        (["claude:opus", "Hi"], "'claude' is no provider: use anthropic"),
+        (["Grok/grok-4", "Hi"], "'Grok' is no provider: use xai"),
+        (["ollama", "llama3.2", "Hi"], "put it in quotes, and write ollama:MODEL for a model"),
+        (["ollama:m", "Why", "is", "it"], "put it in quotes, and write ollama:MODEL for a model"),
+        (["openai/gpt-4o", "Hi"], "no API key; set CROSSWALK_OPENAI_API_KEY or OPENAI_API_KEY"),
+        (["anthropic", "Hi"], "no API key; set CROSSWALK_ANTHROPIC_API_KEY or ANTHROPIC_API_KEY"),
     ],
 )
 def test_what_cannot_be_sent_is_said_and_nothing_is_sent(
     run: Run, argv: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("CROSSWALK_DEFAULT_PROVIDER", raising=False)
+    for name in ("CROSSWALK_DEFAULT_PROVIDER", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
     done = run("ask", *argv)
     assert (done.status, done.out) == (2, "")
     assert said in done.err
+    assert "=," not in done.err
 
 
 def test_a_prompt_that_is_no_text_is_refused(run: Run, stdin: Callable[[bytes], None]) -> None:

@@ -199,6 +199,22 @@ def test_one_group_needs_no_sum(run: Run, tmp_path: Path) -> None:
     assert "No exchange states its cost; --prices estimates it by list prices." in out
 
 
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        ("vendr", "--by: no line has 'vendr', did you mean 'vendor'?"),
+        ("model,sesion", "--by: no line has 'sesion', did you mean 'session'?"),
+        ("metadata.tenant", "--by: no line has 'metadata.tenant'"),
+    ],
+)
+def test_a_grouping_that_no_line_has_fails_and_is_said(run: Run, tmp_path: Path, by: str, said: str) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(orjson.dumps(LOG[0]) + b"\n")
+    done = run("report", file, "--by", by)
+    assert (done.status, said in done.err.splitlines()) == (1, True)
+    assert run("report", file, "--by", "status,team,body.model").status == 0
+
+
 def test_a_page_can_be_looked_at(run: Run, log: Path) -> None:
     done = run("report", log, "--by", "model,status", "--html")
     assert done.out.startswith("<!doctype html>")

@@ -167,6 +167,20 @@ class TestOptions:
 
         assert asyncio.run(main()) == ("3", 3)
 
+    def test_the_limit_of_tokens_has_the_name_of_openai_as_well(
+        self, server: ReplayServer, service: SyncLLMService
+    ) -> None:
+        server.add(Answer.text("3"), times=None)
+        assert ChatRequest("Hi", max_completion_tokens=5) == ChatRequest("Hi", max_tokens=5)
+        assert ChatRequest("Hi", max_tokens=4, max_completion_tokens=None).max_tokens == 4
+        service.complete("Hi", max_completion_tokens=5)
+        service.complete(ChatRequest("Hi", max_tokens=9), max_completion_tokens=5)
+        list(service.stream("Hi", max_completion_tokens=5))
+        service.complete_json("Hi", int, max_completion_tokens=5)
+        assert [request.json()["max_tokens"] for request in server.requests] == [5, 5, 5, 5]
+        with pytest.raises(ResponseValidationError, match="max_tokens"):
+            ChatRequest("Hi", max_completion_tokens=0)
+
     def test_they_change_a_request(self, server: ReplayServer, service: SyncLLMService) -> None:
         server.add(Answer.text("Hello."))
         service.complete(ChatRequest("Hi", temperature=1, seed=3), temperature=0)
@@ -190,8 +204,8 @@ class TestOptions:
         for wrong, right in (("temprature", "temperature"), ("messages", "request"), ("prompt", "request")):
             with pytest.raises(ConfigurationError, match=f"{wrong!r}, did you mean {right!r}"):
                 typed.complete(**{wrong: "Hi"})
-        with pytest.raises(ConfigurationError, match="'max_completion_tokens', did you mean 'max_tokens'"):
-            typed.complete_json("Hi", int, max_completion_tokens=3)
+        with pytest.raises(ConfigurationError, match="'max_output_tokens', did you mean 'max_tokens'"):
+            typed.complete_json("Hi", int, max_output_tokens=3)
         for ask in (typed.complete_json, typed.stream_json):
             with pytest.raises(ConfigurationError, match="'proze', did you mean 'prose'"):
                 ask("Hi", int, proze="refuse")
@@ -225,7 +239,7 @@ class TestOptions:
         [
             (Endpoint, "url", "base_url"),
             (Endpoint, "api_keys", "api_key"),
-            (ChatRequest, "max_completion_tokens", "max_tokens"),
+            (ChatRequest, "max_output_tokens", "max_tokens"),
             (RetryPolicy, "attempt", "attempts"),
             (Timeouts, "totl", "total"),
             (ChatConfig, "temprature", "temperature"),
