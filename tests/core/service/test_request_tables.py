@@ -92,6 +92,12 @@ ARRIVES: list[tuple[str, dict[str, Any], str, str, Any]] = [
     ("openai-chat", {"response_format": {"type": "json_schema", "json_schema": {"name": "tide", "description": "Of the sea.", "schema": SCHEMA}}}, "bedrock", "outputConfig.textFormat.structure.jsonSchema.description", "Of the sea."),
     # options
     ("gemini", {"generationConfig": {"topK": 40.0}}, "ollama", "options.top_k", 40),
+    # from all tokens, as each server writes it
+    ("ollama", {"options": {"top_k": 0}}, "vllm", "top_k", 0),
+    ("openai-chat", {"top_k": -1}, "ollama", "options.top_k", -1),
+    ("openai-chat", {"top_k": -1}, "anthropic", "top_k", 0),
+    ("openai-chat", {"top_k": -1}, "gemini", "generationConfig.topK", 0),
+    ("openai-chat", {"top_k": -1}, "cohere", "k", 0),
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_level": "LOW"}}}, "openai", "reasoning_effort", "low"),
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 2048}}}, "anthropic", "thinking", {"type": "enabled", "budget_tokens": 2048}),
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 2048}}}, "cohere", "thinking", {"type": "enabled", "token_budget": 2048}),
@@ -116,6 +122,44 @@ def test_what_is_said_arrives_in_the_words_of_the_other(
     form: str, said: dict[str, Any], to: str, path: str, value: Any
 ) -> None:
     assert at(built(form, said, to).body, path) == value
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "to"),
+    [
+        ("openai-chat", {"top_k": -1, "max_tokens": -1}, "vllm"),
+        ("openai-chat", {"max_tokens": -1, "temperature": -1, "top_p": 2, "stop": [""]}, "lmstudio"),
+        ("openai-chat", {"n_predict": -2, "top_k": -5}, "llamacpp"),
+        ("openai-chat", {"max_completion_tokens": 0, "seed": 2**63}, "openai"),
+        ("openai-responses", {"max_output_tokens": 0}, "openai_responses"),
+        ("anthropic", {"max_tokens": 0, "top_k": 0}, "anthropic"),
+        ("ollama", {"options": {"num_predict": -2, "top_k": -9, "top_p": 1.5}}, "ollama"),
+        ("gemini", {"generationConfig": {"topK": 0, "maxOutputTokens": 0}}, "gemini"),
+    ],
+    ids=str,
+)
+def test_what_a_server_checks_itself_arrives_there(form: str, said: dict[str, Any], to: str) -> None:
+    request = built(form, said, to)
+    assert {name: request.body[name] for name in said} == said
+    assert request.adaptations == ()
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "to", "lost"),
+    [
+        ("openai-chat", {"max_tokens": -1}, "ollama", "max_tokens"),
+        ("ollama", {"options": {"num_predict": -2}}, "vllm", "options.num_predict"),
+        ("ollama", {"options": {"top_p": 1.5}}, "gemini", "options.top_p"),
+        ("openai-chat", {"stop": [""]}, "cohere", "stop"),
+    ],
+    ids=str,
+)
+def test_a_value_outside_the_bounds_is_named_if_another_server_gets_it_not(
+    form: str, said: dict[str, Any], to: str, lost: str
+) -> None:
+    (one,) = built(form, said, to).adaptations
+    assert (one.field, one.refuses) == (lost, True)
+    assert "has no such value" in one.reason
 
 
 def test_calls_of_2023_are_calls() -> None:
