@@ -457,7 +457,8 @@ class Schema(Generic[T]):
 
     def _refuse_null(self) -> None:
         if takes_null(self._json_schema) and self.read(None).violations == (_NULL,):
-            named = "JSON Schema" if isinstance(self.cls, Mapping) else self.cls
+            kind: Any = self.cls
+            named = "JSON Schema" if isinstance(kind, Mapping) else kind
             raise SchemaDefinitionError(
                 f"{named}: null stands for no answer; ask for a class with a field that may be null"
             )

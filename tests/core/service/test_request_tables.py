@@ -18,6 +18,7 @@ from crosswalk.service import (
     HTTPRequest,
     ResponseFormat,
     ToolDefinition,
+    UnsupportedRequestError,
     build_http_request,
     option_paths,
     part_types,
@@ -169,6 +170,47 @@ def test_calls_of_2023_are_calls() -> None:
     assert asked["content"][0] == {"type": "tool_use", "id": "call_1", "name": "f", "input": {}}
     assert result["content"][0]["tool_use_id"] == "call_1"
     assert built("openai-chat", said, "openai").body["messages"] == said["messages"]
+
+
+SOUND = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+PAPER = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}}
+LINKED = {"type": "document", "source": {"type": "url", "url": "https://x.example/a.pdf"}}
+
+
+@pytest.mark.parametrize(
+    ("form", "part", "chunk"),
+    [
+        ("openai-chat", SOUND, {"type": "input_audio", "input_audio": "UklGRg=="}),
+        ("openai-chat", PAPER, {"type": "document_url", "document_url": "data:application/pdf;base64,JVBERi0=", "document_name": "a.pdf"}),
+        ("openai-chat", {"type": "file", "file": {"file_id": "f1"}}, {"type": "file", "file_id": "f1"}),
+        ("openai-chat", {"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}, {"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}),
+        ("anthropic", LINKED, {"type": "document_url", "document_url": "https://x.example/a.pdf"}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_mistral_gets_parts_as_its_own_chunks(form: str, part: dict[str, Any], chunk: dict[str, Any]) -> None:
+    request = built(form, {"messages": [{"role": "user", "content": [part]}]}, "mistral")
+    assert request.body["messages"] == [{"role": "user", "content": [chunk]}]
+    assert request.adaptations == ()
+
+
+FUNCTION = {"type": "function", "function": {"name": "f"}}
+ALLOWED = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [FUNCTION]}}
+
+
+def test_mistral_gets_no_speaker_and_no_choice_among_tools() -> None:
+    said = {"messages": [{**HI, "name": "Bob"}], "tools": [FUNCTION], "tool_choice": ALLOWED}
+    request = built("openai-chat", said, "mistral")
+    assert request.body["messages"] == [HI]
+    assert "tool_choice" not in request.body
+    assert {one.field for one in request.dropped} == {"messages[0]", "tool_choice"}
+    assert built("openai-chat", said, "vllm").body["messages"] == said["messages"]
+
+
+def test_mistral_gets_no_sound_that_another_server_keeps() -> None:
+    said = {"messages": [HI, {"role": "assistant", "audio": {"id": "a1"}}, HI]}
+    with pytest.raises(UnsupportedRequestError, match=r"^mistral: it cannot express messages\[1\]\.audio"):
+        built("openai-chat", said, "mistral")
 
 
 def test_a_strict_server_gets_no_field_that_it_lacks() -> None:
