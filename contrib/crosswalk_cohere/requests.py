@@ -5,6 +5,7 @@ Facts: Cohere's reference of "Chat" (v2); provider document "Cohere Chat".
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from crosswalk.plugins import (
@@ -52,7 +53,7 @@ COHERE = RequestTable(
             )
         ),
         RequestRow("p", "top_p"),
-        RequestRow("k", "top_k"),
+        RequestRow("k", "top_k", write=partial(max, 0)),
         RequestRow("stop_sequences", "stop"),
         RequestRow("tool_choice", "tool_choice", words={"none": "NONE", "required": "REQUIRED"}),
         RequestRow("strict_tools", "tool.strict"),

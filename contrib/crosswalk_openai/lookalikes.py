@@ -539,6 +539,8 @@ class Mistral(ChatDialect):
                 "function_call",
                 "cache.mark",
                 "message.name",
+                "allowed_tools",
+                "messages[].audio",
             ),
             "functions[].name",
         ),
@@ -547,9 +549,7 @@ class Mistral(ChatDialect):
         "takes_empty": False,
     }
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9]{9}", maximum=9)
-    way_back: ClassVar[WayBack] = WayBack(
-        takes_citations=True, shows_pictures=True, moves_system=True, names_speakers=True
-    )
+    way_back: ClassVar[WayBack] = WayBack(takes_citations=True, shows_pictures=True, moves_system=True)
     call_names: ClassVar[str | None] = _NAMES
     endpoints: ClassVar[tuple[str, ...]] = (
         "/v1/chat/completions",
@@ -575,11 +575,17 @@ class Mistral(ChatDialect):
             MISTRALS_ROWS,
             add_chunks,
             in_mistrals_order,
+            mistrals_part,
             with_forced_sentences_named,
         )
 
         built = self.built(
-            request, arrange=in_mistrals_order, more=add_chunks, reasoning=None, rows=MISTRALS_ROWS
+            request,
+            arrange=in_mistrals_order,
+            part=mistrals_part,
+            more=add_chunks,
+            reasoning=None,
+            rows=MISTRALS_ROWS,
         )
         return with_forced_sentences_named(built)
 

@@ -1,7 +1,8 @@
 """The requests of services that differ from OpenAI's: reasoning, cache marks, and the order of messages.
 
 Facts: each provider's reference of its chat endpoint; provider document "OpenAI Chat Completions", section 9; for
-Mistral's order the validator of requests in ``mistral_common`` and the error 3230 of its API; for Perplexity's its error
+Mistral's parts the types of the package mistralai 3.7.0, and for its order the validator of requests in ``mistral_common``
+and the error 3230 of its API; for Perplexity's its error
 400, perplexityai/api-discussion 265.
 """
 
@@ -13,14 +14,18 @@ from typing import Any
 from crosswalk.plugins import (
     Adaptation,
     AdaptationKind,
+    AudioPart,
     ChatRequest,
     ChatResponse,
+    ContentPart,
+    FilePart,
     HTTPRequest,
     RequestRow,
     Segment,
     SegmentType,
     Turn,
     below,
+    data_url,
     own_fields,
     own_items,
 )
@@ -31,8 +36,15 @@ MISTRALS_ROWS = (
         RequestRow,
         ("min_tokens", "prompt_logprobs", "top_prompt_logprobs", "prompt_mode", "guardrails", "safe_prompt"),
     ),
+    *below(
+        "messages[].content[]",
+        RequestRow("[input_audio].input_audio", "part.audio"),
+        RequestRow("[document_url].document_url", "part.file"),
+        RequestRow("[document_url].document_name", "part.name"),
+        RequestRow("[file].file_id", "part.file_id"),
+    ),
 )
-"""The options of Mistral's API that no other one has, or not in these words."""
+"""The options and parts of Mistral's API that no other one has, or not in these words."""
 
 OPENROUTERS_ROWS = (
     *below(
@@ -43,6 +55,18 @@ OPENROUTERS_ROWS = (
     RequestRow("messages[].content[][video_url].video_url.url", "part.video"),
 )
 """OpenRouter takes cache marks on the parts of a message and videos, and passes them on to providers that have them."""
+
+
+def mistrals_part(part: ContentPart) -> dict[str, Any] | None:
+    """Return a sound or a file as a chunk of Mistral's."""
+    if isinstance(part, AudioPart):
+        return {"type": "input_audio", "input_audio": part.data or part.url}
+    if isinstance(part, FilePart) and part.id is not None:
+        return {"type": "file", "file_id": part.id}
+    if isinstance(part, FilePart):
+        name = {"document_name": part.name} if part.name else {}
+        return {"type": "document_url", "document_url": data_url(part), **name}
+    return None
 
 
 def add_chunks(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:

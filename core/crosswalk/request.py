@@ -1027,7 +1027,7 @@ class ChatRequest:
         model: the model's name as the provider knows it, or ``None`` for the endpoint's own.
         temperature: how random the answer is, from 0, or ``None`` for the provider's default, here and below.
         top_p: sample from the most likely tokens that make up this share, from 0 to 1.
-        top_k: sample from this many most likely tokens.
+        top_k: sample from this many most likely tokens: from all with 0, and with -1, as some servers write it.
         max_tokens: the most tokens that the answer may have, reasoning included. OpenAI's name for it works as well:
             ``max_completion_tokens=``.
         stop: texts at which generation ends.
@@ -1061,7 +1061,7 @@ class ChatRequest:
     )
     temperature: float | None = attrs.field(default=None, kw_only=True, validator=number(0))
     top_p: float | None = attrs.field(default=None, kw_only=True, validator=number(0, 1))
-    top_k: int | None = attrs.field(default=None, kw_only=True, validator=number(1, whole=True))
+    top_k: int | None = attrs.field(default=None, kw_only=True, validator=number(-1, whole=True))
     max_tokens: int | None = attrs.field(default=None, kw_only=True, validator=number(1, whole=True))
     stop: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_stop)
     seed: int | None = attrs.field(default=None, kw_only=True, validator=_ANY_INTEGER)

@@ -5,6 +5,7 @@ Facts: Google's reference of ``models.generateContent`` and the types of its SDK
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from crosswalk.formats.chat_table import allowed_tools, placed
@@ -77,7 +78,7 @@ def json_schema(schema: Any) -> Any:
 _CONFIG: Final = (
     RequestRow("temperature", "temperature"),
     RequestRow("topP", "top_p"),
-    RequestRow("topK", "top_k"),
+    RequestRow("topK", "top_k", write=partial(max, 0)),
     RequestRow("maxOutputTokens", "max_tokens"),
     RequestRow("stopSequences", "stop"),
     RequestRow("seed", "seed"),

@@ -6,6 +6,7 @@ Facts: Anthropic's reference of "Create a Message" and the types of its SDK; pro
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from crosswalk.formats.chat_table import (
@@ -212,7 +213,7 @@ _DISPLAYS: Final = {"auto": "summarized", "concise": "summarized", "detailed": "
 _OPTIONS: Final = (
     RequestRow("temperature", "temperature"),
     RequestRow("top_p", "top_p"),
-    RequestRow("top_k", "top_k"),
+    RequestRow("top_k", "top_k", write=partial(max, 0)),
     RequestRow("max_tokens", "max_tokens"),
     RequestRow("stop_sequences", "stop"),
     RequestRow("output_config.effort", "reasoning_effort", words=_EFFORTS),

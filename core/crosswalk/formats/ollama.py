@@ -43,8 +43,6 @@ from crosswalk.wire.fields import Fields, placed
 # Requests in the forms of Ollama's ``/api/chat`` and ``/api/generate``. Facts: provider document "Ollama".
 
 
-_AT_LEAST_1: Final = ("top_k", "num_predict")
-"""Options whose numbers below 1 have another meaning: no limit, as much as fits."""
 _DEFAULTS: Final[dict[str, Any]] = {
     "raw": False,
     "suffix": "",
@@ -120,17 +118,7 @@ def _incoming(
 
 def _options(body: Fields) -> dict[str, Any]:
     sampling = body.object("options")
-    if sampling is None:
-        return {}
-    integer_options = {name: sampling.is_whole(name) for name in _AT_LEAST_1}
-    for name, value in integer_options.items():
-        if value is not None and value < 1:
-            sampling.take(name)
-    result = options(sampling, "ollama", "options.")
-    for name, value in integer_options.items():
-        if value is not None and value < 1:
-            sampling.give(name, value)
-    return result
+    return {} if sampling is None else options(sampling, "ollama", "options.")
 
 
 # The conversation.

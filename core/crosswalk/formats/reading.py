@@ -32,7 +32,7 @@ from crosswalk.types.json import copy_json, dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
-from crosswalk.wire.fields import Fields, Place, Unread, path_of, placed as placed
+from crosswalk.wire.fields import FieldError, Fields, Place, Unread, path_of, placed as placed
 from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable, put
 
 # -------------------------------------------------------------------------------- incoming
@@ -613,13 +613,18 @@ _TAKERS: Final[dict[str, Callable[[Fields, str], Any]]] = {
 def options(fields: Fields, format: str, under: str = "") -> dict[str, Any]:
     """The options in *fields* that :class:`ChatRequest` has, in the spelling of *format* below *under*.
 
-    Of two spellings of one option the later one in the table counts, and the other stays.
+    Of two spellings of one option the later one in the table counts, and the other stays. So does a value outside the
+    bounds of a :class:`ChatRequest`, such as -1 for no limit: each server checks its own.
     """
     results: dict[str, Any] = {}
     for row in reversed(TABLES[format].options):
         name, place = row.path.removeprefix(under), row.place
         if place in _TAKERS and place not in results and name in fields:
-            results[place] = option(fields, name, place, _TAKERS[place](fields, name))
+            value = _TAKERS[place](fields, name)
+            try:
+                results[place] = option(fields, name, place, value)
+            except FieldError:
+                fields.give(name, value)
     return results
 
 

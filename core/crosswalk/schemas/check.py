@@ -505,6 +505,8 @@ class _Compiler:
         if sum(not is_null for _, _, is_null in checks) > 1 and any(is_null for _, _, is_null in checks):
             expected += " or null"
 
+        tag, words = self._tag(members)
+
         def check(value: Any, path: str, report: Report) -> Any:
             tried = []
             for at, (one, kinds, _) in enumerate(checks):
@@ -524,6 +526,11 @@ class _Compiler:
                 message = f"expected {expected}, got {another}{json_type_name(value)}"
                 report.violations.append(Finding(message, path, Fault.TYPE, is_advice=is_advice))
                 return value
+            if words and not fitting and type(value) is dict and tag in value and value[tag] not in words:
+                another = "another " if type(value[tag]) is str else ""
+                message = f"expected {_either(words)}, got {another}{json_type_name(value[tag])}"
+                report.violations.append(Finding(message, path + step(tag), Fault.TYPE, is_advice=is_advice))
+                return value
             _, nearest, made, part = min(fitting or tried, key=lambda each: each[:2])
             report.take(part)
             if type(made) is ExactDecimal and any(takes_text[:nearest] + takes_text[nearest + 1 :]):
@@ -531,6 +538,28 @@ class _Compiler:
             return made
 
         return check
+
+    def _tag(self, members: list[Any]) -> tuple[str, list[str]]:
+        """Return the key whose text says which of *members* an object is, and its texts, if there is such a key."""
+        properties = [
+            _dict_at(self._resolved(member), "properties") for member in members if not _is_null(member)
+        ]
+        for key in properties[0] if len(properties) > 1 else ():
+            fields = [_dict_at(each, key) for each in properties]
+            words = [word for field in fields for word in field.get("enum", [field.get("const")])]
+            if all(isinstance(word, str) for word in words):
+                return key, words
+        return "", []
+
+    def _resolved(self, schema: Any) -> Any:
+        return (
+            resolved(self._root, schema["$ref"]) if isinstance(schema, dict) and "$ref" in schema else schema
+        )
+
+
+def _dict_at(schema: Any, key: str) -> dict[str, Any]:
+    inner = schema.get(key) if isinstance(schema, dict) else None
+    return inner if isinstance(inner, dict) else {}
 
 
 def _advice(inner: Check) -> Check:
@@ -612,6 +641,12 @@ def resolved(root: Any, reference: str) -> Any:
 
 def _is_null(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "null"
+
+
+def takes_null(schema: dict[str, Any]) -> bool:
+    """Return whether *schema* names null as a value. One that takes anything names nothing."""
+    kinds = _kinds(schema, schema)
+    return kinds is not None and type(None) in kinds
 
 
 def _kinds(schema: Any, root: Any, references: tuple[str, ...] = ()) -> frozenset[type] | None:

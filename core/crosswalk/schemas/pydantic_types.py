@@ -74,6 +74,8 @@ def pydantic_schema(kind: Any, *, with_rules: bool) -> dict[str, Any]:
         if not with_rules:
             return dict(adapter.json_schema())
         return {**adapter.json_schema(schema_generator=_generator()), DECIDES: True}
+    except SchemaDefinitionError:
+        raise
     except Exception as error:  # of pydantic, or of a user's own hook
         cause = str(error).partition("\n")[0]
         raise SchemaDefinitionError(
@@ -114,8 +116,14 @@ def _with_keys(schema: dict[str, Any], cls: Any) -> dict[str, Any]:
         alias = field.validation_alias or name
         found = [alias] if isinstance(alias, str) else alias.convert_to_aliases()
         paths = found if isinstance(found[0], list) else [found]
-        keys |= {path[0]: paths[0][0] if len(path) == 1 else "" for path in paths}
-        keys |= {name: paths[0][0]} if by_name else {}
+        own = next((path[0] for path in paths if len(path) == 1), name if by_name else None)
+        if own is None:
+            raise SchemaDefinitionError(
+                f"{cls.__name__}.{name}: pydantic reads it at an AliasPath alone, which its schema does not show; give it "
+                "an AliasChoices with a key as well, or a model for the object around it"
+            )
+        keys |= {path[0]: own if len(path) == 1 else "" for path in paths}
+        keys |= {name: own} if by_name else {}
     return {**schema, KEYS: keys}
 
 

@@ -105,6 +105,7 @@ class OpenAIChatStyle:
         lacks: the places of :data:`crosswalk.wire.options.PLACES` that the server does not have, though its *table* does.
         is_strict: whether it refuses fields that it does not know.
         hosted_tools: for each kind of tool that the server runs itself, its item of ``tools``.
+        part: writes a part of a message that the server has in a form of its own, or returns ``None`` for any other part.
         more: adds the server's further fields to the message of a turn, or ``None`` for nothing.
         arrange: puts the messages into an order that the server takes.
         unsupported: the options of a request that the API does not have, and why.
@@ -124,6 +125,7 @@ class OpenAIChatStyle:
     lacks: tuple[str, ...] = ()
     is_strict: bool = False
     hosted_tools: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, hash=False)
+    part: Callable[[ContentPart], dict[str, Any] | None] = lambda _: None
     more: Callable[[Turn, ChatRequest, dict[str, Any]], object] | None = None
     arrange: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     unsupported: Mapping[str, str] = attrs.field(factory=dict, hash=False)
@@ -267,8 +269,11 @@ def _message(
 ) -> dict[str, Any]:
     """Return *turn* as a message."""
     message = message_of(turn)
-    wire_message: dict[str, Any] = {"role": message.role.value, "content": _content(message, marks, table)}
-    if message.name is not None and message.role is not Role.TOOL:
+    wire_message: dict[str, Any] = {
+        "role": message.role.value,
+        "content": _content(message, style, marks, table),
+    }
+    if message.name is not None and message.role is not Role.TOOL and table.row("message.name") is not None:
         wire_message["name"] = message.name
     if message.tool_calls:
         wire_message["tool_calls"] = [_call(call, style) for call in message.tool_calls]
@@ -327,12 +332,12 @@ def _annotation(segment: Segment) -> dict[str, Any]:
 
 
 def _content(
-    message: ChatMessage, marks: Mapping[int, dict[str, Any]], table: RequestTable
+    message: ChatMessage, style: OpenAIChatStyle, marks: Mapping[int, dict[str, Any]], table: RequestTable
 ) -> str | list[dict[str, Any]] | None:
     if message.content is None or isinstance(message.content, str):
         return message.content
     parts = content_parts(message)
-    return [{**_part(part, table), **marks.get(id(part), {})} for part in parts] or ""
+    return [{**(style.part(part) or _part(part, table)), **marks.get(id(part), {})} for part in parts] or ""
 
 
 def _part(part: ContentPart, table: RequestTable) -> dict[str, Any]:

@@ -565,7 +565,7 @@ def put_options(
         if path is None:
             drops.add(name, f"{known.label} has no such option")
         else:
-            put(body, path, list(value) if isinstance(value, tuple) else value)
+            put(body, path, list(value) if isinstance(value, tuple) else row.written(value) if row else value)
 
 
 @lru_cache(maxsize=256)

@@ -14,9 +14,9 @@ from crosswalk.codec.converters import problems_in
 from crosswalk.codec.layout import MissingKey, Refused
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.registry import registry
-from crosswalk.schemas.check import compile_dictionary, compile_schema, folded_key, resolved
+from crosswalk.schemas.check import compile_dictionary, compile_schema, folded_key, resolved, takes_null
 from crosswalk.schemas.fitting import SchemaRules, default_rules, fit_schema
-from crosswalk.schemas.json_schema import as_words, schema_of
+from crosswalk.schemas.json_schema import as_words, has_fields, schema_of
 from crosswalk.schemas.metadata import GROWTH, MOST, Check, ExactFloat, Finding, Growth, Report
 from crosswalk.schemas.pydantic_types import KEYS
 from crosswalk.schemas.values import answer_converter, growing_converter, value_to_json as value_to_json
@@ -202,8 +202,29 @@ def _as_invariants(rules: Iterable[Invariant[T]]) -> tuple[Invariant[T], ...]:
     return results
 
 
+def _need_type(kind: Any) -> None:
+    """Refuse a value in the place of a type, and say the type.
+
+    Raises:
+        SchemaDefinitionError: *kind* is a list, an instance of a class with fields, or an adapter of pydantic.
+    """
+    cls, instead = type(kind), None
+    if isinstance(kind, list):
+        names = [getattr(item, "__name__", "…") for item in kind]
+        instead = f"list[{names[0] if len(names) == 1 else '…'}]"
+    elif cls.__name__ == "TypeAdapter":
+        instead = repr(kind)[len("TypeAdapter(") : -1]
+    elif isinstance(kind, type):
+        return
+    elif has_fields(cls) or hasattr(cls, "__pydantic_validator__"):
+        instead = cls.__name__
+    if instead is not None:
+        raise SchemaDefinitionError(f"expected a type, got an instance of {cls.__name__}; give {instead}")
+
+
 MUCH: Final = 1 << 40
 """The work of a look at a whole answer, of which nothing is known from before."""
+_NULL: Final = Violation("expected a value, got null")
 WRAPPED: Final = "value"
 """The key under which servers are asked for an answer that is not an object."""
 
@@ -261,6 +282,7 @@ class Schema(Generic[T]):
             check, decide = compile_dictionary(checked_schema, **options)
             make: Callable[[Any, Any], Any] = decide or _as_it_is
         else:
+            _need_type(kind)
             json_schema, _ = schema_of(kind, forbid_unknown=self.forbid_unknown)
             checked_schema, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
             check, make = (
@@ -353,7 +375,7 @@ class Schema(Generic[T]):
             violated = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]
             return Candidate(None, tuple([*violated, *hard][:MOST])), report.has_closed
         if value is None:
-            return Candidate(None, (Violation("expected a value, got null"),)), report.has_closed
+            return Candidate(None, (_NULL,)), report.has_closed
         return Candidate(
             value,
             unknown=tuple(report.unknown),
@@ -419,7 +441,11 @@ class Schema(Generic[T]):
         """Return the schema of the answer to ask a server for, with all limits. A service fits it to each server.
 
         An answer that is not an object is requested under the key ``value``.
+
+        Raises:
+            SchemaDefinitionError: an answer may be null as a whole, which :meth:`read` takes for none.
         """
+        self._refuse_null()
         if isinstance(self.cls, Mapping):
             return self.json_schema()
         wanted, _ = schema_of(self.cls, forbid_unknown=True)  # unknown keys need not be invited
@@ -428,6 +454,14 @@ class Schema(Generic[T]):
         outer: dict[str, Any] = {key: wanted.pop(key) for key in ("$schema", "$defs") if key in wanted}
         required = {"required": [WRAPPED], "additionalProperties": False}
         return {**outer, "type": "object", "properties": {WRAPPED: wanted}, **required}
+
+    def _refuse_null(self) -> None:
+        if takes_null(self._json_schema) and self.read(None).violations == (_NULL,):
+            kind: Any = self.cls
+            named = "JSON Schema" if isinstance(kind, Mapping) else kind
+            raise SchemaDefinitionError(
+                f"{named}: null stands for no answer; ask for a class with a field that may be null"
+            )
 
     def response_format(self, provider: str = "openai") -> dict[str, Any]:
         """Return the ``response_format`` of a Chat Completions request, for a client of your own.
@@ -439,6 +473,7 @@ class Schema(Generic[T]):
 
         Raises:
             UnknownProviderError: there is no such provider.
+            SchemaDefinitionError: as in :meth:`server_schema`.
         """
         place = registry.mapper(provider).info.model_classes
         rules = SchemaRules() if place is None else default_rules(place, provider)
@@ -461,7 +496,9 @@ class Schema(Generic[T]):
 
         Raises:
             TypeError: *example* is not JSON.
+            SchemaDefinitionError: as in :meth:`server_schema`.
         """
+        self._refuse_null()
         parts = [as_words(self._json_schema, form)]
         if self.invariants:
             rules = "\n".join(f"- {rule.message}" for rule in self.invariants)

@@ -95,7 +95,7 @@ def test_words_become_their_types() -> None:
         {"temperature": float("inf")},
         {"temperature": True},
         {"top_p": 1.1},
-        {"top_k": 0},
+        {"top_k": -2},
         {"top_k": 1.5},
         {"max_tokens": 0},
         {"seed": 2**70},

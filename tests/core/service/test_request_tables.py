@@ -18,6 +18,7 @@ from crosswalk.service import (
     HTTPRequest,
     ResponseFormat,
     ToolDefinition,
+    UnsupportedRequestError,
     build_http_request,
     option_paths,
     part_types,
@@ -92,6 +93,12 @@ ARRIVES: list[tuple[str, dict[str, Any], str, str, Any]] = [
     ("openai-chat", {"response_format": {"type": "json_schema", "json_schema": {"name": "tide", "description": "Of the sea.", "schema": SCHEMA}}}, "bedrock", "outputConfig.textFormat.structure.jsonSchema.description", "Of the sea."),
     # options
     ("gemini", {"generationConfig": {"topK": 40.0}}, "ollama", "options.top_k", 40),
+    # from all tokens, as each server writes it
+    ("ollama", {"options": {"top_k": 0}}, "vllm", "top_k", 0),
+    ("openai-chat", {"top_k": -1}, "ollama", "options.top_k", -1),
+    ("openai-chat", {"top_k": -1}, "anthropic", "top_k", 0),
+    ("openai-chat", {"top_k": -1}, "gemini", "generationConfig.topK", 0),
+    ("openai-chat", {"top_k": -1}, "cohere", "k", 0),
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_level": "LOW"}}}, "openai", "reasoning_effort", "low"),
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 2048}}}, "anthropic", "thinking", {"type": "enabled", "budget_tokens": 2048}),
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 2048}}}, "cohere", "thinking", {"type": "enabled", "token_budget": 2048}),
@@ -118,6 +125,44 @@ def test_what_is_said_arrives_in_the_words_of_the_other(
     assert at(built(form, said, to).body, path) == value
 
 
+@pytest.mark.parametrize(
+    ("form", "said", "to"),
+    [
+        ("openai-chat", {"top_k": -1, "max_tokens": -1}, "vllm"),
+        ("openai-chat", {"max_tokens": -1, "temperature": -1, "top_p": 2, "stop": [""]}, "lmstudio"),
+        ("openai-chat", {"n_predict": -2, "top_k": -5}, "llamacpp"),
+        ("openai-chat", {"max_completion_tokens": 0, "seed": 2**63}, "openai"),
+        ("openai-responses", {"max_output_tokens": 0}, "openai_responses"),
+        ("anthropic", {"max_tokens": 0, "top_k": 0}, "anthropic"),
+        ("ollama", {"options": {"num_predict": -2, "top_k": -9, "top_p": 1.5}}, "ollama"),
+        ("gemini", {"generationConfig": {"topK": 0, "maxOutputTokens": 0}}, "gemini"),
+    ],
+    ids=str,
+)
+def test_what_a_server_checks_itself_arrives_there(form: str, said: dict[str, Any], to: str) -> None:
+    request = built(form, said, to)
+    assert {name: request.body[name] for name in said} == said
+    assert request.adaptations == ()
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "to", "lost"),
+    [
+        ("openai-chat", {"max_tokens": -1}, "ollama", "max_tokens"),
+        ("ollama", {"options": {"num_predict": -2}}, "vllm", "options.num_predict"),
+        ("ollama", {"options": {"top_p": 1.5}}, "gemini", "options.top_p"),
+        ("openai-chat", {"stop": [""]}, "cohere", "stop"),
+    ],
+    ids=str,
+)
+def test_a_value_outside_the_bounds_is_named_if_another_server_gets_it_not(
+    form: str, said: dict[str, Any], to: str, lost: str
+) -> None:
+    (one,) = built(form, said, to).adaptations
+    assert (one.field, one.refuses) == (lost, True)
+    assert "has no such value" in one.reason
+
+
 def test_calls_of_2023_are_calls() -> None:
     call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
     said = {"messages": [HI, call, {"role": "function", "name": "f", "content": "7"}]}
@@ -125,6 +170,47 @@ def test_calls_of_2023_are_calls() -> None:
     assert asked["content"][0] == {"type": "tool_use", "id": "call_1", "name": "f", "input": {}}
     assert result["content"][0]["tool_use_id"] == "call_1"
     assert built("openai-chat", said, "openai").body["messages"] == said["messages"]
+
+
+SOUND = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+PAPER = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}}
+LINKED = {"type": "document", "source": {"type": "url", "url": "https://x.example/a.pdf"}}
+
+
+@pytest.mark.parametrize(
+    ("form", "part", "chunk"),
+    [
+        ("openai-chat", SOUND, {"type": "input_audio", "input_audio": "UklGRg=="}),
+        ("openai-chat", PAPER, {"type": "document_url", "document_url": "data:application/pdf;base64,JVBERi0=", "document_name": "a.pdf"}),
+        ("openai-chat", {"type": "file", "file": {"file_id": "f1"}}, {"type": "file", "file_id": "f1"}),
+        ("openai-chat", {"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}, {"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}),
+        ("anthropic", LINKED, {"type": "document_url", "document_url": "https://x.example/a.pdf"}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_mistral_gets_parts_as_its_own_chunks(form: str, part: dict[str, Any], chunk: dict[str, Any]) -> None:
+    request = built(form, {"messages": [{"role": "user", "content": [part]}]}, "mistral")
+    assert request.body["messages"] == [{"role": "user", "content": [chunk]}]
+    assert request.adaptations == ()
+
+
+FUNCTION = {"type": "function", "function": {"name": "f"}}
+ALLOWED = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [FUNCTION]}}
+
+
+def test_mistral_gets_no_speaker_and_no_choice_among_tools() -> None:
+    said = {"messages": [{**HI, "name": "Bob"}], "tools": [FUNCTION], "tool_choice": ALLOWED}
+    request = built("openai-chat", said, "mistral")
+    assert request.body["messages"] == [HI]
+    assert "tool_choice" not in request.body
+    assert {one.field for one in request.dropped} == {"messages[0]", "tool_choice"}
+    assert built("openai-chat", said, "vllm").body["messages"] == said["messages"]
+
+
+def test_mistral_gets_no_sound_that_another_server_keeps() -> None:
+    said = {"messages": [HI, {"role": "assistant", "audio": {"id": "a1"}}, HI]}
+    with pytest.raises(UnsupportedRequestError, match=r"^mistral: it cannot express messages\[1\]\.audio"):
+        built("openai-chat", said, "mistral")
 
 
 def test_a_strict_server_gets_no_field_that_it_lacks() -> None:

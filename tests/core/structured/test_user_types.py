@@ -233,6 +233,132 @@ def test_an_object_of_pydantic_needs_one_of_its_keys() -> None:
     assert by_name.parse('{"third": 1}').errors == ["unknown field @ $.third"]
 
 
+class Nested(pydantic.BaseModel):
+    n: int = pydantic.Field(validation_alias=pydantic.AliasPath("data", "n"))
+
+
+class NestedOrNot(pydantic.BaseModel):
+    n: int = pydantic.Field(validation_alias=pydantic.AliasPath("data", "n"), default=0)
+    m: int
+
+
+class Either(pydantic.BaseModel):
+    n: int = pydantic.Field(validation_alias=pydantic.AliasChoices(pydantic.AliasPath("data", 0), "k"))
+
+
+@pytest.mark.parametrize("kind", [Nested, NestedOrNot, list[Nested]], ids=str)
+def test_a_field_that_no_key_of_the_schema_reaches_is_refused(kind: Any) -> None:
+    with pytest.raises(
+        SchemaDefinitionError, match=r"^Nested(OrNot)?\.n: pydantic reads it at an AliasPath alone"
+    ):
+        StructuredParser(kind)
+
+
+def test_a_field_with_a_key_and_a_path_is_read_at_both() -> None:
+    parser = StructuredParser(Either)
+    (key,) = parser.schema.server_schema()["required"]
+    assert parser.parse(f'{{"{key}": 1}}').unwrap().n == 1
+    assert parser.parse('{"data": [2]}').unwrap().n == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (int | None, "int | None"),
+        (Inner | None, "Inner"),
+        (Literal["a", None], "Literal"),
+        (type(None), "NoneType"),
+        ({"type": ["object", "null"]}, "JSON Schema"),
+    ],
+    ids=str,
+)
+def test_no_server_is_asked_for_an_answer_that_may_be_null_as_a_whole(kind: Any, name: str) -> None:
+    parser = StructuredParser(kind)
+    for ask in (parser.schema.server_schema, parser.schema.response_format, parser.schema.instructions):
+        with pytest.raises(SchemaDefinitionError, match="null stands for no answer") as caught:
+            ask()
+        assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        list[int | None],
+        pydantic.RootModel[int | None],
+        Annotated[int | None, pydantic.AfterValidator(lambda value: value or 0)],
+        Any,
+    ],
+    ids=str,
+)
+def test_a_null_that_is_a_value_may_be_asked_for(kind: Any) -> None:
+    assert StructuredParser(kind).schema.server_schema()
+
+
+class Pair(NamedTuple):
+    left: int
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        ([Inner], "list[Inner]"),
+        ([Inner, Outer], "list[…]"),
+        ([1], "list[…]"),
+        (Inner(size=1), "Inner"),
+        (Pair(1), "Pair"),
+        (pydantic.TypeAdapter(list[int]), "list[int]"),
+    ],
+    ids=str,
+)
+def test_a_value_in_the_place_of_a_type_is_refused_with_its_type(given: Any, instead: str) -> None:
+    with pytest.raises(SchemaDefinitionError, match="expected a type, got an instance of") as caught:
+        StructuredParser(given)
+    assert str(caught.value).endswith(f"; give {instead}")
+
+
+class Cat(pydantic.BaseModel):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Fish(pydantic.BaseModel):
+    kind: Literal["fish", "eel"]
+    fins: int
+
+
+class Owner(pydantic.BaseModel):
+    pet: Annotated[Cat | Fish, pydantic.Field(discriminator="kind")]
+
+
+@dataclasses.dataclass
+class PlainCat:
+    lives: int
+    kind: Literal["cat"]
+
+
+@dataclasses.dataclass
+class PlainFish:
+    fins: int
+    kind: Literal["fish", "eel"]
+
+
+@attrs.frozen
+class Finder:
+    pet: PlainCat | PlainFish | None
+
+
+@pytest.mark.parametrize("kind", [Owner, Finder])
+def test_an_unknown_tag_is_told_with_all_tags_and_no_branch(kind: Any) -> None:
+    parser = StructuredParser(kind)
+    for rest in ("", ', "lives": 9', ', "fins": 1'):
+        expected = ["expected 'cat' or 'fish' or 'eel', got another string @ $.pet.kind"]
+        assert parser.parse(f'{{"pet": {{"kind": "dog"{rest}}}}}').errors == expected
+    expected = ["expected 'cat' or 'fish' or 'eel', got number @ $.pet.kind"]
+    assert parser.parse('{"pet": {"kind": 7}}').errors == expected
+    assert parser.parse('{"pet": {"kind": "eel"}}').errors == ["a required field is missing @ $.pet.fins"]
+    assert parser.parse('{"pet": {"kind": "eel", "fins": 2}}').ok
+
+
 def test_a_refusal_of_pydantic_is_told_in_words_of_the_schema() -> None:
     parser = StructuredParser(Outer)
     assert parser.parse('{"inner": {"size": "1"}}').errors == ["expected integer, got string @ $.inner.size"]
