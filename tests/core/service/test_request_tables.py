@@ -95,7 +95,7 @@ ARRIVES: list[tuple[str, dict[str, Any], str, str, Any]] = [
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_level": "LOW"}}}, "openai", "reasoning_effort", "low"),
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 2048}}}, "anthropic", "thinking", {"type": "enabled", "budget_tokens": 2048}),
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 2048}}}, "cohere", "thinking", {"type": "enabled", "token_budget": 2048}),
-    ("gemini", {"generationConfig": {"thinkingConfig": {"include_thoughts": True}}}, "anthropic", "thinking", {"type": "adaptive", "display": "summarized"}),
+    ("gemini", {"generationConfig": {"thinkingConfig": {"include_thoughts": True, "thinking_level": "LOW"}}}, "anthropic", "thinking", {"type": "adaptive", "display": "summarized"}),
     ("openai-responses", {"context_management": [{"type": "compaction", "compact_threshold": 9000}]}, "anthropic", "context_management.edits.0", {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 9000}}),
     ("anthropic", {"context_management": {"edits": [{"type": "compact_20260112"}]}}, "openai_responses", "context_management", [{"type": "compaction"}]),
     ("openai-chat", {"service_tier": "flex", "metadata": {"a": "b"}}, "bedrock", "serviceTier", {"type": "flex"}),
