@@ -10,6 +10,7 @@ import attrs
 from crosswalk.formats.chat import definition, hosted_tool, mcp_server
 from crosswalk.formats.gemini_table import GEMINI
 from crosswalk.formats.reading import (
+    DEFAULTS_OF_SERVERS,
     Incoming,
     Wants,
     answer,
@@ -71,7 +72,9 @@ _CONFIG: Final = "generationConfig."
 _DEFAULTS: Final = {
     row.path.removeprefix(_CONFIG): PLACES[row.place].neutral
     for row in GEMINI.options
-    if row.path.startswith(_CONFIG) and PLACES[row.place].neutral is not None
+    if row.path.startswith(_CONFIG)
+    and PLACES[row.place].neutral is not None
+    and row.place not in DEFAULTS_OF_SERVERS
 } | {"stopSequences": [], "responseModalities": ["TEXT"]}
 _MODES: Final = read_words("tool_choice", "gemini") | {"VALIDATED": "auto"}
 _HOSTED: Final = [(kind, row) for kind in HostedToolKind if (row := GEMINI.row(kind)) is not None]

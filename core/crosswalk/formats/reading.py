@@ -631,10 +631,14 @@ def _stop(fields: Fields, name: str) -> Any:
     return fields.texts(name)
 
 
+DEFAULTS_OF_SERVERS: Final = ("store", "frequency_penalty", "presence_penalty")
+"""Options whose default a server or a model sets, so that the value of another API's default is a wish as any other."""
+
+
 def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
     """The options of *body* that change nothing, by name: those of *format*, and *more* with their values."""
     rows = reversed(TABLES[format].options) if format else ()
-    neutral = {row.path: PLACES[row.place].neutral for row in rows if row.place != "store"}
+    neutral = {row.path: PLACES[row.place].neutral for row in rows if row.place not in DEFAULTS_OF_SERVERS}
     results = {}
     for name, value in {**neutral, **more}.items():
         sent_value = body.look(name)

@@ -103,6 +103,12 @@ ARRIVES: list[tuple[str, dict[str, Any], str, str, Any]] = [
     ("openai-responses", {"prompt_cache_key": "k"}, "mistral", "prompt_cache_key", "k"),
     ("ollama", {"options": {"repeat_penalty": 1.1}}, "mistral", "repetition_penalty", 1.1),
     ("anthropic", {"service_tier": "standard_only"}, "mistral", "service_tier", "standard_only"),
+    # a model may have a default of its own
+    ("openai-chat", {"presence_penalty": 0}, "ollama", "options.presence_penalty", 0),
+    ("openai-chat", {"frequency_penalty": 0.0}, "mistral", "frequency_penalty", 0.0),
+    ("openai-chat", {"frequency_penalty": 0}, "cohere", "frequency_penalty", 0),
+    ("openai-chat", {"presence_penalty": 0}, "vllm", "presence_penalty", 0),
+    ("gemini", {"generationConfig": {"presencePenalty": 0}}, "ollama", "options.presence_penalty", 0),
     # content
     ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain;base64,VGhlIHNreQ=="}}]}]}, "ollama", "messages.0.content", "a.txt\n\nThe sky"),
     ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain;base64,VGhlIHNreQ=="}}]}]}, "cohere", "messages.0.content.1.text", "The sky"),
@@ -116,6 +122,13 @@ def test_what_is_said_arrives_in_the_words_of_the_other(
     form: str, said: dict[str, Any], to: str, path: str, value: Any
 ) -> None:
     assert at(built(form, said, to).body, path) == value
+
+
+@pytest.mark.parametrize("zero", [0, 0.0])
+@pytest.mark.parametrize("to", ["anthropic", "bedrock", "openai_responses"])
+def test_a_penalty_of_nothing_needs_no_place(to: str, zero: float) -> None:
+    said = {"presence_penalty": zero, "frequency_penalty": zero}
+    assert {one.field for one in built("openai-chat", said, to).adaptations} <= {"max_tokens"}
 
 
 def test_calls_of_2023_are_calls() -> None:

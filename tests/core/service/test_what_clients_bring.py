@@ -676,6 +676,15 @@ def chat(*messages: dict[str, Any]) -> dict[str, Any]:
             {"messages[1].content[0].text": "Summary of the conversation so far:"},
         ),
         ("openai-chat", chat(HI, SILENT, HI), "anthropic", {"messages[1].content[0].text": "(no answer)"}),
+        *(
+            (
+                "openai-chat",
+                chat(HI, {**SILENT, "content": "Hello"}, {"role": "user", "content": blank}),
+                to,
+                {"messages[2].content[0].text": "(The user says nothing.)"},
+            )
+            for to, blank in (("anthropic", "  \n"), ("bedrock", "\t"), ("anthropic", ""))
+        ),
         ("openai-chat", chat(HI, SILENT, HI), "gemini", {"contents[1].parts[0].text": "(no answer)"}),
         ("openai-chat", chat(HI, SILENT, HI), "mistral", {"messages[1].content": "(no answer)"}),
         (
