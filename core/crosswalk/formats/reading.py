@@ -96,7 +96,8 @@ class ClientRequest(ChatRequest):
         unsigned: the places of the thinking that is not in *said*, because its signature is empty.
         told: the places of content that only the client's form has a place for, so that others get it as text.
         details: what :meth:`details_of_part` returns, by the ``id()`` of the part.
-        instead: the tools that servers of other forms get for an item that only the client's form has, by its place.
+        instead: the tools that servers of other forms get for an item that only the client's form has, by its place. A
+            toolset of an MCP server is there with none.
         servers: the server that gave an answer, by the id of the answer, as far as it is known.
         alone: the place of each result without a call before it, and the message that tells it, by the ``id()`` of its turn.
     """
@@ -377,7 +378,11 @@ class ClientRequest(ChatRequest):
         """
         self._refuse_state(unread, target)
         if unread.path in self.instead:
-            if not self.instead[unread.path]:
+            if unread.place[0] == "tools":  # the option mcp_servers says it
+                for one in _marks_in(unread):
+                    why = f"{target.label if target else 'the API'} has no place for it"
+                    yield Adaptation.dropped(one.path, why, asked=one.value)
+            elif not self.instead[unread.path]:
                 yield Adaptation.dropped(unread.path, "its tools are declared from the beginning")
             return
         own = TABLES[self.form.key]
@@ -508,6 +513,17 @@ def _state_in(format: str, said: Any, unread: Unread) -> Iterator[Unread]:
         elif isinstance(one.value, dict | list):
             steps = one.value.items() if isinstance(one.value, dict) else enumerate(one.value)
             waiting += [Unread((*one.place, step), value) for step, value in steps if value is not None]
+
+
+def _marks_in(unread: Unread) -> Iterator[Unread]:
+    """Return what a toolset says that may be left out: its cache mark, and which tools are loaded late."""
+    waiting = [unread]
+    while waiting:
+        one = waiting.pop(0)
+        if one.value and one.place[-1] in ("cache_control", "defer_loading"):
+            yield one
+        elif isinstance(one.value, dict):
+            waiting += [Unread((*one.place, step), value) for step, value in one.value.items()]
 
 
 def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:

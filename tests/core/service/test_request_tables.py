@@ -18,6 +18,7 @@ from crosswalk.service import (
     HTTPRequest,
     ResponseFormat,
     ToolDefinition,
+    UnsupportedRequestError,
     build_http_request,
     option_paths,
     part_types,
@@ -196,6 +197,53 @@ def test_a_beta_that_an_option_needs_is_named_in_the_header(
     form: str, said: dict[str, Any], betas: str | None
 ) -> None:
     assert built(form, said, "anthropic").headers.get("anthropic-beta") == betas
+
+
+MCP_SERVER = {"type": "url", "name": "dw", "url": "https://x.example"}
+LATE = {"cache_control": {"type": "ephemeral"}, "default_config": {"defer_loading": True}}
+
+
+@pytest.mark.parametrize(
+    ("toolset", "allowed", "named"),
+    [
+        ({}, None, []),
+        ({"default_config": {"enabled": False}, "configs": {"ask": {"enabled": True}}}, ["ask"], []),
+        ({"configs": {"ask": {"enabled": True}, "tell": {}}}, None, []),
+        (LATE, None, ["tools[0].cache_control", "tools[0].default_config.defer_loading"]),
+    ],
+)
+def test_the_toolset_of_an_mcp_server_goes_with_it(toolset: Any, allowed: Any, named: list[str]) -> None:
+    tool = {"type": "mcp_toolset", "mcp_server_name": "dw", **toolset}
+    said = {**LEAST["anthropic"], "mcp_servers": [MCP_SERVER], "tools": [tool]}
+    request = read_request(said, "anthropic").request
+    sent = build_http_request(request, "openai_responses")
+    (server,) = sent.body["tools"]
+    assert server.get("allowed_tools") == allowed
+    assert [one.field for one in sent.adaptations] == named
+    assert build_http_request(request, "anthropic").body["tools"] == [tool]
+
+
+@pytest.mark.parametrize(
+    "toolset",
+    [
+        {"configs": {"ask": {"enabled": False}}},
+        {"default_config": {"enabled": False}},
+        {"configs": ["ask"]},
+        {"configs": {"ask": {"enabled": True, "limit": 3}}},
+        {"tools": [{"name": "ask"}]},
+        {"mcp_server_name": "another"},
+        {"mcp_server_name": ["dw"]},
+    ],
+)
+def test_a_toolset_that_says_more_than_its_server_is_refused(toolset: Any) -> None:
+    tool = {"type": "mcp_toolset", "mcp_server_name": "dw", **toolset}
+    said = {
+        **LEAST["anthropic"],
+        "mcp_servers": [MCP_SERVER],
+        "tools": [tool, {"name": "f", "input_schema": {}}],
+    }
+    with pytest.raises(UnsupportedRequestError, match=r"tools\[0\]"):
+        build_http_request(read_request(said, "anthropic").request, "openai_responses")
 
 
 def test_the_betas_that_a_client_names_are_its_own() -> None:
