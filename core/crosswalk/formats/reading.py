@@ -131,13 +131,15 @@ class ClientRequest(ChatRequest):
     @property
     def thinking_budget(self) -> Any:
         """See :attr:`ChatRequest.thinking_budget`. A client's format may have brought it."""
-        brought = (
-            one.value
-            for one in self.unread
-            for row in _rows(self.form.key, one)
-            if row.place == "thinking_budget"
-        )
+        brought = (one.value for one in self._brought("thinking_budget"))
         return self.extra_options.get("thinking_budget", next(brought, None))
+
+    def names_of(self, option: str) -> tuple[str, ...]:
+        """See :meth:`ChatRequest.names_of`."""
+        return (option, *(one.path for one in self._brought(option)))
+
+    def _brought(self, option: str) -> Iterator[Unread]:
+        return (one for one in self.unread if any(row.place == option for row in _rows(self.form.key, one)))
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -245,7 +245,7 @@ class Fit:
         self._asked = request
         self._form: dict[str, Any] = {}
         self._limits: tuple[Limit, ...] = ()
-        self._is_off = False
+        self._is_off = self._has_budget = False
         effort = request.reasoning_effort
         is_asked = effort is not None and effort is not ReasoningEffort.NONE
         self._is_thinking = is_asked or bool(request.thinking_budget) or bool(self._statements())
@@ -259,9 +259,15 @@ class Fit:
         return attrs.evolve(
             built,
             body=body,
-            adaptations=(*built.adaptations, *self._adaptations),
+            adaptations=(*self._left(built.adaptations), *self._adaptations),
             model_class=UNKNOWN if self._match is None else self._match.label,
         )
+
+    def _left(self, named: Iterable[Adaptation]) -> Iterator[Adaptation]:
+        """Return those *named* that are true: the API may have no place for a budget, and the form of the model has one."""
+        is_mine = self._has_budget or any(one.field == "thinking_budget" for one in self._adaptations)
+        names = self._asked.names_of("thinking_budget") if is_mine else ()
+        return (one for one in named if one.field not in names)
 
     def _shown(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return *body* without a wish to see the reasoning, if the model is not to reason and the wish switches that on.
@@ -555,6 +561,7 @@ class Fit:
                 self._change("thinking_budget", budget, tokens, why)
         if not self._write(rules, word, depth):
             return True
+        self._has_budget = budget is not None and depth.budget is not None
         is_same = isinstance(depth.shown, str) and depth.shown.lower() == wanted.value
         if not (is_named or is_same or budget is not None):
             self._change("reasoning_effort", wanted.value, depth.shown, why)

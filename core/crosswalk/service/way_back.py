@@ -24,7 +24,15 @@ from crosswalk.service.turns import (
     segments_of,
 )
 from crosswalk.types.json import dump_json, thaw
-from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
+from crosswalk.types.message import (
+    ChatMessage,
+    ContentPart,
+    ImagePart,
+    MessageContent,
+    Role,
+    TextPart,
+    ToolCall,
+)
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import CitationRef, FinishReason, Segment, SegmentType, altered
 
@@ -569,6 +577,19 @@ def with_own_parts(
     return request, sorter.adaptations()
 
 
+_FAILED: Final = "Error: the tool has failed"
+
+
+def _failed(message: ChatMessage) -> MessageContent:
+    """Return the content of *message*, the result of a tool that has failed, with words that say so."""
+    text = message.text or ""
+    if text.lstrip().lower().startswith("error"):
+        return message.content
+    if isinstance(message.content, str | None):
+        return f"Error: {text}" if text.strip() else _FAILED
+    return (*message.content, TextPart(f"\n{_FAILED}" if text else _FAILED))  # some APIs join the texts
+
+
 class _Sorter:
     """Sorts the parts of the turns of *request* into those that are sent and those that are named."""
 
@@ -620,7 +641,8 @@ class _Sorter:
             self._name(number, f"the speaker's name: {NO_PLACE}")
             message = attrs.evolve(message, name=None)
         if message.is_error and not facts.knows_failures:
-            self._name(number, "that the tool has failed: the API has no word for it")
+            self._tell(number, "that the tool has failed")
+            message = attrs.evolve(message, content=_failed(message))
         if not self._takes_media and has_media(message):
             self._name(number, "images, sounds and files: the model takes text alone")
             message = attrs.evolve(message, content=with_words(message))

@@ -118,6 +118,34 @@ def test_the_reasoning_that_is_asked_for_is_shown(model: str, thinking: Any) -> 
         assert [field for field, _, _ in changes(short)] == ["reasoning_effort", "reasoning_summary"]
 
 
+@pytest.mark.parametrize(
+    ("form", "thinking"),
+    [
+        ("anthropic", {"thinking": {"type": "enabled", "budget_tokens": 12345}, "max_tokens": 20000}),
+        ("gemini", {"generationConfig": {"thinkingConfig": {"thinkingBudget": 12345}}}),
+    ],
+)
+def test_a_budget_is_named_as_left_out_once_and_only_if_it_is(form: str, thinking: dict[str, Any]) -> None:
+    said = {
+        **(
+            SHOWN["gemini"]
+            if form == "gemini"
+            else {"model": "x", "messages": [{"role": "user", "content": "u"}]}
+        ),
+        **thinking,
+    }
+    sonnet = read_for(form, said, "bedrock", "anthropic.claude-sonnet-4-20250514-v1:0")
+    assert sonnet.body["additionalModelRequestFields"]["thinking"]["budget_tokens"] == 12345
+    for to, model, is_named in (
+        ("bedrock", "anthropic.claude-sonnet-4-20250514-v1:0", False),
+        ("bedrock", "anthropic.claude-opus-4-6", True),
+        ("openai", "gpt-5", True),
+        ("bedrock", "amazon.nova", True),
+    ):
+        named = [one for one in read_for(form, said, to, model).adaptations if one.asked == 12345]
+        assert len(named) == is_named, (to, model)
+
+
 def test_a_model_that_always_reasons_shows_it_without_an_effort() -> None:
     request = read_for("openai-responses", SHOWN["openai-responses"], "anthropic", "claude-sonnet-5")
     assert request.body["thinking"] == {"type": "adaptive", "display": "summarized"}
