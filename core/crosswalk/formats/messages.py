@@ -10,7 +10,7 @@ import attrs
 
 from crosswalk.errors import ResponseValidationError
 from crosswalk.formats.chat import definition, mcp_server, vendor_tool
-from crosswalk.formats.messages_table import MESSAGES
+from crosswalk.formats.messages_table import MESSAGES, says_toolset
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
@@ -362,27 +362,8 @@ def _toolsets(body: Fields, servers: list[dict[str, Any]]) -> Iterator[str]:
         if tool.given.get("type") == "mcp_toolset":
             name = tool.given.get("mcp_server_name")
             server = named.pop(name, None) if isinstance(name, str) else None
-            if server is not None and _has_toolset(server, tool.given):
+            if server is not None and says_toolset(server, tool.given):
                 yield path_of(tool.place)
-
-
-_OF_TOOLSET: Final = {"type", "mcp_server_name", "default_config", "configs", "cache_control"}
-
-
-def _has_toolset(server: dict[str, Any], toolset: dict[str, Any]) -> bool:
-    """Return whether *server*, as it is or with a list of its tools, says what *toolset* says."""
-    default, configs = toolset.get("default_config") or {}, toolset.get("configs") or {}
-    each = [default, *configs.values()] if isinstance(configs, dict) else [configs]
-    is_known = all(isinstance(one, dict) and one.keys() <= {"enabled", "defer_loading"} for one in each)
-    if not is_known or "allowed_tools" in server or toolset.keys() - _OF_TOOLSET:
-        return False
-    is_on = default.get("enabled") is not False
-    enabled = [name for name, one in configs.items() if one.get("enabled", is_on)]
-    if is_on:
-        return len(enabled) == len(configs)
-    if enabled:
-        server["allowed_tools"] = enabled
-    return bool(enabled)
 
 
 # Parts of user messages.

@@ -197,6 +197,19 @@ def system_text(turns: Iterable[Turn]) -> tuple[list[str], list[Turn]]:
     return texts, others
 
 
+_FAILED: Final = "Error: the tool has failed"
+
+
+def told_failure(message: ChatMessage) -> str | tuple[ContentPart, ...] | None:
+    """Return the content of *message*, the result of a tool that has failed, with words that say so."""
+    text = message.text or ""
+    if text.lstrip().lower().startswith("error"):
+        return message.content
+    if isinstance(message.content, str | None):
+        return f"Error: {text}" if text.strip() else _FAILED
+    return (*message.content, TextPart(f"\n{_FAILED}" if text else _FAILED))  # some APIs join the texts
+
+
 def alternating(
     turns: Iterable[Turn],
     *,

@@ -22,17 +22,10 @@ from crosswalk.service.turns import (
     message_of,
     noun_of,
     segments_of,
+    told_failure,
 )
 from crosswalk.types.json import dump_json, thaw
-from crosswalk.types.message import (
-    ChatMessage,
-    ContentPart,
-    ImagePart,
-    MessageContent,
-    Role,
-    TextPart,
-    ToolCall,
-)
+from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import CitationRef, FinishReason, Segment, SegmentType, altered
 
@@ -577,19 +570,6 @@ def with_own_parts(
     return request, sorter.adaptations()
 
 
-_FAILED: Final = "Error: the tool has failed"
-
-
-def _failed(message: ChatMessage) -> MessageContent:
-    """Return the content of *message*, the result of a tool that has failed, with words that say so."""
-    text = message.text or ""
-    if text.lstrip().lower().startswith("error"):
-        return message.content
-    if isinstance(message.content, str | None):
-        return f"Error: {text}" if text.strip() else _FAILED
-    return (*message.content, TextPart(f"\n{_FAILED}" if text else _FAILED))  # some APIs join the texts
-
-
 class _Sorter:
     """Sorts the parts of the turns of *request* into those that are sent and those that are named."""
 
@@ -642,7 +622,7 @@ class _Sorter:
             message = attrs.evolve(message, name=None)
         if message.is_error and not facts.knows_failures:
             self._tell(number, "that the tool has failed")
-            message = attrs.evolve(message, content=_failed(message))
+            message = attrs.evolve(message, content=told_failure(message))
         if not self._takes_media and has_media(message):
             self._name(number, "images, sounds and files: the model takes text alone")
             message = attrs.evolve(message, content=with_words(message))
@@ -731,8 +711,7 @@ class _Sorter:
                     what, owner = f"messages[{number}]", turn.metadata.provider_id
                     why = f"only its own server ({owner}) can read what stands for the conversation"
                     problem = f"it cannot express {what} (compaction: {why})"
-                    asked = self._request.provider
-                    raise UnsupportedRequestError(problem, provider=asked, options=[what])
+                    raise UnsupportedRequestError(problem, provider=self._request.provider, options=[what])
             kept_entries.append(entry)
         if not summaries:
             return turn
