@@ -1171,6 +1171,10 @@ class ChatRequest:
         """The option for the tokens that the model may think, or ``None`` without one."""
         return self.extra_options.get("thinking_budget")
 
+    def names_of(self, option: str) -> tuple[str, ...]:
+        """Return the names under which an adaptation may name *option*: its own, and its places in a client's request."""
+        return (option,)
+
     def details_of_part(self, part: object) -> Mapping[str, Any] | None:
         """Return what a client's request says of *part* of a message, or ``None``.
 

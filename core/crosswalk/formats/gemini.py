@@ -10,6 +10,7 @@ import attrs
 from crosswalk.formats.chat import definition, hosted_tool, mcp_server
 from crosswalk.formats.gemini_table import GEMINI
 from crosswalk.formats.reading import (
+    DEFAULTS_OF_SERVERS,
     Incoming,
     Wants,
     answer,
@@ -71,7 +72,9 @@ _CONFIG: Final = "generationConfig."
 _DEFAULTS: Final = {
     row.path.removeprefix(_CONFIG): PLACES[row.place].neutral
     for row in GEMINI.options
-    if row.path.startswith(_CONFIG) and PLACES[row.place].neutral is not None
+    if row.path.startswith(_CONFIG)
+    and PLACES[row.place].neutral is not None
+    and row.place not in DEFAULTS_OF_SERVERS
 } | {"stopSequences": [], "responseModalities": ["TEXT"]}
 _MODES: Final = read_words("tool_choice", "gemini") | {"VALIDATED": "auto"}
 _HOSTED: Final = [(kind, row) for kind in HostedToolKind if (row := GEMINI.row(kind)) is not None]
@@ -121,9 +124,16 @@ def _system(body: Fields) -> Iterator[ChatMessage]:
     if content is None:
         return
     content.take("role")  # it has no meaning here
-    for part in content.objects("parts"):
+    for part in _objects(content, "parts"):
         with placed(part, "text"):
             yield ChatMessage.system(part.need("text", part.text("text")))
+
+
+def _objects(fields: Fields, name: str) -> Iterator[Fields]:
+    """Return the objects of the list *name*. Google's services take an object alone for a list of one."""
+    if isinstance(fields.look(name), dict):
+        return filter(None, [fields.object(name)])
+    return fields.objects(name)
 
 
 class _Conversation:
@@ -136,11 +146,7 @@ class _Conversation:
     def __init__(self, body: Fields) -> None:
         self.turns: list[Turn] = []
         self._open: list[tuple[str, str]] = []  # id and name of each call that has no result yet
-        given = body.look("contents")
-        contents = (
-            body.objects("contents") if isinstance(given, list) else filter(None, [body.object("contents")])
-        )
-        for content in contents:
+        for content in _objects(body, "contents"):
             role = content.text("role")
             if role == "model":
                 self._answer(content)
@@ -154,7 +160,7 @@ class _Conversation:
     def _user(self, content: Fields) -> None:
         parts: list[ContentPart] = []
         count = len(self.turns)
-        for part in content.objects("parts"):
+        for part in _objects(content, "parts"):
             given = part.object("functionResponse")
             if given is not None:
                 self._say(content, parts)
@@ -189,7 +195,8 @@ class _Conversation:
 
     def _answer(self, content: Fields) -> None:
         """Return the answer as its server sent it, each call with an id."""
-        parts = content.items("parts") or []
+        is_one = isinstance(content.look("parts"), dict)
+        parts = [content.take("parts")] if is_one else content.items("parts") or []
         self._open = []
         parts_with_ids: list[Any] = []
         for number, part in enumerate(parts):

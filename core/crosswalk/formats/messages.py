@@ -10,7 +10,7 @@ import attrs
 
 from crosswalk.errors import ResponseValidationError
 from crosswalk.formats.chat import definition, mcp_server, vendor_tool
-from crosswalk.formats.messages_table import MESSAGES
+from crosswalk.formats.messages_table import MESSAGES, says_toolset
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
@@ -88,6 +88,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     user = None if about is None else about.is_text("user_id")
     choice, parallel = _choice(body)
     config = body.object("output_config")
+    servers = [*_servers(body)]
+    toolsets = [*_toolsets(body, servers)]
     read = incoming(
         WireForm.ANTHROPIC,
         body,
@@ -101,9 +103,9 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         response_format=None if config is None else _format(config),
         reasoning_effort=_effort(body, config),
         cache_marks=conversation.marks,
-        extra_options={"mcp_servers": servers} if (servers := [*_servers(body)]) else None,
+        extra_options={"mcp_servers": servers} if servers else None,
     )
-    instead = conversation.instead({tool.name for tool in tools})
+    instead = {**dict.fromkeys(toolsets, ()), **conversation.instead({tool.name for tool in tools})}
     more: dict[str, Any] = {"unsigned": unsigned, "details": conversation.details, "instead": instead}
     return attrs.evolve(read, request=attrs.evolve(read.request, **more)) if any(more.values()) else read
 
@@ -351,6 +353,17 @@ def _servers(body: Fields) -> Iterator[dict[str, Any]]:
     for server in body.objects("mcp_servers"):
         server.take("type")
         yield mcp_server(server, MESSAGES, "mcp_servers[]", approval="never")
+
+
+def _toolsets(body: Fields, servers: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the places of the toolsets that say no more than *servers*, which get the names of the tools that are on."""
+    named = {server.get("name"): server for server in servers}
+    for tool in body.opened("tools"):
+        if tool.given.get("type") == "mcp_toolset":
+            name = tool.given.get("mcp_server_name")
+            server = named.pop(name, None) if isinstance(name, str) else None
+            if server is not None and says_toolset(server, tool.given):
+                yield path_of(tool.place)
 
 
 # Parts of user messages.

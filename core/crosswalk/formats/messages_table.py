@@ -118,6 +118,25 @@ def _write_servers(servers: Any) -> list[dict[str, Any]]:
     return [{"type": "url", **placed(server, "mcp", _SERVERS, "mcp_servers[]")} for server in servers]
 
 
+_OF_TOOLSET: Final = {"type", "mcp_server_name", "default_config", "configs", "cache_control"}
+
+
+def says_toolset(server: dict[str, Any], toolset: dict[str, Any]) -> bool:
+    """Return whether *server*, as it is or with a list of its tools, says what *toolset* says."""
+    default, configs = toolset.get("default_config") or {}, toolset.get("configs") or {}
+    each = [default, *configs.values()] if isinstance(configs, dict) else [configs]
+    is_known = all(isinstance(one, dict) and one.keys() <= {"enabled", "defer_loading"} for one in each)
+    if not is_known or "allowed_tools" in server or toolset.keys() - _OF_TOOLSET:
+        return False
+    is_on = default.get("enabled") is not False
+    enabled = [name for name, one in configs.items() if one.get("enabled", is_on)]
+    if is_on:
+        return len(enabled) == len(configs)
+    if enabled:
+        server["allowed_tools"] = enabled
+    return bool(enabled)
+
+
 _COMPACT: Final = "compact_20260112"
 
 

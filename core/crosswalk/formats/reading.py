@@ -96,7 +96,8 @@ class ClientRequest(ChatRequest):
         unsigned: the places of the thinking that is not in *said*, because its signature is empty.
         told: the places of content that only the client's form has a place for, so that others get it as text.
         details: what :meth:`details_of_part` returns, by the ``id()`` of the part.
-        instead: the tools that servers of other forms get for an item that only the client's form has, by its place.
+        instead: the tools that servers of other forms get for an item that only the client's form has, by its place. A
+            toolset of an MCP server is there with none.
         servers: the server that gave an answer, by the id of the answer, as far as it is known.
         alone: the place of each result without a call before it, and the message that tells it, by the ``id()`` of its turn.
     """
@@ -130,13 +131,15 @@ class ClientRequest(ChatRequest):
     @property
     def thinking_budget(self) -> Any:
         """See :attr:`ChatRequest.thinking_budget`. A client's format may have brought it."""
-        brought = (
-            one.value
-            for one in self.unread
-            for row in _rows(self.form.key, one)
-            if row.place == "thinking_budget"
-        )
+        brought = (one.value for one in self._brought("thinking_budget"))
         return self.extra_options.get("thinking_budget", next(brought, None))
+
+    def names_of(self, option: str) -> tuple[str, ...]:
+        """See :meth:`ChatRequest.names_of`."""
+        return (option, *(one.path for one in self._brought(option)))
+
+    def _brought(self, option: str) -> Iterator[Unread]:
+        return (one for one in self.unread if any(row.place == option for row in _rows(self.form.key, one)))
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""
@@ -377,7 +380,11 @@ class ClientRequest(ChatRequest):
         """
         self._refuse_state(unread, target)
         if unread.path in self.instead:
-            if not self.instead[unread.path]:
+            if unread.place[0] == "tools":  # the option mcp_servers says it
+                for one in _marks_in(unread):
+                    why = f"{target.label if target else 'the API'} has no place for it"
+                    yield Adaptation.dropped(one.path, why, asked=one.value)
+            elif not self.instead[unread.path]:
                 yield Adaptation.dropped(unread.path, "its tools are declared from the beginning")
             return
         own = TABLES[self.form.key]
@@ -510,6 +517,17 @@ def _state_in(format: str, said: Any, unread: Unread) -> Iterator[Unread]:
             waiting += [Unread((*one.place, step), value) for step, value in steps if value is not None]
 
 
+def _marks_in(unread: Unread) -> Iterator[Unread]:
+    """Return what a toolset says that may be left out: its cache mark, and which tools are loaded late."""
+    waiting = [unread]
+    while waiting:
+        one = waiting.pop(0)
+        if one.value and one.place[-1] in ("cache_control", "defer_loading"):
+            yield one
+        elif isinstance(one.value, dict):
+            waiting += [Unread((*one.place, step), value) for step, value in one.value.items()]
+
+
 def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
     """Put the first of those *waiting* into *body*, at its *place* in *said*, the client's body. Return whether it is there.
 
@@ -636,10 +654,14 @@ def _stop(fields: Fields, name: str) -> Any:
     return fields.texts(name)
 
 
+DEFAULTS_OF_SERVERS: Final = ("store", "frequency_penalty", "presence_penalty")
+"""Options whose default a server or a model sets, so that the value of another API's default is a wish as any other."""
+
+
 def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
     """The options of *body* that change nothing, by name: those of *format*, and *more* with their values."""
     rows = reversed(TABLES[format].options) if format else ()
-    neutral = {row.path: PLACES[row.place].neutral for row in rows if row.place != "store"}
+    neutral = {row.path: PLACES[row.place].neutral for row in rows if row.place not in DEFAULTS_OF_SERVERS}
     results = {}
     for name, value in {**neutral, **more}.items():
         sent_value = body.look(name)

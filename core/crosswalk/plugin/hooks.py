@@ -68,7 +68,7 @@ class WayBack:
         shows_pictures: whether a user's message may hold a picture.
         moves_system: whether system messages are allowed only at the beginning.
         names_speakers: whether a message may name its speaker.
-        knows_failures: whether a tool's result may say that the tool failed.
+        knows_failures: whether a tool's result may say that the tool failed. Otherwise its text says so.
         server_tools: the tools that it runs itself, if they have two parts.
         refuses: fields of an answer's message that it does not take back.
     """

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -32,7 +32,7 @@ from crosswalk.service.turns import message_of, with_instructions
 from crosswalk.types.json import FrozenObject, copy_json, thaw
 from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, Role
 from crosswalk.types.values import altered
-from crosswalk.wire.options import OPTIONS, RequestTable
+from crosswalk.wire.options import OPTIONS, PlaceKind, RequestTable, get, put
 
 UNKNOWN: Final = "unknown"
 """The class of a model that no row describes."""
@@ -245,19 +245,47 @@ class Fit:
         self._asked = request
         self._form: dict[str, Any] = {}
         self._limits: tuple[Limit, ...] = ()
-        self._is_off = False
+        self._is_off = self._has_budget = False
+        effort = request.reasoning_effort
+        is_asked = effort is not None and effort is not ReasoningEffort.NONE
+        self._is_thinking = is_asked or bool(request.thinking_budget) or bool(self._statements())
         if match is not None:
             self._fit(match.rules)
 
     def finished(self, built: HTTPRequest) -> HTTPRequest:
         """Return *built* with what the class of the model needs in the body, and with all that was changed."""
-        body = built.body if self._match is None else self._fitted(built.body, self._match.rules)
+        body = self._shown(built.body)
+        body = body if self._match is None else self._fitted(body, self._match.rules)
         return attrs.evolve(
             built,
             body=body,
-            adaptations=(*built.adaptations, *self._adaptations),
+            adaptations=(*self._left(built.adaptations), *self._adaptations),
             model_class=UNKNOWN if self._match is None else self._match.label,
         )
+
+    def _left(self, named: Iterable[Adaptation]) -> Iterator[Adaptation]:
+        """Return those *named* that are true: the API may have no place for a budget, and the form of the model has one."""
+        is_mine = self._has_budget or any(one.field == "thinking_budget" for one in self._adaptations)
+        names = self._asked.names_of("thinking_budget") if is_mine else ()
+        return (one for one in named if one.field not in names)
+
+    def _shown(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return *body* without a wish to see the reasoning, if the model is not to reason and the wish switches that on.
+
+        If the model is to reason, the form has the switch.
+        """
+        row = None if self._table is None else self._table.row("reasoning_summary")
+        shown = None if row is None else get(body, row.path)
+        if row is None or not row.beside or shown is None:
+            return body
+        switches = [path for path in row.beside if not self._is_thinking or get(self._form, path) is not None]
+        body = copy_json(body)
+        if not self._is_thinking:
+            self._change("reasoning_summary", row.value_of(shown), None, "it would switch on thinking")
+            _remove(body, row.path.split("."))
+        for path in switches:
+            _remove(body, path.split("."))
+        return body
 
     def _fitted(self, body: dict[str, Any], rules: ModelClass) -> dict[str, Any]:
         """Return *body* with the form that asks for thinking.
@@ -267,6 +295,7 @@ class Fit:
         """
         removed: list[list[str]] = []
         for limit in self._limits:
+            body = self._without_word(body, limit)
             path = self._path(limit.option)
             if path and not limit.operator and (value := _value_at(body, path)) is not None:
                 removed.append(path)
@@ -284,6 +313,20 @@ class Fit:
             for path in removed:
                 _remove(body, path)
             _merge(body, self._form)
+        return body
+
+    def _without_word(self, body: dict[str, Any], limit: Limit) -> dict[str, Any]:
+        """Return *body* without the option of *limit*, if the server has a word in a list for it."""
+        row = None if self._table is None else self._table.row(limit.option)
+        path, _, word = ("", "", "") if row is None else row.path.partition("[]=")
+        words = get(body, path) if word and not limit.operator else None
+        if not isinstance(words, list) or word not in words:
+            return body
+        self._refuse(limit, True)
+        body = copy_json(body)
+        _remove(body, path.split("."))
+        if kept := [other for other in words if other != word]:
+            put(body, path, kept)
         return body
 
     def _path(self, name: str) -> list[str]:
@@ -308,7 +351,7 @@ class Fit:
 
     def _fit(self, rules: ModelClass) -> None:
         self._fit_media(rules)
-        is_thinking = self._fit_effort(rules)
+        is_thinking = self._is_thinking = self._fit_effort(rules)
         self._limits = rules.refuses + (rules.refuses_thinking if is_thinking else rules.refuses_otherwise)
         for limit in self._limits:
             if limit.option == "prefill":
@@ -518,6 +561,7 @@ class Fit:
                 self._change("thinking_budget", budget, tokens, why)
         if not self._write(rules, word, depth):
             return True
+        self._has_budget = budget is not None and depth.budget is not None
         is_same = isinstance(depth.shown, str) and depth.shown.lower() == wanted.value
         if not (is_named or is_same or budget is not None):
             self._change("reasoning_effort", wanted.value, depth.shown, why)
@@ -579,7 +623,8 @@ class Fit:
             why = f"{self._model} takes no {limit}"
             if limit.format is not None and self._facts.other_api is not None:
                 why += f" here; {self._facts.other_api} does"
-            self._change(limit.option, value, None, why, refuses=True)
+            is_hint = option is not None and option.kind is PlaceKind.HINT
+            self._change(limit.option, value, None, why, refuses=not is_hint)
         if limit.option in _FIELDS:
             empty: Any = () if isinstance(value, tuple) else None
             self._alter(**{limit.option: empty})
@@ -680,8 +725,10 @@ def _value_at(body: Any, path: list[str]) -> Any:
 
 
 def _remove(body: dict[str, Any], path: list[str]) -> None:
-    *outer, last = path
-    for step in outer:
-        body = value_at(body, step)
-    for name in [name for name in body if folded(name) == folded(last)]:
-        del body[name]
+    """Remove what is at *path* of *body*, and the objects that are empty without it."""
+    first, *inner = path
+    for name in [name for name in body if folded(name) == folded(first)]:
+        if inner:
+            _remove(body[name], inner)
+        if not (inner and body[name]):
+            del body[name]

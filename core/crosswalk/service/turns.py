@@ -65,6 +65,7 @@ from crosswalk.wire.options import (
 NO_ANSWER = "(no answer)"
 """The text of an answer without words, for APIs that would refuse an empty one."""
 _BEGIN = "(The conversation begins.)"
+_NO_WORDS = "(The user says nothing.)"
 NOT_RUN = "Error: not run: the conversation went on"
 """The result of a call that has none, for APIs that would refuse the call."""
 SUMMARY = "Summary of the conversation so far:"
@@ -73,7 +74,7 @@ _SHOWN = "The result is shown in the next message of the user."
 _SENTENCES: Final = {
     sentence: re.compile(rf"^{re.escape(sentence)}{rest}", re.MULTILINE)
     for sentence, rest in {
-        **dict.fromkeys((NO_ANSWER, _BEGIN, NOT_RUN, SUMMARY, _SHOWN), ""),
+        **dict.fromkeys((NO_ANSWER, _BEGIN, _NO_WORDS, NOT_RUN, SUMMARY, _SHOWN), ""),
         "What call ": r"\S+ gave:$",
         "The output of ": r"\S+:$",
     }.items()
@@ -196,6 +197,19 @@ def system_text(turns: Iterable[Turn]) -> tuple[list[str], list[Turn]]:
     return texts, others
 
 
+_FAILED: Final = "Error: the tool has failed"
+
+
+def told_failure(message: ChatMessage) -> str | tuple[ContentPart, ...] | None:
+    """Return the content of *message*, the result of a tool that has failed, with words that say so."""
+    text = message.text or ""
+    if text.lstrip().lower().startswith("error"):
+        return message.content
+    if isinstance(message.content, str | None):
+        return f"Error: {text}" if text.strip() else _FAILED
+    return (*message.content, TextPart(f"\n{_FAILED}" if text else _FAILED))  # some APIs join the texts
+
+
 def alternating(
     turns: Iterable[Turn],
     *,
@@ -210,7 +224,8 @@ def alternating(
 
     The results of all calls of one answer are put into one turn of the user, together with the user's next message. An
     empty turn is left out, because the API would refuse it. An empty answer between two turns of the user becomes a text
-    that states this. If the model speaks first, as in a greeting, a turn of the user is put before it to explain this.
+    that states this, and so does an empty turn of the user behind an answer, because the model would go on with the answer.
+    If the model speaks first, as in a greeting, a turn of the user is put before it to explain this.
 
     Args:
         turns: the conversation, without system messages.
@@ -224,7 +239,7 @@ def alternating(
         UnsupportedRequestError: the conversation has no content.
     """
     results: list[tuple[bool, list[dict[str, Any]]]] = []
-    is_silent = False
+    is_silent = is_unsaid = False
     for turn in turns:
         message = message_of(turn)
         is_answer = message.role is Role.ASSISTANT
@@ -236,6 +251,9 @@ def alternating(
             blocks = [*_flat(map(part, content_parts(message)))]
         if blocks:
             mark(turn, blocks)
+        if blocks and is_unsaid and is_answer:
+            results.append((False, [*_flat([part(TextPart(_NO_WORDS))])]))
+        is_unsaid = not blocks and not is_answer and bool(results) and results[-1][0]
         if blocks and is_silent and not is_answer and results and not results[-1][0]:
             results.append((True, [*_flat([part(TextPart(NO_ANSWER))])]))
         is_silent = is_answer and not blocks
@@ -245,6 +263,8 @@ def alternating(
             results.append((is_answer, blocks))
     if not results:
         raise UnsupportedRequestError("the conversation has no content", options=["messages"])
+    if is_unsaid:
+        results.append((False, [*_flat([part(TextPart(_NO_WORDS))])]))
     if results[0][0]:
         results.insert(0, (False, [*_flat([part(TextPart(_BEGIN))])]))
     return results

@@ -22,6 +22,7 @@ from crosswalk.service.turns import (
     message_of,
     noun_of,
     segments_of,
+    told_failure,
 )
 from crosswalk.types.json import dump_json, thaw
 from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
@@ -620,7 +621,8 @@ class _Sorter:
             self._name(number, f"the speaker's name: {NO_PLACE}")
             message = attrs.evolve(message, name=None)
         if message.is_error and not facts.knows_failures:
-            self._name(number, "that the tool has failed: the API has no word for it")
+            self._tell(number, "that the tool has failed")
+            message = attrs.evolve(message, content=told_failure(message))
         if not self._takes_media and has_media(message):
             self._name(number, "images, sounds and files: the model takes text alone")
             message = attrs.evolve(message, content=with_words(message))
@@ -709,8 +711,7 @@ class _Sorter:
                     what, owner = f"messages[{number}]", turn.metadata.provider_id
                     why = f"only its own server ({owner}) can read what stands for the conversation"
                     problem = f"it cannot express {what} (compaction: {why})"
-                    asked = self._request.provider
-                    raise UnsupportedRequestError(problem, provider=asked, options=[what])
+                    raise UnsupportedRequestError(problem, provider=self._request.provider, options=[what])
             kept_entries.append(entry)
         if not summaries:
             return turn

@@ -55,7 +55,7 @@ class RequestPlace:
 
     def is_neutral(self, value: Any) -> bool:
         """Return whether *value* changes nothing."""
-        return value == self.neutral and type(value) is type(self.neutral)
+        return value == self.neutral and isinstance(value, bool) is isinstance(self.neutral, bool)
 
 
 _MEANING, _HINT, _STATE, _LINK = PlaceKind

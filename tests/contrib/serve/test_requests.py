@@ -414,7 +414,7 @@ def test_an_unknown_object_is_not_told_to_a_kindred_api() -> None:
 
 
 def test_defaults_need_no_place() -> None:
-    said = {"n": 1, "logprobs": False, "presence_penalty": 0, "service_tier": "auto"}
+    said = {"n": 1, "logprobs": False, "service_tier": "auto"}
     incoming = read(CHAT, **said)
     assert incoming.wants.defaults == said
     assert incoming.unread == {}

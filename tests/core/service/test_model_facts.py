@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+import attrs
 import pytest
 
 from crosswalk import ConfigurationError, PluginError, registry
@@ -61,6 +62,135 @@ def test_a_change_says_what_was_asked_what_is_sent_and_why() -> None:
         Adaptation("reasoning_effort", AdaptationKind.CLAMPED, why, asked="xhigh", sent="max"),
     )
     assert request.model_class == "claude-4.6"
+
+
+def read_for(form: str, said: dict[str, Any], to: str, model: str, *, drop: bool = False) -> HTTPRequest:
+    """Return what a client's request in *form* becomes for *model* at the provider *to*."""
+    read = read_request(said, form, model="x" if form == "gemini" else None).request
+    request = attrs.evolve(read, model=model)
+    return build_http_request(request, to, on_unsupported="drop" if drop else "raise")
+
+
+SHOWN = {
+    "openai-responses": {"model": "x", "input": "u", "reasoning": {"summary": "auto"}},
+    "gemini": {
+        "contents": [{"role": "user", "parts": [{"text": "u"}]}],
+        "generationConfig": {"thinkingConfig": {"includeThoughts": True}},
+    },
+}
+
+
+@pytest.mark.parametrize("form", SHOWN)
+@pytest.mark.parametrize(
+    "model",
+    [
+        "claude-3-5-haiku-20241022",
+        "claude-sonnet-4-20250514",
+        "claude-opus-4-5",
+        "claude-opus-4-6",
+        "unknown",
+    ],
+)
+def test_a_wish_to_see_the_reasoning_does_not_switch_it_on(form: str, model: str) -> None:
+    request = read_for(form, SHOWN[form], "anthropic", model)
+    assert "thinking" not in request.body
+    assert changes(request) == [("reasoning_summary", "auto", None)]
+
+
+@pytest.mark.parametrize(
+    ("model", "thinking"),
+    [
+        ("claude-opus-4-5", {"type": "enabled", "budget_tokens": 16384, "display": "summarized"}),
+        ("claude-opus-4-6", {"type": "adaptive", "display": "summarized"}),
+        ("unknown", {"type": "adaptive", "display": "summarized"}),
+    ],
+)
+def test_the_reasoning_that_is_asked_for_is_shown(model: str, thinking: Any) -> None:
+    said = {"model": "x", "input": "u", "reasoning": {"effort": "high", "summary": "auto"}}
+    request = read_for("openai-responses", said, "anthropic", model)
+    assert request.body["thinking"] == thinking
+    assert changes(request) == []
+    if model == "claude-opus-4-5":
+        short = read_for(
+            "openai-responses", {**said, "max_output_tokens": 500}, "anthropic", model, drop=True
+        )
+        assert "thinking" not in short.body
+        assert [field for field, _, _ in changes(short)] == ["reasoning_effort", "reasoning_summary"]
+
+
+@pytest.mark.parametrize(
+    ("form", "thinking"),
+    [
+        ("anthropic", {"thinking": {"type": "enabled", "budget_tokens": 12345}, "max_tokens": 20000}),
+        ("gemini", {"generationConfig": {"thinkingConfig": {"thinkingBudget": 12345}}}),
+    ],
+)
+def test_a_budget_is_named_as_left_out_once_and_only_if_it_is(form: str, thinking: dict[str, Any]) -> None:
+    said = {
+        **(
+            SHOWN["gemini"]
+            if form == "gemini"
+            else {"model": "x", "messages": [{"role": "user", "content": "u"}]}
+        ),
+        **thinking,
+    }
+    sonnet = read_for(form, said, "bedrock", "anthropic.claude-sonnet-4-20250514-v1:0")
+    assert sonnet.body["additionalModelRequestFields"]["thinking"]["budget_tokens"] == 12345
+    for to, model, is_named in (
+        ("bedrock", "anthropic.claude-sonnet-4-20250514-v1:0", False),
+        ("bedrock", "anthropic.claude-opus-4-6", True),
+        ("openai", "gpt-5", True),
+        ("bedrock", "amazon.nova", True),
+    ):
+        named = [one for one in read_for(form, said, to, model).adaptations if one.asked == 12345]
+        assert len(named) == is_named, (to, model)
+
+
+def test_a_model_that_always_reasons_shows_it_without_an_effort() -> None:
+    request = read_for("openai-responses", SHOWN["openai-responses"], "anthropic", "claude-sonnet-5")
+    assert request.body["thinking"] == {"type": "adaptive", "display": "summarized"}
+    said = {"model": "x", "input": "u", "reasoning": {"effort": "none", "summary": "auto"}}
+    request = read_for("openai-responses", said, "anthropic", "claude-sonnet-5")
+    assert request.body["thinking"] == {"type": "disabled"}
+
+
+def test_a_wish_that_the_model_lacks_leaves_no_empty_object() -> None:
+    request = read_for("openai-responses", SHOWN["openai-responses"], "gemini", "gemini-2.0-flash")
+    assert request.body.keys() == {"contents"}
+    assert [field for field, _, _ in changes(request)] == ["reasoning_summary"]
+    request = read_for(
+        "gemini",
+        {**SHOWN["gemini"], "generationConfig": {**SHOWN["gemini"]["generationConfig"], "topK": 4}},
+        "gemini",
+        "gemini-2.0-flash",
+    )
+    assert request.body["generationConfig"] == {"topK": 4}
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "kept"),
+    [
+        (
+            "openai-chat",
+            {"logprobs": True, "top_logprobs": 2, "messages": [{"role": "user", "content": "u"}]},
+            None,
+        ),
+        ("gemini", {**SHOWN["gemini"], "generationConfig": {"responseLogprobs": True}}, None),
+        ("openai-responses", {"input": "u", "include": ["message.output_text.logprobs"]}, None),
+        (
+            "openai-responses",
+            {"input": "u", "include": ["message.output_text.logprobs", "reasoning.encrypted_content"]},
+            ["reasoning.encrypted_content"],
+        ),
+    ],
+)
+def test_a_model_without_logprobs_is_asked_for_none(form: str, said: dict[str, Any], kept: Any) -> None:
+    said = said if form == "gemini" else {"model": "x", **said}
+    with pytest.raises(UnsupportedRequestError, match="gpt-5 takes no logprobs"):
+        read_for(form, said, "openai_responses", "gpt-5")
+    request = read_for(form, said, "openai_responses", "gpt-5", drop=True)
+    assert request.body.get("include") == kept
+    assert ("logprobs", True, None) in changes(request)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ ARRIVES: list[tuple[str, dict[str, Any], str, str, Any]] = [
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_level": "LOW"}}}, "openai", "reasoning_effort", "low"),
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 2048}}}, "anthropic", "thinking", {"type": "enabled", "budget_tokens": 2048}),
     ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 2048}}}, "cohere", "thinking", {"type": "enabled", "token_budget": 2048}),
-    ("gemini", {"generationConfig": {"thinkingConfig": {"include_thoughts": True}}}, "anthropic", "thinking", {"type": "adaptive", "display": "summarized"}),
+    ("gemini", {"generationConfig": {"thinkingConfig": {"include_thoughts": True, "thinking_level": "LOW"}}}, "anthropic", "thinking", {"type": "adaptive", "display": "summarized"}),
     ("openai-responses", {"context_management": [{"type": "compaction", "compact_threshold": 9000}]}, "anthropic", "context_management.edits.0", {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 9000}}),
     ("anthropic", {"context_management": {"edits": [{"type": "compact_20260112"}]}}, "openai_responses", "context_management", [{"type": "compaction"}]),
     ("openai-chat", {"service_tier": "flex", "metadata": {"a": "b"}}, "bedrock", "serviceTier", {"type": "flex"}),
@@ -110,6 +110,12 @@ ARRIVES: list[tuple[str, dict[str, Any], str, str, Any]] = [
     ("openai-responses", {"prompt_cache_key": "k"}, "mistral", "prompt_cache_key", "k"),
     ("ollama", {"options": {"repeat_penalty": 1.1}}, "mistral", "repetition_penalty", 1.1),
     ("anthropic", {"service_tier": "standard_only"}, "mistral", "service_tier", "standard_only"),
+    # a model may have a default of its own
+    ("openai-chat", {"presence_penalty": 0}, "ollama", "options.presence_penalty", 0),
+    ("openai-chat", {"frequency_penalty": 0.0}, "mistral", "frequency_penalty", 0.0),
+    ("openai-chat", {"frequency_penalty": 0}, "cohere", "frequency_penalty", 0),
+    ("openai-chat", {"presence_penalty": 0}, "vllm", "presence_penalty", 0),
+    ("gemini", {"generationConfig": {"presencePenalty": 0}}, "ollama", "options.presence_penalty", 0),
     # content
     ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain;base64,VGhlIHNreQ=="}}]}]}, "ollama", "messages.0.content", "a.txt\n\nThe sky"),
     ("openai-chat", {"messages": [{"role": "user", "content": [{"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain;base64,VGhlIHNreQ=="}}]}]}, "cohere", "messages.0.content.1.text", "The sky"),
@@ -161,6 +167,13 @@ def test_a_value_outside_the_bounds_is_named_if_another_server_gets_it_not(
     (one,) = built(form, said, to).adaptations
     assert (one.field, one.refuses) == (lost, True)
     assert "has no such value" in one.reason
+
+
+@pytest.mark.parametrize("zero", [0, 0.0])
+@pytest.mark.parametrize("to", ["anthropic", "bedrock", "openai_responses"])
+def test_a_penalty_of_nothing_needs_no_place(to: str, zero: float) -> None:
+    said = {"presence_penalty": zero, "frequency_penalty": zero}
+    assert {one.field for one in built("openai-chat", said, to).adaptations} <= {"max_tokens"}
 
 
 def test_calls_of_2023_are_calls() -> None:
@@ -269,6 +282,53 @@ def test_a_beta_that_an_option_needs_is_named_in_the_header(
     form: str, said: dict[str, Any], betas: str | None
 ) -> None:
     assert built(form, said, "anthropic").headers.get("anthropic-beta") == betas
+
+
+MCP_SERVER = {"type": "url", "name": "dw", "url": "https://x.example"}
+LATE = {"cache_control": {"type": "ephemeral"}, "default_config": {"defer_loading": True}}
+
+
+@pytest.mark.parametrize(
+    ("toolset", "allowed", "named"),
+    [
+        ({}, None, []),
+        ({"default_config": {"enabled": False}, "configs": {"ask": {"enabled": True}}}, ["ask"], []),
+        ({"configs": {"ask": {"enabled": True}, "tell": {}}}, None, []),
+        (LATE, None, ["tools[0].cache_control", "tools[0].default_config.defer_loading"]),
+    ],
+)
+def test_the_toolset_of_an_mcp_server_goes_with_it(toolset: Any, allowed: Any, named: list[str]) -> None:
+    tool = {"type": "mcp_toolset", "mcp_server_name": "dw", **toolset}
+    said = {**LEAST["anthropic"], "mcp_servers": [MCP_SERVER], "tools": [tool]}
+    request = read_request(said, "anthropic").request
+    sent = build_http_request(request, "openai_responses")
+    (server,) = sent.body["tools"]
+    assert server.get("allowed_tools") == allowed
+    assert [one.field for one in sent.adaptations] == named
+    assert build_http_request(request, "anthropic").body["tools"] == [tool]
+
+
+@pytest.mark.parametrize(
+    "toolset",
+    [
+        {"configs": {"ask": {"enabled": False}}},
+        {"default_config": {"enabled": False}},
+        {"configs": ["ask"]},
+        {"configs": {"ask": {"enabled": True, "limit": 3}}},
+        {"tools": [{"name": "ask"}]},
+        {"mcp_server_name": "another"},
+        {"mcp_server_name": ["dw"]},
+    ],
+)
+def test_a_toolset_that_says_more_than_its_server_is_refused(toolset: Any) -> None:
+    tool = {"type": "mcp_toolset", "mcp_server_name": "dw", **toolset}
+    said = {
+        **LEAST["anthropic"],
+        "mcp_servers": [MCP_SERVER],
+        "tools": [tool, {"name": "f", "input_schema": {}}],
+    }
+    with pytest.raises(UnsupportedRequestError, match=r"tools\[0\]"):
+        build_http_request(read_request(said, "anthropic").request, "openai_responses")
 
 
 def test_the_betas_that_a_client_names_are_its_own() -> None:

@@ -46,6 +46,24 @@ USER, MODEL = ChatMessage.user, ChatMessage.assistant
         ),
         ((USER("a"), MODEL(""), USER("b")), [(False, ["a"]), (True, ["(no answer)"]), (False, ["b"])]),
         ((USER("a"), MODEL("")), [(False, ["a"])]),
+        (
+            (USER("a"), MODEL("b"), USER("")),
+            [(False, ["a"]), (True, ["b"]), (False, ["(The user says nothing.)"])],
+        ),
+        (
+            (USER("a"), MODEL("b"), USER(""), MODEL("c"), USER("d")),
+            [
+                (False, ["a"]),
+                (True, ["b"]),
+                (False, ["(The user says nothing.)"]),
+                (True, ["c"]),
+                (False, ["d"]),
+            ],
+        ),
+        (
+            (USER("a"), MODEL("b"), USER(""), USER("c")),
+            [(False, ["a"]), (True, ["b"]), (False, ["c"])],
+        ),
     ],
 )
 def test_user_and_model_take_turns(turns: tuple[Turn, ...], expected: list[tuple[bool, list[str]]]) -> None:

@@ -161,7 +161,7 @@ THINGS = (
     Thing("the beginning of the answer", {"messages": [*user("Hi"), ChatMessage.assistant("The")]}, "The", {**chat("messages.1.content"), "ollama": "messages.1.content", "anthropic": "messages.1.content.0.text", "gemini": "contents.1.parts.0.text", "bedrock": "messages.1.content.0.text"}, Left("messages[1]")),
     # Results.
     Thing("a result with a picture", {**LOOK, "messages": [*LOOKED, ChatMessage.tool_result("c1", [ImagePart(data=PNG, media_type="image/png")])]}, PNG, {**chat("messages.3.content.1.image_url.url"), "ollama": "messages.2.images.0", "openai_responses": "input.2.output.0.image_url", "anthropic": "messages.2.content.0.content.0.source.data", "gemini": "contents.2.parts.0.functionResponse.parts.0.inlineData.data", "bedrock": "messages.2.content.0.toolResult.content.0.image.source.bytes"}),
-    Thing("a failed call", {**LOOK, "messages": [*LOOKED, ChatMessage.tool_result("c1", "no light", is_error=True)]}, True, {"anthropic": "messages.2.content.0.is_error"}, Left("messages[2]"), {"gemini": Told('"error":"no light"'), "bedrock": Told('"status":"error"')}),
+    Thing("a failed call", {**LOOK, "messages": [*LOOKED, ChatMessage.tool_result("c1", "no light", is_error=True)]}, True, {"anthropic": "messages.2.content.0.is_error"}, Told("Error: no light"), {"gemini": Told('"error":"no light"'), "bedrock": Told('"status":"error"')}),
     # Tools.
     Thing("a function", tool(description="See."), "See.", of_tools("description", *SERVERS)),
     Thing("a tool with free text", tool(kind="custom", description="See."), "custom", {"openai": "tools.0.type", "openai_responses": "tools.0.type"}, Told('"required":["input"]')),

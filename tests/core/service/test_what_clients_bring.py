@@ -676,6 +676,15 @@ def chat(*messages: dict[str, Any]) -> dict[str, Any]:
             {"messages[1].content[0].text": "Summary of the conversation so far:"},
         ),
         ("openai-chat", chat(HI, SILENT, HI), "anthropic", {"messages[1].content[0].text": "(no answer)"}),
+        *(
+            (
+                "openai-chat",
+                chat(HI, {**SILENT, "content": "Hello"}, {"role": "user", "content": blank}),
+                to,
+                {"messages[2].content[0].text": "(The user says nothing.)"},
+            )
+            for to, blank in (("anthropic", "  \n"), ("bedrock", "\t"), ("anthropic", ""))
+        ),
         ("openai-chat", chat(HI, SILENT, HI), "gemini", {"contents[1].parts[0].text": "(no answer)"}),
         ("openai-chat", chat(HI, SILENT, HI), "mistral", {"messages[1].content": "(no answer)"}),
         (
@@ -890,3 +899,47 @@ def test_a_part_of_an_unknown_type_of_responses_is_told(to: str, items: list[Any
 def test_a_program_s_part_of_an_unknown_type_is_an_error() -> None:
     with pytest.raises(ResponseValidationError, match="must be text, image_url"):
         ChatRequest([{"role": "user", "content": [HOLOGRAM]}])
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("boom", "Error: boom"),
+        ("", "Error: the tool has failed"),
+        (None, "Error: the tool has failed"),
+        ("error 7", "error 7"),
+        ([{"type": "text", "text": "boom"}], "boom\nError: the tool has failed"),
+        ([{"type": "text", "text": "Error: boom"}], "Error: boom"),
+    ],
+)
+@pytest.mark.parametrize("to", ["openai", "openai_responses", "ollama"])
+def test_a_result_says_that_its_tool_has_failed(to: str, content: Any, told: str) -> None:
+    call = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "c", "is_error": True, "content": content}
+    said = chat(HI, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]})
+    request = built("anthropic", said | {"max_tokens": 9}, to)
+    sent = request.body["input" if to == "openai_responses" else "messages"][-1]
+    text = sent["output" if to == "openai_responses" else "content"]
+    if isinstance(text, list):
+        text = "\n".join(part["text"] for part in text)
+    assert [line for line in text.split("\n") if line] == told.split("\n")
+    (change,) = request.adaptations
+    assert (change.field, change.kind) == ("messages[2]", AdaptationKind.TOLD)
+    assert change.reason == "that the tool has failed: it is sent as text"
+
+
+@pytest.mark.parametrize("spelling", ["system_instruction", "systemInstruction"])
+@pytest.mark.parametrize("to", ["openai", "gemini"])
+def test_a_part_alone_is_a_list_of_one(spelling: str, to: str) -> None:
+    body: dict[str, Any] = {
+        spelling: {"parts": {"text": "Be brief."}},
+        "contents": [
+            {"role": "user", "parts": {"text": "Hi"}},
+            {"role": "model", "parts": {"text": "Yes?"}},
+            {"role": "user", "parts": {"text": "Hi"}},
+        ],
+    }
+    request = built("gemini", body, to)
+    answer = {"role": "assistant", "content": "Yes?"}
+    said = {"messages": [{"role": "system", "content": "Be brief."}, HI, answer, HI], "model": "m"}
+    assert request.body == (body if to == "gemini" else said)
