@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
+from itertools import chain, count
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -12,7 +13,8 @@ import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
-from crosswalk.formats.reading import ClientRequest, table_of
+from crosswalk.formats.reading import ClientRequest, table_of, with_tool_names
+from crosswalk.plugin.hooks import CallIds
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
     Adaptation,
@@ -57,8 +59,8 @@ from crosswalk.service.way_back import (
     own_fields,
     own_items,
     put_fields,
+    with_call_names,
     with_fitting_ids,
-    with_fitting_names,
     with_own_parts,
     with_whole_rounds,
 )
@@ -439,6 +441,11 @@ def build(
     given = request.provider_options.get(provider)
     more = thaw(given) if given else {}
     request, changes = with_fitting_schemas(request, mapper, model_class)
+    places = _named_tools(request) if mapper.info.call_names else {}
+    names = _fitting_names(places, mapper.info.call_names or "", (tool.kind for tool in request.hosted_tools))
+    if names:
+        request = _with_tool_names(request, names)
+        changes = (*changes, *(_renamed_tool(places[name], name, sent) for name, sent in names.items()))
     if (to_model := fit(request, mapper, model_class)) is not None:
         request = to_model.request
     built = request.built_by(fitted)
@@ -451,6 +458,8 @@ def build(
     if to_model is not None:
         built = to_model.finished(built)
     built = built.adapted(*changes)
+    if names:
+        built = attrs.evolve(built, tool_names={sent: name for name, sent in names.items()})
     refused = [one for one in built.adaptations if one.refuses]
     if refused and on_unsupported == "raise":
         what = "; ".join(f"{one.field} ({one.reason})" for one in refused)
@@ -484,6 +493,60 @@ def _said(request: ChatRequest) -> Any:
     return [message_of(turn).text for turn in request.messages]
 
 
+def _named_tools(request: ChatRequest) -> dict[str, str]:
+    """Return the name of each tool in *request*, declared, chosen or called, with the first place that names it."""
+    places: dict[str, str] = {}
+    for number, tool in enumerate(request.tools):
+        places.setdefault(tool.name, f"tools[{number}].name")
+    for path, tools in request.instead.items() if isinstance(request, ClientRequest) else ():
+        for tool in tools:
+            places.setdefault(tool.name, path)
+    if isinstance(request.tool_choice, NamedTool):
+        places.setdefault(request.tool_choice.name, "tool_choice")
+    for number, turn in enumerate(request.messages):
+        for at, call in enumerate(message_of(turn).tool_calls or ()):
+            places.setdefault(call.name, f"messages[{number}].tool_calls[{at}].name")
+    return places
+
+
+def _fitting_names(names: Iterable[str], pattern: str, others: Iterable[str]) -> dict[str, str]:
+    """Return a new name for each of *names* that does not match *pattern*: one of no other tool, nor of *others*.
+
+    Each character except letters and digits becomes ``_``. If another tool has that name, letters made of the old name
+    follow, the same in every request.
+    """
+    odd = [name for name in names if not re.fullmatch(pattern, name, re.ASCII)]
+    taken = {*names, *others}
+    fitting: dict[str, str] = {}
+    for name in odd:
+        plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:63]
+        plain = plain if re.fullmatch(pattern, plain) else f"_{plain}"
+        longer = (f"{plain[:54]}_{CallIds().make(f'{name} {number}')[:8]}" for number in count())
+        fitting[name] = next(made for made in chain([plain], longer) if made not in taken)
+        taken.add(fitting[name])
+    return fitting
+
+
+def _with_tool_names(request: ChatRequest, names: Mapping[str, str]) -> ChatRequest:
+    """Return *request* with the new names of tools in *names*, by their former ones.
+
+    A result without a call before it stays as it is: it goes out as text.
+    """
+    turns: dict[int, Turn] = {}
+    called: set[str | None] = set()
+    for turn in request.messages:
+        message = message_of(turn)
+        called.update(call.id for call in message.tool_calls or ())
+        result = message.name if message.tool_call_id in called else None
+        if result in names or any(call.name in names for call in message.tool_calls or ()):
+            turns[id(turn)] = with_call_names(turn, names)
+    return with_tool_names(request, names, turns)
+
+
+def _renamed_tool(place: str, name: str, sent: str) -> Adaptation:
+    return Adaptation(place, "clamped", "the API takes no such name of a tool", asked=name, sent=sent)
+
+
 def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_media: bool) -> HTTPRequest:
     """Return the plugin's HTTP request for *request*, reduced to the parts, calls, ids and tools that the provider takes."""
     info = mapper.info
@@ -493,8 +556,6 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     request = _named(with_whole_rounds, sorted_request, mapper.provider)
     if info.call_ids is not None:
         request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
-    if info.call_names is not None:
-        request = altered(request, messages=with_fitting_names(request.messages, info.call_names))
     foreign = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
     if foreign:
         known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
