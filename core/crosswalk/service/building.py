@@ -14,6 +14,7 @@ import attrs
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
 from crosswalk.formats.reading import ClientRequest, table_of, with_tool_names
+from crosswalk.formats.tables import CLIENT_TOOLS
 from crosswalk.plugin.hooks import CallIds
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
@@ -35,6 +36,7 @@ from crosswalk.service.turns import (
     data_url,
     details_of,
     hosted_fields,
+    is_of,
     limits_of,
     lost_marks,
     mark_behind,
@@ -64,7 +66,7 @@ from crosswalk.service.way_back import (
     with_own_parts,
     with_whole_rounds,
 )
-from crosswalk.types.json import dump_json, thaw
+from crosswalk.types.json import as_json_object, dump_json, thaw
 from crosswalk.types.message import (
     AudioPart,
     ChatMessage,
@@ -550,6 +552,7 @@ def _renamed_tool(place: str, name: str, sent: str) -> Adaptation:
 def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_media: bool) -> HTTPRequest:
     """Return the plugin's HTTP request for *request*, reduced to the parts, calls, ids and tools that the provider takes."""
     info = mapper.info
+    request = _with_declared_arguments(request)
     sorted_request, parts = with_own_parts(
         request, info.way_back, is_official=is_official, takes_media=takes_media
     )
@@ -572,6 +575,52 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     unsent = not_sent(sorted_request, built.body, built.adaptations)
     details = unsaid(sorted_request, table_of(built), built.adaptations)
     return built.adapted(*missing, *parts, *unsent, *details)
+
+
+_INSIDE: Mapping[str | None, str] = MappingProxyType(
+    {kind: tool.inside for tools in CLIENT_TOOLS.values() for kind, tool in tools.items() if tool.inside}
+)
+"""The field of a call that holds the arguments, by the kind of the vendor's tool."""
+
+
+def _with_declared_arguments(request: ChatRequest) -> ChatRequest:
+    """Return *request* with the calls of vendors' tools, of other providers' answers, in the form that the tools declare.
+
+    The items of Responses have those arguments in a field of their own, beside nulls and the client's own environment.
+    """
+    fields = {tool.name: _INSIDE[tool.client_tool] for tool in request.tools if tool.client_tool in _INSIDE}
+    if not fields:
+        return request
+    turns = (
+        turn if is_of(turn, request) else _with_inner_arguments(turn, fields) for turn in request.messages
+    )
+    return altered(request, messages=tuple(turns))
+
+
+def _with_inner_arguments(turn: Turn, fields: Mapping[str, str]) -> Turn:
+    """Return *turn* with the arguments of the calls of the tools *fields* that are in the field of each."""
+    message = message_of(turn)
+    texts: dict[str, str] = {}
+    for call in message.tool_calls or ():
+        inner = (as_json_object(call.arguments) or {}).get(fields.get(call.name, ""))
+        if isinstance(inner, dict):
+            said = {key: value for key, value in inner.items() if value is not None}
+            texts[call.id] = dump_json(said).decode()
+    if not texts:
+        return turn
+    calls = [
+        attrs.evolve(call, arguments=texts.get(call.id, call.arguments)) for call in message.tool_calls or ()
+    ]
+    message = attrs.evolve(message, tool_calls=calls)
+    if not isinstance(turn, ChatResponse):
+        return message
+    segments = [
+        attrs.evolve(part, content=texts.get(str(part.metadata.get("id")), part.content))
+        if part.type is SegmentType.TOOL_CALL
+        else part
+        for part in turn.segments
+    ]
+    return attrs.evolve(turn, message=message, segments=segments)
 
 
 def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:

@@ -217,7 +217,7 @@ class Attempt:
         deltas = self._read(chunk)
         yield from map(self._with_own_name, deltas) if self._tool_names else deltas
 
-    def _read(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
+    def _read(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
         if chunk is None:
             return self.reader.finish()
         length, self._length = self._length, None  # the first bytes may be all
@@ -227,10 +227,10 @@ class Attempt:
     def _with_own_name(self, delta: ResponseDelta) -> ResponseDelta:
         """Return *delta* with the caller's name of the tool that it calls."""
         call = delta.tool_call_delta
-        if call is None or call.name not in self._tool_names:
+        name = None if call is None else self._tool_names.get(call.name or "")
+        if call is None or name is None:
             return delta
-        call = attrs.evolve(call, name=self._tool_names[call.name])
-        return attrs.evolve(delta, tool_call_delta=call)
+        return attrs.evolve(delta, tool_call_delta=attrs.evolve(call, name=name))
 
     def response(self) -> ChatResponse:
         """Return the complete answer, with the caller's names of the tools that it calls."""
