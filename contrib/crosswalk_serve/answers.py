@@ -123,7 +123,9 @@ def whole(
 
 
 def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | None:
-    """Return the JSON of *response*, or ``None`` if it was a stream or is not in the client's format."""
+    """Return the JSON of *response*, or ``None`` if it was a stream, or is not in the client's format and names of tools."""
+    if response.attempts and "tool_names" in response.attempts[-1].extra:
+        return None
     body = response.raw_events[0] if len(response.raw_events) == 1 else None
     return body if form_of_body(body) is incoming.form else None
 
@@ -363,9 +365,10 @@ _SEALED_BEFORE_CALLS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
 
 
 def is_native(incoming: Incoming, sent: Sent) -> bool:
-    """Return whether the stream that answers *sent* is in the format of the client."""
+    """Return whether the stream that answers *sent* is in the format of the client, and in its names of tools."""
     path = sent.path.partition("?")[0]
-    return path.endswith(incoming.form.paths) and sent.content_type == media_type(incoming.form)
+    is_of_form = path.endswith(incoming.form.paths) and sent.content_type == media_type(incoming.form)
+    return is_of_form and not sent.renames_tools
 
 
 class Relay:

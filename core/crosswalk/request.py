@@ -156,6 +156,8 @@ class HTTPRequest:
             some of them, or records them, as its caller wishes.
         spellings: other names of fields of the body, and their names in the body. An entry of ``provider_options`` under
             such a name is the same option. ``someName`` is ``some_name`` without an entry here.
+        tool_names: the caller's name of each tool that has another one in the body, by that one. The service gives the
+            calls of an answer the caller's names.
         model_class: the class whose rules were applied, with ``(assumed)`` behind it for a new model of a known family;
             ``"unknown"`` for a model that no row describes; or ``None`` if no facts were asked.
         table: all that the server takes, or ``None`` for what any server with an endpoint at the path takes.
@@ -167,6 +169,7 @@ class HTTPRequest:
     headers: Mapping[str, str] = attrs.field(factory=dict)
     adaptations: tuple[Adaptation, ...] = ()
     spellings: Mapping[str, str] = attrs.field(factory=dict)
+    tool_names: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
     model_class: str | None = None
     table: RequestTable | None = None
 

@@ -66,12 +66,14 @@ class ClientTool(NamedTuple):
         parameters: the JSON Schema of its arguments.
         call: the type of the items that call it, which is its name elsewhere, or ``""`` if the client names it.
         declared: the item of ``tools`` that declares it to a server of its format.
+        inside: the field of such a call that holds the arguments, or ``""`` if the call is an ordinary one.
     """
 
     description: str
     parameters: dict[str, Any]
     call: str = ""
     declared: Mapping[str, Any] = MappingProxyType({})
+    inside: str = ""
 
 
 def arguments(*required: str, **properties: Any) -> dict[str, Any]:

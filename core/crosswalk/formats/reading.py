@@ -23,12 +23,13 @@ from crosswalk.request import (
     CacheMark,
     ChatRequest,
     HTTPRequest,
+    NamedTool,
     ReasoningEffort,
     ToolDefinition,
     Turn,
     UnsupportedRequestError,
 )
-from crosswalk.types.json import copy_json, dump_json
+from crosswalk.types.json import FrozenObject, copy_json, dump_json, thaw
 from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
@@ -400,6 +401,89 @@ class ClientRequest(ChatRequest):
             why = f"{label} has no such value" if has_place else f"{label} has no place for it"
             refuses = row.kind is PlaceKind.MEANING
             yield Adaptation.dropped(unread.path, why, asked=unread.value, refuses=refuses)
+
+
+def with_tool_names(request: ChatRequest, names: Mapping[str, str], turns: Mapping[int, Turn]) -> ChatRequest:
+    """Return *request* with new names of its tools, as if its caller had said them.
+
+    Args:
+        request: the request.
+        names: the new names, by the former ones.
+        turns: the turns with new names, by the ``id()`` of the former ones.
+    """
+    choice, more = request.tool_choice, request.extra_options
+    allowed = {_OPTION: _named_at((_OPTION,), thaw(more[_OPTION]), names)} if _OPTION in more else {}
+    renamed: ChatRequest = altered(
+        request,
+        messages=tuple(turns.get(id(turn), turn) for turn in request.messages),
+        tools=_tools_named(request.tools, names),
+        tool_choice=NamedTool(names.get(choice.name, choice.name))
+        if isinstance(choice, NamedTool)
+        else choice,
+        extra_options=FrozenObject({**more, **allowed}),
+    )
+    if not isinstance(request, ClientRequest):
+        return renamed
+    return altered(
+        renamed,
+        asked=with_tool_names(request.asked, names, turns),
+        said={name: _named_at((name,), value, names) for name, value in request.said.items()},
+        unread=tuple(
+            attrs.evolve(one, value=_named_at(one.place, one.value, names)) for one in request.unread
+        ),
+        instead={path: _tools_named(tools, names) for path, tools in request.instead.items()},
+    )
+
+
+def _tools_named(tools: Iterable[ToolDefinition], names: Mapping[str, str]) -> tuple[ToolDefinition, ...]:
+    return tuple(attrs.evolve(tool, name=names.get(tool.name, tool.name)) for tool in tools)
+
+
+_OPTION: Final = "allowed_tools"
+_WITH_TOOLS: Final = frozenset(
+    {
+        _OPTION,
+        "tools",
+        "functions",
+        "tool_choice",
+        "toolConfig",
+        "tool_config",
+        "messages",
+        "input",
+        "contents",
+    }
+)
+"""The fields of a request, of any format, that name tools."""
+_NO_TOOLS: Final = frozenset(
+    {
+        "args",
+        "arguments",
+        "parameters",
+        "parametersJsonSchema",
+        "input",
+        "input_schema",
+        "input_examples",
+        "response",
+        "responseJsonSchema",
+    }
+)
+"""The fields in them that hold arguments, results or schemas."""
+
+
+def _named_at(place: Place, value: Any, names: Mapping[str, str]) -> Any:
+    """Return *value*, at *place* in a client's request, with the new names of tools in *names*."""
+    if place[0] not in _WITH_TOOLS or not _NO_TOOLS.isdisjoint(place[1:]):
+        return value
+    if isinstance(value, dict):
+        is_speaker = value.get("role", "tool") != "tool"
+        return {
+            key: inner if is_speaker and key == "name" else _named_at((*place, key), inner, names)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_named_at((*place, "name"), inner, names) for inner in value]
+    is_name = place[-1] in ("name", "tool_name") and isinstance(value, str)
+    return names.get(value, value) if is_name else value
 
 
 def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:

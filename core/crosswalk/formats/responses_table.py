@@ -325,6 +325,7 @@ CLIENT_TOOLS: Final[Mapping[str, ClientTool]] = {
         arguments("commands", commands=TEXTS, timeout_ms=WHOLE, max_output_length=WHOLE),
         "shell_call",
         {"type": "shell"},
+        "action",
     ),
     "local_shell": ClientTool(
         "Run a command in a shell.",
@@ -341,6 +342,7 @@ CLIENT_TOOLS: Final[Mapping[str, ClientTool]] = {
         ),
         "local_shell_call",
         {"type": "local_shell"},
+        "action",
     ),
     "apply_patch": ClientTool(
         "Create, update or delete a file. A diff has the form of V4A.",
@@ -353,6 +355,7 @@ CLIENT_TOOLS: Final[Mapping[str, ClientTool]] = {
         ),
         "apply_patch_call",
         {"type": "apply_patch"},
+        "operation",
     ),
 }
 """The tools that a client runs, by type."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
+from itertools import chain, count
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -12,7 +13,9 @@ import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
-from crosswalk.formats.reading import ClientRequest, table_of
+from crosswalk.formats.reading import ClientRequest, table_of, with_tool_names
+from crosswalk.formats.tables import CLIENT_TOOLS
+from crosswalk.plugin.hooks import CallIds
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
     Adaptation,
@@ -33,6 +36,7 @@ from crosswalk.service.turns import (
     data_url,
     details_of,
     hosted_fields,
+    is_of,
     limits_of,
     lost_marks,
     mark_behind,
@@ -57,12 +61,12 @@ from crosswalk.service.way_back import (
     own_fields,
     own_items,
     put_fields,
+    with_call_names,
     with_fitting_ids,
-    with_fitting_names,
     with_own_parts,
     with_whole_rounds,
 )
-from crosswalk.types.json import dump_json, thaw
+from crosswalk.types.json import as_json_object, dump_json, thaw
 from crosswalk.types.message import (
     AudioPart,
     ChatMessage,
@@ -444,6 +448,11 @@ def build(
     given = request.provider_options.get(provider)
     more = thaw(given) if given else {}
     request, changes = with_fitting_schemas(request, mapper, model_class)
+    places = _named_tools(request) if mapper.info.call_names else {}
+    names = _fitting_names(places, mapper.info.call_names or "", (tool.kind for tool in request.hosted_tools))
+    if names:
+        request = _with_tool_names(request, names)
+        changes = (*changes, *(_renamed_tool(places[name], name, sent) for name, sent in names.items()))
     if (to_model := fit(request, mapper, model_class)) is not None:
         request = to_model.request
     built = request.built_by(fitted)
@@ -456,6 +465,8 @@ def build(
     if to_model is not None:
         built = to_model.finished(built)
     built = built.adapted(*changes)
+    if names:
+        built = attrs.evolve(built, tool_names={sent: name for name, sent in names.items()})
     refused = [one for one in built.adaptations if one.refuses]
     if refused and on_unsupported == "raise":
         what = "; ".join(f"{one.field} ({one.reason})" for one in refused)
@@ -489,17 +500,70 @@ def _said(request: ChatRequest) -> Any:
     return [message_of(turn).text for turn in request.messages]
 
 
+def _named_tools(request: ChatRequest) -> dict[str, str]:
+    """Return the name of each tool in *request*, declared, chosen or called, with the first place that names it."""
+    places: dict[str, str] = {}
+    for number, tool in enumerate(request.tools):
+        places.setdefault(tool.name, f"tools[{number}].name")
+    for path, tools in request.instead.items() if isinstance(request, ClientRequest) else ():
+        for tool in tools:
+            places.setdefault(tool.name, path)
+    if isinstance(request.tool_choice, NamedTool):
+        places.setdefault(request.tool_choice.name, "tool_choice")
+    for number, turn in enumerate(request.messages):
+        for at, call in enumerate(message_of(turn).tool_calls or ()):
+            places.setdefault(call.name, f"messages[{number}].tool_calls[{at}].name")
+    return places
+
+
+def _fitting_names(names: Iterable[str], pattern: str, others: Iterable[str]) -> dict[str, str]:
+    """Return a new name for each of *names* that does not match *pattern*: one of no other tool, nor of *others*.
+
+    Each character except letters and digits becomes ``_``. If another tool has that name, letters made of the old name
+    follow, the same in every request.
+    """
+    odd = [name for name in names if not re.fullmatch(pattern, name, re.ASCII)]
+    taken = {*names, *others}
+    fitting: dict[str, str] = {}
+    for name in odd:
+        plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:63]
+        plain = plain if re.fullmatch(pattern, plain) else f"_{plain}"
+        longer = (f"{plain[:54]}_{CallIds().make(f'{name} {number}')[:8]}" for number in count())
+        fitting[name] = next(made for made in chain([plain], longer) if made not in taken)
+        taken.add(fitting[name])
+    return fitting
+
+
+def _with_tool_names(request: ChatRequest, names: Mapping[str, str]) -> ChatRequest:
+    """Return *request* with the new names of tools in *names*, by their former ones.
+
+    A result without a call before it stays as it is: it goes out as text.
+    """
+    turns: dict[int, Turn] = {}
+    called: set[str | None] = set()
+    for turn in request.messages:
+        message = message_of(turn)
+        called.update(call.id for call in message.tool_calls or ())
+        result = message.name if message.tool_call_id in called else None
+        if result in names or any(call.name in names for call in message.tool_calls or ()):
+            turns[id(turn)] = with_call_names(turn, names)
+    return with_tool_names(request, names, turns)
+
+
+def _renamed_tool(place: str, name: str, sent: str) -> Adaptation:
+    return Adaptation(place, "clamped", "the API takes no such name of a tool", asked=name, sent=sent)
+
+
 def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_media: bool) -> HTTPRequest:
     """Return the plugin's HTTP request for *request*, reduced to the parts, calls, ids and tools that the provider takes."""
     info = mapper.info
+    request = _with_declared_arguments(request)
     sorted_request, parts = with_own_parts(
         request, info.way_back, is_official=is_official, takes_media=takes_media
     )
     request = _named(with_whole_rounds, sorted_request, mapper.provider)
     if info.call_ids is not None:
         request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
-    if info.call_names is not None:
-        request = altered(request, messages=with_fitting_names(request.messages, info.call_names))
     foreign = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
     if foreign:
         known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
@@ -516,6 +580,52 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     unsent = not_sent(sorted_request, built.body, built.adaptations)
     details = unsaid(sorted_request, table_of(built), built.adaptations)
     return built.adapted(*missing, *parts, *unsent, *details)
+
+
+_INSIDE: Mapping[str | None, str] = MappingProxyType(
+    {kind: tool.inside for tools in CLIENT_TOOLS.values() for kind, tool in tools.items() if tool.inside}
+)
+"""The field of a call that holds the arguments, by the kind of the vendor's tool."""
+
+
+def _with_declared_arguments(request: ChatRequest) -> ChatRequest:
+    """Return *request* with the calls of vendors' tools, of other providers' answers, in the form that the tools declare.
+
+    The items of Responses have those arguments in a field of their own, beside nulls and the client's own environment.
+    """
+    fields = {tool.name: _INSIDE[tool.client_tool] for tool in request.tools if tool.client_tool in _INSIDE}
+    if not fields:
+        return request
+    turns = (
+        turn if is_of(turn, request) else _with_inner_arguments(turn, fields) for turn in request.messages
+    )
+    return altered(request, messages=tuple(turns))
+
+
+def _with_inner_arguments(turn: Turn, fields: Mapping[str, str]) -> Turn:
+    """Return *turn* with the arguments of the calls of the tools *fields* that are in the field of each."""
+    message = message_of(turn)
+    texts: dict[str, str] = {}
+    for call in message.tool_calls or ():
+        inner = (as_json_object(call.arguments) or {}).get(fields.get(call.name, ""))
+        if isinstance(inner, dict):
+            said = {key: value for key, value in inner.items() if value is not None}
+            texts[call.id] = dump_json(said).decode()
+    if not texts:
+        return turn
+    calls = [
+        attrs.evolve(call, arguments=texts.get(call.id, call.arguments)) for call in message.tool_calls or ()
+    ]
+    message = attrs.evolve(message, tool_calls=calls)
+    if not isinstance(turn, ChatResponse):
+        return message
+    segments = [
+        attrs.evolve(part, content=texts.get(str(part.metadata.get("id")), part.content))
+        if part.type is SegmentType.TOOL_CALL
+        else part
+        for part in turn.segments
+    ]
+    return attrs.evolve(turn, message=message, segments=segments)
 
 
 def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:

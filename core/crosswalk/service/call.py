@@ -52,6 +52,7 @@ from crosswalk.service.setup import (
     prepared,
     replayed,
 )
+from crosswalk.service.way_back import answer_with_names
 from crosswalk.text import clean_message, counted
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse, new_id
@@ -113,6 +114,7 @@ class Attempt:
         self._wait = wait
         self._deadline = deadline
         self._redact = route.redact
+        self._tool_names: Mapping[str, str] = {}
         self._answer: HTTPAnswer | None = None
         self._length: str | None = None
         self._is_error = False
@@ -148,6 +150,8 @@ class Attempt:
             return self.cancelled()
         if sent.built.adaptations:
             self.extra["adaptations"] = [one.plain() for one in sent.built.adaptations]
+        if sent.built.tool_names:
+            self._tool_names = self.extra["tool_names"] = dict(sent.built.tool_names)
         self.path = sent.built.path
         self._started = setup.timer()
         self._sent = wait.now()
@@ -210,12 +214,34 @@ class Attempt:
 
     def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
         """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end."""
+        deltas = self._read(chunk)
+        yield from map(self._with_own_name, deltas) if self._tool_names else deltas
+
+    def _read(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
         if chunk is None:
-            yield from self.reader.finish()
-            return
+            return self.reader.finish()
         length, self._length = self._length, None  # the first bytes may be all
         is_whole = length is not None and length == str(len(chunk))
-        yield from self.reader.read_whole(chunk) if is_whole else self.reader.read(chunk)
+        return self.reader.read_whole(chunk) if is_whole else self.reader.read(chunk)
+
+    def _with_own_name(self, delta: ResponseDelta) -> ResponseDelta:
+        """Return *delta* with the caller's name of the tool that it calls."""
+        call = delta.tool_call_delta
+        name = None if call is None else self._tool_names.get(call.name or "")
+        if call is None or name is None:
+            return delta
+        return attrs.evolve(delta, tool_call_delta=attrs.evolve(call, name=name))
+
+    def response(self) -> ChatResponse:
+        """Return the complete answer, with the caller's names of the tools that it calls."""
+        return self._with_own_names(self.reader.response())
+
+    def partial(self, error: ErrorInfo | str) -> ChatResponse:
+        """Return the answer so far as an error response, with the caller's names of the tools that it calls."""
+        return self._with_own_names(self.reader.partial(error))
+
+    def _with_own_names(self, response: ChatResponse) -> ChatResponse:
+        return answer_with_names(response, self._tool_names) if self._tool_names else response
 
     def note_token(self) -> None:
         """Note that a token has arrived: the wait for the next one begins."""
@@ -231,7 +257,7 @@ class Attempt:
     def failed(self, info: ErrorInfo) -> AttemptFailure:
         """Return the failure of this attempt with *info* and the partial answer."""
         return AttemptFailure(
-            info, self.retry_after, self.reader.partial(info), is_unstarted=self._is_unstarted(info)
+            info, self.retry_after, self.partial(info), is_unstarted=self._is_unstarted(info)
         )
 
     def refused(self, response: ChatResponse) -> AttemptFailure | None:
@@ -282,9 +308,7 @@ class Attempt:
 
     def cancelled(self) -> AttemptFailure:
         """Return the end of this attempt by its caller, with the partial answer."""
-        return AttemptFailure(
-            CANCELLED, response=as_cancelled(self.reader.partial(CANCELLED)), cancelled=True
-        )
+        return AttemptFailure(CANCELLED, response=as_cancelled(self.partial(CANCELLED)), cancelled=True)
 
     def _is_unstarted(self, info: ErrorInfo) -> bool:
         return is_unstarted(self.extra.get("status"), info.code)
@@ -389,12 +413,14 @@ class Sent:
         model: the model that was requested.
         path: the path of the HTTP request.
         content_type: the content type of the answer, in lower case without parameters.
+        renames_tools: whether it calls tools by other names than the caller's.
     """
 
     provider: str
     model: str
     path: str
     content_type: str
+    renames_tools: bool = False
 
 
 def text_of(event: StreamEvent) -> str:
@@ -513,7 +539,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         """
         if self._response is not None or not self._attempted:
             return self.response
-        return self._exchange.reader.partial("the stream has not been read to its end")
+        return self._exchange.partial("the stream has not been read to its end")
 
     @property
     def sent(self) -> Sent | None:
@@ -521,7 +547,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         if not self._attempted or not self._exchange.path:
             return None
         exchange = self._exchange
-        return Sent(self._route.provider, exchange.model, exchange.path, exchange.content_type)
+        has_names = "tool_names" in exchange.extra
+        return Sent(self._route.provider, exchange.model, exchange.path, exchange.content_type, has_names)
 
     def take_frames(self) -> list[bytes]:
         """Return the provider's events of the present attempt since the last call, as received.
@@ -757,7 +784,7 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     def _error_response(self) -> AttemptFailure | None:
         """Return the failure that the server itself reported, or ``None`` for an answer."""
-        return self._exchange.refused(self._exchange.reader.response())
+        return self._exchange.refused(self._exchange.response())
 
     def _record(self, failure: AttemptFailure | None) -> None:
         exchange, self._is_trying = self._exchange, False
@@ -785,7 +812,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         Raises:
             CrosswalkError: the exception that ends it instead.
         """
-        response = self._exchange.reader.response() if failure is None else failure.response
+        response = self._exchange.response() if failure is None else failure.response
         if response is not None:
             response = completed(
                 response, self._exchange.model, self._attempts, is_stream=self._request.stream

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -26,8 +25,10 @@ from crosswalk.service.turns import (
 )
 from crosswalk.types.json import dump_json, thaw
 from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
-from crosswalk.types.response import ChatResponse
+from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.values import CitationRef, FinishReason, Segment, SegmentType, altered
+
+Choice = TypeVar("Choice", ChatResponse, Alternative)
 
 # ----------------------------------------------------------------------------------- state
 # The state of an answer: fields of the provider's message without a canonical counterpart, each at its position.
@@ -245,34 +246,30 @@ def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:
     return tuple(results)
 
 
-def with_fitting_names(turns: Iterable[Turn], pattern: str) -> tuple[Turn, ...]:
-    """Return *turns* with tool names that match *pattern*. Otherwise characters except letters and digits become ``_``."""
-    return tuple(_with_names(turn, pattern) for turn in turns)
+def with_call_names(turn: Turn, names: Mapping[str, str]) -> Turn:
+    """Return *turn* with the new names of called tools in *names*, by their former ones."""
+    return answer_with_names(turn, names) if isinstance(turn, ChatResponse) else _with_names(turn, names)
 
 
-def _with_names(turn: Turn, pattern: str) -> Turn:
-    message = message_of(turn)
-    names = {call.name for call in message.tool_calls or ()}
-    if message.role is Role.TOOL and message.name:
-        names.add(message.name)
-    fitting = {name: made for name in names if (made := _fitting_name(name, pattern)) != name}
-    if not fitting:
-        return turn
-    if message.role is Role.TOOL:
-        return attrs.evolve(message, name=fitting[message.name or ""])
-    calls = [attrs.evolve(call, name=fitting.get(call.name, call.name)) for call in message.tool_calls or ()]
-    message = attrs.evolve(message, tool_calls=calls)
-    if not isinstance(turn, ChatResponse):
-        return message
-    segments = [_changed(segment, "name", fitting) for segment in turn.segments]
-    return attrs.evolve(turn, message=message, segments=segments)
+def answer_with_names(answer: ChatResponse, names: Mapping[str, str]) -> ChatResponse:
+    """Return *answer*, with its alternatives, with the new names of called tools in *names*, by their former ones."""
+    others = tuple(_choice_with_names(other, names) for other in answer.alternatives)
+    return attrs.evolve(_choice_with_names(answer, names), alternatives=others)
 
 
-def _fitting_name(name: str, pattern: str) -> str:
-    if re.fullmatch(pattern, name, re.ASCII):
-        return name
-    made = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:63]
-    return made if re.fullmatch(pattern, made) else f"_{made}"
+def _choice_with_names(choice: Choice, names: Mapping[str, str]) -> Choice:
+    segments = [_changed(segment, "name", names) for segment in choice.segments]
+    return attrs.evolve(choice, message=_with_names(choice.message, names), segments=segments)
+
+
+def _with_names(message: ChatMessage, names: Mapping[str, str]) -> ChatMessage:
+    calls = [attrs.evolve(call, name=names.get(call.name, call.name)) for call in message.tool_calls or ()]
+    is_result = message.role is Role.TOOL
+    return attrs.evolve(
+        message,
+        tool_calls=calls or message.tool_calls,
+        name=names.get(message.name or "", message.name) if is_result else message.name,
+    )
 
 
 def _ids_of(turn: Turn) -> list[str]:

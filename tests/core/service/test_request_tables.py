@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pytest
 
-from crosswalk import ResponseValidationError, normalize
+from crosswalk import ChatMessage, ResponseValidationError, ToolCall, normalize
 from crosswalk.convert import convert
 from crosswalk.formats.tables import TABLES
 from crosswalk.service import (
@@ -20,6 +20,7 @@ from crosswalk.service import (
     ToolDefinition,
     UnsupportedRequestError,
     build_http_request,
+    client_tool,
     option_paths,
     part_types,
     read_request,
@@ -536,3 +537,54 @@ def test_what_is_wrong_with_a_document_is_named(source: dict[str, Any], more: di
     path = next(iter(more)) + (".enabled" if "citations" in more else "")
     with pytest.raises(ResponseValidationError, match=rf"messages\[0\]\.content\[0\]\.{path}: must be"):
         built("anthropic", {"messages": [{"role": "user", "content": [block]}]}, "anthropic")
+
+
+SHELL_ACTION = {"commands": ["ls"], "timeout_ms": 5}
+EXECUTED = {"type": "exec", "command": ["ls"], "env": {}}
+PATCHED = {"type": "update_file", "path": "p", "diff": "d"}
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize(
+    ("tool", "said", "declared"),
+    [
+        (
+            "shell",
+            {"action": {**SHELL_ACTION, "max_output_length": None}, "environment": {"type": "local"}},
+            SHELL_ACTION,
+        ),
+        ("local_shell", {"action": EXECUTED}, EXECUTED),
+        ("apply_patch", {"operation": PATCHED}, PATCHED),
+    ],
+)
+def test_an_earlier_call_of_a_vendors_tool_has_the_arguments_that_the_tool_declares(
+    provider: str, tool: str, said: dict[str, Any], declared: dict[str, Any]
+) -> None:
+    kind = f"{tool}_call"
+    own = {"type": "function_call", "call_id": "d", "name": "f", "arguments": '{"action":{"x":1}}'}
+    results = [
+        {"type": f"{kind}_output", "call_id": "c", "status": "completed", "output": "ok"},
+        {"type": "function_call_output", "call_id": "d", "output": "r"},
+    ]
+    items = [HI, {"type": kind, "call_id": "c", **said}, own, *results]
+    tools = [{"type": tool}, {"type": "function", "name": "f"}]
+    body = built("openai-responses", {"input": items, "tools": tools}, provider).body
+    if provider == "openai":
+        calls = [call["function"] for call in body["messages"][1]["tool_calls"]]
+        arguments = {call["name"]: load_json(call["arguments"]) for call in calls}
+    else:
+        arguments = {block["name"]: block["input"] for block in body["messages"][1]["content"]}
+    assert arguments == {kind: declared, "f": {"action": {"x": 1}}}
+
+
+@pytest.mark.parametrize("arguments", ['{"action":{"commands":["ls"]}}', '{"commands":["ls"]}'])
+def test_a_program_may_call_a_vendors_tool_in_either_form(arguments: str) -> None:
+    call = ChatMessage.assistant(tool_calls=[ToolCall("c", "shell_call", arguments)])
+    result = ChatMessage.tool_result("c", "a")
+    request = ChatRequest(
+        [ChatMessage.user("u"), call, result, ChatMessage.assistant("b")],
+        model="m",
+        tools=[client_tool("shell")],
+    )
+    sent = build_http_request(request, "openai").body["messages"][1]["tool_calls"][0]["function"]
+    assert sent["arguments"] == '{"commands":["ls"]}'
