@@ -56,7 +56,7 @@ from crosswalk.plugins import (
 # follow it in an empty segment of its type.
 
 
-_SOURCES = ("url", "source", "file_id", "document_title", "title")
+_SOURCE_KEYS = ("url", "source", "file_id", "document_title", "title")
 
 
 class ContentBlocks(Blocks):
@@ -64,14 +64,14 @@ class ContentBlocks(Blocks):
 
     def __init__(self) -> None:
         super().__init__()
-        self._current: Block | None = None  # that the last event was about
+        self._current_block: Block | None = None  # that the last event was about
 
     def whole(self, block: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block that came at once."""
-        opened = self.open(index, _kind_of(block))
-        yield from self._start(opened, block, state)
-        yield from self.complete(opened)
-        opened.is_stopped = True
+        opened_block = self.open(index, _kind_of(block))
+        yield from self._start(opened_block, block, state)
+        yield from self.complete(opened_block)
+        opened_block.is_stopped = True
 
     def start(self, event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block's start, which for many types is all of it."""
@@ -79,14 +79,14 @@ class ContentBlocks(Blocks):
         number, index = len(self.known), self.take_index(event)
         if index not in (None, number):
             event["index"] = index  # what the order does not tell
-        self._current = self.open(number if index is None else index, _kind_of(block))
-        yield from self._start(self._current, block, state)
+        self._current_block = self.open(number if index is None else index, _kind_of(block))
+        yield from self._start(self._current_block, block, state)
 
     def delta(self, event: dict[str, Any], state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of a piece of a block."""
         delta = require_object(event.get("delta"), "delta")
         index = self.take_index(event)
-        block = self._current = self.last if index is None else self.known.get(index)
+        block = self._current_block = self.last if index is None else self.known.get(index)
         if index is not None and (block is None or block is not self.last):
             event["index"] = index
         if block is not None and not wire.is_known_block(block.kind):
@@ -96,7 +96,7 @@ class ContentBlocks(Blocks):
             raise UnknownEventError(f"a piece of a block of an unknown type ({kind[:60] or 'no type'})")
         if block is None:
             number = len(self.known) if index is None else index
-            block = self._current = self.open(number, wire.PIECES[kind].block)
+            block = self._current_block = self.open(number, wire.PIECES[kind].block)
         match kind:
             case "text_delta":
                 return self.say(SegmentType.TEXT, block, take_string(delta, "text") or None)
@@ -122,7 +122,7 @@ class ContentBlocks(Blocks):
 
     def place(self, event: dict[str, Any], name: str) -> None:
         """Move what *event* has left under *name* to where the message has it: into ``content``, with the block's index."""
-        inner, block = event.get(name), self._current
+        inner, block = event.get(name), self._current_block
         if not inner or block is None or "content" in event:
             return
         del event[name]
@@ -152,44 +152,46 @@ class ContentBlocks(Blocks):
                 take_count(event, "index")
         return index
 
-    def _start(self, opened: Block, block: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        match opened.kind:
+    def _start(
+        self, opened_block: Block, block: dict[str, Any], state: MappingState
+    ) -> Iterator[ResponseDelta]:
+        match opened_block.kind:
             case "text":
                 for citation in accept_objects(block, "citations"):
                     yield self._cite(citation)
-                yield from self.say(SegmentType.TEXT, opened, take_string(block, "text") or None)
+                yield from self.say(SegmentType.TEXT, opened_block, take_string(block, "text") or None)
             case "thinking":
-                yield from self.say(SegmentType.REASONING, opened, take_string(block, "thinking"))
-                yield from self.keep(opened, "signature", take_string(block, "signature"))
+                yield from self.say(SegmentType.REASONING, opened_block, take_string(block, "thinking"))
+                yield from self.keep(opened_block, "signature", take_string(block, "signature"))
             case "redacted_thinking":
-                yield from self.keep(opened, "encrypted", take_string(block, "data"))
+                yield from self.keep(opened_block, "encrypted", take_string(block, "data"))
             case "tool_use":
-                yield self.call(opened, block, state)
+                yield self.call(opened_block, block, state)
                 # The next request repeats its extra fields. Its id may be that of another call.
-                others = {"id": block.pop("id")} if "id" in block else {}
-                about = {name: value for name, value in take_whole(block).items() if value is not None}
-                block.update(others)
-                if about:
-                    yield self.insert(Segment(SegmentType.TOOL_CALL, "", about))
+                id_field = {"id": block.pop("id")} if "id" in block else {}
+                metadata = {name: value for name, value in take_whole(block).items() if value is not None}
+                block.update(id_field)
+                if metadata:
+                    yield self.insert(Segment(SegmentType.TOOL_CALL, "", metadata))
             case kind if not wire.is_known_block(kind):
                 block["type"] = kind
                 if kind not in wire.STATE_BLOCKS:
                     state.note_unknown_part()
             case kind if wire.is_server_call(kind):
-                given = take_object(block, "input")
-                self.hold(opened, kind, {**_item(kind, block), "input": given})
+                tool_input = take_object(block, "input")
+                self.hold(opened_block, kind, {**_item(kind, block), "input": tool_input})
             case kind:
-                known = wire.BLOCKS.get(kind)
-                type = SegmentType.TOOL_CALL if known is None else known.segment
+                wire_block = wire.BLOCKS.get(kind)
+                type = SegmentType.TOOL_CALL if wire_block is None else wire_block.segment
                 yield self.insert(Segment(type, "", _item(kind, block)))
 
     def _cite(self, citation: dict[str, Any]) -> ResponseDelta:
-        for name in ("cited_text", *_SOURCES):
+        for name in ("cited_text", *_SOURCE_KEYS):
             look_at(citation, name, str)
-        about = take_whole(citation)
-        source = next((about[name] for name in _SOURCES if about.get(name)), None)
-        text = about.pop("cited_text", None) or ""
-        return self.insert(Segment(SegmentType.CITATION, text, about, (CitationRef(source=source),)))
+        metadata = take_whole(citation)
+        source = next((metadata[name] for name in _SOURCE_KEYS if metadata.get(name)), None)
+        text = metadata.pop("cited_text", None) or ""
+        return self.insert(Segment(SegmentType.CITATION, text, metadata, (CitationRef(source=source),)))
 
 
 def _kind_of(block: dict[str, Any]) -> str:
@@ -201,9 +203,9 @@ def _kind_of(block: dict[str, Any]) -> str:
 
 def _item(kind: str, block: dict[str, Any]) -> dict[str, Any]:
     """Take all of *block*, an item of a server's tool or a file. Its fields about a call are text."""
-    about: dict[str, Any] = {"type": kind}
-    about |= {name: take_string(block, name) for name in ("id", "name", "tool_use_id") if name in block}
-    return about | take_whole(block)
+    metadata: dict[str, Any] = {"type": kind}
+    metadata |= {name: take_string(block, name) for name in ("id", "name", "tool_use_id") if name in block}
+    return metadata | take_whole(block)
 
 
 # -------------------------------------------------------------------------------- messages
@@ -214,8 +216,8 @@ def _item(kind: str, block: dict[str, Any]) -> dict[str, Any]:
 
 
 _ERRORS: Final = VendorErrors("crosswalk_anthropic", "anthropic")
-_COUNTS: Final = {**wire.COUNTS, **wire.DETAILS}
-_COUNT_PATHS: Final = CountPaths(_COUNTS)
+_PATHS_BY_COUNT: Final = {**wire.COUNTS, **wire.DETAILS}
+_COUNT_PATHS: Final = CountPaths(_PATHS_BY_COUNT)
 
 
 def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
@@ -321,18 +323,18 @@ class AnthropicDialect:
             case "ping":
                 del event["type"]  # one may come before the dialect is known
             case _:
-                unknown = unknown_event(event)
+                unknown_error = unknown_event(event)
                 take_string(event, "type")
-                raise unknown
+                raise unknown_error
 
     def _message(
         self, message: dict[str, Any], state: MappingState, *, whole: bool
     ) -> Iterator[ResponseDelta]:
         """The message of a body or of a stream's start, which may have content already (section 3)."""
-        seen = state.own(_Message)
-        seen.starts += 1
+        progress = state.own(_Message)
+        progress.starts += 1
         content, is_same = message.get("content"), message.get("id") == state.id is not None
-        if seen.starts > 1 and (whole or content or not is_same or state.has_ended(0)):
+        if progress.starts > 1 and (whole or content or not is_same or state.has_ended(0)):
             raise TrailingContentError("a second message has begun")
         state.take_identity(message)
         take_same(message, "type", "message")
@@ -340,7 +342,7 @@ class AnthropicDialect:
         for number, block in enumerate(content if type(content) is list else ()):
             if type(block) is not dict:
                 break
-            yield from seen.blocks.whole(block, number, state)
+            yield from progress.blocks.whole(block, number, state)
         take_objects(
             message, "content"
         )  # content that is not a list of objects is refused, after the text before it
@@ -366,31 +368,35 @@ class AnthropicDialect:
         is_start = event.get("type") == "message_start"
         holder = event["message"] if is_start else event
         usage = accept_object(holder, "usage") if "usage" in holder else None
-        seen = state.own(_Message)
+        progress = state.own(_Message)
         if not usage and wire.METRICS not in event:
             return None
         usage = usage or {}
-        if seen.starts > 1 and is_start:
-            for path, first in seen.first.items():
-                take_same_at(usage, path, first)  # a repeated start has no new counts
+        if progress.starts > 1 and is_start:
+            for path, first_count in progress.first.items():
+                take_same_at(usage, path, first_count)  # a repeated start has no new counts
             return None
-        known = seen.counts
-        known.update(_COUNT_PATHS.accept(usage))
+        counts = progress.counts
+        counts.update(_COUNT_PATHS.accept(usage))
         if wire.METRICS in event:
-            _add_metrics(accept_object(event, wire.METRICS) or {}, known)
+            _add_metrics(accept_object(event, wire.METRICS) or {}, counts)
         if is_start:
-            seen.first = {_COUNTS[name]: count for name, count in known.items()}
-        prompt, completion, cached, written, reasoning = map(known.get, wire.COUNTS)
-        if prompt is not None:  # without the tokens that the cache had or got: the three make up the prompt
-            prompt += (cached or 0) + (written or 0)
+            progress.first = {_PATHS_BY_COUNT[name]: count for name, count in counts.items()}
+        prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens = map(
+            counts.get, wire.COUNTS
+        )
+        if (
+            prompt_tokens is not None
+        ):  # without the tokens that the cache had or got: the three make up the prompt
+            prompt_tokens += (cached_tokens or 0) + (cache_write_tokens or 0)
         return state.usage_info(
-            prompt,
-            completion,
-            cached_tokens=cached,
-            reasoning_tokens=reasoning,
-            cache_write_tokens=written,
+            prompt_tokens,
+            completion_tokens,
+            cached_tokens=cached_tokens,
+            reasoning_tokens=reasoning_tokens,
+            cache_write_tokens=cache_write_tokens,
             cost=look_at_cost(usage),
-            details=UsageDetails(**{name: known[name] for name in wire.DETAILS if name in known}),
+            details=UsageDetails(**{name: counts[name] for name in wire.DETAILS if name in counts}),
         )
 
     @hookimpl
@@ -441,15 +447,15 @@ def _refusal(details: dict[str, Any]) -> Segment:
     """Why a classifier or the model declined: the explanation, where there is one, and the category (section 2)."""
     for name in ("explanation", "category"):
         look_at(details, name, str)
-    about = take_whole(details)
-    explanation, category = about.pop("explanation", None), about.get("category")
+    metadata = take_whole(details)
+    explanation, category = metadata.pop("explanation", None), metadata.get("category")
     kind = SegmentType.SAFETY if explanation is None else SegmentType.REFUSAL
     verdicts = () if category is None else (SafetyAnnotation(category, blocked=True),)
-    return Segment(kind, explanation or "", about, verdicts)
+    return Segment(kind, explanation or "", metadata, verdicts)
 
 
 # Other servers make ids of "msg_" or "req_" and hexadecimal digits.
-_ID = re.compile(r"(msg_(bdrk_|vrtx_)?|req_)01(?=[0-9a-f]*[g-zA-Z])[0-9A-Za-z]{20,}")
+_ID_PATTERN = re.compile(r"(msg_(bdrk_|vrtx_)?|req_)01(?=[0-9a-f]*[g-zA-Z])[0-9A-Za-z]{20,}")
 _USAGE_MARKS = ("cache_creation", "inference_geo", "service_tier")
 
 
@@ -458,14 +464,14 @@ class HostedMessages(AnthropicDialect):
 
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certain by the form of an id and by counts of no other server."""
-        result = super().recognizes(event)
-        if result is Recognition.NO:
-            return result
+        recognition = super().recognizes(event)
+        if recognition is Recognition.NO:
+            return recognition
         message = event.get("message") if event["type"] == "message_start" else event
         usage = message.get("usage")
-        marked = isinstance(usage, dict) and any(mark in usage for mark in _USAGE_MARKS)
+        has_own_counts = isinstance(usage, dict) and any(mark in usage for mark in _USAGE_MARKS)
         id = event.get("request_id") if event["type"] == "error" else message.get("id")
-        return Recognition.CERTAIN if marked or _ID.fullmatch(str(id)) else result
+        return Recognition.CERTAIN if has_own_counts or _ID_PATTERN.fullmatch(str(id)) else recognition
 
 
 # ----------------------------------------------------------------------------- completions

@@ -63,15 +63,15 @@ from crosswalk.plugins import (
 DEFAULT_MAX_TOKENS = 16384
 """The ``max_tokens`` for requests without it to a model of an unknown name. The API has no default."""
 
-_BETAS = {"mcp_servers": "mcp-client-2025-04-04", "compaction": "compact-2026-01-12"}
+_BETA_VERSIONS = {"mcp_servers": "mcp-client-2025-04-04", "compaction": "compact-2026-01-12"}
 """The beta that must be named in a header with an option, in the version in which the option is written."""
-_LEAST = {"temperature": 1, "top_p": 0.95, "top_k": math.inf}
+_LEAST_VALUES = {"temperature": 1, "top_p": 0.95, "top_k": math.inf}
 """The least value of each sampling option that the API takes while the model thinks."""
 _LEAST_BUDGET = 1024
 """The least number of tokens of thought that may be asked for. It must be below ``max_tokens``."""
-_NO_THOUGHT = (None, ReasoningEffort.NONE)
-_FREE = (None, ToolChoice.AUTO, ToolChoice.NONE)
-_SAYS = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.CITATION)
+_NO_THOUGHT_EFFORTS = (None, ReasoningEffort.NONE)
+_FREE_CHOICES = (None, ToolChoice.AUTO, ToolChoice.NONE)
+_TEXT_TYPES = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.CITATION)
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -82,13 +82,13 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     """
     drops = Drops(request)
     budget = _budget(request, drops)
-    default = DEFAULT_MAX_TOKENS + (budget or _own_budget(request))  # thoughts count
+    default_max_tokens = DEFAULT_MAX_TOKENS + (budget or _own_budget(request))  # thoughts count
     marks = part_marks(request, "messages")
     _, turns = system_text(request.messages)
     system = system_texts(request, "messages")
     body: dict[str, Any] = {
         "model": request.model,
-        "max_tokens": request.max_tokens or default,
+        "max_tokens": request.max_tokens or default_max_tokens,
         "messages": [
             {"role": "assistant" if is_answer else "user", "content": blocks}
             for is_answer, blocks in alternating(
@@ -105,10 +105,14 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         if system == [(system[0][0], {})]:
             body["system"] = system[0][0]
     cause = "reasoning_effort" if budget is None else "thinking_budget"
-    thinks = budget is not None or request.reasoning_effort not in _NO_THOUGHT
-    refused = [name for name, least in _LEAST.items() if thinks and (getattr(request, name) or 0) < least]
-    drops.given(request, *refused, reason=f"not with {cause}")
-    put_options(body, request, "messages", drops, but=[*refused, "parallel_tool_calls"])
+    thinks = budget is not None or request.reasoning_effort not in _NO_THOUGHT_EFFORTS
+    refused_options = [
+        name
+        for name, least_value in _LEAST_VALUES.items()
+        if thinks and (getattr(request, name) or 0) < least_value
+    ]
+    drops.given(request, *refused_options, reason=f"not with {cause}")
+    put_options(body, request, "messages", drops, but=[*refused_options, "parallel_tool_calls"])
     tools = [
         client_tool_item(tool, "messages") or details_of(tool, "messages", "tools[][custom]", "tool")
         for tool in request.tools
@@ -117,7 +121,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if tools:
         _mark(tools, cache_mark(request, "tools"))
         body["tools"] = tools
-        if thinks and request.tool_choice not in _FREE:
+        if thinks and request.tool_choice not in _FREE_CHOICES:
             drops.add("tool_choice", f"no call can be forced with {cause}")
             request = attrs.evolve(request, tool_choice=None)
         choice = _tool_choice(request)
@@ -131,29 +135,29 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if request.stream:
         body["stream"] = True
     headers = {"anthropic-version": "2023-06-01"}
-    if betas := [beta for name, beta in _BETAS.items() if name in request.extra_options]:
+    if betas := [beta for name, beta in _BETA_VERSIONS.items() if name in request.extra_options]:
         headers["anthropic-beta"] = ",".join(betas)
     if not request.max_tokens:
-        drops.default("max_tokens", default, "the API needs it")
+        drops.default("max_tokens", default_max_tokens, "the API needs it")
     return HTTPRequest("/v1/messages", body, headers=headers, adaptations=drops.found())
 
 
 def _budget(request: ChatRequest, drops: Drops) -> int | None:
     """The tokens of thought that *request* asks for, within the bounds of the API, or ``None`` for no budget."""
     name = "thinking_budget"
-    asked = request.extra_options.get(name)
-    if asked is None:
+    asked_budget = request.extra_options.get(name)
+    if asked_budget is None:
         return None
-    most = math.inf if request.max_tokens is None else request.max_tokens - 1
-    if type(asked) is not int:
+    largest_budget = math.inf if request.max_tokens is None else request.max_tokens - 1
+    if type(asked_budget) is not int:
         drops.add(name, "it must be a whole number")
     elif request.reasoning_effort is ReasoningEffort.NONE:
         drops.add(name, "reasoning_effort is none")
-    elif most < _LEAST_BUDGET:
+    elif largest_budget < _LEAST_BUDGET:
         drops.add(name, f"it must be at least {_LEAST_BUDGET} and below max_tokens")
     else:
-        budget = int(min(max(asked, _LEAST_BUDGET), most))
-        if budget != asked:
+        budget = int(min(max(asked_budget, _LEAST_BUDGET), largest_budget))
+        if budget != asked_budget:
             drops.clamp(name, budget, f"it must be at least {_LEAST_BUDGET} and below max_tokens")
         return budget
     return None
@@ -161,8 +165,8 @@ def _budget(request: ChatRequest, drops: Drops) -> int | None:
 
 def _own_budget(request: ChatRequest) -> int:
     """The budget in the ``provider_options`` of *request*, or 0."""
-    own: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
-    thinking = own.get("thinking")
+    own_options: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
+    thinking = own_options.get("thinking")
     budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
     return budget if type(budget) is int and budget > 0 else 0
 
@@ -186,8 +190,8 @@ def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> Non
 
 def _container(request: ChatRequest, drops: Drops) -> str | None:
     """The container that the last answer with one ran code in, unless it has expired or the caller names another."""
-    own: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
-    if "container" in own or "container" in request.extra_options:
+    own_options: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
+    if "container" in own_options or "container" in request.extra_options:
         return None
     for number in reversed(range(len(request.messages))):
         turn = request.messages[number]
@@ -234,8 +238,8 @@ def _tool_result(message: ChatMessage, marks: Mapping[int, dict[str, Any]]) -> d
     content: Any = message.content
     if not isinstance(content, str):
         content = [*filter(None, (_block(part, marks) for part in content_parts(message)))]
-    failed = {} if message.is_error is None else {"is_error": message.is_error}
-    return {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content, **failed}
+    error_field = {} if message.is_error is None else {"is_error": message.is_error}
+    return {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content, **error_field}
 
 
 def _block(part: ContentPart, marks: Mapping[int, dict[str, Any]]) -> dict[str, Any] | None:
@@ -243,14 +247,14 @@ def _block(part: ContentPart, marks: Mapping[int, dict[str, Any]]) -> dict[str, 
     return None if block is None else {**block, **marks.get(id(part), {})}
 
 
-_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-_DOCUMENT = "application/pdf"
+_IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_DOCUMENT_TYPE = "application/pdf"
 """The media that the API takes beside text: those of ``Base64ImageSource`` and ``Base64PDFSource`` in Anthropic's SDK."""
 
 
 def _plain_block(part: ContentPart) -> dict[str, Any] | None:
-    citing = getattr(part, "citations", None)
-    cited = {} if citing is None else {"citations": {"enabled": citing}}
+    citations_flag = getattr(part, "citations", None)
+    citations_field = {} if citations_flag is None else {"citations": {"enabled": citations_flag}}
     if isinstance(part, SearchResultPart):
         content = [{"type": "text", "text": text} for text in part.content]
         return {
@@ -258,15 +262,20 @@ def _plain_block(part: ContentPart) -> dict[str, Any] | None:
             "source": part.source,
             "title": part.title,
             "content": content,
-            **cited,
+            **citations_field,
         }
     if isinstance(part, DocumentPart):
         pieces: Any = [{"type": "text", "text": text} for text in part.content]
         source: dict[str, Any] = {"type": "content", "content": pieces}
         if len(part.content) == 1:
             source = {"type": "text", "media_type": "text/plain", "data": part.content[0]}
-        said = {"title": part.title, "context": part.context}
-        return {"type": "document", "source": source, **{k: v for k, v in said.items() if v}, **cited}
+        text_fields = {"title": part.title, "context": part.context}
+        return {
+            "type": "document",
+            "source": source,
+            **{k: v for k, v in text_fields.items() if v},
+            **citations_field,
+        }
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text} if part.text.strip() else None
     if isinstance(part, AudioPart | VideoPart):
@@ -278,15 +287,15 @@ def _plain_block(part: ContentPart) -> dict[str, Any] | None:
         source = {"type": "base64", "media_type": media_type, "data": part.data}
     if isinstance(part, FilePart) and (text := text_in(part)) is not None:
         source = {"type": "text", "media_type": "text/plain", "data": text}
-    elif media_type in _IMAGES:
+    elif media_type in _IMAGE_TYPES:
         is_image = True
-    elif media_type not in (None, _DOCUMENT) and not (is_image and part.url):
+    elif media_type not in (None, _DOCUMENT_TYPE) and not (is_image and part.url):
         raise unsupported_part(part, f"of type {media_type:.60} cannot be sent to this API")
     if is_image:
         return {"type": "image", "source": source}
-    about = {"title": part.name, "context": part.context} if isinstance(part, FilePart) else {}
-    said = {name: text for name, text in about.items() if text}
-    return {"type": "document", "source": source, **said, **cited}
+    fields = {"title": part.name, "context": part.context} if isinstance(part, FilePart) else {}
+    text_fields = {name: text for name, text in fields.items() if text}
+    return {"type": "document", "source": source, **text_fields, **citations_field}
 
 
 # An answer of the model as it goes back: the blocks that it was made of.
@@ -295,8 +304,8 @@ def _plain_block(part: ContentPart) -> dict[str, Any] | None:
 def _answer_blocks(turn: Turn) -> list[dict[str, Any]]:
     """The blocks of a model's *turn*, each with the state that came with it."""
     blocks: list[dict[str, Any] | None] = []
-    for says, run in groupby(segments_of(turn), lambda segment: segment.type in _SAYS):
-        if says:
+    for is_text, run in groupby(segments_of(turn), lambda segment: segment.type in _TEXT_TYPES):
+        if is_text:
             blocks += _texts(run)
         else:
             blocks += map(_answer_block, run)
@@ -329,23 +338,25 @@ def _texts(run: Iterable[Segment]) -> Iterator[dict[str, Any] | None]:
 
     A block of white space alone, which the API writes and refuses, goes with the one before it: ``None`` keeps its place.
     """
-    waiting: list[dict[str, Any]] = []
+    waiting_citations: list[dict[str, Any]] = []
     block: dict[str, Any] | None = None
-    follow = False
+    citations_follow = False
     for segment in run:
         if segment.type is SegmentType.CITATION:
             if "type" in segment.metadata:
-                cited = {**segment.metadata.thawed(), "cited_text": segment.content}
-                (block.setdefault("citations", []) if block and follow else waiting).append(cited)
-        elif segment.content.strip() or (segment.content and waiting):
+                citation = {**segment.metadata.thawed(), "cited_text": segment.content}
+                (
+                    block.setdefault("citations", []) if block and citations_follow else waiting_citations
+                ).append(citation)
+        elif segment.content.strip() or (segment.content and waiting_citations):
             block = {"type": "text", "text": segment.content}
-            if waiting:
-                block["citations"], waiting = waiting, []
-            follow = segment.metadata.get("citations") == "follow"
+            if waiting_citations:
+                block["citations"], waiting_citations = waiting_citations, []
+            citations_follow = segment.metadata.get("citations") == "follow"
             yield block
         else:
             if block:
                 block["text"] += segment.content
             yield None
-    if block and waiting:
-        block["citations"] = [*block.get("citations", ()), *waiting]
+    if block and waiting_citations:
+        block["citations"] = [*block.get("citations", ()), *waiting_citations]

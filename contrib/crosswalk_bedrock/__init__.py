@@ -44,7 +44,7 @@ from crosswalk.plugins import (
     take_objects,
     take_same,
 )
-from crosswalk_bedrock.events import MARKS, ContentBlocks, Event, at_home, bedrock_error
+from crosswalk_bedrock.events import MARK_KEYS, ContentBlocks, Event, at_home, bedrock_error
 from crosswalk_bedrock.eventstream import EventStreamError, framing
 
 if TYPE_CHECKING:
@@ -170,9 +170,9 @@ class Bedrock:
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
         message = state.own(_Message)
-        message.event = read = Event.of(require_object(event), state.event_name)
-        payload, blocks = read.payload, message.blocks
-        match read.kind:
+        message.event = unwrapped_event = Event.of(require_object(event), state.event_name)
+        payload, blocks = unwrapped_event.payload, message.blocks
+        match unwrapped_event.kind:
             case "contentBlockDelta":
                 block = blocks.at(payload)
                 delta = require_object(payload.get("delta"), "contentBlockDelta.delta")
@@ -198,11 +198,11 @@ class Bedrock:
                 yield from _metadata(payload, state)
             case "error":
                 yield from blocks.flush()
-                yield error_delta(bedrock_error(None, payload, read.name))
-                if read.wrapper is None:
+                yield error_delta(bedrock_error(None, payload, unwrapped_event.name))
+                if unwrapped_event.wrapper is None:
                     event.clear()
                 else:
-                    del event[read.wrapper]  # extra keys are not part of the error
+                    del event[unwrapped_event.wrapper]  # extra keys are not part of the error
             case _:
                 message.begin()
                 sent_message = take_object(take_object(payload, "output") or {}, "message") or {}
@@ -224,22 +224,33 @@ class Bedrock:
         ``inputTokens`` is without the tokens that the cache had or got: the three make up the prompt. Amazon's own models
         count the caches under other names when they are not asked through Converse.
         """
-        read = state.own(_Message).event
-        usage = accept_object(read.payload, "usage") if read.kind in ("metadata", "body") else None
+        unwrapped_event = state.own(_Message).event
+        usage = (
+            accept_object(unwrapped_event.payload, "usage")
+            if unwrapped_event.kind in ("metadata", "body")
+            else None
+        )
         if not usage:
             return None
-        prompt, completion = accept_count(usage, "inputTokens"), accept_count(usage, "outputTokens")
-        cached = accept_count_at(usage, ("cacheReadInputTokens", "cacheReadInputTokenCount"))
-        written = accept_count_at(usage, ("cacheWriteInputTokens", "cacheWriteInputTokenCount"))
-        if prompt is not None:  # a part is not the count
-            prompt += (cached or 0) + (written or 0)
-        result = state.usage_info(
-            prompt, completion, cached_tokens=cached, cache_write_tokens=written, details=_lifetimes(usage)
+        prompt_tokens, completion_tokens = (
+            accept_count(usage, "inputTokens"),
+            accept_count(usage, "outputTokens"),
+        )
+        cached_tokens = accept_count_at(usage, ("cacheReadInputTokens", "cacheReadInputTokenCount"))
+        cache_write_tokens = accept_count_at(usage, ("cacheWriteInputTokens", "cacheWriteInputTokenCount"))
+        if prompt_tokens is not None:  # a part is not the count
+            prompt_tokens += (cached_tokens or 0) + (cache_write_tokens or 0)
+        info = state.usage_info(
+            prompt_tokens,
+            completion_tokens,
+            cached_tokens=cached_tokens,
+            cache_write_tokens=cache_write_tokens,
+            details=_lifetimes(usage),
         )
         accept_object(usage, "serverToolUsage")  # mostly empty, which carries no information
         look_at_count(usage, "totalTokens")
-        take_same(usage, "totalTokens", None if result is None else result.total_tokens)
-        return result
+        take_same(usage, "totalTokens", None if info is None else info.total_tokens)
+        return info
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
@@ -250,50 +261,52 @@ class Bedrock:
 
 def _lifetimes(usage: dict[str, Any]) -> UsageDetails:
     """Take the tokens written to the cache by lifetime. Other lifetimes stay in the usage."""
-    results: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for item in accept_objects(usage, "cacheDetails"):
         ttl = item.get("ttl")
         name = f"cache_write_{ttl}_tokens"
         if (
             ttl in ("5m", "1h")
-            and name not in results
+            and name not in counts
             and (count := accept_count(item, "inputTokens")) is not None
         ):
-            results[name] = count
+            counts[name] = count
             del item["ttl"]
-    return UsageDetails(**results)
+    return UsageDetails(**counts)
 
 
-def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+def _metadata(payload: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """Take the model, the duration, and the findings of a guardrail.
 
     The duration stays in the extensions as well, because a measured one differs.
     """
     for name, key in (("ResponseMetadata", "RequestId"), ("$metadata", "requestId")):
-        if name in part:
-            state.take_identity(take_object(part, name) or {}, id=key)
-    metrics = accept_object(part, "metrics") or {}
+        if name in payload:
+            state.take_identity(take_object(payload, name) or {}, id=key)
+    metrics = accept_object(payload, "metrics") or {}
     latency = look_at_count(metrics, "latencyMs")
     if latency is not None and latency <= _LONGEST_MS:
         state.request_duration = timedelta(milliseconds=latency)
-    trace = accept_object(part, "trace")
+    trace = accept_object(payload, "trace")
     if trace:
         state.take_identity(take_object(trace, "promptRouter") or {}, model="invokedModelId")
         for segment in guardrail_segments(trace):
             yield ResponseDelta(segment=segment)
 
 
-def _is_event(name: str, said: Any) -> bool:
-    """Return whether *said* under *name* is a wrapped event or exception."""
+def _is_event(name: str, payload: Any) -> bool:
+    """Return whether *payload* under *name* is a wrapped event or exception."""
     is_exception = name.endswith("Exception")
-    return type(said) is dict and (is_exception or (name in MARKS and said.keys() >= {*MARKS[name]}))
+    return type(payload) is dict and (
+        is_exception or (name in MARK_KEYS and payload.keys() >= {*MARK_KEYS[name]})
+    )
 
 
 # The findings of a guardrail in the prompt and in the answer (section 8). The trace stays in the extensions completely.
 # The findings are also segments.
 
 
-_FINDINGS = (
+_FINDING_KEYS = (
     # the policy, its list, what names the harm, how bad it is
     ("topicPolicy", "topics", "name", None),
     ("contentPolicy", "filters", "type", "confidence"),
@@ -303,32 +316,32 @@ _FINDINGS = (
     ("sensitiveInformationPolicy", "regexes", "name", None),
     ("contextualGroundingPolicy", "filters", "type", None),
 )
-_HARMLESS = (None, "NONE")
+_HARMLESS_ACTIONS = (None, "NONE")
 
 
 def guardrail_segments(trace: dict[str, Any]) -> Iterator[Segment]:
     """The segments for what the guardrail of *trace* acted on: one for the prompt, one for the answer."""
     guardrail = look_at(trace, "guardrail", dict) or {}
-    for name, of in (("inputAssessment", "prompt"), ("outputAssessments", "answer")):
+    for name, target in (("inputAssessment", "prompt"), ("outputAssessments", "answer")):
         assessments = look_at(guardrail, name, dict) or {}
-        results = [
+        findings = [
             finding
             for id in [*assessments]
             for assessment in _objects(assessments, id)
             for finding in _findings(assessment)
         ]
-        if results:
-            yield Segment(SegmentType.SAFETY, "", {"of": of}, tuple(results))
+        if findings:
+            yield Segment(SegmentType.SAFETY, "", {"of": target}, tuple(findings))
 
 
 def _findings(assessment: dict[str, Any]) -> Iterator[SafetyAnnotation]:
-    for policy, items, naming, level in _FINDINGS:
-        for finding in _objects(look_at(assessment, policy, dict) or {}, items):
+    for policy, list_key, name_key, level_key in _FINDING_KEYS:
+        for finding in _objects(look_at(assessment, policy, dict) or {}, list_key):
             action = look_at(finding, "action", str)
-            if action not in _HARMLESS:
-                category = look_at(finding, naming, str) if naming else None
-                severity = look_at(finding, level, str) if level else None
-                yield SafetyAnnotation(category or items, severity, blocked=action == "BLOCKED")
+            if action not in _HARMLESS_ACTIONS:
+                category = look_at(finding, name_key, str) if name_key else None
+                severity = look_at(finding, level_key, str) if level_key else None
+                yield SafetyAnnotation(category or list_key, severity, blocked=action == "BLOCKED")
 
 
 def _objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -336,8 +349,8 @@ def _objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
     value = container.get(key)
     if type(value) is list:
         return accept_objects(container, key) if value else []
-    result = look_at(container, key, dict)
-    return [result] if result else []
+    item = look_at(container, key, dict)
+    return [item] if item else []
 
 
 plugin = Bedrock()

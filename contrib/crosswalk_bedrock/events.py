@@ -38,11 +38,19 @@ from crosswalk.plugins import (
 # A whole block and the pieces of a streamed one go through the same functions.
 
 
-INDEX = "contentBlockIndex"
-_FILES = ("image", "audio", "video", "document")
-_KNOWN = {"text", "reasoningContent", "citationsContent", "citation", "toolUse", "toolResult", *_FILES}
+INDEX_KEY = "contentBlockIndex"
+_FILE_KEYS = ("image", "audio", "video", "document")
+_BLOCK_KEYS = {
+    "text",
+    "reasoningContent",
+    "citationsContent",
+    "citation",
+    "toolUse",
+    "toolResult",
+    *_FILE_KEYS,
+}
 """What a block, or a piece of one, may hold; one that holds nothing of it is new."""
-DOCUMENTS = {
+DOCUMENT_TYPES = {
     "pdf": "application/pdf",
     "csv": "text/csv",
     "doc": "application/msword",
@@ -58,22 +66,22 @@ DOCUMENTS = {
 class ContentBlocks(Blocks):
     """The content blocks of one message, in order of appearance. The last one belongs to the latest event."""
 
-    index_key = INDEX
+    index_key = INDEX_KEY
 
     def at(self, payload: dict[str, Any]) -> Block:
         """Return the block of *payload*, a new one if needed. Without an index it is the last one.
 
         The index is taken if it follows from the order of events.
         """
-        index, last = self.take_index(payload), self.last
+        index, last_block = self.take_index(payload), self.last
         block = self.find(index)
         if block is None:  # text and reasoning of a stream have no start, a piece opens them
-            is_next = index == len(self.known) and (last is None or last.is_stopped)
+            is_next = index == len(self.known) and (last_block is None or last_block.is_stopped)
             block = self.open(index or 0)
         else:
-            is_next = block is last
+            is_next = block is last_block
         if index is not None and not is_next:
-            payload[INDEX] = index
+            payload[INDEX_KEY] = index
         self.last = block
         return block
 
@@ -84,12 +92,12 @@ class ContentBlocks(Blocks):
         yield from self._speak(block, item)
         if not item:
             return
-        cited = take_object(item, "citationsContent")
-        if cited is not None:
+        citations_content = take_object(item, "citationsContent")
+        if citations_content is not None:
             # A citation comes before the words that rest on it, as in a stream.
-            for citation in accept_objects(cited, "citations"):
+            for citation in accept_objects(citations_content, "citations"):
                 yield self.insert(_citation(citation))
-            for part in take_objects(cited, "content"):
+            for part in take_objects(citations_content, "content"):
                 yield from self.say(SegmentType.TEXT, block, take_string(part, "text"))
         yield from self._start(block, item, state)
         yield from self.complete(block)
@@ -100,20 +108,20 @@ class ContentBlocks(Blocks):
         return self._start(block, start, state)
 
     def _start(self, block: Block, start: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        use = take_object(start, "toolUse")
-        if use is not None:
-            kind = take_string(use, "type")  # the owner of the call
+        tool_use = take_object(start, "toolUse")
+        if tool_use is not None:
+            kind = take_string(tool_use, "type")  # the owner of the call
             if kind is not None and kind.endswith("server_tool_use"):
-                self.hold(block, "toolUse", _about(use, kind))
+                self.hold(block, "toolUse", _about(tool_use, kind))
             else:
                 if kind not in (None, "tool_use"):
-                    use["type"] = kind
-                yield self.call(block, use, state, id="toolUseId")
-        result = accept_object(start, "toolResult")
-        if result is not None:
-            look_at(result, "content", list)
-            self.hold(block, "toolResult", _about(result, "tool_result"))
-        for name in _FILES:
+                    tool_use["type"] = kind
+                yield self.call(block, tool_use, state, id="toolUseId")
+        tool_result = accept_object(start, "toolResult")
+        if tool_result is not None:
+            look_at(tool_result, "content", list)
+            self.hold(block, "toolResult", _about(tool_result, "tool_result"))
+        for name in _FILE_KEYS:
             file = accept_object(start, name)
             if file is not None:
                 self.hold(block, name, _file(file))
@@ -128,35 +136,35 @@ class ContentBlocks(Blocks):
         if citation is not None:
             yield self.insert(_citation(citation))
         yield from self.argue(block, take_object(delta, "toolUse") or {}, "input", state)
-        given = accept_array(delta, "toolResult")
-        if given:
+        result_pieces = accept_array(delta, "toolResult")
+        if result_pieces:
             delta.pop("toolResult", None)
-            result = block.held.get("toolResult", {"type": "tool_result"})
-            result["content"] = result.get("content") or []
-            result["content"].extend(given)
-            self.hold(block, "toolResult", result)
+            tool_result = block.held.get("toolResult", {"type": "tool_result"})
+            tool_result["content"] = tool_result.get("content") or []
+            tool_result["content"].extend(result_pieces)
+            self.hold(block, "toolResult", tool_result)
         image = accept_object(delta, "image")
         if image is not None:
             yield self.insert(_media("image", {**block.held.pop("image", {}), **_file(image)}))
 
     def held_segment(self, block: Block, name: str, about: dict[str, Any]) -> Segment:
         """Return the segment of a server's tool, of its result, or of a file with only its start."""
-        return _media(name, about) if name in _FILES else super().held_segment(block, name, about)
+        return _media(name, about) if name in _FILE_KEYS else super().held_segment(block, name, about)
 
-    def _speak(self, block: Block, said: dict[str, Any]) -> Iterator[ResponseDelta]:
+    def _speak(self, block: Block, fields: dict[str, Any]) -> Iterator[ResponseDelta]:
         """Text and reasoning of a block, or of a piece of it."""
-        if "text" in said:
-            yield from self.say(SegmentType.TEXT, block, take_string(said, "text"))
-        if "reasoningContent" in said:
-            reasoning = take_object(said, "reasoningContent") or {}
-            inner = take_object(reasoning, "reasoningText") or reasoning  # a piece has it at once
-            yield from self.say(SegmentType.REASONING, block, take_string(inner, "text"))
-            yield from self.keep(block, "signature", take_string(inner, "signature"))
+        if "text" in fields:
+            yield from self.say(SegmentType.TEXT, block, take_string(fields, "text"))
+        if "reasoningContent" in fields:
+            reasoning = take_object(fields, "reasoningContent") or {}
+            reasoning_text = take_object(reasoning, "reasoningText") or reasoning  # a piece has it at once
+            yield from self.say(SegmentType.REASONING, block, take_string(reasoning_text, "text"))
+            yield from self.keep(block, "signature", take_string(reasoning_text, "signature"))
             yield from self.keep(block, "encrypted", take_string(reasoning, "redactedContent"))
 
 
 def _note_unknown(block: dict[str, Any], state: MappingState) -> None:
-    if block and block.keys().isdisjoint(_KNOWN):
+    if block and block.keys().isdisjoint(_BLOCK_KEYS):
         state.note_unknown_part()
 
 
@@ -164,21 +172,21 @@ def _about(item: dict[str, Any], kind: str) -> dict[str, Any]:
     """Return the metadata of a server tool's call or result: all of *item*, with its id as ``id``."""
     for name in ("toolUseId", "name", "type", "status"):
         look_at(item, name, str)
-    about = take_whole(item)
-    about.setdefault("type", kind)
-    if "toolUseId" in about and "id" not in about:
-        about["id"] = about.pop("toolUseId")
-    return about
+    metadata = take_whole(item)
+    metadata.setdefault("type", kind)
+    if "toolUseId" in metadata and "id" not in metadata:
+        metadata["id"] = metadata.pop("toolUseId")
+    return metadata
 
 
 def _citation(citation: dict[str, Any]) -> Segment:
     """Return the segment of one citation: the cited words as content, all of its fields as metadata."""
-    words = [look_at(part, "text", str) or "" for part in accept_objects(citation, "sourceContent")]
+    cited_words = [look_at(part, "text", str) or "" for part in accept_objects(citation, "sourceContent")]
     web = look_at(look_at(citation, "location", dict) or {}, "web", dict) or {}
-    names = (look_at(web, "url", str), look_at(citation, "source", str), look_at(citation, "title", str))
-    source = next((name for name in names if name), None)
-    about = take_whole(citation)
-    return Segment(SegmentType.CITATION, "".join(words), about, (CitationRef(source=source),))
+    addresses = (look_at(web, "url", str), look_at(citation, "source", str), look_at(citation, "title", str))
+    source = next((address for address in addresses if address), None)
+    metadata = take_whole(citation)
+    return Segment(SegmentType.CITATION, "".join(cited_words), metadata, (CitationRef(source=source),))
 
 
 def _file(item: dict[str, Any]) -> dict[str, Any]:
@@ -200,33 +208,33 @@ def _media(kind: str, file: dict[str, Any]) -> Segment:
         source.pop("s3Location", None)
     if not source:
         file.pop("source", None)
-    about: dict[str, Any] = {"kind": kind}
-    word = file.get("format")
-    if word and kind == "document":
-        about["media_type"] = DOCUMENTS.get(word, "application/octet-stream")
-    elif word:
-        about["media_type"] = f"{kind}/{word}"
+    metadata: dict[str, Any] = {"kind": kind}
+    format_name = file.get("format")
+    if format_name and kind == "document":
+        metadata["media_type"] = DOCUMENT_TYPES.get(format_name, "application/octet-stream")
+    elif format_name:
+        metadata["media_type"] = f"{kind}/{format_name}"
     if content is not None:
-        about["encoding"] = "url" if data is None else "base64"
+        metadata["encoding"] = "url" if data is None else "base64"
     if file:
-        about[kind] = file
-    return Segment(SegmentType.MEDIA, content or "", about)
+        metadata[kind] = file
+    return Segment(SegmentType.MEDIA, content or "", metadata)
 
 
 # ---------------------------------------------------------------------------------- events
 # The kinds of events: wrapped, framed, or a whole body. Also the paths of their residue (sections 1 to 3).
 
 
-MARKS = {
+MARK_KEYS = {
     "messageStart": ("role",),
-    "contentBlockStart": (INDEX, "start"),
-    "contentBlockDelta": (INDEX, "delta"),
-    "contentBlockStop": (INDEX,),
+    "contentBlockStart": (INDEX_KEY, "start"),
+    "contentBlockDelta": (INDEX_KEY, "delta"),
+    "contentBlockStop": (INDEX_KEY,),
     "messageStop": ("stopReason",),
     "metadata": ("usage", "metrics"),
 }
 """The keys of every event of the kind, under its name and in a frame."""
-_PARTS = {"contentBlockStart": "start", "contentBlockDelta": "delta", "contentBlockStop": ""}
+_PART_KEYS = {"contentBlockStart": "start", "contentBlockDelta": "delta", "contentBlockStop": ""}
 """The key of the block's index."""
 
 
@@ -247,14 +255,14 @@ class Event:
     name: str | None = None
 
     @classmethod
-    def of(cls, event: dict[str, Any], frame: str | None) -> Event:
-        """Return the kind of *event*. SDKs give ``{"messageStop": {…}}``, and a *frame* has the name separately.
+    def of(cls, event: dict[str, Any], frame_name: str | None) -> Event:
+        """Return the kind of *event*. SDKs give ``{"messageStop": {…}}``, and a *frame_name* has the name separately.
 
         Raises:
             WireTypeError: the value under its name is not an object.
             UnknownEventError: its type is unknown.
         """
-        for name in MARKS:
+        for name in MARK_KEYS:
             if event.get(name) is not None:
                 return cls(name, require_object(event[name], name), name)
         for name in event:
@@ -262,20 +270,20 @@ class Event:
                 return cls("error", event[name], name, name)
         if event.get("error") is not None:
             return cls("error", event["error"], "error")
-        frame = frame or ""
-        if frame in MARKS:
-            return cls(frame, event)
-        if frame.endswith("Exception"):
-            return cls("error", event, None, frame)
+        frame_name = frame_name or ""
+        if frame_name in MARK_KEYS:
+            return cls(frame_name, event)
+        if frame_name.endswith("Exception"):
+            return cls("error", event, None, frame_name)
         if "output" in event or "stopReason" in event:
             return cls("body", event)
         if isinstance(event.get("message"), str) and len(event) <= 2:
             return cls("error", event)  # an HTTP error without its status
-        word = event_type(event) or frame or next(iter(event), "")[:60]
+        word = event_type(event) or frame_name or next(iter(event), "")[:60]
         raise unknown_event({"type": word or None})
 
 
-def at_home(event: dict[str, Any], read: Event, last: Block | None) -> dict[str, Any]:
+def at_home(event: dict[str, Any], unwrapped_event: Event, last_block: Block | None) -> dict[str, Any]:
     """Return the residue of *event* at the path of a body.
 
     For ``messageStart`` that is ``output.message``, for an event of a content block ``output.message.content`` under the
@@ -283,34 +291,36 @@ def at_home(event: dict[str, Any], read: Event, last: Block | None) -> dict[str,
 
     Args:
         event: the residue of the event.
-        read: the kind of the event.
-        last: the block of the latest event, or ``None`` before the first.
+        unwrapped_event: the kind of the event.
+        last_block: the block of the latest event, or ``None`` before the first.
     """
-    if read.kind in ("body", "error"):
+    if unwrapped_event.kind in ("body", "error"):
         return event
-    payload = event if read.wrapper is None else event.pop(read.wrapper, {})
+    payload = event if unwrapped_event.wrapper is None else event.pop(unwrapped_event.wrapper, {})
     if payload and "output" not in payload:
-        moved = _moved(payload, read.kind, last)
-        if moved:
-            payload["output"] = {"message": moved}
-    if read.wrapper is None:
+        message = _moved(payload, unwrapped_event.kind, last_block)
+        if message:
+            payload["output"] = {"message": message}
+    if unwrapped_event.wrapper is None:
         return payload
-    return {read.wrapper: payload, **event} if payload.keys() & event.keys() else {**payload, **event}
+    return (
+        {unwrapped_event.wrapper: payload, **event} if payload.keys() & event.keys() else {**payload, **event}
+    )
 
 
-def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, Any]:
+def _moved(payload: dict[str, Any], kind: str, last_block: Block | None) -> dict[str, Any]:
     """Take the residue of the message out of *payload*."""
     if kind == "messageStart":
         return {name: payload.pop(name) for name in [*payload] if name != "p"}
-    if kind not in _PARTS:
+    if kind not in _PART_KEYS:
         return {}
-    part = _PARTS[kind]
-    index, fragment = payload.pop(INDEX, None), payload.pop(part, None) if part else None
+    part_key = _PART_KEYS[kind]
+    index, fragment = payload.pop(INDEX_KEY, None), payload.pop(part_key, None) if part_key else None
     if index is None and fragment is None:
         return {}
-    item = {"index": last.index if index is None and last is not None else index}
+    item = {"index": last_block.index if index is None and last_block is not None else index}
     if fragment is not None:
-        item["deltas" if part == "delta" else part] = [fragment] if part == "delta" else fragment
+        item["deltas" if part_key == "delta" else part_key] = [fragment] if part_key == "delta" else fragment
     return {"content": [item]}
 
 
@@ -318,7 +328,7 @@ def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, 
 
 
 _ERRORS = VendorErrors("crosswalk_bedrock", "bedrock")
-_BY_WORDS = (ErrorKind.AUTHENTICATION, ErrorKind.MODEL_UNAVAILABLE, ErrorKind.CONTEXT_OVERFLOW)
+_EXACT_KINDS = (ErrorKind.AUTHENTICATION, ErrorKind.MODEL_UNAVAILABLE, ErrorKind.CONTEXT_OVERFLOW)
 """Messages that are more exact than the name, because every complaint about a request is a ``ValidationException``."""
 
 
@@ -334,4 +344,4 @@ def bedrock_error(status: int | None, body: Any, name: str | None = None) -> Err
     named_body = {**body, "__type": name} if name and isinstance(body, dict) else body
     info = error_info(status, named_body)
     info = attrs.evolve(info, code=name or info.code, raw=body if body != "" else None)
-    return info if info.kind in _BY_WORDS else _ERRORS.refined(info)
+    return info if info.kind in _EXACT_KINDS else _ERRORS.refined(info)

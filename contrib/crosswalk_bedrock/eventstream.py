@@ -33,8 +33,10 @@ from crosswalk.plugins import (
 #     normalize_stream(events(chunks), "anthropic")  # InvokeModelWithResponseStream of one of Anthropic's models
 
 
-_PRELUDE: Final = struct.Struct(">III")  # length of the message, length of its headers, checksum of the two
-_SMALLEST: Final = 16  # the prelude and the checksum of the message
+_PRELUDE_FORMAT: Final = struct.Struct(
+    ">III"
+)  # length of the message, length of its headers, checksum of the two
+_SMALLEST_MESSAGE: Final = 16  # the prelude and the checksum of the message
 _LONGEST: Final = 24 * 2**20  # as botocore has it
 _LONGEST_HEADERS: Final = 16 * 2**10  # real ones have a few hundred bytes
 
@@ -65,22 +67,22 @@ class EventStreamDecoder(PushDecoder):
         super().__init__(limits or Limits())
         self._parser = _botocore()
         self._buffer = bytearray()
-        self._messages = 0
+        self._message_count = 0
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
         """Take the complete messages off the buffer, all at once: each alone would move the rest every time."""
         buffer, start = self._buffer, 0
         buffer += chunk
         try:
-            while len(buffer) - start >= _PRELUDE.size:
+            while len(buffer) - start >= _PRELUDE_FORMAT.size:
                 end = start + self._length(start)
                 if len(buffer) < end:
                     break
                 message, start = bytes(memoryview(buffer)[start:end]), end
                 frames.append(self._frame(message))
-                self._messages += 1
+                self._message_count += 1
         except FramingError as error:
-            error.place = f"message {self._messages + 1}"
+            error.place = f"message {self._message_count + 1}"
             raise
         finally:
             del buffer[:start]
@@ -88,36 +90,36 @@ class EventStreamDecoder(PushDecoder):
     def finish(self, frames: list[Frame]) -> None:
         """Return the last frame, see :class:`PushDecoder`."""
         if self._buffer:
-            place = f"message {self._messages + 1}"
+            place = f"message {self._message_count + 1}"
             raise IncompleteStreamError("the input ended in the middle of a message", place=place)
 
     def _length(self, start: int) -> int:
         """Return the length of the message at *start*, with a complete prelude."""
-        total, headers, checksum = _PRELUDE.unpack_from(self._buffer, start)
+        message_length, headers_length, checksum = _PRELUDE_FORMAT.unpack_from(self._buffer, start)
         if binascii.crc32(bytes(memoryview(self._buffer)[start : start + 8])) != checksum:
             raise EventStreamError("no eventstream, or a damaged one: the prelude's checksum fails")
-        if total < _SMALLEST + headers or headers > _LONGEST_HEADERS:
+        if message_length < _SMALLEST_MESSAGE + headers_length or headers_length > _LONGEST_HEADERS:
             raise EventStreamError("impossible lengths")
         limit = min(self.limits.line_bytes, _LONGEST)
-        if total > limit:
+        if message_length > limit:
             raise LineTooLongError(f"a message is longer than {limit} bytes", limit=limit)
-        return int(total)
+        return int(message_length)
 
     def _frame(self, message: bytes) -> Frame:
         buffer = self._parser.EventStreamBuffer()
         buffer.add_data(message)
         try:
-            parsed = buffer.next()
+            event_message = buffer.next()
         except (self._parser.ParserError, struct.error, UnicodeDecodeError, KeyError) as error:
             raise EventStreamError(f"a damaged message ({type(error).__name__})") from None
-        headers, kind = parsed.headers, parsed.headers.get(":message-type")
+        headers, kind = event_message.headers, event_message.headers.get(":message-type")
         name = headers.get(f":{kind}-type")
         if kind == "error":
-            about = {"code": headers.get(":error-code"), "message": headers.get(":error-message")}
-            return orjson.dumps({"error": about}, default=str), None
+            error_fields = {"code": headers.get(":error-code"), "message": headers.get(":error-message")}
+            return orjson.dumps({"error": error_fields}, default=str), None
         if kind not in ("event", "exception") or not isinstance(name, str):
             raise EventStreamError("a message that is not an event, exception or error")
-        payload: bytes = parsed.payload
+        payload: bytes = event_message.payload
         return (_unwrapped(payload), None) if name == "chunk" else (_wrapped(name, payload), name)
 
 
@@ -165,8 +167,8 @@ def _line(data: bytes, name: str | None) -> bytes:
         event = _loaded(data, f"the event {name[:60]!r}")
         if name.endswith("Exception"):
             exception = event[name]
-            about = exception if isinstance(exception, dict) else {"message": exception}
-            data = orjson.dumps({"error": {"type": name, **about}})
+            error_fields = exception if isinstance(exception, dict) else {"message": exception}
+            data = orjson.dumps({"error": {"type": name, **error_fields}})
     # JSON has line ends between its tokens only.
     return data.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
 
@@ -211,7 +213,7 @@ def _botocore() -> Any:
 # The address of Bedrock, and signing by botocore with the usual environment, files and roles of AWS.
 
 
-_REGION = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
+_REGION_PATTERN = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
 
 
 def base_url() -> str:
@@ -240,8 +242,8 @@ def signer(address: str) -> Sign:
     from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
     from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
 
-    result = _REGION.search(address)
-    region = result.group(1) if result else session.get_config_variable("region")
+    match = _REGION_PATTERN.search(address)
+    region = match.group(1) if match else session.get_config_variable("region")
     credentials = session.get_credentials()
     if credentials is None or not region:
         missing = "credentials" if region else "region"
@@ -254,18 +256,18 @@ def signer(address: str) -> Sign:
         signed_headers = {name: value for name, value in headers.items() if name.lower() == "content-type"}
         request = AWSRequest(method=method, url=url, headers=signed_headers, data=content)
         try:
-            frozen = credentials.get_frozen_credentials()
-            SigV4Auth(frozen, "bedrock", region).add_auth(request)
+            frozen_credentials = credentials.get_frozen_credentials()
+            SigV4Auth(frozen_credentials, "bedrock", region).add_auth(request)
         except BotoCoreError as error:
             raise ConfigurationError(f"bedrock: not signed ({type(error).__name__})", key="api_key") from None
-        new = {name: value for name, value in request.headers.items() if name not in signed_headers}
+        new_headers = {name: value for name, value in request.headers.items() if name not in signed_headers}
         secrets = (
-            frozen.access_key,
-            frozen.secret_key,
-            frozen.token,
-            new["Authorization"].rpartition("=")[2],
+            frozen_credentials.access_key,
+            frozen_credentials.secret_key,
+            frozen_credentials.token,
+            new_headers["Authorization"].rpartition("=")[2],
         )
-        return Signed(new, tuple(filter(None, secrets)))
+        return Signed(new_headers, tuple(filter(None, secrets)))
 
     return sign
 

@@ -60,17 +60,17 @@ from crosswalk.plugins import (
     words_of,
     written_mark,
 )
-from crosswalk_bedrock.events import DOCUMENTS
+from crosswalk_bedrock.events import DOCUMENT_TYPES
 
-_FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
-_IMAGES = ("gif", "jpeg", "png", "webp")
-_VIDEOS = {"quicktime": "mov", "matroska": "mkv", "ms-wmv": "wmv", "3gpp": "three_gp"}
-_NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
+_FORMATS = {media_type: word for word, media_type in DOCUMENT_TYPES.items()}
+_IMAGE_FORMATS = ("gif", "jpeg", "png", "webp")
+_VIDEO_FORMATS = {"quicktime": "mov", "matroska": "mkv", "ms-wmv": "wmv", "3gpp": "three_gp"}
+_NON_NAME_PATTERN = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 
 
-_CHANGES = {"tool_addition": "toolAddition", "tool_removal": "toolRemoval"}
+_CHANGE_BLOCKS = {"tool_addition": "toolAddition", "tool_removal": "toolRemoval"}
 """The block for each change of the tools, by Anthropic's word for it."""
-_BY_SYSTEM = "system"
+_SYSTEM_KEY = "system"
 """Stands among the blocks of the user for those of a message of the system."""
 
 
@@ -131,7 +131,7 @@ CONVERSE = RequestTable(
             ),
             *(
                 RequestRow(f"{block}.tool", f"message.{name}", write=_reference)
-                for name, block in _CHANGES.items()
+                for name, block in _CHANGE_BLOCKS.items()
             ),
         ),
         RequestRow("toolConfig.tools[].cachePoint", "cache.tools"),
@@ -166,18 +166,18 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     }
     if system:
         texts = [*system] if not request.cache_marks else []
-        marked = system_texts(request, CONVERSE) if request.cache_marks else []
+        marked_texts = system_texts(request, CONVERSE) if request.cache_marks else []
         body["system"] = [
             *({"text": text} for text in texts),
-            *chain(*(_with_mark({"text": text}, mark) for text, mark in marked)),
+            *chain(*(_with_mark({"text": text}, mark) for text, mark in marked_texts)),
         ]
     put_options(body, request, CONVERSE, drops)
-    tools = _tools(request, turns, drops)
-    if tools:
-        body["toolConfig"] = tools
-    output = _output(request, drops)
-    if output:
-        body["outputConfig"] = output
+    tool_config = _tools(request, turns, drops)
+    if tool_config:
+        body["toolConfig"] = tool_config
+    output_config = _output(request, drops)
+    if output_config:
+        body["outputConfig"] = output_config
     method = "converse-stream" if request.stream else "converse"
     path = f"/model/{quote(request.model or '', safe='')}/{method}"
     return HTTPRequest(path, body, adaptations=(*drops.found(), *_uncited(request)), table=CONVERSE)
@@ -186,13 +186,13 @@ def build_request(request: ChatRequest) -> HTTPRequest:
 def _uncited(request: ChatRequest) -> Iterator[Adaptation]:
     """What is lost of documents of text that are to be cited, and are told as text, as there is no text beside them."""
     for number, turn in enumerate(request.messages):
-        for inner, part in enumerate(content_parts(message_of(turn))):
+        for part_number, part in enumerate(content_parts(message_of(turn))):
             if isinstance(part, DocumentPart) and part.citations and _is_alone(part, request):
-                about = request.details_of_part(part) or {}
-                at = about.get("at", f"messages[{number}].content[{inner}]")
-                yield Adaptation(at, AdaptationKind.TOLD, "it is sent as text")
-                why = "only a document beside a text is cited"
-                yield Adaptation.dropped(f"{at}.citations", why, asked=True, refuses=True)
+                part_details = request.details_of_part(part) or {}
+                path = part_details.get("at", f"messages[{number}].content[{part_number}]")
+                yield Adaptation(path, AdaptationKind.TOLD, "it is sent as text")
+                reason = "only a document beside a text is cited"
+                yield Adaptation.dropped(f"{path}.citations", reason, asked=True, refuses=True)
 
 
 def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, Any]:
@@ -243,16 +243,16 @@ def _changes(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
     for part in content_parts(message_of(turn)):
         for change in (request.details_of_part(part) or {}).get("tool_changes", ()):
             tool = _reference(change["tool"])
-            blocks += [{_CHANGES[change["type"]]: {"tool": tool}}, *_marks(change["mark"])]
-    return [{_BY_SYSTEM: blocks}] if blocks else []
+            blocks += [{_CHANGE_BLOCKS[change["type"]]: {"tool": tool}}, *_marks(change["mark"])]
+    return [{_SYSTEM_KEY: blocks}] if blocks else []
 
 
 def _with_changes_apart(turns: Iterable[tuple[bool, list[dict[str, Any]]]]) -> Iterator[dict[str, Any]]:
     """The messages of *turns*. The system changes the tools behind a message of the user, and not inside."""
     for is_answer, blocks in turns:
-        others = [block for block in blocks if _BY_SYSTEM not in block]
-        yield {"role": "assistant" if is_answer else "user", "content": others}
-        if changes := [*chain(*(block.get(_BY_SYSTEM, ()) for block in blocks))]:
+        other_blocks = [block for block in blocks if _SYSTEM_KEY not in block]
+        yield {"role": "assistant" if is_answer else "user", "content": other_blocks}
+        if changes := [*chain(*(block.get(_SYSTEM_KEY, ()) for block in blocks))]:
             yield {"role": "system", "content": changes}
 
 
@@ -262,11 +262,13 @@ def _with_mark(block: dict[str, Any] | None, mark: dict[str, Any] | None) -> lis
 
 def _output(request: ChatRequest, drops: Drops) -> dict[str, Any]:
     config: dict[str, Any] = {}
-    wanted = request.response_format
-    if wanted is not None and wanted.schema is None:
+    response_format = request.response_format
+    if response_format is not None and response_format.schema is None:
         drops.add("response_format", "JSON needs a schema here")
-    elif wanted is not None and wanted.schema is not None:
-        schema = details_of(wanted, CONVERSE, "outputConfig.textFormat.structure.jsonSchema", "format")
+    elif response_format is not None and response_format.schema is not None:
+        schema = details_of(
+            response_format, CONVERSE, "outputConfig.textFormat.structure.jsonSchema", "format"
+        )
         schema["schema"] = dump_json(schema["schema"]).decode()
         config["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": schema}}
     if effort := word_of("reasoning_effort", request.reasoning_effort, CONVERSE, drops):
@@ -276,8 +278,8 @@ def _output(request: ChatRequest, drops: Drops) -> dict[str, Any]:
 
 def _result(message: ChatMessage, request: ChatRequest) -> dict[str, Any]:
     content = [*filter(None, (_block(part, request) for part in content_parts(message)))]
-    status = {} if message.is_error is None else {"status": "error" if message.is_error else "success"}
-    return {"toolResult": {"toolUseId": message.tool_call_id, "content": content, **status}}
+    status_field = {} if message.is_error is None else {"status": "error" if message.is_error else "success"}
+    return {"toolResult": {"toolUseId": message.tool_call_id, "content": content, **status_field}}
 
 
 def _block(part: ContentPart, request: ChatRequest) -> dict[str, Any] | None:
@@ -285,18 +287,25 @@ def _block(part: ContentPart, request: ChatRequest) -> dict[str, Any] | None:
 
     Only some models take results of searches and documents of text, and cite them. As text, all others take them, too.
     """
-    citing = getattr(part, "citations", None)
-    cited = {} if citing is None else {"citations": {"enabled": citing}}
-    if isinstance(part, SearchResultPart) and citing:
+    citations_flag = getattr(part, "citations", None)
+    citations_field = {} if citations_flag is None else {"citations": {"enabled": citations_flag}}
+    if isinstance(part, SearchResultPart) and citations_flag:
         content = [{"text": text} for text in part.content]
-        return {"searchResult": {"source": part.source, "title": part.title, "content": content, **cited}}
-    if isinstance(part, DocumentPart) and citing and not _is_alone(part, request):
-        context = {"context": part.context} if part.context else {}
-        texts = [{"text": text} for text in part.content]
-        source: dict[str, Any] = texts[0] if len(texts) == 1 else {"content": texts}
+        return {
+            "searchResult": {
+                "source": part.source,
+                "title": part.title,
+                "content": content,
+                **citations_field,
+            }
+        }
+    if isinstance(part, DocumentPart) and citations_flag and not _is_alone(part, request):
+        context_field = {"context": part.context} if part.context else {}
+        text_blocks = [{"text": text} for text in part.content]
+        source: dict[str, Any] = text_blocks[0] if len(text_blocks) == 1 else {"content": text_blocks}
         document = {"format": "txt", "name": _name(part.title), "source": source}
-        return {"document": {**document, **context, **cited}}
-    return _plain_block(part, cited)
+        return {"document": {**document, **context_field, **citations_field}}
+    return _plain_block(part, citations_field)
 
 
 def _is_alone(document: ContentPart, request: ChatRequest) -> bool:
@@ -310,10 +319,10 @@ def _is_alone(document: ContentPart, request: ChatRequest) -> bool:
 
 def _name(name: str | None) -> str:
     """Return *name* in the characters that a document's name may have."""
-    return (_NO_NAME.sub(" ", name or "").strip() or "file")[:200]
+    return (_NON_NAME_PATTERN.sub(" ", name or "").strip() or "file")[:200]
 
 
-def _plain_block(part: ContentPart, cited: dict[str, Any]) -> dict[str, Any] | None:
+def _plain_block(part: ContentPart, citations_field: dict[str, Any]) -> dict[str, Any] | None:
     if isinstance(part, TextPart):
         return {"text": part.text} if part.text.strip() else None
     if part.data is not None:
@@ -323,23 +332,31 @@ def _plain_block(part: ContentPart, cited: dict[str, Any]) -> dict[str, Any] | N
     else:
         raise unsupported_part(part, "must be given as data, or lie in S3")
     media_type = media_type_of(part)
-    word = media_type.partition("/")[2].removeprefix("x-")
-    if isinstance(part, ImagePart) and word in _IMAGES:
-        return {"image": {"format": word, "source": source}}
+    subtype = media_type.partition("/")[2].removeprefix("x-")
+    if isinstance(part, ImagePart) and subtype in _IMAGE_FORMATS:
+        return {"image": {"format": subtype, "source": source}}
     if isinstance(part, AudioPart):
-        return {"audio": {"format": {"wave": "wav"}.get(word, word), "source": source}}
+        return {"audio": {"format": {"wave": "wav"}.get(subtype, subtype), "source": source}}
     if isinstance(part, VideoPart):
-        return {"video": {"format": _VIDEOS.get(word, word), "source": source}}
+        return {"video": {"format": _VIDEO_FORMATS.get(subtype, subtype), "source": source}}
     format = _FORMATS.get(media_type)
     if format is None and isinstance(part, FilePart) and text_in(part) is not None:
         format = "txt"
     if format is None or isinstance(part, ImagePart):
         raise unsupported_part(part, f"of type {media_type[:60]} cannot be sent to this API")
-    context = {"context": part.context} if part.context else {}
-    return {"document": {"format": format, "name": _name(part.name), "source": source, **context, **cited}}
+    context_field = {"context": part.context} if part.context else {}
+    return {
+        "document": {
+            "format": format,
+            "name": _name(part.name),
+            "source": source,
+            **context_field,
+            **citations_field,
+        }
+    }
 
 
-_BLOCKS = frozenset(
+_BLOCK_KEYS = frozenset(
     (
         *("text", "toolUse", "toolResult", "reasoningContent", "citationsContent", "guardContent"),
         *("image", "audio", "video", "document"),
@@ -356,12 +373,12 @@ def _answer(turn: Turn) -> list[dict[str, Any]]:
         if segment.type is SegmentType.CITATION:
             citations.append(segment.metadata.thawed())
         elif citations and segment.type is SegmentType.TEXT:
-            cited = {"content": [{"text": segment.content}], "citations": citations}
-            blocks.append({"citationsContent": cited})
+            citations_content = {"content": [{"text": segment.content}], "citations": citations}
+            blocks.append({"citationsContent": citations_content})
             citations = []
         else:
             blocks.append(_answer_block(segment))
-    return own_items(turn, blocks, inside="content", kinds=_BLOCKS)
+    return own_items(turn, blocks, inside="content", kinds=_BLOCK_KEYS)
 
 
 def _answer_block(segment: Segment) -> dict[str, Any] | None:

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Cloudflare", "plugin"]
 
-_ENVELOPE = {"result", "success", "errors", "messages"}
-_BARE = {"response", "tool_calls", "usage", "p"}
+_ENVELOPE_KEYS = {"result", "success", "errors", "messages"}
+_BARE_KEYS = {"response", "tool_calls", "usage", "p"}
 """The keys of its own answers outside of the envelope."""
-_EMPTY: dict[str, Any] = {"success": True, "errors": [], "messages": []}
+_EMPTY_FIELDS: dict[str, Any] = {"success": True, "errors": [], "messages": []}
 
 
 def _locate() -> str:
@@ -82,19 +82,21 @@ class Cloudflare(DialectFamily):
         """See the hook ``build_request``: OpenAI's endpoint, which refuses a content of null and takes a bare schema."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request, thaw
 
-        built = build_openai_chat_request(request, OpenAIChatStyle(takes_empty=False, null_content=False))
-        wanted = request.response_format
-        is_openais = (request.model or "").startswith("@cf/openai/")
-        if wanted is not None and wanted.schema is not None and not is_openais:
-            built.body["response_format"]["json_schema"] = thaw(wanted.schema)
-        return built
+        http_request = build_openai_chat_request(
+            request, OpenAIChatStyle(takes_empty=False, null_content=False)
+        )
+        response_format = request.response_format
+        is_openai_model = (request.model or "").startswith("@cf/openai/")
+        if response_format is not None and response_format.schema is not None and not is_openai_model:
+            http_request.body["response_format"]["json_schema"] = thaw(response_format.schema)
+        return http_request
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: no other server writes the envelope. Records of logs have a ``response``, too."""
-        if isinstance(event, dict) and event.keys() >= _ENVELOPE:
+        if isinstance(event, dict) and event.keys() >= _ENVELOPE_KEYS:
             return Recognition.CERTAIN
-        if isinstance(event, dict) and "response" in event and not event.keys() <= _BARE:
+        if isinstance(event, dict) and "response" in event and not event.keys() <= _BARE_KEYS:
             return Recognition.NO
         return super().recognizes(event)
 
@@ -104,12 +106,12 @@ class Cloudflare(DialectFamily):
         event = require_object(event)
         if is_failure(event):
             return (take_error(event, cloudflare_error(None, event)),)
-        for key, value in _EMPTY.items():
+        for key, value in _EMPTY_FIELDS.items():
             if key in event:
                 take_same(event, key, value)
-        inside = _inside(event)
-        state.own(Envelope).is_around = inside is not event
-        return super().map_delta(inside, state)
+        answer = _inside(event)
+        state.own(Envelope).is_around = answer is not event
+        return super().map_delta(answer, state)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -120,10 +122,10 @@ class Cloudflare(DialectFamily):
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``."""
         remaining: dict[str, Any] = event
-        inside = _inside(remaining)
-        if inside is remaining:
+        answer = _inside(remaining)
+        if answer is remaining:
             return super().extensions(remaining, state)
-        remaining["result"] = super().extensions(inside, state)
+        remaining["result"] = super().extensions(answer, state)
         return remaining
 
 

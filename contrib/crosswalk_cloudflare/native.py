@@ -29,7 +29,7 @@ from crosswalk.plugins import (
 )
 
 _ERRORS = VendorErrors("crosswalk_cloudflare", "cloudflare")
-_CHAT = OpenAIChatDialect()
+_CHAT_DIALECT = OpenAIChatDialect()
 
 
 class Envelope:
@@ -77,7 +77,7 @@ class NativeDialect:
 
     def map_usage(self, event: dict[str, Any], state: MappingState) -> UsageInfo | None:
         """The counts, under OpenAI's names."""
-        return _CHAT.map_usage(event, state)
+        return _CHAT_DIALECT.map_usage(event, state)
 
 
 def _tool_call(call: dict[str, Any], state: MappingState) -> ToolCallDelta:
@@ -100,10 +100,10 @@ def is_failure(event: dict[str, Any]) -> bool:
 def cloudflare_error(status: int | None, body: Any) -> ErrorInfo:
     """Read the first error of an envelope, or one in OpenAI's form. *status* is ``None`` inside a stream."""
     errors = body.get("errors") if isinstance(body, dict) else None
-    first = errors[0] if isinstance(errors, list) and errors else None
-    if not isinstance(first, dict):
+    first_error = errors[0] if isinstance(errors, list) and errors else None
+    if not isinstance(first_error, dict):
         return error_info(status, body)
-    code = first.get("code")
-    info = error_info(status, first)
+    code = first_error.get("code")
+    info = error_info(status, first_error)
     info = attrs.evolve(info, code=info.code if code is None else str(code)[:60], raw=body)
     return _ERRORS.refined(info) if type(code) is int else info

@@ -52,7 +52,7 @@ PIECES = (
 
 _FAMILIES = {"content": "content", "tool-call": "tool_calls", "citation": "citations"}
 """By the beginning of an event's type, the part of the message that it is about."""
-_EVENTS = (
+_EVENT_TYPES = (
     "message-start",
     "tool-plan-delta",
     "tool-call-delta",
@@ -61,13 +61,13 @@ _EVENTS = (
     "debug",
     *(f"{family}-{part}" for family in _FAMILIES for part in ("start", "end")),
 )
-_KINDS = (("text", SegmentType.TEXT), ("thinking", SegmentType.REASONING))
-_NAMES = [name for name, _ in _KINDS]
-_EMPTY = {
+_TEXT_KINDS = (("text", SegmentType.TEXT), ("thinking", SegmentType.REASONING))
+_TEXT_KEYS = [name for name, _ in _TEXT_KINDS]
+_EMPTY_DELTAS = {
     SegmentType.TEXT: partial(ResponseDelta, content_delta=""),
     SegmentType.REASONING: partial(ResponseDelta, reasoning_delta=""),
 }
-_PLAN = object()  # in the place of a block
+_PLAN_BLOCK = object()  # in the place of a block
 
 
 def stretch_logprobs(event: dict[str, Any], _: str | None = None) -> tuple[TokenLogprob, ...] | None:
@@ -106,10 +106,10 @@ def _logprobs(event: dict[str, Any], state: MappingState, *, whole: bool) -> tup
     if "logprobs" not in event:
         return None
     stretches = accept_objects(event, "logprobs") if whole else ()
-    result = [*map(_take_logprobs, stretches)] if whole else [stretch_logprobs(event)]
-    if None in result:
+    token_lists = [*map(_take_logprobs, stretches)] if whole else [stretch_logprobs(event)]
+    if None in token_lists:
         state.note("logprobs", Provenance.UNMAPPED)
-    return tuple(token for tokens in result if tokens for token in tokens) or None
+    return tuple(token for tokens in token_lists if tokens for token in tokens) or None
 
 
 def _weighed(
@@ -146,11 +146,11 @@ class _Progress(Texts):
         self.block: int | None = None
         self.calls = 0
         self.citations = 0
-        self._blocks = 0
+        self._block_count = 0
         # The block that was started last, as what tells its texts from those of others.
         self._last: object = None
         self._is_open = False
-        self._held: list[Segment] = []
+        self._held_segments: list[Segment] = []
         self._is_planning = False
 
     def begin(self, event: dict[str, Any], state: MappingState) -> None:
@@ -162,33 +162,33 @@ class _Progress(Texts):
 
     def start_block(self, index: int | None) -> int:
         """Begin the content block *index*."""
-        expected = self._blocks
-        self.block = expected if index is None else index
-        self._blocks += 1
+        expected_index = self._block_count
+        self.block = expected_index if index is None else index
+        self._block_count += 1
         self._last = object()
         self._is_open = True
-        return expected
+        return expected_index
 
     def content(
         self, content: dict[str, Any], state: MappingState, *, begins: bool = False
     ) -> Iterator[ResponseDelta]:
         """Return the text or the thinking of the last block, or of a piece of it. Other types have none."""
-        if content and content.keys().isdisjoint(_NAMES) and content.get("type") not in _NAMES:
+        if content and content.keys().isdisjoint(_TEXT_KEYS) and content.get("type") not in _TEXT_KEYS:
             state.note_unknown_part()
-        for name, kind in _KINDS:
+        for name, kind in _TEXT_KINDS:
             text = take_string(content, name) if name in content else None
             if text is not None:
                 take_same(content, "type", name)
                 if begins and text:
                     # Blocks of the API begin empty. An event with two deltas is not a repetition of the last one.
-                    yield _EMPTY[kind]()
+                    yield _EMPTY_DELTAS[kind]()
                 yield from self.say(kind, self._last, text)
 
     def plan(self, text: str | None) -> Iterator[ResponseDelta]:
         """A piece of the tool plan, in which the model announces its tool calls."""
         if text:
             self._is_planning = True
-            yield from self.say(SegmentType.REASONING, _PLAN, text)
+            yield from self.say(SegmentType.REASONING, _PLAN_BLOCK, text)
 
     def finish_plan(self) -> Iterator[ResponseDelta]:
         """The end of a tool plan, marked as such."""
@@ -213,14 +213,14 @@ class _Progress(Texts):
         self.citations += 1
         segment = citation_segment(citation)
         if self._is_open:
-            self._held.append(segment)
+            self._held_segments.append(segment)
         else:
             yield self.insert(segment)
 
     def close(self) -> Iterator[ResponseDelta]:
         """A content block ends: the citations that came inside."""
         self._is_open = False
-        citations, self._held = self._held, []
+        citations, self._held_segments = self._held_segments, []
         for citation in citations:
             yield self.insert(citation)
 
@@ -251,7 +251,7 @@ class ChatDialect(FinishWords):
         match event:
             case {"type": "debug"}:
                 return Recognition.POSSIBLE
-            case {"type": str(kind)} if kind in _EVENTS:
+            case {"type": str(kind)} if kind in _EVENT_TYPES:
                 return Recognition.CERTAIN
             case {"message": dict(), "usage": {"billed_units": _}}:
                 return Recognition.CERTAIN
@@ -263,37 +263,37 @@ class ChatDialect(FinishWords):
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""
-        event, seen = require_object(event), state.own(_Progress)
-        kind = seen.kind = take_string(event, "type")
+        event, progress = require_object(event), state.own(_Progress)
+        kind = progress.kind = take_string(event, "type")
         if kind is None and is_error(event):
             yield take_error(event, cohere_error(None, event))
             return
         is_body = kind is None and ("message" in event or "finish_reason" in event)
-        if not is_body and kind not in _EVENTS:
+        if not is_body and kind not in _EVENT_TYPES:
             raise unknown_event({"type": kind, **event})
         if kind == "debug":
             return
         begins = is_body or kind == "message-start"
         ends = is_body or kind == "message-end"
         if begins:
-            seen.begin(event, state)
+            progress.begin(event, state)
         logprobs = _logprobs(event, state, whole=is_body)
         part = event if is_body else take_object(event, "delta") or {}
         message = take_object(part, "message") or {}
         if begins:
-            yield from _message(message, seen, state)
+            yield from _message(message, progress, state)
         elif kind == "tool-plan-delta":
-            yield from seen.plan(take_string(message, "tool_plan"))
+            yield from progress.plan(take_string(message, "tool_plan"))
         else:
-            yield from seen.finish_plan()
+            yield from progress.finish_plan()
             if not ends:
-                yield from _weighed(_piece(event, message, seen, state), logprobs)
+                yield from _weighed(_piece(event, message, progress, state), logprobs)
                 logprobs = None
         if logprobs:
             yield ResponseDelta(logprobs=logprobs)
         if ends:
             state.take_identity(event)
-            yield from seen.finish(part, state)
+            yield from progress.finish(part, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts of a body or of ``message-end``."""
@@ -308,28 +308,28 @@ class ChatDialect(FinishWords):
         They are in ``message``, under the index of a content block or a tool call, and at the top. Nothing is replaced.
         """
         remaining: dict[str, Any] = event
-        seen = state.own(_Progress)
-        if not remaining or seen.kind is None:
+        progress = state.own(_Progress)
+        if not remaining or progress.kind is None:
             return remaining
         delta = remaining.get("delta", {})
         if type(delta) is dict and delta.keys().isdisjoint({*remaining, "index"}):
             remaining.pop("delta", None)
             remaining.update(delta)
             if "message" in remaining or "index" in remaining:
-                _list_in_message(remaining, seen.kind, seen.index)
+                _list_in_message(remaining, progress.kind, progress.index)
         return remaining
 
 
-def _list_in_message(left: dict[str, Any], kind: str, index: int) -> None:
+def _list_in_message(remainder: dict[str, Any], kind: str, index: int) -> None:
     """Put what is left of an event about a part of the message in an array there, as a body has it."""
     family, _, part = kind.rpartition("-")
-    name, message = _FAMILIES.get(family), left.get("message", {})
+    name, message = _FAMILIES.get(family), remainder.get("message", {})
     if name is None or type(message) is not dict:
         return
-    nested_object, left_index = message.get(name, {}), left.get("index")
+    nested_object, left_index = message.get(name, {}), remainder.get("index")
     if type(nested_object) is not dict or (not nested_object and left_index is None):
         return
-    left.pop("index", None)
+    remainder.pop("index", None)
     if family != "citation":
         item = {
             "index": index,
@@ -340,50 +340,50 @@ def _list_in_message(left: dict[str, Any], kind: str, index: int) -> None:
         if left_index is not None:
             item["index"] = left_index
     message[name] = [item]
-    left["message"] = message
+    remainder["message"] = message
 
 
-def _message(message: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
+def _message(message: dict[str, Any], progress: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
     """All of a message, which at a stream's start is empty."""
     take_same(message, "role", "assistant")
     if type(message.get("content")) is str:  # as requests have it, and proxies answer
         message["content"] = [{"type": "text", "text": message["content"]}]
     for number, content in enumerate(take_objects(message, "content")):
-        seen.start_block(number)
-        yield from seen.content(content, state)
-    yield from seen.plan(take_string(message, "tool_plan"))
-    yield from seen.finish_plan()
+        progress.start_block(number)
+        yield from progress.content(content, state)
+    yield from progress.plan(take_string(message, "tool_plan"))
+    yield from progress.finish_plan()
     for number, call in enumerate(take_objects(message, "tool_calls")):
-        yield ResponseDelta(tool_call_delta=seen.call(call, number, state, whole=True))
-    yield from seen.close()
+        yield ResponseDelta(tool_call_delta=progress.call(call, number, state, whole=True))
+    yield from progress.close()
     for citation in accept_objects(message, "citations"):
-        yield from seen.cite(citation)
+        yield from progress.cite(citation)
 
 
 def _piece(
-    event: dict[str, Any], message: dict[str, Any], seen: _Progress, state: MappingState
+    event: dict[str, Any], message: dict[str, Any], progress: _Progress, state: MappingState
 ) -> Iterator[ResponseDelta]:
     """Return an event's content block, tool call or citation. An index stays if it is not the expected one."""
     index = take_count(event, "index")
-    seen.index = index or 0
-    family, _, step = (seen.kind or "").rpartition("-")
+    progress.index = index or 0
+    family, _, step = (progress.kind or "").rpartition("-")
     if family == "content" and step == "end":
-        expected = seen.block
-        yield from seen.close()
+        expected_index = progress.block
+        yield from progress.close()
     elif family == "content":
-        expected = seen.start_block(index) if step == "start" else seen.block
-        yield from seen.content(take_object(message, "content") or {}, state, begins=step == "start")
+        expected_index = progress.start_block(index) if step == "start" else progress.block
+        yield from progress.content(take_object(message, "content") or {}, state, begins=step == "start")
     elif family == "tool-call" and step == "end":
-        expected = index if seen.index < seen.calls else None
+        expected_index = index if progress.index < progress.calls else None
     elif family == "tool-call":
         call = take_object(message, "tool_calls") or {}
-        fragment = seen.call(call, index, state, whole=step == "start")
-        expected = fragment.index
+        fragment = progress.call(call, index, state, whole=step == "start")
+        expected_index = fragment.index
         yield ResponseDelta(tool_call_delta=fragment)
     else:
-        expected = seen.citations - (step == "end")
+        expected_index = progress.citations - (step == "end")
         citation = accept_object(message, "citations") if step == "start" else None
         if citation is not None:
-            yield from seen.cite(citation)
-    if index is not None and index != expected:
+            yield from progress.cite(citation)
+    if index is not None and index != expected_index:
         event["index"] = index

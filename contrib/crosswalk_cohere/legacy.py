@@ -39,7 +39,7 @@ from crosswalk_cohere.shared import (
     usage_info,
 )
 
-_EVENTS = (
+_EVENT_TYPES = (
     "stream-start",
     "search-queries-generation",
     "search-results",
@@ -85,7 +85,7 @@ class LegacyChatDialect(FinishWords):
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is one of v1, by the names of its events and of its ids."""
         match event:
-            case {"event_type": str(kind)} if kind in _EVENTS:
+            case {"event_type": str(kind)} if kind in _EVENT_TYPES:
                 return Recognition.CERTAIN
             case {"text": str(), "response_id": _} | {"text": str(), "generation_id": _}:
                 return Recognition.CERTAIN
@@ -93,28 +93,28 @@ class LegacyChatDialect(FinishWords):
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""
-        event, seen = require_object(event), state.own(_Progress)
-        kind = seen.kind = take_string(event, "event_type")
+        event, progress = require_object(event), state.own(_Progress)
+        kind = progress.kind = take_string(event, "event_type")
         if kind is not None:
             take_same(event, "is_finished", kind == "stream-end")
         match kind:
             case "text-generation":
-                yield from seen.say(take_string(event, "text"))
+                yield from progress.say(take_string(event, "text"))
             case "citation-generation":
-                _note_citations(event, seen)
+                _note_citations(event, progress)
             case "tool-calls-chunk":
-                yield from _chunk(event, seen, state)
+                yield from _chunk(event, progress, state)
             case "tool-calls-generation":
-                yield from _whole_text(event, seen, state)
-                yield from _whole_calls(event, seen, state)
-            case "stream-end" if not seen.has_ended:
-                yield from _whole(event, take_object(event, "response") or {}, seen, state)
+                yield from _whole_text(event, progress, state)
+                yield from _whole_calls(event, progress, state)
+            case "stream-end" if not progress.has_ended:
+                yield from _whole(event, take_object(event, "response") or {}, progress, state)
             case "stream-start" | "search-queries-generation" | "search-results" | "debug":
                 pass
             case None if is_error(event):
                 yield take_error(event, cohere_error(None, event))
-            case None if "text" in event and not seen.has_ended:
-                yield from _whole(event, event, seen, state)
+            case None if "text" in event and not progress.has_ended:
+                yield from _whole(event, event, progress, state)
             case _:
                 raise unknown_event({"event_type": kind, **event})
 
@@ -124,28 +124,28 @@ class LegacyChatDialect(FinishWords):
         body = event if kind is None else event.get("response") if kind == "stream-end" else None
         if not body:
             return None
-        early = accept_object(body, "token_count")
-        return usage_info(accept_object(body, "meta") or {}, state, early)
+        token_count = accept_object(body, "token_count")
+        return usage_info(accept_object(body, "meta") or {}, state, token_count)
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """Return the residue of *event* at the path of a body, unless it would replace a value there."""
         remaining: dict[str, Any] = event
-        inner = remaining.get("response")
+        response = remaining.get("response")
         if (
             state.own(_Progress).kind is not None
-            and type(inner) is dict
-            and inner.keys().isdisjoint(remaining)
+            and type(response) is dict
+            and response.keys().isdisjoint(remaining)
         ):
             del remaining["response"]
-            remaining.update(inner)
+            remaining.update(response)
         return remaining
 
 
-def _chunk(event: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
+def _chunk(event: dict[str, Any], progress: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
     """Return a piece of the model's text before its tool calls, or of a call."""
-    yield from seen.say(take_string(event, "text"))
+    yield from progress.say(take_string(event, "text"))
     piece = take_object(event, "tool_call_delta") or {}
-    yield from seen.say(take_string(piece, "text"))
+    yield from progress.say(take_string(piece, "text"))
     if piece.get("name") is None and piece.get("parameters") is None:
         return
     index = piece.get("index")
@@ -156,20 +156,20 @@ def _chunk(event: dict[str, Any], seen: _Progress, state: MappingState) -> Itera
 
 
 def _whole(
-    event: dict[str, Any], body: dict[str, Any], seen: _Progress, state: MappingState
+    event: dict[str, Any], body: dict[str, Any], progress: _Progress, state: MappingState
 ) -> Iterator[ResponseDelta]:
     """All of the answer, as a *body* or in the last *event* of a stream, and why it ended."""
-    seen.has_ended = True
+    progress.has_ended = True
     for name in ("response_id", "generation_id"):
         state.take_identity(body, id=name)
-    yield from _whole_text(body, seen, state)
-    yield from _whole_calls(body, seen, state)
-    known = state.extensions.get("citations")
-    if known is None:
-        _note_citations(body, seen)
+    yield from _whole_text(body, progress, state)
+    yield from _whole_calls(body, progress, state)
+    known_citations = state.extensions.get("citations")
+    if known_citations is None:
+        _note_citations(body, progress)
     else:
-        take_same(body, "citations", known)
-    for citation in seen.held:
+        take_same(body, "citations", known_citations)
+    for citation in progress.held:
         yield ResponseDelta(segment=citation)
     word = take_string(event, "finish_reason") or take_string(body, "finish_reason")
     cause = take_string(event, "error") or take_string(body, "error")
@@ -178,41 +178,41 @@ def _whole(
     yield end_delta(word or "", cause)
 
 
-def _whole_text(part: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
+def _whole_text(part: dict[str, Any], progress: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
     """The text, unless it has been streamed."""
     text = take_string(part, "text")
-    if not seen.length:
-        yield from seen.say(text)
+    if not progress.length:
+        yield from progress.say(text)
     # The lengths first: a stream may repeat itself more than once, and must not make that costly.
     elif text is not None and not (
-        len(text) == seen.length and text == state.choice(0).joined(SegmentType.TEXT)
+        len(text) == progress.length and text == state.choice(0).joined(SegmentType.TEXT)
     ):
         part["text"] = text
 
 
-def _whole_calls(part: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
+def _whole_calls(part: dict[str, Any], progress: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
     """Return the calls, with objects as parameters, unless they were streamed."""
-    given = take_objects(part, "tool_calls")
+    wire_calls = take_objects(part, "tool_calls")
     if not state.has_tool_calls():
-        for call in given:
+        for call in wire_calls:
             parameters = take_object(call, "parameters")
             call.pop("parameters", None)
             arguments = None if parameters is None else dump_json(parameters).decode()
             fragment = state.take_tool_call(call, arguments=arguments, whole=True)
             yield ResponseDelta(tool_call_delta=fragment)
         return
-    seen.comparisons += 1
-    if seen.comparisons > 2:  # once where they are complete, once at the end: more would be costly
+    progress.comparisons += 1
+    if progress.comparisons > 2:  # once where they are complete, once at the end: more would be costly
         return
-    sent_calls = [{**call, "parameters": call.get("parameters") or {}} for call in given]
+    sent_calls = [{**call, "parameters": call.get("parameters") or {}} for call in wire_calls]
     with suppress(ValueError):  # arguments that are not JSON differ
         calls = ((call.name, load_json(call.text(partial=False))) for call in state.tool_calls())
         if same_json(sent_calls, [{"name": name, "parameters": parameters} for name, parameters in calls]):
             part.pop("tool_calls", None)
 
 
-def _note_citations(part: dict[str, Any], seen: _Progress) -> None:
-    seen.held += [citation_segment(citation) for citation in accept_objects(part, "citations")]
+def _note_citations(part: dict[str, Any], progress: _Progress) -> None:
+    progress.held += [citation_segment(citation) for citation in accept_objects(part, "citations")]
 
 
 class GenerateDialect(FinishWords):
@@ -222,8 +222,8 @@ class GenerateDialect(FinishWords):
 
     def recognizes(self, event: Any) -> Recognition:
         """Return whether *event* has generations and ``meta``, as only Cohere sends."""
-        result = event.get("generations") if isinstance(event, dict) else None
-        if not isinstance(result, list):
+        generations = event.get("generations") if isinstance(event, dict) else None
+        if not isinstance(generations, list):
             return Recognition.NO
         return Recognition.CERTAIN if isinstance(event.get("meta"), dict) else Recognition.POSSIBLE
 
@@ -233,9 +233,9 @@ class GenerateDialect(FinishWords):
         if "generations" not in event:
             raise unknown_event(event, "an event without generations")
         state.take_identity(event)
-        for number, answer in enumerate(take_objects(event, "generations")):
-            text = take_string(answer, "text")
-            word = take_string(answer, "finish_reason") or ""
+        for number, generation in enumerate(take_objects(event, "generations")):
+            text = take_string(generation, "text")
+            word = take_string(generation, "finish_reason") or ""
             yield ResponseDelta(content_delta=text, raw_finish_reason=word, choice=number)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:

@@ -111,9 +111,9 @@ def _message(turn: Turn) -> dict[str, Any]:
             wire_message["tool_call_id"] = message.tool_call_id
         return wire_message
     text = text_of(turn)
-    thoughts = [part for part in segments_of(turn) if part.type is SegmentType.REASONING]
-    plan = "".join(part.content for part in thoughts if part.metadata.get("kind") == "tool_plan")
-    thought = "".join(part.content for part in thoughts if "kind" not in part.metadata)
+    reasoning_segments = [part for part in segments_of(turn) if part.type is SegmentType.REASONING]
+    plan = "".join(part.content for part in reasoning_segments if part.metadata.get("kind") == "tool_plan")
+    thought = "".join(part.content for part in reasoning_segments if "kind" not in part.metadata)
     if plan:
         wire_message["tool_plan"] = plan
     blocks: list[dict[str, Any] | None] = [{"type": "thinking", "thinking": thought}] if thought else []
@@ -140,6 +140,6 @@ def _part(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     if isinstance(part, ImagePart):
-        detail = {} if part.detail is None else {"detail": part.detail}
-        return {"type": "image_url", "image_url": {"url": data_url(part), **detail}}
+        detail_field = {} if part.detail is None else {"detail": part.detail}
+        return {"type": "image_url", "image_url": {"url": data_url(part), **detail_field}}
     raise unsupported_part(part, "cannot be sent to this API")

@@ -26,7 +26,7 @@ from crosswalk.plugins import (
     look_at,
 )
 
-_LARGEST = 2**53  # from there on a float no longer tells neighbours apart
+_LARGEST_EXACT = 2**53  # from there on a float no longer tells neighbours apart
 _FINISH_REASONS = {
     "COMPLETE": FinishReason.STOP,
     "STOP_SEQUENCE": FinishReason.STOP,
@@ -86,8 +86,8 @@ def citation_segment(citation: dict[str, Any]) -> Segment:
     else:
         leave_mistyped(citation, "document_ids")
     kind, index = look_at(citation, "type", str), _look_at_count(citation, "content_index")
-    about = {"type": kind, "content_index": index}
-    metadata = {name: value for name, value in about.items() if value is not None}
+    fields = {"type": kind, "content_index": index}
+    metadata = {name: value for name, value in fields.items() if value is not None}
     text = look_at(citation, "text", str) or ""
     return Segment(SegmentType.CITATION, text, metadata, tuple(refs) or (CitationRef(span=span),))
 
@@ -95,13 +95,13 @@ def citation_segment(citation: dict[str, Any]) -> Segment:
 def _source(source: dict[str, Any], span: tuple[int, int] | None) -> CitationRef:
     """Return the reference for a tool's output or for a document with fields of the caller."""
     document = look_at(source, "document", dict) or {}
-    names = (document.get(name) for name in ("url", "title"))
-    where = next((name for name in names if isinstance(name, str) and name), None)
-    return CitationRef(look_at(source, "id", str), where, span)
+    addresses = (document.get(name) for name in ("url", "title"))
+    address = next((name for name in addresses if isinstance(name, str) and name), None)
+    return CitationRef(look_at(source, "id", str), address, span)
 
 
 def usage_info(
-    usage: dict[str, Any], state: MappingState, early: dict[str, Any] | None = None
+    usage: dict[str, Any], state: MappingState, early_usage: dict[str, Any] | None = None
 ) -> UsageInfo | None:
     """Return the counts of *usage*, an object with ``tokens``, ``billed_units`` and ``cached_tokens``, or ``None``.
 
@@ -111,35 +111,41 @@ def usage_info(
     Args:
         usage: the object.
         state: the state of this answer.
-        early: the counts of the first version of v1, or ``None`` without any.
+        early_usage: the counts of the first version of v1, or ``None`` without any.
     """
     tokens = accept_object(usage, "tokens") or {}
-    prompt, completion = _accept_count(tokens, "input_tokens"), _accept_count(tokens, "output_tokens")
-    images = _accept_count(tokens, "image_tokens")
-    is_derived = bool(images) and prompt is not None
-    if prompt is not None:
-        prompt += images or 0
-    if early:
-        early_counts = _look_at_count(early, "prompt_tokens"), _look_at_count(early, "response_tokens")
-        prompt = early_counts[0] if prompt is None else prompt
-        completion = early_counts[1] if completion is None else completion
+    prompt_tokens, completion_tokens = (
+        _accept_count(tokens, "input_tokens"),
+        _accept_count(tokens, "output_tokens"),
+    )
+    image_tokens = _accept_count(tokens, "image_tokens")
+    is_derived = bool(image_tokens) and prompt_tokens is not None
+    if prompt_tokens is not None:
+        prompt_tokens += image_tokens or 0
+    if early_usage:
+        early_counts = (
+            _look_at_count(early_usage, "prompt_tokens"),
+            _look_at_count(early_usage, "response_tokens"),
+        )
+        prompt_tokens = early_counts[0] if prompt_tokens is None else prompt_tokens
+        completion_tokens = early_counts[1] if completion_tokens is None else completion_tokens
     billed_units = accept_object(usage, "billed_units") or {}
     billed_counts = (
         _look_at_count(billed_units, "input_tokens"),
         _look_at_count(billed_units, "output_tokens"),
     )
-    result = state.usage_info(
-        billed_counts[0] if prompt is None else prompt,
-        billed_counts[1] if completion is None else completion,
+    info = state.usage_info(
+        billed_counts[0] if prompt_tokens is None else prompt_tokens,
+        billed_counts[1] if completion_tokens is None else completion_tokens,
         cached_tokens=_accept_count(usage, "cached_tokens"),
         reasoning_tokens=_accept_count(tokens, "reasoning_tokens"),
-        details=UsageDetails(image_input_tokens=images),
+        details=UsageDetails(image_input_tokens=image_tokens),
     )
-    if is_derived or (prompt is None and billed_counts[0] is not None):
+    if is_derived or (prompt_tokens is None and billed_counts[0] is not None):
         state.note("usage.prompt_tokens", Provenance.DERIVED)
-    if completion is None and billed_counts[1] is not None:
+    if completion_tokens is None and billed_counts[1] is not None:
         state.note("usage.completion_tokens", Provenance.DERIVED)
-    return result
+    return info
 
 
 def _look_at_count(container: dict[str, Any], key: str) -> int | None:
@@ -148,7 +154,7 @@ def _look_at_count(container: dict[str, Any], key: str) -> int | None:
     if value is None:
         return None
     is_number = type(value) is float or type(value) is int
-    if is_number and 0 <= value <= _LARGEST and value == int(value):
+    if is_number and 0 <= value <= _LARGEST_EXACT and value == int(value):
         return int(value)
     leave_mistyped(container, key)
     return None

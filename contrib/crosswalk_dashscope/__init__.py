@@ -65,15 +65,17 @@ class DashScope(DialectFamily):
         )
 
         style = OpenAIChatStyle(options={"top_k": "top_k"}, takes_empty=False)
-        built, drops = build_openai_chat_request(request, style), Drops(request)
+        http_request, drops = build_openai_chat_request(request, style), Drops(request)
         effort = request.reasoning_effort
         if effort is not None:
-            del built.body["reasoning_effort"]
-            built.body["enable_thinking"] = effort is not ReasoningEffort.NONE
+            del http_request.body["reasoning_effort"]
+            http_request.body["enable_thinking"] = effort is not ReasoningEffort.NONE
             if effort is not ReasoningEffort.NONE:
                 drops.clamp("reasoning_effort", True, "thinking is on or off")
-        named = (*built.adaptations, *drops.found())
-        return HTTPRequest(built.path, built.body, adaptations=named, spellings=built.spellings)
+        adaptations = (*http_request.adaptations, *drops.found())
+        return HTTPRequest(
+            http_request.path, http_request.body, adaptations=adaptations, spellings=http_request.spellings
+        )
 
     @hookimpl
     def map_error(self, status: int | None, body: Any) -> ErrorInfo:

@@ -32,10 +32,10 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-_ERROR = {"code", "message", "request_id"}
-_KEYS = {"output", "usage", "request_id", "code", "message", "status_code"}
+_ERROR_KEYS = {"code", "message", "request_id"}
+_ANSWER_KEYS = {"output", "usage", "request_id", "code", "message", "status_code"}
 """The keys of an answer. The last three are those of DashScope's SDK."""
-_CHAT = OpenAIChatDialect()
+_CHAT_DIALECT = OpenAIChatDialect()
 _COUNT_PATHS = CountPaths(
     {
         "cached_tokens": "prompt_tokens_details.cached_tokens",
@@ -60,20 +60,20 @@ class _Text:
         self.said = ""
         self.held: list[str] = []
 
-    def is_so_far(self, sent: str, *, ends: bool, is_alone: bool) -> bool | None:
-        """Tell whether *sent*, the next text, is all of it so far. ``None`` if it may also be a piece.
+    def is_so_far(self, sent_text: str, *, ends: bool, is_alone: bool) -> bool | None:
+        """Tell whether *sent_text*, the next text, is all of it so far. ``None`` if it may also be a piece.
 
         All of it so far begins with the text before it and grows. It may stay the same in the last event, and in an event
         that has something else that grows.
         """
-        last = self.held[-1] if self.held else self.said
-        if not last:
+        last_text = self.held[-1] if self.held else self.said
+        if not last_text:
             return None
-        if not sent.startswith(last):
+        if not sent_text.startswith(last_text):
             return False
         if ends:
             return True  # the API's default
-        if sent == last:
+        if sent_text == last_text:
             return False if is_alone else None
         return True if self.held else None
 
@@ -94,34 +94,34 @@ class _Texts(dict[tuple[int, int | None], _Text]):
 
     is_so_far: bool | None = None
 
-    def take(self, choice: int, call: int | None, sent: str, *, ends: bool, is_alone: bool) -> str:
-        """Add *sent* to the text of *choice*, or to the arguments of its *call*, and give the part that is new.
+    def take(self, choice: int, call: int | None, sent_text: str, *, ends: bool, is_alone: bool) -> str:
+        """Add *sent_text* to the text of *choice*, or to the arguments of its *call*, and give the part that is new.
 
         Args:
             choice: the number of the choice.
             call: the position of the call, or ``None`` for the text.
-            sent: the text of the present event.
+            sent_text: the text of the present event.
             ends: whether it is the last event of the choice.
             is_alone: whether the event has no other text and no call.
 
         Raises:
-            TrailingContentError: the text was whole so far, and *sent* does not continue it.
+            TrailingContentError: the text was whole so far, and *sent_text* does not continue it.
         """
         text = self.setdefault((choice, call), _Text())
         if self.is_so_far is None:
-            self.is_so_far = text.is_so_far(sent, ends=ends, is_alone=is_alone)
+            self.is_so_far = text.is_so_far(sent_text, ends=ends, is_alone=is_alone)
         if self.is_so_far is None and text.said:
-            text.held.append(sent)
+            text.held.append(sent_text)
             return ""
         if not self.is_so_far:
-            sent = text.finish() + sent
-        elif sent.startswith(text.said):
-            sent = sent[len(text.said) :]
+            sent_text = text.finish() + sent_text
+        elif sent_text.startswith(text.said):
+            sent_text = sent_text[len(text.said) :]
         else:
             raise TrailingContentError("the text does not continue the text before it")
         text.held.clear()
-        text.said += sent
-        return sent
+        text.said += sent_text
+        return sent_text
 
 
 class NativeDialect:
@@ -143,7 +143,7 @@ class NativeDialect:
         if isinstance(output, dict) and ("choices" in output or "text" in output):
             if "request_id" in event:
                 return Recognition.CERTAIN
-            return Recognition.POSSIBLE if event.keys() <= _KEYS else Recognition.NO
+            return Recognition.POSSIBLE if event.keys() <= _ANSWER_KEYS else Recognition.NO
         return Recognition.POSSIBLE if _is_error(event) else Recognition.NO
 
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
@@ -174,20 +174,23 @@ class NativeDialect:
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """Read a finish word, which is OpenAI's."""
-        return _CHAT.map_finish_reason(reason, state)
+        return _CHAT_DIALECT.map_finish_reason(reason, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """The counts so far."""
         usage = accept_object(event, "usage")
         if not usage:
             return None
-        prompt, completion = accept_count(usage, "input_tokens"), accept_count(usage, "output_tokens")
-        if prompt is not None:
-            take_same(usage, "total_tokens", prompt + (completion or 0))
+        prompt_tokens, completion_tokens = (
+            accept_count(usage, "input_tokens"),
+            accept_count(usage, "output_tokens"),
+        )
+        if prompt_tokens is not None:
+            take_same(usage, "total_tokens", prompt_tokens + (completion_tokens or 0))
         counts = _COUNT_PATHS.accept(usage)
         return state.usage_info(
-            prompt,
-            completion,
+            prompt_tokens,
+            completion_tokens,
             cached_tokens=counts.pop("cached_tokens", None),
             reasoning_tokens=counts.pop("reasoning_tokens", None),
             details=UsageDetails(**counts) if counts else UsageDetails.EMPTY,
@@ -195,7 +198,7 @@ class NativeDialect:
 
 
 def _is_error(event: dict[str, Any]) -> bool:
-    return event.keys() >= _ERROR and bool(event["code"]) and not event.get("output")
+    return event.keys() >= _ERROR_KEYS and bool(event["code"]) and not event.get("output")
 
 
 def _choice_deltas(
@@ -221,15 +224,15 @@ def _choice_deltas(
         text = yield from _content(message, index, state)
     if text is not None:
         is_alone = is_alone and not (message and message.get("tool_calls"))
-        added = texts.take(index, None, text, ends=ends, is_alone=is_alone)
-        if added:
-            yield ResponseDelta(content_delta=added, choice=index)
+        new_text = texts.take(index, None, text, ends=ends, is_alone=is_alone)
+        if new_text:
+            yield ResponseDelta(content_delta=new_text, choice=index)
     if message is not None:
         yield from _calls(message, index, state, ends=ends)
         if not message:
             del choice["message"]
     if choice.get("logprobs") is not None:
-        logprobs = _CHAT.logprobs(choice, text)
+        logprobs = _CHAT_DIALECT.logprobs(choice, text)
         if logprobs:
             yield ResponseDelta(logprobs=logprobs, choice=index)
     if word:
@@ -265,11 +268,11 @@ def _calls(part: dict[str, Any], index: int, state: MappingState, *, ends: bool)
         take_same(call, "type", "function")
         function = take_object(call, "function") or {}
         arguments, _ = take_arguments(function)
-        named = state.take_tool_call(call, function, arguments=None, choice=index)
-        added = texts.take(index, named.index, arguments or "", ends=ends, is_alone=False)
+        call_start = state.take_tool_call(call, function, arguments=None, choice=index)
+        new_arguments = texts.take(index, call_start.index, arguments or "", ends=ends, is_alone=False)
         if not function:
             call.pop("function", None)
-        yield _call_delta(named, added, index)
+        yield _call_delta(call_start, new_arguments, index)
     if not any(calls):
         part.pop("tool_calls", None)
 
@@ -277,13 +280,13 @@ def _calls(part: dict[str, Any], index: int, state: MappingState, *, ends: bool)
 def _rest(index: int, state: MappingState) -> Iterator[ResponseDelta]:
     """The texts that are still held back of a choice that has ended."""
     for (choice, call), text in state.own(_Texts).items():
-        added = text.finish() if choice == index else ""
-        if added and call is None:
-            yield ResponseDelta(content_delta=added, choice=index)
-        elif added:
-            yield _call_delta(ToolCallDelta(call or 0), added, index)
+        new_text = text.finish() if choice == index else ""
+        if new_text and call is None:
+            yield ResponseDelta(content_delta=new_text, choice=index)
+        elif new_text:
+            yield _call_delta(ToolCallDelta(call or 0), new_text, index)
 
 
-def _call_delta(named: ToolCallDelta, arguments: str, choice: int) -> ResponseDelta:
-    fragment = ToolCallDelta(named.index, named.id, named.name, arguments or None)
+def _call_delta(call_start: ToolCallDelta, arguments: str, choice: int) -> ResponseDelta:
+    fragment = ToolCallDelta(call_start.index, call_start.id, call_start.name, arguments or None)
     return ResponseDelta(tool_call_delta=fragment, choice=choice)

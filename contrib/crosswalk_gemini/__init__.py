@@ -91,14 +91,14 @@ class OpenAILayer(OpenAIChatDialect):
     )
 
 
-LAYER = OpenAILayer()
+OPENAI_LAYER = OpenAILayer()
 
 
 def _is_of_layer(event: Any, state: MappingState) -> bool:
     """Return whether the answer of *event* is in OpenAI's dialect, by its first event."""
     if state.dialect is None and isinstance(event, dict) and "choices" in event:
-        state.dialect = LAYER
-    return state.dialect is LAYER
+        state.dialect = OPENAI_LAYER
+    return state.dialect is OPENAI_LAYER
 
 
 class Gemini:
@@ -168,7 +168,7 @@ class Gemini:
             is_event = "event_type" in event or "steps" in event or "outputs" in event
             return Recognition.CERTAIN if is_event else Recognition.POSSIBLE
         if isinstance(event, dict) and isinstance(event.get("choices"), list):
-            return Recognition.CERTAIN if LAYER.is_marked(event) else Recognition.NO
+            return Recognition.CERTAIN if OPENAI_LAYER.is_marked(event) else Recognition.NO
         match event[0] if isinstance(event, list) and event else event:
             case (
                 {"usageMetadata": dict()}
@@ -193,7 +193,7 @@ class Gemini:
             yield from interaction_deltas(event, state)
             return
         if _is_of_layer(event, state):
-            yield from LAYER.map_delta(event, state)
+            yield from OPENAI_LAYER.map_delta(event, state)
             return
         if type(event) is not list:
             yield from chunk_deltas(require_object(event), state)
@@ -208,10 +208,10 @@ class Gemini:
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``. Vague words are errors if the candidate has produced nothing."""
-        if state.dialect is LAYER:
-            word: FinishReason | None = LAYER.finish_reasons.get(reason)
-            return word
-        if reason in _VAGUE and not state.own(Answers):
+        if state.dialect is OPENAI_LAYER:
+            finish_reason: FinishReason | None = OPENAI_LAYER.finish_reasons.get(reason)
+            return finish_reason
+        if reason in _VAGUE_WORDS and not state.own(Answers):
             return None  # it is in another provider's answer, with unknown content
         return REASONS.get(reason) or STATUSES.get(reason)
 
@@ -220,16 +220,16 @@ class Gemini:
         """See the hook ``map_usage``. The reports of an array that somebody else decoded are in its deltas."""
         if type(event) is list:
             return None
-        if state.dialect is LAYER:
-            counts: UsageInfo | None = LAYER.map_usage(event, state)
+        if state.dialect is OPENAI_LAYER:
+            counts: UsageInfo | None = OPENAI_LAYER.map_usage(event, state)
             return counts
         return interaction_usage(event, state) if state.own(Progress).is_read else usage_info(event, state)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``. A candidate with only its number left is dropped. Arrays stay arrays."""
-        if state.dialect is LAYER:
-            remaining: dict[str, Any] = LAYER.extensions(event, state)
+        if state.dialect is OPENAI_LAYER:
+            remaining: dict[str, Any] = OPENAI_LAYER.extensions(event, state)
             return remaining
         chunks = event if type(event) is list else [event]
         for chunk in chunks:
@@ -243,19 +243,19 @@ class Gemini:
 
 # One ``GenerateContentResponse``: its candidates, or the verdict that there are none (sections 2 to 4).
 
-_STOP = "STOP", "1"
-_VAGUE = (*wire.VAGUE, "0")
-_FAILED = {**wire.FAILED, **dict.fromkeys(("5", "0"), ErrorKind.UNKNOWN)}
+_STOP_WORDS = "STOP", "1"
+_VAGUE_WORDS = (*wire.VAGUE, "0")
+_ERROR_KINDS_BY_WORD = {**wire.FAILED, **dict.fromkeys(("5", "0"), ErrorKind.UNKNOWN)}
 # Asked for numbers, both APIs write these; above 8 theirs differ. All of 3, 4, 6, 7 and 8 are filters.
 REASONS = {
     **wire.FINISH_REASONS,
     "1": FinishReason.STOP,
     "2": FinishReason.LENGTH,
     **dict.fromkeys(("3", "4", "6", "7", "8"), FinishReason.CONTENT_FILTER),
-    **dict.fromkeys(_FAILED, FinishReason.ERROR),
+    **dict.fromkeys(_ERROR_KINDS_BY_WORD, FinishReason.ERROR),
 }
 
-_KNOWN = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
+_CHUNK_KEYS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 
 
 def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
@@ -268,14 +268,14 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
     if chunk.get("error"):
         yield take_error(chunk, gemini_error(None, chunk))
         return
-    if chunk.keys().isdisjoint(_KNOWN):
+    if chunk.keys().isdisjoint(_CHUNK_KEYS):
         raise unknown_event(chunk, "no candidates in it")
     state.take_identity(chunk, id="responseId", model="modelVersion")
     if "createTime" in chunk:
         state.identify(created=look_at_time(chunk, "createTime"))
         # Other values, and other spellings of a time, stay.
-        written = None if state.created is None else state.created.isoformat().replace("+00:00", "Z")
-        take_same(chunk, "createTime", written)
+        created_text = None if state.created is None else state.created.isoformat().replace("+00:00", "Z")
+        take_same(chunk, "createTime", created_text)
     numbers: set[int] = set()
     for position, candidate in enumerate(_one_by_one(chunk, "candidates")):
         number = take_count(candidate, "index")
@@ -310,14 +310,16 @@ def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingStat
         yield ResponseDelta(logprobs=logprobs, choice=choice)
     answer.note_sides(candidate, state)
     word = _take_word(candidate, "finishReason")
-    if word and (answer.word is None or answer.word in _VAGUE):  # those before the last chunk say nothing yet
+    if word and (
+        answer.word is None or answer.word in _VAGUE_WORDS
+    ):  # those before the last chunk say nothing yet
         answer.word = word
     elif word and word != answer.word:
         candidate.setdefault("finishReason", word)
     if answer.word is not None:
         for segment in answer.segments_beside():
             yield ResponseDelta(segment=segment, choice=choice)
-    if word and (word not in _VAGUE or answer.word in _VAGUE):
+    if word and (word not in _VAGUE_WORDS or answer.word in _VAGUE_WORDS):
         yield from _end_deltas(candidate, word, answer, state)
 
 
@@ -327,20 +329,20 @@ def _end_deltas(
     """Return the end of an answer with *word*: its detail, then the word."""
     choice = answer.choice
     message = look_at(candidate, "finishMessage", str)
-    if word in _STOP:
+    if word in _STOP_WORDS:
         # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
-        for end in answer.call_end(state):
-            yield ResponseDelta(tool_call_delta=end, choice=choice)
+        for fragment in answer.call_end(state):
+            yield ResponseDelta(tool_call_delta=fragment, choice=choice)
     if message and REASONS.get(word) is FinishReason.CONTENT_FILTER:
         del candidate["finishMessage"]
         yield ResponseDelta(refusal_delta=message, choice=choice)
-    if word in _VAGUE and answer.produced:
+    if word in _VAGUE_WORDS and answer.produced:
         state.vague_words.add(word)
         yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
-    elif word in _FAILED:
+    elif word in _ERROR_KINDS_BY_WORD:
         cause = message or f"the answer ended with {word}"
-        retryable = word == "MALFORMED_RESPONSE"
-        delta = error_delta(ErrorInfo(_FAILED[word], cause, retryable, code=word))
+        is_retryable = word == "MALFORMED_RESPONSE"
+        delta = error_delta(ErrorInfo(_ERROR_KINDS_BY_WORD[word], cause, is_retryable, code=word))
         # An error with a finish reason would be one of the whole response.
         reason = None if choice else FinishReason.ERROR
         yield attrs.evolve(delta, finish_reason=reason, raw_finish_reason=word, choice=choice)
@@ -351,14 +353,14 @@ def _end_deltas(
 def _feedback_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """The end of an answer that was refused for its prompt (section 4)."""
     feedback = take_object(chunk, "promptFeedback") or {}
-    word = _take_word(feedback, "blockReason")
-    if not word:
+    block_reason = _take_word(feedback, "blockReason")
+    if not block_reason:
         return
-    yield ResponseDelta(segment=blocked_segment(feedback, word, state))
+    yield ResponseDelta(segment=blocked_segment(feedback, block_reason, state))
     message = accept_string(feedback, "blockReasonMessage")
     if message:
         yield ResponseDelta(refusal_delta=message)
-    yield ResponseDelta(finish_reason=FinishReason.CONTENT_FILTER, raw_finish_reason=word)
+    yield ResponseDelta(finish_reason=FinishReason.CONTENT_FILTER, raw_finish_reason=block_reason)
 
 
 def _take_word(container: dict[str, Any], key: str) -> str | None:

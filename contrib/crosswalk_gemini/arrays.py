@@ -18,11 +18,13 @@ from crosswalk.plugins import (
     TrailingContentError,
 )
 
-_MARK: Final = re.compile(rb"[^ \t\r\n]")
+_MARK_PATTERN: Final = re.compile(rb"[^ \t\r\n]")
 # The remainder of a string, and its quote if it is there. Possessive: no byte is read twice.
-_STRING: Final = re.compile(rb'(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
-_BETWEEN: Final = re.compile(rb'["\[\]{},]')  # in an element, outside its brackets: a comma ends it
-_INSIDE: Final = re.compile(rb'["\[\]{}]')
+_STRING_PATTERN: Final = re.compile(rb'(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
+_OUTER_MARK_PATTERN: Final = re.compile(
+    rb'["\[\]{},]'
+)  # in an element, outside its brackets: a comma ends it
+_INNER_MARK_PATTERN: Final = re.compile(rb'["\[\]{}]')
 
 
 class _At(Enum):
@@ -63,10 +65,10 @@ class ArrayDecoder(PushDecoder):
         super().__init__(limits)
         self._at = _At.START
         self._depth = 0  # of the brackets that are open inside the element
-        self._in_string = False
+        self._is_in_string = False
         self._backslash = b""  # the last byte, if it waits for the character that it escapes
         self._element = bytearray()  # what earlier chunks have of it
-        self._elements = 0
+        self._element_count = 0
 
     def finish(self, frames: list[Frame]) -> None:
         """Return the last frame, see :class:`PushDecoder`."""
@@ -87,15 +89,15 @@ class ArrayDecoder(PushDecoder):
                     self._backslash = chunk[position:]
                     return
                 frames.append((bytes(self._element), None))
-                self._elements += 1
+                self._element_count += 1
                 self._element.clear()
-            result = _MARK.search(chunk, position)
-            if result is None:
+            match = _MARK_PATTERN.search(chunk, position)
+            if match is None:
                 return
-            if (self._at, result[0]) in _FOLLOWING:
-                self._at, position = _FOLLOWING[self._at, result[0]], result.end()
-            elif self._at in (_At.FIRST, _At.NEXT) and result[0] not in b",]":
-                self._at, position = _At.ELEMENT, result.start()
+            if (self._at, match[0]) in _FOLLOWING:
+                self._at, position = _FOLLOWING[self._at, match[0]], match.end()
+            elif self._at in (_At.FIRST, _At.NEXT) and match[0] not in b",]":
+                self._at, position = _At.ELEMENT, match.start()
             elif self._at is _At.END:
                 raise TrailingContentError("content after the end of the array", place=self._place())
             else:
@@ -106,16 +108,16 @@ class ArrayDecoder(PushDecoder):
     def _within(self, chunk: bytes, position: int) -> int:
         """Return the end of the present element in *chunk* from *position*, or of its available part."""
         while True:
-            if self._in_string and (remainder := _STRING.match(chunk, position)):
-                self._in_string, position = not remainder[1], remainder.end()
-                if self._in_string:
+            if self._is_in_string and (string_match := _STRING_PATTERN.match(chunk, position)):
+                self._is_in_string, position = not string_match[1], string_match.end()
+                if self._is_in_string:
                     return position  # the end of the chunk, or a backslash before it
-            result = (_INSIDE if self._depth else _BETWEEN).search(chunk, position)
-            if result is None:
+            match = (_INNER_MARK_PATTERN if self._depth else _OUTER_MARK_PATTERN).search(chunk, position)
+            if match is None:
                 return len(chunk)
-            mark, position = result[0], result.end()
+            mark, position = match[0], match.end()
             if mark == b'"':
-                self._in_string = True
+                self._is_in_string = True
             elif mark in b"[{":
                 self._depth += 1
             elif self._depth:
@@ -125,10 +127,10 @@ class ArrayDecoder(PushDecoder):
                     return position
             elif mark != b"}":  # the element is not an object or array, so the next byte ends it
                 self._at = _At.AFTER
-                return result.start()
+                return match.start()
 
     def _place(self) -> str:
-        return f"after element {self._elements} of the array"
+        return f"after element {self._element_count} of the array"
 
 
 def framing(start: bytes, limits: Limits, _: str) -> ArrayDecoder | None:

@@ -40,11 +40,11 @@ STATUSES = {
 }
 """The finish reasons, by final status of an interaction."""
 
-_STARTS = ("interaction.created", "interaction.start")
-_ENDS = ("interaction.completed", "interaction.complete")
-_STEPS = tuple(f"{part}.{word}" for part in ("step", "content") for word in ("start", "delta", "stop"))
-_EVENTS = (*_STARTS, *_ENDS, *_STEPS, "interaction.status_update")
-_KEPT = (
+_START_EVENTS = ("interaction.created", "interaction.start")
+_END_EVENTS = ("interaction.completed", "interaction.complete")
+_STEP_EVENTS = tuple(f"{part}.{word}" for part in ("step", "content") for word in ("start", "delta", "stop"))
+_EVENT_TYPES = (*_START_EVENTS, *_END_EVENTS, *_STEP_EVENTS, "interaction.status_update")
+_KEPT_TYPES = (
     "text_annotation",
     "text_annotation_delta",
     "function_result",
@@ -98,7 +98,7 @@ def is_interaction(event: Any) -> bool:
     """Whether *event* is an interaction, or an event of a streamed one."""
     if type(event) is not dict:
         return False
-    return event.get("object") == "interaction" or event.get("event_type") in _EVENTS
+    return event.get("object") == "interaction" or event.get("event_type") in _EVENT_TYPES
 
 
 def interaction_deltas(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
@@ -116,14 +116,14 @@ def interaction_deltas(event: dict[str, Any], state: MappingState) -> Iterator[R
     if kind == "interaction.status_update":
         take_same(event, "interaction_id", state.id)
         take_same(event, "status", "in_progress")
-    elif kind in _STEPS:
+    elif kind in _STEP_EVENTS:
         yield from _step_event(event, kind, progress, state)
     else:
-        whole = event if kind is None else take_object(event, "interaction") or {}
-        yield from _interaction(whole, progress, state, may_end=kind not in _STARTS)
+        interaction = event if kind is None else take_object(event, "interaction") or {}
+        yield from _interaction(interaction, progress, state, may_end=kind not in _START_EVENTS)
         if kind is not None:  # the residue has the path of a body
             event.pop("interaction", None)
-            event.update(whole)
+            event.update(interaction)
 
 
 def interaction_usage(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
@@ -131,14 +131,20 @@ def interaction_usage(event: dict[str, Any], state: MappingState) -> UsageInfo |
     usage = accept_object(event, "usage")
     if not usage:
         return None
-    prompt, tools = accept_count(usage, "total_input_tokens"), look_at_count(usage, "total_tool_use_tokens")
-    output, thoughts = accept_count(usage, "total_output_tokens"), accept_count(usage, "total_thought_tokens")
-    if prompt is not None:
-        prompt += tools or 0
-        take_same(usage, "total_tokens", prompt + (output or 0) + (thoughts or 0))
-    if output is not None:
-        output += thoughts or 0
-    cached = accept_count(usage, "total_cached_tokens")
+    prompt_tokens, tool_tokens = (
+        accept_count(usage, "total_input_tokens"),
+        look_at_count(usage, "total_tool_use_tokens"),
+    )
+    output_tokens, thought_tokens = (
+        accept_count(usage, "total_output_tokens"),
+        accept_count(usage, "total_thought_tokens"),
+    )
+    if prompt_tokens is not None:
+        prompt_tokens += tool_tokens or 0
+        take_same(usage, "total_tokens", prompt_tokens + (output_tokens or 0) + (thought_tokens or 0))
+    if output_tokens is not None:
+        output_tokens += thought_tokens or 0
+    cached_tokens = accept_count(usage, "total_cached_tokens")
     details = details_of(
         accept_modalities(usage, "input_tokens_by_modality", "tokens"),
         accept_modalities(usage, "tool_use_tokens_by_modality", "tokens", take=False),
@@ -146,25 +152,33 @@ def interaction_usage(event: dict[str, Any], state: MappingState) -> UsageInfo |
         accept_modalities(usage, "cached_tokens_by_modality", "tokens"),
         state,
     )
-    return state.usage_info(prompt, output, cached_tokens=cached, reasoning_tokens=thoughts, details=details)
+    return state.usage_info(
+        prompt_tokens,
+        output_tokens,
+        cached_tokens=cached_tokens,
+        reasoning_tokens=thought_tokens,
+        details=details,
+    )
 
 
 def _interaction(
-    whole: dict[str, Any], progress: Progress, state: MappingState, *, may_end: bool
+    interaction: dict[str, Any], progress: Progress, state: MappingState, *, may_end: bool
 ) -> Iterator[ResponseDelta]:
-    state.take_identity(whole, created="")  # it is a text here
-    state.identify(created=look_at_time(whole, "created"))
-    take_same(whole, "created", None if state.created is None else f"{state.created:%Y-%m-%dT%H:%M:%SZ}")
-    take_same(whole, "object", "interaction")
-    take_same(whole, "role", "model")
+    state.take_identity(interaction, created="")  # it is a text here
+    state.identify(created=look_at_time(interaction, "created"))
+    take_same(
+        interaction, "created", None if state.created is None else f"{state.created:%Y-%m-%dT%H:%M:%SZ}"
+    )
+    take_same(interaction, "object", "interaction")
+    take_same(interaction, "role", "model")
     for name in ("steps", "outputs"):
-        steps = take_objects(whole, name)
+        steps = take_objects(interaction, name)
         for number, step in enumerate(steps):
             yield from _step(step, number, state)
         if not any(steps):
-            whole.pop(name, None)
-    take_same(whole, "status", "in_progress")
-    status = take_string(whole, "status") if may_end else None
+            interaction.pop(name, None)
+    take_same(interaction, "status", "in_progress")
+    status = take_string(interaction, "status") if may_end else None
     if status:
         progress.has_ended = True
         yield ResponseDelta(raw_finish_reason=status)
@@ -205,7 +219,7 @@ def _step(step: dict[str, Any], number: int, state: MappingState) -> Iterator[Re
         yield from _call(step, number, state)
     elif kind in ("image", "audio", "video", "document"):
         yield from _media(step, kind)
-    elif kind in _KEPT:
+    elif kind in _KEPT_TYPES:
         step["type"] = kind
     else:
         raise unknown_event({"type": kind}, "a step of an unknown type")
@@ -231,8 +245,8 @@ def _thought(step: dict[str, Any]) -> Iterator[ResponseDelta]:
 def _call(step: dict[str, Any], number: int, state: MappingState) -> Iterator[ResponseDelta]:
     """A call. One that begins has an empty object for the arguments that follow in pieces."""
     if type(step.get("arguments")) is dict:
-        given = step.pop("arguments")
-        arguments = dump_json(given).decode() if given else None
+        argument_object = step.pop("arguments")
+        arguments = dump_json(argument_object).decode() if argument_object else None
     else:
         arguments = take_string(step, "arguments")
     take_same(step, "signature", "")
@@ -243,8 +257,8 @@ def _call(step: dict[str, Any], number: int, state: MappingState) -> Iterator[Re
 def _media(step: dict[str, Any], kind: str) -> Iterator[ResponseDelta]:
     data, address = take_string(step, "data"), take_string(step, "uri")
     media_type = take_string(step, "mime_type")
-    about = {"type": kind, **({"media_type": media_type} if media_type else {})}
+    metadata = {"type": kind, **({"media_type": media_type} if media_type else {})}
     if data:
-        yield ResponseDelta(segment=Segment(SegmentType.MEDIA, data, {**about, "encoding": "base64"}))
+        yield ResponseDelta(segment=Segment(SegmentType.MEDIA, data, {**metadata, "encoding": "base64"}))
     if address:
-        yield ResponseDelta(segment=Segment(SegmentType.MEDIA, address, about))
+        yield ResponseDelta(segment=Segment(SegmentType.MEDIA, address, metadata))

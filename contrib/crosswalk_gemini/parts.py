@@ -50,11 +50,11 @@ from crosswalk.plugins import (
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_STEP = re.compile(r"""\.([^.\[\]'"]+)|\[(\d{1,9})\]|\['([^']*)'\]|\["([^"]*)"\]""")
-_INDEX = 2  # the group of a place in an array
-_PATH = re.compile(rf"\$(?:{_STEP.pattern})+")
+_STEP_PATTERN = re.compile(r"""\.([^.\[\]'"]+)|\[(\d{1,9})\]|\['([^']*)'\]|\["([^"]*)"\]""")
+_INDEX_GROUP = 2  # the group of a place in an array
+_PATH_PATTERN = re.compile(rf"\$(?:{_STEP_PATTERN.pattern})+")
 
-_TAKES: dict[str, Callable[[dict[str, Any], str], str | float | bool | None]] = {
+_VALUE_READERS: dict[str, Callable[[dict[str, Any], str], str | float | bool | None]] = {
     "stringValue": take_string,
     "numberValue": take_number,
     "boolValue": take_boolean,
@@ -65,9 +65,9 @@ class ArgumentsWriter:
     """Writes one JSON object value by value, in the order of the model, without corrections."""
 
     def __init__(self) -> None:
-        self._keys: list[str | int] = []  # of the containers that are open inside the object
-        self._used: list[set[str | int]] = []  # of each open container, the object itself first
-        self._string: Path | None = None  # that of the string that is open
+        self._open_keys: list[str | int] = []  # of the containers that are open inside the object
+        self._used_keys: list[set[str | int]] = []  # of each open container, the object itself first
+        self._string_path: Path | None = None  # that of the string that is open
 
     def write(self, piece: dict[str, Any]) -> str:
         """Return the text that *piece* adds, or ``""`` if it has no value, and is not changed.
@@ -79,74 +79,77 @@ class ArgumentsWriter:
         Raises:
             WireTypeError: a leaf has another type, or the path leads to a part that is already written.
         """
-        kind = next((key for key in _TAKES if piece.get(key) is not None), None)
+        kind = next((key for key in _VALUE_READERS if piece.get(key) is not None), None)
         if kind is None and "nullValue" not in piece:
             return ""
         if kind is None and piece["nullValue"] not in (None, "NULL_VALUE"):
             raise wrong_type(piece, "nullValue", "null")
         piece.pop("nullValue", None)
-        value = None if kind is None else _TAKES[kind](piece, kind)
+        value = None if kind is None else _VALUE_READERS[kind](piece, kind)
         path = _path(piece)
         if type(value) is not str:
             text = self._go_to(path, piece) + dump_json(value).decode()
-        elif path == self._string:
+        elif path == self._string_path:
             text = _escaped(value)
         else:
             text = f'{self._go_to(path, piece)}"{_escaped(value)}'
-            self._string = path
+            self._string_path = path
         del piece["jsonPath"]
         return text
 
     def close(self) -> str:
         """Return the text that ends the object, or ``""`` if nothing was written."""
-        if not self._used:
+        if not self._used_keys:
             return ""
-        closed = self._close_to(0) + "}"
-        self._used.clear()
-        return closed
+        closing = self._close_to(0) + "}"
+        self._used_keys.clear()
+        return closing
 
     def _close_to(self, depth: int) -> str:
         """Close the string that is open, and the containers that are deeper than *depth*."""
-        closers = "" if self._string is None else '"'
-        self._string = None
-        while len(self._keys) > depth:
-            self._keys.pop()
-            closers += "]" if 0 in self._used.pop() else "}"
+        closers = "" if self._string_path is None else '"'
+        self._string_path = None
+        while len(self._open_keys) > depth:
+            self._open_keys.pop()
+            closers += "]" if 0 in self._used_keys.pop() else "}"
         return closers
 
     def _go_to(self, path: Path, piece: dict[str, Any]) -> str:
         """Close and open containers, up to the key or the comma before the value at *path*, which *piece* has."""
-        shared = 0
-        while shared < min(len(self._keys), len(path) - 1) and self._keys[shared] == path[shared]:
-            shared += 1
-        text = self._close_to(shared)
-        if not self._used:
-            self._used.append(set())
+        shared_depth = 0
+        while (
+            shared_depth < min(len(self._open_keys), len(path) - 1)
+            and self._open_keys[shared_depth] == path[shared_depth]
+        ):
+            shared_depth += 1
+        text = self._close_to(shared_depth)
+        if not self._used_keys:
+            self._used_keys.append(set())
             text = "{"
-        for step, key in enumerate(path[shared:], shared):
-            used = self._used[-1]
-            expected = len(used) if 0 in used or not used else None
-            fits = key == expected if type(key) is int else 0 not in used and key not in used
+        for position, key in enumerate(path[shared_depth:], shared_depth):
+            used_keys = self._used_keys[-1]
+            expected_index = len(used_keys) if 0 in used_keys or not used_keys else None
+            fits = key == expected_index if type(key) is int else 0 not in used_keys and key not in used_keys
             if not fits:
                 raise wrong_type(piece, "jsonPath", "a path that leads on")
-            if used:
+            if used_keys:
                 text += ","
-            used.add(key)
+            used_keys.add(key)
             if type(key) is str:
                 text += f"{orjson.dumps(key).decode()}:"
-            if step < len(path) - 1:
-                self._keys.append(key)
-                self._used.append(set())
-                text += "{" if type(path[step + 1]) is str else "["
+            if position < len(path) - 1:
+                self._open_keys.append(key)
+                self._used_keys.append(set())
+                text += "{" if type(path[position + 1]) is str else "["
         return text
 
 
 def _path(piece: dict[str, Any]) -> Path:
     """Return the keys of ``$.operations[0].action``. The first one is a name, because arguments are an object."""
     text = piece.get("jsonPath")
-    if type(text) is str and _PATH.fullmatch(text):
-        steps = ((step.lastindex or 0, step) for step in _STEP.finditer(text))
-        keys = tuple(int(step[group]) if group == _INDEX else step[group] for group, step in steps)
+    if type(text) is str and _PATH_PATTERN.fullmatch(text):
+        steps = ((step.lastindex or 0, step) for step in _STEP_PATTERN.finditer(text))
+        keys = tuple(int(step[group]) if group == _INDEX_GROUP else step[group] for group, step in steps)
         if type(keys[0]) is str:
             return keys
     raise wrong_type(piece, "jsonPath", "a JSON path")
@@ -164,7 +167,7 @@ def _escaped(text: str) -> str:
 # also stay in the extensions, because the segments only have the fields that all providers share.
 
 
-_SIGNED: Final = {"thought", "thoughtSignature"}
+_SIGNATURE_KEYS: Final = {"thought", "thoughtSignature"}
 """The fields of a part that has nothing but a signature."""
 
 
@@ -224,7 +227,7 @@ class Answer:
         Raises:
             WireTypeError: the content of the part, or its ``thought``, has a wrong type.
         """
-        if "text" not in part and part.keys().isdisjoint(wire.PARTS) and part.keys() - _SIGNED:
+        if "text" not in part and part.keys().isdisjoint(wire.PARTS) and part.keys() - _SIGNATURE_KEYS:
             state.note_unknown_part()
         thought = take_boolean(part, "thought")
         text = take_string(part, "text")
@@ -248,18 +251,18 @@ class Answer:
         self, part: dict[str, Any], state: MappingState, *, thought: bool
     ) -> Iterator[ResponseDelta]:
         signature = accept_string(part, "thoughtSignature")
-        signed = {"signature": signature} if signature else {}
+        signature_field = {"signature": signature} if signature else {}
         kind = SegmentType.REASONING if thought else SegmentType.TEXT
         if "functionCall" in part and (call := take_object(part, "functionCall")) is not None:
             kind = kind if thought else SegmentType.TOOL_CALL
             for fragment in self._call_deltas(call, state):
                 yield ResponseDelta(tool_call_delta=fragment, choice=self.choice)
-        for segment in _segments(part, {"thought": True} if thought else {}, signed):
-            signed = {}
+        for segment in _segments(part, {"thought": True} if thought else {}, signature_field):
+            signature_field = {}
             self.produced = self.produced or (segment.type is SegmentType.MEDIA and not thought)
             yield ResponseDelta(segment=segment, choice=self.choice)
-        if signed:
-            yield ResponseDelta(segment=Segment(kind, "", signed), choice=self.choice)
+        if signature_field:
+            yield ResponseDelta(segment=Segment(kind, "", signature_field), choice=self.choice)
 
     def _call_deltas(self, call: dict[str, Any], state: MappingState) -> Iterator[ToolCallDelta]:
         """A whole call, or a fragment of one whose arguments are streamed (section 3).
@@ -350,7 +353,9 @@ class Answers(dict[int, Answer]):
         return answer
 
 
-def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, Any]) -> Iterator[Segment]:
+def _segments(
+    part: dict[str, Any], thought_field: dict[str, Any], signature_field: dict[str, Any]
+) -> Iterator[Segment]:
     """The parts that come whole: media and what the server's own tools did."""
     for kind, (field, encoding) in wire.MEDIA.items():
         if kind in part and (data := take_object(part, kind)) is not None:
@@ -361,14 +366,20 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
             }
             content = take_string(data, field) or ""
             yield Segment(
-                SegmentType.MEDIA, content, {"encoding": encoding, **signed, **file_metadata, **thought}
+                SegmentType.MEDIA,
+                content,
+                {"encoding": encoding, **signature_field, **file_metadata, **thought_field},
             )
     for kind, (field, is_json) in wire.SERVER_TOOLS.items():
         if kind in part and (item := take_object(part, kind)) is not None:
-            given = take_object(item, field) if is_json else take_string(item, field)
-            content = given or "" if isinstance(given, str | None) else dump_json(given).decode()
+            tool_input = take_object(item, field) if is_json else take_string(item, field)
+            content = (
+                tool_input or "" if isinstance(tool_input, str | None) else dump_json(tool_input).decode()
+            )
             item.pop(field, None)
-            yield Segment(SegmentType.TOOL_CALL, content, {"type": kind, **take_whole(item), **signed})
+            yield Segment(
+                SegmentType.TOOL_CALL, content, {"type": kind, **take_whole(item), **signature_field}
+            )
 
 
 def _citation(item: dict[str, Any]) -> Citation:
@@ -395,29 +406,34 @@ def _grounding(grounding: dict[str, Any]) -> list[Citation]:
         for number, chunk in enumerate(chunks if type(chunks) is list else ())
         if type(chunk) is dict
     }
-    results: list[Citation] = []
-    used: set[int] = set()
+    citations: list[Citation] = []
+    used_numbers: set[int] = set()
     for support in accept_objects(grounding, "groundingSupports"):
         segment = accept_object(support, "segment") or {}
         text = look_at(segment, "text", str)
         start, end = _place(segment)
         indices = _indices(support)
-        used.update(indices)
-        known = [sources[index] for index in indices if index in sources]
-        results += [Citation(ref, start, end, text, about) for ref, about in known or [(CitationRef(), {})]]
-    bare = [source for number, source in sources.items() if number not in used]
-    return results + [Citation(ref, about=about) for ref, about in bare if ref.source or about]
+        used_numbers.update(indices)
+        support_sources = [sources[index] for index in indices if index in sources]
+        citations += [
+            Citation(ref, start, end, text, metadata)
+            for ref, metadata in support_sources or [(CitationRef(), {})]
+        ]
+    unused_sources = [source for number, source in sources.items() if number not in used_numbers]
+    return citations + [
+        Citation(ref, about=metadata) for ref, metadata in unused_sources if ref.source or metadata
+    ]
 
 
 def _indices(support: dict[str, Any]) -> list[int]:
     """Return the sources of a support."""
     indices = support.get("groundingChunkIndices")
-    result = (
+    valid_indices = (
         [index for index in indices if type(index) is int and index >= 0] if type(indices) is list else []
     )
-    if indices is not None and result != indices:
+    if indices is not None and valid_indices != indices:
         leave_mistyped(support, "groundingChunkIndices")
-    return result
+    return valid_indices
 
 
 def _source(chunk: dict[str, Any]) -> tuple[CitationRef, dict[str, str]]:
@@ -440,12 +456,12 @@ def _span(text: str, text_utf8: bytes, citation: Citation) -> tuple[int, int] | 
     start, end, words = citation.start, citation.end, citation.words
     if end is not None and start <= end <= len(text_utf8):
         with suppress(UnicodeDecodeError):
-            first, there = len(text_utf8[:start].decode()), text_utf8[start:end].decode()
-            if words in (None, there):
-                return first, first + len(there)
+            first_character, cited_text = len(text_utf8[:start].decode()), text_utf8[start:end].decode()
+            if words in (None, cited_text):
+                return first_character, first_character + len(cited_text)
     if words and text.count(words) == 1:
-        first = text.index(words)
-        return first, first + len(words)
+        first_character = text.index(words)
+        return first_character, first_character + len(words)
     return None
 
 
@@ -459,13 +475,13 @@ _SEVERITIES = {
     "MEDIUM": ContentFilterSeverity.MEDIUM,
     "HIGH": ContentFilterSeverity.HIGH,
 }
-_NUMBERS = 100
+_MOST_WORDS = 100
 _HARMLESS = (None, "NEGLIGIBLE", "1", "HARM_PROBABILITY_UNSPECIFIED", "0")
 
 
-def blocked_segment(feedback: dict[str, Any], word: str, state: MappingState) -> Segment:
-    """The verdict on a prompt that was blocked for *word*."""
-    verdict = SafetyAnnotation(word, blocked=True)
+def blocked_segment(feedback: dict[str, Any], block_reason: str, state: MappingState) -> Segment:
+    """The verdict on a prompt that was blocked for *block_reason*."""
+    verdict = SafetyAnnotation(block_reason, blocked=True)
     return Segment(
         SegmentType.SAFETY, "", {"of": "prompt"}, annotations=(verdict, *_ratings(feedback, state))
     )
@@ -473,7 +489,7 @@ def blocked_segment(feedback: dict[str, Any], word: str, state: MappingState) ->
 
 def _ratings(container: dict[str, Any], state: MappingState) -> tuple[SafetyAnnotation, ...]:
     """Return the ratings above harmless. All ratings of a canonical category are judged."""
-    results = []
+    annotations = []
     for rating in accept_objects(container, "safetyRatings"):
         category = _word(rating, "category") or "HARM_CATEGORY_UNSPECIFIED"
         level = _word(rating, "probability")
@@ -481,8 +497,8 @@ def _ratings(container: dict[str, Any], state: MappingState) -> tuple[SafetyAnno
         if category in _CATEGORIES and level in _SEVERITIES:
             state.judge(ContentFilterResult(_CATEGORIES[category], _SEVERITIES[level], blocked))
         if blocked or level not in _HARMLESS:
-            results.append(SafetyAnnotation(category, level, blocked))
-    return tuple(results)
+            annotations.append(SafetyAnnotation(category, level, blocked))
+    return tuple(annotations)
 
 
 def _word(rating: dict[str, Any], key: str) -> str | None:
@@ -490,15 +506,18 @@ def _word(rating: dict[str, Any], key: str) -> str | None:
     return number_word(rating.get(key)) or look_at(rating, key, str)
 
 
-_TOOL_USE = "toolUsePromptTokenCount"
-_PROMPT = (wire.COUNTS["prompt_tokens"], _TOOL_USE)
-_CANDIDATES, _THOUGHTS = _COMPLETION = (wire.COUNTS["completion_tokens"], wire.COUNTS["reasoning_tokens"])
-_CACHED, _TOTAL = wire.COUNTS["cached_tokens"], wire.COUNTS["total_tokens"]
-_COUNTS = (*_PROMPT, *_COMPLETION, _CACHED)
-_INPUT, _OUTPUT, _CACHE = wire.MODALITIES.values()
-_MODALITIES = {_INPUT: True, "toolUsePromptTokensDetails": False, _OUTPUT: True, _CACHE: True}
+_TOOL_USE_KEY = "toolUsePromptTokenCount"
+_PROMPT_KEYS = (wire.COUNTS["prompt_tokens"], _TOOL_USE_KEY)
+_CANDIDATES_KEY, _THOUGHTS_KEY = _COMPLETION_KEYS = (
+    wire.COUNTS["completion_tokens"],
+    wire.COUNTS["reasoning_tokens"],
+)
+_CACHED_KEY, _TOTAL_KEY = wire.COUNTS["cached_tokens"], wire.COUNTS["total_tokens"]
+_COUNT_KEYS = (*_PROMPT_KEYS, *_COMPLETION_KEYS, _CACHED_KEY)
+_INPUT, _OUTPUT, _INPUT_KEY = wire.MODALITIES.values()
+_MODALITY_KEYS = {_INPUT: True, "toolUsePromptTokensDetails": False, _OUTPUT: True, _INPUT_KEY: True}
 """The lists of counts by modality, and whether what is read of one is taken."""
-_NONE: frozenset[str] = frozenset()
+_NO_KEYS: frozenset[str] = frozenset()
 
 
 @attrs.define(eq=False, repr=False)
@@ -531,56 +550,68 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
     if not usage:
         return None
     counts = state.own(_Counts)
-    sent: dict[str, int] = {}
-    for name in _COUNTS:
+    sent_counts: dict[str, int] = {}
+    for name in _COUNT_KEYS:
         if name in usage and (count := accept_count(usage, name)) is not None:
-            sent[name] = count
-    mistyped = usage.keys() & _COUNTS if len(usage) > (_TOTAL in usage) else _NONE
-    if _TOOL_USE in sent:
-        usage[_TOOL_USE] = sent[_TOOL_USE]
-    total = accept_count(usage, _TOTAL)
+            sent_counts[name] = count
+    mistyped_keys = usage.keys() & _COUNT_KEYS if len(usage) > (_TOTAL_KEY in usage) else _NO_KEYS
+    if _TOOL_USE_KEY in sent_counts:
+        usage[_TOOL_USE_KEY] = sent_counts[_TOOL_USE_KEY]
+    total = accept_count(usage, _TOTAL_KEY)
     if total is not None:
-        known = sum(sent.values()) - sent.get(_CACHED, 0)
-        if counts.total_is_kept or total != known:
+        known_total = sum(sent_counts.values()) - sent_counts.get(_CACHED_KEY, 0)
+        if counts.total_is_kept or total != known_total:
             counts.total_is_kept = True
-            usage[_TOTAL] = total
+            usage[_TOTAL_KEY] = total
     details = _details(usage, counts, state)
-    if not sent and details is UsageDetails.EMPTY:
+    if not sent_counts and details is UsageDetails.EMPTY:
         return None
-    last = counts.last
-    last.update(sent)
+    last_counts = counts.last
+    last_counts.update(sent_counts)
     # The wire counts that make up each canonical one, or none if some are unknown.
-    names = _COMPLETION[:1] if _are_thoughts_counted_twice(last, total) else _COMPLETION
-    prompt = [last[name] for name in _PROMPT if name in last] if mistyped.isdisjoint(_PROMPT) else []
-    completion = [last[name] for name in names if name in last] if mistyped.isdisjoint(names) else []
+    names = _COMPLETION_KEYS[:1] if _are_thoughts_counted_twice(last_counts, total) else _COMPLETION_KEYS
+    prompt_counts = (
+        [last_counts[name] for name in _PROMPT_KEYS if name in last_counts]
+        if mistyped_keys.isdisjoint(_PROMPT_KEYS)
+        else []
+    )
+    completion_counts = (
+        [last_counts[name] for name in names if name in last_counts]
+        if mistyped_keys.isdisjoint(names)
+        else []
+    )
     info = state.usage_info(
-        sum(prompt) if prompt else None,
-        sum(completion) if completion else None,
-        cached_tokens=last.get(_CACHED),
-        reasoning_tokens=last.get(_THOUGHTS),
+        sum(prompt_counts) if prompt_counts else None,
+        sum(completion_counts) if completion_counts else None,
+        cached_tokens=last_counts.get(_CACHED_KEY),
+        reasoning_tokens=last_counts.get(_THOUGHTS_KEY),
         details=details,
     )
-    if len(prompt) > 1:
+    if len(prompt_counts) > 1:
         state.note("usage.prompt_tokens", Provenance.DERIVED)
-    if len(completion) > 1:
+    if len(completion_counts) > 1:
         state.note("usage.completion_tokens", Provenance.DERIVED)
     return info
 
 
 def _details(usage: dict[str, Any], counts: _Counts, state: MappingState) -> UsageDetails:
     """The counts by modality so far. Those of the tools' results are part of the prompt, and stay where they are as well."""
-    written = _as_json(usage.get(_INPUT))
-    if written and written == counts.prompt_list:
+    encoded_list = _as_json(usage.get(_INPUT))
+    if encoded_list and encoded_list == counts.prompt_list:
         del usage[_INPUT]  # taken before, all of it
-    known, is_new = counts.modalities, False
-    for name, is_taken in _MODALITIES.items():
+    modalities, is_new = counts.modalities, False
+    for name, is_taken in _MODALITY_KEYS.items():
         if name in usage:
-            known.setdefault(name, {}).update(accept_modalities(usage, name, "tokenCount", take=is_taken))
+            modalities.setdefault(name, {}).update(
+                accept_modalities(usage, name, "tokenCount", take=is_taken)
+            )
             is_new = True
     if is_new:
-        prompt, tools, output, cached = (known.get(name, {}) for name in _MODALITIES)
-        counts.details = details_of(prompt, tools, output, cached, state)
-        counts.prompt_list = b"" if written and any(usage.get(_INPUT, ())) else written
+        prompt_counts, tool_counts, output_counts, cached_counts = (
+            modalities.get(name, {}) for name in _MODALITY_KEYS
+        )
+        counts.details = details_of(prompt_counts, tool_counts, output_counts, cached_counts, state)
+        counts.prompt_list = b"" if encoded_list and any(usage.get(_INPUT, ())) else encoded_list
     return counts.details
 
 
@@ -594,74 +625,78 @@ def _as_json(items: Any) -> bytes:
         return b""
 
 
-def accept_modalities(usage: dict[str, Any], key: str, count: str, *, take: bool = True) -> dict[str, int]:
+def accept_modalities(
+    usage: dict[str, Any], key: str, count_key: str, *, take: bool = True
+) -> dict[str, int]:
     """Return the token counts by modality in the array under *key*. Those of unknown modalities stay.
 
     Args:
         usage: the object that has the array.
         key: its name.
-        count: the key of each item's count.
+        count_key: the key of each item's count.
         take: whether to take the counts from the object.
     """
-    results: dict[str, int] = {}
+    tokens_by_modality: dict[str, int] = {}
     for item in accept_objects(usage, key):
         modality = item.get("modality")
         name = modality.lower() if isinstance(modality, str) else ""
-        if name not in ("text", "audio", "image", "video") or name in results:
+        if name not in ("text", "audio", "image", "video") or name in tokens_by_modality:
             continue
-        tokens = accept_count(item, count) if take else look_at_count(item, count)
+        tokens = accept_count(item, count_key) if take else look_at_count(item, count_key)
         if tokens is not None:
-            results[name] = tokens
+            tokens_by_modality[name] = tokens
             if take:
                 del item["modality"]
-    return results
+    return tokens_by_modality
 
 
 def details_of(
-    prompt: Mapping[str, int],
-    tools: Mapping[str, int],
-    output: Mapping[str, int],
-    cached: Mapping[str, int],
+    prompt_counts: Mapping[str, int],
+    tool_counts: Mapping[str, int],
+    output_counts: Mapping[str, int],
+    cached_counts: Mapping[str, int],
     state: MappingState,
 ) -> UsageDetails:
     """Counts by modality: of the prompt, of the tools' results, which are part of it, of the output and the cache."""
-    inputs = {name: prompt.get(name, 0) + tools.get(name, 0) for name in (*prompt, *tools)}
-    for name in prompt.keys() & tools.keys():
+    input_counts = {
+        name: prompt_counts.get(name, 0) + tool_counts.get(name, 0) for name in (*prompt_counts, *tool_counts)
+    }
+    for name in prompt_counts.keys() & tool_counts.keys():
         state.note(f"usage.details.{name}_input_tokens", Provenance.DERIVED)
     return UsageDetails(
-        **{f"{name}_input_tokens": tokens for name, tokens in inputs.items()},
-        **{f"{name}_output_tokens": tokens for name, tokens in output.items()},
-        **{f"{name}_cache_read_tokens": tokens for name, tokens in cached.items()},
+        **{f"{name}_input_tokens": tokens for name, tokens in input_counts.items()},
+        **{f"{name}_output_tokens": tokens for name, tokens in output_counts.items()},
+        **{f"{name}_cache_read_tokens": tokens for name, tokens in cached_counts.items()},
     )
 
 
-def _are_thoughts_counted_twice(last: dict[str, int], total: int | None) -> bool:
+def _are_thoughts_counted_twice(last_counts: dict[str, int], total: int | None) -> bool:
     """Whether a gateway has the thoughts in ``candidatesTokenCount`` too: then the total is reached without them."""
-    if not last.get(_THOUGHTS) or not last.get(_CANDIDATES):
+    if not last_counts.get(_THOUGHTS_KEY) or not last_counts.get(_CANDIDATES_KEY):
         return False
-    return total == sum(last.get(name, 0) for name in (*_PROMPT, _CANDIDATES))
+    return total == sum(last_counts.get(name, 0) for name in (*_PROMPT_KEYS, _CANDIDATES_KEY))
 
 
 def take_logprobs(candidate: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     """Take the tokens of ``logprobsResult``, each with the likeliest ones at its position, which are in a separate list."""
-    result = accept_object(candidate, "logprobsResult") or {}
-    chosen = accept_logprobs(result, "chosenCandidates", logprob="logProbability")
-    if result.get("topCandidates") is None:
-        return chosen
-    tops = accept_objects(result, "topCandidates")
-    if len(tops) != len(chosen or ()):
-        if "topCandidates" in result:  # an empty list is taken
-            leave_mistyped(result, "topCandidates")
-        return chosen
-    likeliest = [accept_logprobs(top, "candidates", logprob="logProbability") for top in tops]
-    if not any(tops) and len(tops) == len(result.get("topCandidates", ())):
-        result.pop("topCandidates", None)
+    logprobs_result = accept_object(candidate, "logprobsResult") or {}
+    chosen_tokens = accept_logprobs(logprobs_result, "chosenCandidates", logprob="logProbability")
+    if logprobs_result.get("topCandidates") is None:
+        return chosen_tokens
+    top_entries = accept_objects(logprobs_result, "topCandidates")
+    if len(top_entries) != len(chosen_tokens or ()):
+        if "topCandidates" in logprobs_result:  # an empty list is taken
+            leave_mistyped(logprobs_result, "topCandidates")
+        return chosen_tokens
+    likeliest_tokens = [accept_logprobs(top, "candidates", logprob="logProbability") for top in top_entries]
+    if not any(top_entries) and len(top_entries) == len(logprobs_result.get("topCandidates", ())):
+        logprobs_result.pop("topCandidates", None)
     return tuple(
         TokenLogprob(token.token, token.logprob, token.bytes, top or ())
-        for token, top in zip(chosen or (), likeliest, strict=True)
+        for token, top in zip(chosen_tokens or (), likeliest_tokens, strict=True)
     )
 
 
 def number_word(value: Any) -> str | None:
     """Return the word of an enum's number, or ``None`` for other values and unknown numbers."""
-    return str(value) if type(value) is int and 0 <= value < _NUMBERS else None
+    return str(value) if type(value) is int and 0 <= value < _MOST_WORDS else None

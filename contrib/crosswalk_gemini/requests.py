@@ -75,8 +75,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     tools: list[dict[str, Any]] = []
     if request.tools:
         tools.append({"functionDeclarations": [_tool(tool) for tool in request.tools]})
-    for hosted in request.hosted_tools:
-        tools.append(hosted_fields(hosted, "gemini", drops))
+    for hosted_tool in request.hosted_tools:
+        tools.append(hosted_fields(hosted_tool, "gemini", drops))
     if tools:
         body["tools"] = tools
     if request.tool_choice is not None:
@@ -94,15 +94,17 @@ _PLACEHOLDER = "skip_thought_signature_validator"
 
 def _add_placeholders(contents: list[tuple[bool, list[dict[str, Any]]]]) -> None:
     """Sign the first call of each step of the current turn where it has no signature."""
-    spoken = [
+    user_numbers = [
         number
         for number, (is_answer, parts) in enumerate(contents)
         if not is_answer and any("functionResponse" not in part for part in parts)
     ]
-    for _, parts in contents[max(spoken, default=0) :]:  # the current turn begins where the user spoke last
-        first = next((part for part in parts if "functionCall" in part), None)
-        if first is not None:
-            first.setdefault("thoughtSignature", _PLACEHOLDER)
+    for _, parts in contents[
+        max(user_numbers, default=0) :
+    ]:  # the current turn begins where the user spoke last
+        first_call = next((part for part in parts if "functionCall" in part), None)
+        if first_call is not None:
+            first_call.setdefault("thoughtSignature", _PLACEHOLDER)
 
 
 def _model(name: str) -> str:
@@ -127,13 +129,13 @@ def _config(request: ChatRequest, drops: Drops) -> dict[str, Any]:
     return config
 
 
-_SAYS_NOTHING = ("type", "title", "$schema")
+_MEANINGLESS_KEYWORDS = ("type", "title", "$schema")
 """Keywords of a schema that say nothing of the arguments: a tool that has no others takes none."""
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     declaration = details_of(tool, "gemini", "tools[].functionDeclarations[]", "tool")
-    if not any(said and word not in _SAYS_NOTHING for word, said in tool.parameters.items()):
+    if not any(value and word not in _MEANINGLESS_KEYWORDS for word, value in tool.parameters.items()):
         del declaration["parametersJsonSchema"]
     return declaration
 
@@ -161,11 +163,11 @@ def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, An
 def _part(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"text": part.text}
-    name = {"displayName": part.name} if isinstance(part, FilePart) and part.name else {}
+    name_field = {"displayName": part.name} if isinstance(part, FilePart) and part.name else {}
     if part.url is not None:
-        kind = {"mimeType": part.media_type} if part.media_type else {}
-        return {"fileData": {"fileUri": part.url, **kind, **name}}
-    return {"inlineData": {"mimeType": media_type_of(part), "data": part.data, **name}}
+        media_type_field = {"mimeType": part.media_type} if part.media_type else {}
+        return {"fileData": {"fileUri": part.url, **media_type_field, **name_field}}
+    return {"inlineData": {"mimeType": media_type_of(part), "data": part.data, **name_field}}
 
 
 def _answer(turn: Turn) -> list[dict[str, Any]]:

@@ -37,8 +37,8 @@ __all__ = ["LlamaCpp", "plugin"]
 
 # The OpenAI layer: ``/v1/chat/completions`` and ``/v1/completions`` (sections 2, 3 and 5).
 
-_BUILD = re.compile(r"b\d+-[0-9a-f]{6,40}")
-_TIMES = {"prompt_ms", "predicted_n", "predicted_ms"}
+_BUILD_PATTERN = re.compile(r"b\d+-[0-9a-f]{6,40}")
+_TIMING_KEYS = {"prompt_ms", "predicted_n", "predicted_ms"}
 
 
 _OPTIONS = {
@@ -75,17 +75,17 @@ class OpenAILayer(OpenAIChatDialect):
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is of this layer: it is marked, or an error of a kind that only llama.cpp has."""
-        result = super().recognizes(event)
-        if result is Recognition.POSSIBLE and type(event.get("error")) is dict:
-            marked = event["error"].get("type") == "exceed_context_size_error"
-            return Recognition.CERTAIN if marked else result
-        return result
+        recognition = super().recognizes(event)
+        if recognition is Recognition.POSSIBLE and type(event.get("error")) is dict:
+            has_own_error = event["error"].get("type") == "exceed_context_size_error"
+            return Recognition.CERTAIN if has_own_error else recognition
+        return recognition
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* names llama.cpp's build, or has its timings."""
         timings = event.get("timings")
-        return bool(_BUILD.fullmatch(str(event.get("system_fingerprint")))) or (
-            type(timings) is dict and timings.keys() >= _TIMES
+        return bool(_BUILD_PATTERN.fullmatch(str(event.get("system_fingerprint")))) or (
+            type(timings) is dict and timings.keys() >= _TIMING_KEYS
         )
 
     def spell(self, event: dict[str, Any]) -> None:
@@ -118,10 +118,10 @@ class OpenAILayer(OpenAIChatDialect):
         if counts is None:
             return None
         # Several answers to one prompt all count it. With several prompts each answer counts its own.
-        prompt: int | str | None = f"{counts.prompt_tokens} tokens" if counts.prompt_tokens else None
+        prompt_key: int | str | None = f"{counts.prompt_tokens} tokens" if counts.prompt_tokens else None
         if notes.prompts > 1:
-            prompt = choice
-        usage = state.own(Totals).add(choice, prompt, counts, state)
+            prompt_key = choice
+        usage = state.own(Totals).add(choice, prompt_key, counts, state)
         if usage is not counts and sent_usage:
             event["usage"].update(sent_usage)  # that of one answer of several stays
         return usage
@@ -134,13 +134,17 @@ def _usage_of_timings(event: dict[str, Any], state: MappingState) -> UsageInfo |
     prompt's count is unknown.
     """
     timings = timings_of(event)
-    fresh, completion = (look_at_count(timings, name) for name in ("prompt_n", "predicted_n"))
-    if fresh is None and completion is None:
+    uncached_tokens, completion_tokens = (
+        look_at_count(timings, name) for name in ("prompt_n", "predicted_n")
+    )
+    if uncached_tokens is None and completion_tokens is None:
         return None
-    cached = cached_tokens(event)
-    prompt = None if fresh is None or cached is None else fresh + cached
-    counts = state.usage_info(prompt, completion, cached_tokens=cached)
-    if prompt is not None:
+    cached_count = cached_tokens(event)
+    prompt_tokens = (
+        None if uncached_tokens is None or cached_count is None else uncached_tokens + cached_count
+    )
+    counts = state.usage_info(prompt_tokens, completion_tokens, cached_tokens=cached_count)
+    if prompt_tokens is not None:
         state.note("usage.prompt_tokens", Provenance.DERIVED)
     return counts
 

@@ -32,15 +32,15 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-_TIMES = ("prompt_ms", "predicted_ms")
+_TIME_KEYS = ("prompt_ms", "predicted_ms")
 _LONGEST = 1e15  # milliseconds: what a timedelta still holds
 
-_OLD_WORDS = ("stopped_limit", "stopped_word", "stopped_eos")
+_OLD_WORD_KEYS = ("stopped_limit", "stopped_word", "stopped_eos")
 """The three flags that gave the reason before ``stop_type``."""
 
-_COUNTS = ("tokens_evaluated", "tokens_predicted")
-_MARKS = frozenset({*_COUNTS, "generation_settings", "stop_type", *_OLD_WORDS})
-_KEYS = _MARKS | {
+_COUNT_KEYS = ("tokens_evaluated", "tokens_predicted")
+_MARK_KEYS = frozenset({*_COUNT_KEYS, "generation_settings", "stop_type", *_OLD_WORD_KEYS})
+_ANSWER_KEYS = _MARK_KEYS | {
     *("completion_probabilities", "content", "has_new_line", "id_slot", "index", "model", "prompt"),
     *("prompt_progress", "stop", "stopping_word", "timings", "tokens", "tokens_cached", "truncated"),
 }
@@ -75,14 +75,14 @@ class NativeDialect:
 
     def recognizes(self, event: Any) -> Recognition:
         """Return whether *event* is of this dialect. The client may have requested any subset of its fields."""
-        first = event[0] if type(event) is list and event else event
-        if type(first) is not dict:
+        first_answer = event[0] if type(event) is list and event else event
+        if type(first_answer) is not dict:
             return Recognition.NO
-        names = _names(first)
-        if names & _MARKS and (names <= _KEYS or "stop" in names):
+        names = _names(first_answer)
+        if names & _MARK_KEYS and (names <= _ANSWER_KEYS or "stop" in names):
             return Recognition.CERTAIN
-        is_answer = type(first.get("content")) is str or type(first.get("timings")) is dict
-        return Recognition.POSSIBLE if is_answer and names <= _KEYS else Recognition.NO
+        is_answer = type(first_answer.get("content")) is str or type(first_answer.get("timings")) is dict
+        return Recognition.POSSIBLE if is_answer and names <= _ANSWER_KEYS else Recognition.NO
 
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
         """The text of each answer in *event*, and its end, if it is its last event."""
@@ -91,7 +91,7 @@ class NativeDialect:
             if answer.get("error"):
                 yield take_error(answer)
                 continue
-            if answer.keys().isdisjoint(_KEYS) and _names(answer).isdisjoint(_KEYS):
+            if answer.keys().isdisjoint(_ANSWER_KEYS) and _names(answer).isdisjoint(_ANSWER_KEYS):
                 raise unknown_event(answer, "no field of an answer in it")
             choice = take_count(answer, "index")
             if choice is None:
@@ -107,12 +107,12 @@ class NativeDialect:
             yield ResponseDelta(content_delta=content or None, logprobs=logprobs, choice=choice)
         state.take_identity(answer)
         # The last event only has the fields that the client requested, which may exclude this one.
-        is_told = "stop" in answer
-        if not is_told or take_boolean(answer, "stop"):
+        has_stop = "stop" in answer
+        if not has_stop or take_boolean(answer, "stop"):
             word = take_string(answer, "stop_type")
             if word is None:
                 word = _old_word(answer)
-                if is_told:
+                if has_stop:
                     answer["stop"] = True  # nothing else shows that it ended here
             yield ResponseDelta(raw_finish_reason=word, choice=choice)
 
@@ -127,10 +127,10 @@ class NativeDialect:
         for answer in _answers(event):
             note_duration(answer, answer.get("index") or 0, state)
             sent_counts = {
-                name: count for name in _COUNTS if (count := accept_count(answer, name)) is not None
+                name: count for name in _COUNT_KEYS if (count := accept_count(answer, name)) is not None
             }
-            cached = cached_tokens(answer) if sent_counts else None
-            counts = state.usage_info(*map(sent_counts.get, _COUNTS), cached_tokens=cached)
+            cached_count = cached_tokens(answer) if sent_counts else None
+            counts = state.usage_info(*map(sent_counts.get, _COUNT_KEYS), cached_tokens=cached_count)
             if counts is not None:
                 counted_answers.append((answer, sent_counts))
                 # It has its number, unless its counts alone are shown here, or all as it was sent. The last event of an
@@ -147,12 +147,12 @@ class NativeDialect:
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """Return the residue. Answers after the first have it under ``choices``."""
         answers: list[dict[str, Any]] = _answers(event)
-        first = next((answer for answer in answers if answer.get("index") == 0), {})
-        others = [answer for answer in answers if answer is not first and len(answer) > 1]
-        first.pop("index", None)
-        if others:
-            first["choices"] = others
-        return first
+        first_answer = next((answer for answer in answers if answer.get("index") == 0), {})
+        other_answers = [answer for answer in answers if answer is not first_answer and len(answer) > 1]
+        first_answer.pop("index", None)
+        if other_answers:
+            first_answer["choices"] = other_answers
+        return first_answer
 
 
 def _answers(event: Any) -> list[Any]:
@@ -166,7 +166,7 @@ def _names(answer: dict[str, Any]) -> set[str]:
 
 def _old_word(answer: dict[str, Any]) -> str:
     """Return the flag that is set, or ``""``."""
-    flags = {name: flag for name in _OLD_WORDS if (flag := take_boolean(answer, name)) is not None}
+    flags = {name: flag for name in _OLD_WORD_KEYS if (flag := take_boolean(answer, name)) is not None}
     answer.update(flags)  # only one of them can be the word
     return next((name for name, flag in flags.items() if flag), "")
 
@@ -191,8 +191,8 @@ class _Durations(dict[int, timedelta]):
 def note_duration(event: dict[str, Any], choice: int, state: MappingState) -> None:
     """Note the duration of prompt and answer of *choice*. With several answers at once, the longest counts."""
     timings = timings_of(event)
-    times = [time for name in _TIMES if (time := look_at(timings, name, float)) is not None]
-    is_known = bool(times) and len(times) == sum(timings.get(name) is not None for name in _TIMES)
+    times = [time for name in _TIME_KEYS if (time := look_at(timings, name, float)) is not None]
+    is_known = bool(times) and len(times) == sum(timings.get(name) is not None for name in _TIME_KEYS)
     if is_known and 0 <= sum(times) < _LONGEST:
         durations = state.own(_Durations)
         durations[choice] = timedelta(milliseconds=sum(times))

@@ -51,18 +51,18 @@ def watching(
 
     In a nested block, omitted labels keep their values, and *tags* are added.
     """
-    outer = _labels.get()
-    before = _labels.set(
+    outer_labels = _labels.get()
+    token = _labels.set(
         Labels(
-            outer.session if session is None else session,
-            outer.user if user is None else user,
-            (*outer.tags, *(tag for tag in dict.fromkeys(tags) if tag not in outer.tags)),
+            outer_labels.session if session is None else session,
+            outer_labels.user if user is None else user,
+            (*outer_labels.tags, *(tag for tag in dict.fromkeys(tags) if tag not in outer_labels.tags)),
         )
     )
     try:
         yield
     finally:
-        _labels.reset(before)
+        _labels.reset(token)
 
 
 def current_labels() -> Labels:
@@ -72,10 +72,10 @@ def current_labels() -> Labels:
 
 def current_trace() -> tuple[str, str] | None:
     """Return the ids of OpenTelemetry's current trace and span in hex, or ``None``."""
-    trace = sys.modules.get("opentelemetry.trace")
-    if trace is None:  # OpenTelemetry is not in use
+    trace_module = sys.modules.get("opentelemetry.trace")
+    if trace_module is None:  # OpenTelemetry is not in use
         return None
-    context = trace.get_current_span().get_span_context()
+    context = trace_module.get_current_span().get_span_context()
     return (f"{context.trace_id:032x}", f"{context.span_id:016x}") if context.is_valid else None
 
 
@@ -85,11 +85,11 @@ _suppressed: Final[ContextVar[bool]] = ContextVar("crosswalk.observe.passed", de
 @contextmanager
 def suppress_observation() -> Iterator[None]:
     """Observe nothing in the block, because an outer layer observes the request already, or a sink makes it."""
-    before = _suppressed.set(True)
+    token = _suppressed.set(True)
     try:
         yield
     finally:
-        _suppressed.reset(before)
+        _suppressed.reset(token)
 
 
 def is_suppressed() -> bool:
@@ -198,11 +198,11 @@ class ObservedExchange:
 # Calls of an SDK. A call has one span, and one attempt or several at its request.
 
 
-_COUNT: Final = "x-stainless-retry-count"
+_COUNT_HEADER: Final = "x-stainless-retry-count"
 """The header in which the SDKs of OpenAI, Anthropic and others number the attempts of a call, from 0."""
 _LONGEST_WAIT: Final = 10.0
 """The maximum wait of these SDKs before the next attempt in seconds, plus a margin, if the server does not set it."""
-_LONGEST_ASKED: Final = 60.0
+_LONGEST_RETRY_AFTER: Final = 60.0
 """The maximum ``retry-after`` in seconds that these SDKs obey."""
 
 
@@ -248,18 +248,18 @@ def call_of(exchange: WatchedExchange) -> tuple[SDKCall, bool]:
 
     An SDK that numbers its attempts makes them one after the other, in one thread or task.
     """
-    count = exchange.attempt
-    before = _current.get()
+    attempt = exchange.attempt
+    earlier_call = _current.get()
     if (
-        before is not None
-        and not before.is_over
-        and count == before.attempts + 1
-        and exchange.url == before.url
+        earlier_call is not None
+        and not earlier_call.is_over
+        and attempt == earlier_call.attempts + 1
+        and exchange.url == earlier_call.url
     ):
-        before.attempts, before.deadline = count, None
-        return before, True
-    call = SDKCall(exchange.url, count or 0)
-    if count is not None:
+        earlier_call.attempts, earlier_call.deadline = attempt, None
+        return earlier_call, True
+    call = SDKCall(exchange.url, attempt or 0)
+    if attempt is not None:
         _current.set(call)
     return call, False
 
@@ -284,13 +284,13 @@ class OpenCalls:
 
     def take_ended(self, *, all_of_them: bool = False) -> list[SDKCall]:
         """Remove and return the calls that have waited long enough, or all calls."""
-        now, ended = time.monotonic(), []
+        now, ended_calls = time.monotonic(), []
         while self._heap and (all_of_them or self._heap[0][0] <= now):
             deadline, _, call = heappop(self._heap)
             if call.deadline == deadline and not call.is_over:  # otherwise another attempt has begun
                 call.is_over = True
-                ended.append(call)
-        return ended
+                ended_calls.append(call)
+        return ended_calls
 
     def seconds_to_next(self) -> float | None:
         """Return the seconds until the next call ends, or ``None``."""
@@ -299,7 +299,7 @@ class OpenCalls:
 
 def attempt_number(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> int | None:
     """Return the number of the attempt, from 0, in the *headers* of a request, or ``None`` if they have none."""
-    value = header(headers, _COUNT)
+    value = header(headers, _COUNT_HEADER)
     return int(value) if value.isascii() and value.isdigit() else None
 
 
@@ -307,14 +307,14 @@ def longest_wait(exchange: WatchedExchange) -> float | None:
     """Return the maximum seconds until the SDK retries *exchange*, which has ended, or ``None`` if it does not retry."""
     if exchange.attempt is None or (exchange.was_abandoned and exchange.status is None):
         return None
-    should, status = header(exchange.headers, "x-should-retry"), exchange.status
-    if should != "true" and (
-        should == "false" or not (status is None or status in (408, 409, 429) or status >= 500)
+    retry_word, status = header(exchange.headers, "x-should-retry"), exchange.status
+    if retry_word != "true" and (
+        retry_word == "false" or not (status is None or status in (408, 409, 429) or status >= 500)
     ):
         return None
-    requested = header(exchange.headers, "retry-after")
-    seconds = float(requested) if requested.isascii() and requested.isdigit() else 0.0
-    return _LONGEST_WAIT + (seconds if seconds <= _LONGEST_ASKED else 0.0)
+    retry_after = header(exchange.headers, "retry-after")
+    seconds = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
+    return _LONGEST_WAIT + (seconds if seconds <= _LONGEST_RETRY_AFTER else 0.0)
 
 
 def header(headers: Mapping[str, str] | Iterable[tuple[str, str]], name: str) -> str:
@@ -535,12 +535,12 @@ def option_names(*options: str) -> tuple[str, ...]:
 
 
 _PLAIN: Final = [option for option in _PATHS if option not in _LABELS]
-_NUMBERS: Final = frozenset(option_names(*_PLAIN)) | {
+_NUMBER_OPTIONS: Final = frozenset(option_names(*_PLAIN)) | {
     *("echo", "include_usage", "k", "maxTokens", "max_new_tokens", "max_tool_calls", "min_tokens", "p"),
     *("stream", "top_n_tokens", "use_cache"),
 }
-_WORDS: Final = frozenset(option_names(*_SPOKEN)) | {"format", "response_mime_type"}
-_OBJECTS: Final = frozenset(
+_WORD_OPTIONS: Final = frozenset(option_names(*_SPOKEN)) | {"format", "response_mime_type"}
+_OBJECT_OPTIONS: Final = frozenset(
     step for option in _PLAIN for path in _PATHS[option] for step in path.split(".")[:-1]
 ) | {"format", "inferenceConfig", "parameters", "response_format"}
 """Names of options with a number or flag, with a word or list of words, and with an object of options.
@@ -552,25 +552,25 @@ They are those of the request tables, and those of formats that only servers spe
 def json_object(content: bytes | None) -> dict[str, Any]:
     """Return the JSON object in *content*, or an empty one if it is something else."""
     try:
-        result = load_json(content or b"")
+        value = load_json(content or b"")
     except ValueError:
         return {}
-    return result if type(result) is dict else {}
+    return value if type(value) is dict else {}
 
 
 def options_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the known options in the JSON *body* of a request, without content."""
-    results: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for name, value in body.items():
         if isinstance(value, bool | int | float):
-            if name in _NUMBERS:
-                results[name] = value
+            if name in _NUMBER_OPTIONS:
+                options[name] = value
         elif isinstance(value, dict):
-            if name in _OBJECTS:
-                results[name] = options_of(value)
-        elif name in _WORDS and (isinstance(value, str) or _is_words(value)):
-            results[name] = value
-    return results
+            if name in _OBJECT_OPTIONS:
+                options[name] = options_of(value)
+        elif name in _WORD_OPTIONS and (isinstance(value, str) or _is_words(value)):
+            options[name] = value
+    return options
 
 
 def _is_words(value: object) -> bool:

@@ -57,10 +57,10 @@ class Sinks:
     def begin(self, call: SDKCall, exchange: WatchedExchange) -> None:
         """Begin the operations of *call* with its first *exchange*."""
         for position, sink in enumerate(self._sinks):
-            started = getattr(sink, "started", None)
-            if started is not None:
+            begin_operation = getattr(sink, "started", None)
+            if begin_operation is not None:
                 try:
-                    call.operations[position] = started(exchange)
+                    call.operations[position] = begin_operation(exchange)
                     call.sinks.add(position)
                 except Exception as error:
                     self._report(_name(sink), error)
@@ -145,7 +145,7 @@ class JSONLinesLog:
 
 def describe_record(record: ObservedExchange, *, include_request: bool = False) -> dict[str, Any]:
     """Return everything about *record* except its answer, as plain JSON."""
-    first = record.time_to_first_chunk
+    first_chunk_time = record.time_to_first_chunk
     description: dict[str, Any] = {
         "method": record.method,
         "url": record.url,
@@ -153,12 +153,12 @@ def describe_record(record: ObservedExchange, *, include_request: bool = False) 
         "options": dict(record.request.options),
         "began": record.began.isoformat().replace("+00:00", "Z"),
         "duration_seconds": record.duration.total_seconds(),
-        "time_to_first_chunk_seconds": None if first is None else first.total_seconds(),
+        "time_to_first_chunk_seconds": None if first_chunk_time is None else first_chunk_time.total_seconds(),
         "is_stream": record.is_stream,
         "is_complete": record.is_complete,
         "is_cancelled": record.is_cancelled,
     }
-    optional = {
+    optional_fields = {
         "trace_id": record.trace_id,
         "span_id": record.span_id,
         "session": record.labels.session,
@@ -168,7 +168,7 @@ def describe_record(record: ObservedExchange, *, include_request: bool = False) 
         "cost": None if record.cost is None else f"{record.cost.amount:f}",
         "cost_source": None if record.cost is None else _cost_source(record.cost),
     }
-    description |= {name: value for name, value in optional.items() if value}
+    description |= {name: value for name, value in optional_fields.items() if value}
     if include_request and record.request.body is not None:
         description["request"] = load_json(record.request.body)
     return description
@@ -277,7 +277,7 @@ class ParquetLog:
         self._rows: list[dict[str, Any]] = []
         self._responses: list[ChatResponse | None] = []
         self._pending_bytes = 0
-        self._began = self._clock()
+        self._start_time = self._clock()
 
     def __call__(self, record: ObservedExchange) -> None:
         """Add *record*, and write a file if one is due.
@@ -293,7 +293,7 @@ class ParquetLog:
         self._rows.append(row)
         self._responses.append(record.response)
         self._pending_bytes += len(record.body) + len(row.get("request") or "")
-        is_old = self._clock() - self._began >= self._part_seconds
+        is_old = self._clock() - self._start_time >= self._part_seconds
         if is_old or len(self._rows) >= self._part_records or self._pending_bytes >= self._part_bytes:
             self.flush()
 
@@ -346,23 +346,25 @@ class ParquetLog:
 
         table = pa.Table.from_pylist(self._rows, _columns(self._include_request))
         table = table.append_column("response", self._structs())
-        sink = pa.BufferOutputStream()
-        pq.write_table(table.replace_schema_metadata(self._arrow.schema().metadata), sink, compression="zstd")
-        return sink.getvalue()
+        buffer = pa.BufferOutputStream()
+        pq.write_table(
+            table.replace_schema_metadata(self._arrow.schema().metadata), buffer, compression="zstd"
+        )
+        return buffer.getvalue()
 
     def _structs(self) -> Any:
         """Return the responses, one for each row, or null."""
         import pyarrow as pa
 
-        results = [response for response in self._responses if response is not None]
-        columns = self._arrow.to_arrow(results)
+        responses = [response for response in self._responses if response is not None]
+        columns = self._arrow.to_arrow(responses)
         arrays = [
             pa.concat_arrays(column.chunks or [pa.array([], column.type)]) for column in columns.columns
         ]
         structs = pa.StructArray.from_arrays(arrays, fields=list(columns.schema))
-        rows = iter(range(len(results)))
+        row_numbers = iter(range(len(responses)))
         return structs.take(
-            pa.array([None if one is None else next(rows) for one in self._responses], pa.int64())
+            pa.array([None if one is None else next(row_numbers) for one in self._responses], pa.int64())
         )
 
 
@@ -371,20 +373,20 @@ def _columns(include_request: bool) -> Any:
 
     from crosswalk_batch.batches import INPUT
 
-    left_out = {"line", "fault", "server", "source", "number", "team", "tier", "parent"}
-    left_out |= {"vendor", "vendor_source", "logged_vendor"}
+    omitted_columns = {"line", "fault", "server", "source", "number", "team", "tier", "parent"}
+    omitted_columns |= {"vendor", "vendor_source", "logged_vendor"}
     if not include_request:
-        left_out.add("request")
-    flag = pa.bool_()
-    own = [
+        omitted_columns.add("request")
+    flag_type = pa.bool_()
+    own_fields = [
         ("span_id", pa.string()),
         ("method", pa.string()),
         ("url", pa.string()),
         ("options", pa.string()),
         ("time_to_first_chunk_seconds", pa.float64()),
         ("resend_count", pa.int64()),
-        ("is_stream", flag),
-        ("is_complete", flag),
-        ("is_cancelled", flag),
+        ("is_stream", flag_type),
+        ("is_complete", flag_type),
+        ("is_cancelled", flag_type),
     ]
-    return pa.schema([*(field for field in INPUT if field.name not in left_out), *own])
+    return pa.schema([*(field for field in INPUT if field.name not in omitted_columns), *own_fields])

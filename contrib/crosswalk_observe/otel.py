@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 # The request in the words of OpenTelemetry's GenAI conventions, for every dialect.
 
 
-_SYSTEM: Final = ("system", "instructions", "systemInstruction", "system_instruction", "preamble")
-_PROMPTS: Final = ("prompt", "inputs", "inputText", "message", "query")
-_RESULTS: Final = (*part_types("result"), "toolResult", "tool")
-_CALLS: Final = (*part_types("call"), "toolUse", "function")
-_TEXTS: Final = part_types("part.text")
-_TAKEN: Final = frozenset(
+_SYSTEM_KEYS: Final = ("system", "instructions", "systemInstruction", "system_instruction", "preamble")
+_PROMPT_KEYS: Final = ("prompt", "inputs", "inputText", "message", "query")
+_RESULT_TYPES: Final = (*part_types("result"), "toolResult", "tool")
+_CALL_TYPES: Final = (*part_types("call"), "toolUse", "function")
+_TEXT_TYPES: Final = part_types("part.text")
+_DEFINED_TYPES: Final = frozenset(
     {
         *("text", "reasoning", "blob", "file", "uri", "tool_call", "tool_call_response"),
         *("server_tool_call", "server_tool_call_response", "compaction"),
@@ -45,32 +45,32 @@ def input_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     Fields of a part without a word in the conventions are stored as sent.
     """
-    results = []
+    messages = []
     for name in ("chat_history", "messages", "contents", "input"):
         turns = body.get(name)
         if isinstance(turns, str):
             turns = [turns]
         if isinstance(turns, list):
-            results += [_message(one) for one in turns]
-    for name in _PROMPTS:
+            messages += [_message(one) for one in turns]
+    for name in _PROMPT_KEYS:
         prompt = body.get(name)
         for one in prompt if isinstance(prompt, list) else [prompt]:
             if isinstance(one, str):
-                results.append(_message(one))
-    return results
+                messages.append(_message(one))
+    return messages
 
 
 def system_instructions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the system instructions outside the conversation in the JSON *body* of a request."""
-    return [part for name in _SYSTEM for part in _parts(body.get(name))]
+    return [part for name in _SYSTEM_KEYS for part in _parts(body.get(name))]
 
 
 def tool_definitions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the tools in the JSON *body* of a request. Tools that the provider runs keep all their fields."""
     config = body.get("toolConfig")
     tools = config.get("tools") if isinstance(config, dict) else body.get("tools")
-    results = [_tool(each) for one in _objects(tools) for each in _declared(one)]
-    return results + [_tool({"type": "function", **one}) for one in _objects(body.get("functions"))]
+    definitions = [_tool(each) for one in _objects(tools) for each in _declared(one)]
+    return definitions + [_tool({"type": "function", **one}) for one in _objects(body.get("functions"))]
 
 
 def _declared(tool: dict[str, Any]) -> Iterable[dict[str, Any]]:
@@ -99,80 +99,80 @@ def _tool(tool: dict[str, Any]) -> dict[str, Any]:
     if "name" in tool and (kind in (None, "function", "custom") or schema is not None):
         definition = {"type": "function", "name": str(tool["name"]), "description": tool.get("description")}
         return {**definition, "parameters": schema} if schema is not None else definition
-    word = kind if isinstance(kind, str) else next(iter(tool), "tool")
-    return {**tool, "type": word, "name": str(tool.get("name", word))}
+    tool_type = kind if isinstance(kind, str) else next(iter(tool), "tool")
+    return {**tool, "type": tool_type, "name": str(tool.get("name", tool_type))}
 
 
-def _message(said: Any) -> dict[str, Any]:
-    if not isinstance(said, dict):
-        return {"role": "user", "parts": [*_parts(said)]}
-    kind = said.get("type")
-    if "role" not in said and kind is not None:  # an item of a Responses request
-        role = "tool" if kind in _RESULTS else "assistant"
-        return {"role": role, "parts": [*_parts(said)]}
-    role = str(said.get("role", "user")).lower()
+def _message(turn: Any) -> dict[str, Any]:
+    if not isinstance(turn, dict):
+        return {"role": "user", "parts": [*_parts(turn)]}
+    kind = turn.get("type")
+    if "role" not in turn and kind is not None:  # an item of a Responses request
+        role = "tool" if kind in _RESULT_TYPES else "assistant"
+        return {"role": role, "parts": [*_parts(turn)]}
+    role = str(turn.get("role", "user")).lower()
     role = {"model": "assistant", "chatbot": "assistant", "developer": "system", "function": "tool"}.get(
         role, role
     )
-    if role == "tool" and "content" in said:
-        id = said.get("tool_call_id") or said.get("tool_name") or said.get("name")
-        return {"role": role, "parts": [_result(id, said["content"])]}
+    if role == "tool" and "content" in turn:
+        id = turn.get("tool_call_id") or turn.get("tool_name") or turn.get("name")
+        return {"role": role, "parts": [_result(id, turn["content"])]}
     parts: list[dict[str, Any]] = []
     for name in ("reasoning_content", "reasoning", "thinking"):
-        if isinstance(said.get(name), str) and said[name]:
-            parts.append({"type": "reasoning", "content": said[name]})
+        if isinstance(turn.get(name), str) and turn[name]:
+            parts.append({"type": "reasoning", "content": turn[name]})
     for name in ("content", "parts", "message"):
-        parts += _parts(said.get(name))
-    parts += [{"type": "blob", "modality": "image", "content": one} for one in _texts(said.get("images"))]
-    parts += [_part({"type": "function", **call}) for call in _objects(said.get("tool_calls"))]
-    more = {"name": said["name"]} if isinstance(said.get("name"), str) else {}
-    return {"role": role, "parts": parts, **more}
+        parts += _parts(turn.get(name))
+    parts += [{"type": "blob", "modality": "image", "content": one} for one in _texts(turn.get("images"))]
+    parts += [_part({"type": "function", **call}) for call in _objects(turn.get("tool_calls"))]
+    name_field = {"name": turn["name"]} if isinstance(turn.get("name"), str) else {}
+    return {"role": role, "parts": parts, **name_field}
 
 
-def _parts(said: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(said, dict) and isinstance(said.get("parts"), list):
-        said = said["parts"]
-    for one in said if isinstance(said, list) else [said]:
+def _parts(content: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        content = content["parts"]
+    for one in content if isinstance(content, list) else [content]:
         if isinstance(one, str):
             yield {"type": "text", "content": one}
         elif isinstance(one, dict):
             yield _part(one)
 
 
-def _part(said: dict[str, Any]) -> dict[str, Any]:
-    kind = said.get("type")
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    kind = part.get("type")
     key = (
-        kind if isinstance(kind, str) else next(iter(said), "unknown")
+        kind if isinstance(kind, str) else next(iter(part), "unknown")
     )  # Gemini and Bedrock name a part by its key
-    inner = said[key] if isinstance(said.get(key), dict) else said
-    if isinstance(said.get("text"), str) and (key in _TEXTS or said.get("thought")):
-        return {"type": "reasoning" if said.get("thought") else "text", "content": said["text"]}
-    if key in ("thinking", "reasoning") and isinstance(said.get("thinking"), str):
-        return {"type": "reasoning", "content": said["thinking"]}
-    if key in _CALLS and isinstance(inner.get("name"), str):
-        requested = next((inner[name] for name in ("arguments", "input", "args") if name in inner), None)
+    details = part[key] if isinstance(part.get(key), dict) else part
+    if isinstance(part.get("text"), str) and (key in _TEXT_TYPES or part.get("thought")):
+        return {"type": "reasoning" if part.get("thought") else "text", "content": part["text"]}
+    if key in ("thinking", "reasoning") and isinstance(part.get("thinking"), str):
+        return {"type": "reasoning", "content": part["thinking"]}
+    if key in _CALL_TYPES and isinstance(details.get("name"), str):
+        arguments = next((details[name] for name in ("arguments", "input", "args") if name in details), None)
         id = next(
-            (one[name] for one in (inner, said) for name in ("call_id", "id", "toolUseId") if name in one),
+            (one[name] for one in (details, part) for name in ("call_id", "id", "toolUseId") if name in one),
             None,
         )
-        return {"type": "tool_call", "id": id, "name": inner["name"], "arguments": requested}
-    said_back = [inner[name] for name in ("content", "output", "response") if name in inner]
-    if key in _RESULTS and (said_back or key == "tool_result"):
+        return {"type": "tool_call", "id": id, "name": details["name"], "arguments": arguments}
+    said_back = [details[name] for name in ("content", "output", "response") if name in details]
+    if key in _RESULT_TYPES and (said_back or key == "tool_result"):
         names = ("tool_use_id", "call_id", "toolUseId", "id", "name")
-        id = next((inner[name] for name in names if inner.get(name) is not None), None)
+        id = next((details[name] for name in names if details.get(name) is not None), None)
         return _result(id, said_back[0] if said_back else None)
-    if key in _TAKEN:
-        return {"type": "unknown", "value": said}
-    return _media(key, inner) or {**said, "type": key}
+    if key in _DEFINED_TYPES:
+        return {"type": "unknown", "value": part}
+    return _media(key, details) or {**part, "type": key}
 
 
 def _result(id: object, response: Any) -> dict[str, Any]:
     return {"type": "tool_call_response", "id": None if id is None else str(id), "response": response}
 
 
-def _media(key: str, said: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the part for an image, a sound or a document, or ``None`` if *said* is not a known one."""
-    url, source = said.get("image_url") or said.get("url"), said.get("source")
+def _media(key: str, fields: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the part for an image, a sound or a document, or ``None`` if *fields* is not a known one."""
+    url, source = fields.get("image_url") or fields.get("url"), fields.get("source")
     if isinstance(url, str) and key in ("image_url", "input_image"):
         return {"type": "uri", "modality": "image", "uri": url}
     if isinstance(source, dict) and isinstance(source.get("data"), str):
@@ -183,22 +183,22 @@ def _media(key: str, said: dict[str, Any]) -> dict[str, Any] | None:
             "mime_type": source.get("media_type"),
             "content": source["data"],
         }
-    for name, address in (("inlineData", "data"), ("fileData", "fileUri")):
-        if key == name and isinstance(said.get(address), str):
-            mime = said.get("mimeType")
+    for name, data_key in (("inlineData", "data"), ("fileData", "fileUri")):
+        if key == name and isinstance(fields.get(data_key), str):
+            mime = fields.get("mimeType")
             modality = str(mime).partition("/")[0]
-            if address == "data":
-                return {"type": "blob", "modality": modality, "mime_type": mime, "content": said["data"]}
-            return {"type": "uri", "modality": modality, "mime_type": mime, "uri": said["fileUri"]}
+            if data_key == "data":
+                return {"type": "blob", "modality": modality, "mime_type": mime, "content": fields["data"]}
+            return {"type": "uri", "modality": modality, "mime_type": mime, "uri": fields["fileUri"]}
     return None
 
 
-def _objects(said: Any) -> list[dict[str, Any]]:
-    return [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _texts(said: Any) -> list[str]:
-    return [one for one in said if isinstance(one, str)] if isinstance(said, list) else []
+def _texts(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 # ------------------------------------------------------------------------------------ otel
@@ -214,7 +214,7 @@ _CAPTURES: Final = {
     "SPAN_AND_EVENT": (True, True),
 }
 """Whether spans, and whether events contain the messages, by the value of the variable."""
-_EVENT: Final = "gen_ai.client.inference.operation.details"
+_EVENT_NAME: Final = "gen_ai.client.inference.operation.details"
 _OPTION_NAMES: Final = {
     **{name: option_names(name) for name in ("temperature", "frequency_penalty", "presence_penalty", "seed")},
     "top_p": (*option_names("top_p"), "p"),
@@ -222,11 +222,11 @@ _OPTION_NAMES: Final = {
     "max_tokens": (*option_names("max_tokens"), "maxTokens", "max_new_tokens"),
 }
 """The names of each attribute of the conventions: those of the request tables, and of formats that only servers speak."""
-_WHOLE: Final = ("seed", "max_tokens")
-_NESTED: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
-_STRUCTURE: Final = frozenset({"finish_reason", "id", "mime_type", "modality", "name", "role", "type"})
+_INTEGER_OPTIONS: Final = ("seed", "max_tokens")
+_OPTION_GROUPS: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
+_STRUCTURE_FIELDS: Final = frozenset({"finish_reason", "id", "mime_type", "modality", "name", "role", "type"})
 """Fields of messages and their parts that hold no content."""
-_STOPS: Final = option_names("stop")
+_STOP_KEYS: Final = option_names("stop")
 _COUNTS: Final = option_names("n")
 _OUTPUT_TYPES: Final = {
     **dict.fromkeys(("json_object", "json_schema", "application/json", "json"), "json"),
@@ -237,7 +237,7 @@ _PATHS: Final = {
     name: [tuple(path.split(".")) for path in paths if not path.endswith(".type")]
     for name, paths in option_paths().items()
 }
-_FORMATS: Final = (*_PATHS["response_format"], ("format",))
+_FORMAT_PATHS: Final = (*_PATHS["response_format"], ("format",))
 
 
 class OpenTelemetrySink:
@@ -286,17 +286,21 @@ class OpenTelemetrySink:
 
     def __call__(self, record: ObservedExchange) -> None:
         """Create the span and the metrics of *record*."""
-        common = _common_attributes(
+        common_attributes = _common_attributes(
             record.operation, record.provider, record.host, record.port, record.request.model
         )
-        span = self._telemetry.start(common, _request_attributes(record.request.options), record.began)
+        span = self._telemetry.start(
+            common_attributes, _request_attributes(record.request.options), record.began
+        )
         self._end(span, record.began, record)
 
     def started(self, exchange: WatchedExchange) -> _SpanOperation:
         """Begin the span of a call, in the thread of its request."""
         site = exchange.site
-        common = _common_attributes(site.operation, site.providers[0], site.host, site.port, exchange.model)
-        span = self._telemetry.start(common, _request_attributes(exchange.options), exchange.began)
+        common_attributes = _common_attributes(
+            site.operation, site.providers[0], site.host, site.port, exchange.model
+        )
+        span = self._telemetry.start(common_attributes, _request_attributes(exchange.options), exchange.began)
         began = exchange.began
         return _SpanOperation(span, lambda record: self._end(span, began, record))
 
@@ -306,8 +310,12 @@ class OpenTelemetrySink:
             return
         attributes: dict[str, Any] = {"crosswalk.exchange.id": record.id}
         labels = record.labels
-        labelled = {"session.id": labels.session, "user.id": labels.user, "crosswalk.tags": labels.tags}
-        attributes |= {name: value for name, value in labelled.items() if value}
+        label_attributes = {
+            "session.id": labels.session,
+            "user.id": labels.user,
+            "crosswalk.tags": labels.tags,
+        }
+        attributes |= {name: value for name, value in label_attributes.items() if value}
         if labels.session:
             attributes["gen_ai.conversation.id"] = labels.session
         if record.is_stream:
@@ -321,31 +329,31 @@ class OpenTelemetrySink:
         if record.cost is not None:
             attributes["gen_ai.usage.cost"] = float(record.cost.amount)
         attributes |= {f"gen_ai.usage.{kind}_tokens": count for kind, count in record.tokens.items()}
-        common = _common_attributes(
+        common_attributes = _common_attributes(
             record.operation, record.provider, record.host, record.port, record.request.model
         )
         try:
             if record.gives_answer and (self._in_spans or self._in_events):
                 content = self._upload(_content_attributes(record))
                 if (limit := self._content_limit) is not None:
-                    lists = [name for name, value in content.items() if isinstance(value, list)]
-                    content = {**content, **{name: _cut(content[name], limit) for name in lists}}
+                    list_names = [name for name, value in content.items() if isinstance(value, list)]
+                    content = {**content, **{name: _cut(content[name], limit) for name in list_names}}
                 if self._in_spans:
                     attributes |= {name: _text(value) for name, value in content.items()}
                 if self._in_events:
-                    result = {} if record.response is None else otel_attributes(record.response)
+                    response_attributes = {} if record.response is None else otel_attributes(record.response)
                     options = _request_attributes(record.request.options)
-                    self._emit(span, {**common, **options, **result, **content})
+                    self._emit(span, {**common_attributes, **options, **response_attributes, **content})
         finally:
-            ended = record.began + record.duration
+            end_time = record.began + record.duration
             self._telemetry.end(
                 span,
-                common,
+                common_attributes,
                 record.response,
                 record.error,
                 said=attributes,
-                took=ended - began,
-                ended=ended,
+                took=end_time - began,
+                ended=end_time,
                 chunk_times=record.chunk_times if record.is_stream else (),
             )
 
@@ -354,7 +362,9 @@ class OpenTelemetrySink:
         from opentelemetry.trace import set_span_in_context
 
         logger = get_logger("crosswalk.observe", __version__, self._logger_provider, SCHEMA_URL)
-        logger.emit(LogRecord(event_name=_EVENT, attributes=attributes, context=set_span_in_context(span)))
+        logger.emit(
+            LogRecord(event_name=_EVENT_NAME, attributes=attributes, context=set_span_in_context(span))
+        )
 
 
 class _SpanOperation:
@@ -393,13 +403,13 @@ def _captures() -> tuple[bool, bool]:
 def _request_attributes(options: Any) -> dict[str, Any]:
     """Return the *options* of a request that the conventions name."""
     attributes: dict[str, Any] = {}
-    groups = [options[name] for name in _NESTED if isinstance(options.get(name), dict)]
+    groups = [options[name] for name in _OPTION_GROUPS if isinstance(options.get(name), dict)]
     for group in (*groups, options):
         for word, names in _OPTION_NAMES.items():
             for value in (group[name] for name in names if name in group):
-                if type(value) is int or (type(value) is float and word not in _WHOLE):
+                if type(value) is int or (type(value) is float and word not in _INTEGER_OPTIONS):
                     attributes[f"gen_ai.request.{word}"] = value
-        for name in _STOPS:
+        for name in _STOP_KEYS:
             stops = [group[name]] if isinstance(group.get(name), str) else group.get(name)
             if isinstance(stops, list) and all(isinstance(one, str) for one in stops):
                 attributes["gen_ai.request.stop_sequences"] = tuple(stops)
@@ -408,7 +418,7 @@ def _request_attributes(options: Any) -> dict[str, Any]:
                 attributes["gen_ai.request.choice.count"] = count
     words = {
         "gen_ai.output.type": _OUTPUT_TYPES.get(
-            _first(options, *_FORMATS, *((*path, "type") for path in _FORMATS))
+            _first(options, *_FORMAT_PATHS, *((*path, "type") for path in _FORMAT_PATHS))
         ),
         "gen_ai.request.reasoning.level": _first(options, *_PATHS["reasoning_effort"]),
         "gen_ai.request.previous_response.id": _first(options, *_PATHS["previous_response_id"]),
@@ -432,7 +442,7 @@ def _content_attributes(record: ObservedExchange) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if value}
 
 
-def _cut(value: Any, limit: int, uncut: Collection[str] = _STRUCTURE) -> Any:
+def _cut(value: Any, limit: int, uncut: Collection[str] = _STRUCTURE_FIELDS) -> Any:
     """Return *value* with each text in it cut to *limit* characters, except the fields *uncut* of messages and parts."""
     if isinstance(value, list):
         return [_cut(item, limit, uncut) for item in value]

@@ -39,7 +39,7 @@ def aiohttp_middleware(watcher: Watcher, *, auto_decompress: bool = True) -> Cal
         watcher: the watcher.
         auto_decompress: the option of the session.
     """
-    layer = _UNPACKED if auto_decompress else _PACKED
+    layer = _UNPACKED_LAYER if auto_decompress else _PACKED_LAYER
 
     async def middleware(request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         return await replaced_async(layer, lambda: watcher, handler)(request)
@@ -70,8 +70,8 @@ def _watch_aiohttp_response(encoding: str | None) -> Callable[[WatchedExchange, 
     return watch
 
 
-_UNPACKED: Final = Layer("aiohttp", _describe, _watch_aiohttp_response(""))
-_PACKED: Final = Layer("aiohttp", _describe, _watch_aiohttp_response(None))
+_UNPACKED_LAYER: Final = Layer("aiohttp", _describe, _watch_aiohttp_response(""))
+_PACKED_LAYER: Final = Layer("aiohttp", _describe, _watch_aiohttp_response(None))
 
 
 def watched_request(
@@ -94,11 +94,11 @@ def watched_request(
 
 def _middlewares(watcher: Watcher, session: Any, options: dict[str, Any]) -> tuple[Any, ...]:
     """Return the middlewares of a request with *options*, or of its *session*, followed by the watcher's."""
-    unpacks = options.get("auto_decompress")
-    unpacks = session.auto_decompress if unpacks is None else unpacks
-    others = options.get("middlewares")
-    others = session._middlewares if others is None else others
-    return (*others, aiohttp_middleware(watcher, auto_decompress=unpacks))
+    is_unpacked = options.get("auto_decompress")
+    is_unpacked = session.auto_decompress if is_unpacked is None else is_unpacked
+    middlewares = options.get("middlewares")
+    middlewares = session._middlewares if middlewares is None else middlewares
+    return (*middlewares, aiohttp_middleware(watcher, auto_decompress=is_unpacked))
 
 
 @cache
@@ -272,8 +272,8 @@ def _watch_urllib3_response(exchange: WatchedExchange, response: Any) -> None:
     """Watch *response* while it is read, if it is urllib3's own. It stays an instance of its class."""
     from urllib3 import HTTPResponse
 
-    own: Any = HTTPResponse
-    if not isinstance(response, own):
+    response_class: Any = HTTPResponse
+    if not isinstance(response, response_class):
         exchange.discard()
     elif exchange.answered(response.status, _pairs(response.headers)):
         kind: Any = type(response)
@@ -324,8 +324,8 @@ def _watched(kind: Any) -> Any:
         def _crosswalk_told(self, data: bytes, *arguments: Any, **options: Any) -> bytes:
             exchange = self._crosswalk_exchange
             try:
-                decodes = arguments[1] if len(arguments) > 1 else options.get("decode_content")
-                if data and (self.decode_content if decodes is None else decodes):
+                is_decoded = arguments[1] if len(arguments) > 1 else options.get("decode_content")
+                if data and (self.decode_content if is_decoded is None else is_decoded):
                     exchange.encoding = ""  # urllib3 decodes it
                 exchange.chunk(data)
                 is_packed = getattr(getattr(self, "_decoder", None), "has_unconsumed_tail", False)
@@ -406,9 +406,11 @@ def install(watcher: Watcher) -> None:
         ConfigurationError: *watcher* is not a watcher.
     """
     global _watcher
-    given: object = watcher
-    if not isinstance(given, Watcher):
-        raise ConfigurationError(f"install() takes a Watcher, not {type(given).__name__}: Watcher(your_sink)")
+    watcher_object: object = watcher
+    if not isinstance(watcher_object, Watcher):
+        raise ConfigurationError(
+            f"install() takes a Watcher, not {type(watcher_object).__name__}: Watcher(your_sink)"
+        )
     with _lock:
         if _watcher is not None and _watcher is not watcher:
             watcher.note("another watcher was installed; this one takes its place")

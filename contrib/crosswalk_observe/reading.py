@@ -42,17 +42,17 @@ from crosswalk_observe.exchange import ObservedExchange, ObservedRequest, Watche
 PLACEHOLDER: Final = "<secret>"
 _MIN_LENGTH: Final = 12
 """Shorter values are words, such as the ``EMPTY`` sent to servers without keys, and not credentials."""
-_NAME: Final = re.compile(
+_SECRET_NAME: Final = re.compile(
     r"auth|token|secret|key|cookie|session|signature|credential|passw|\bsig\b|\bcode\b|^x-amz-security|subscription",
     re.IGNORECASE,
 )
-_IN_JSON: Final = re.compile(
+_JSON_SECRET: Final = re.compile(
     rb'("[\w.-]{0,60}(?:authorization|api[-_]?key|passw|secret|(?:auth|access|bearer|security)[-_]?token)[\w.-]{0,60}"'
     rb'\s*:\s*")((?:[^"\\]|\\.)*)"',
     re.IGNORECASE,
 )
 """Credentials in the JSON of a request, such as those that the server passes on to its tools."""
-_HARMLESS: Final = re.compile(r"ratelimit|^access-control-", re.IGNORECASE)
+_HARMLESS_NAME: Final = re.compile(r"ratelimit|^access-control-", re.IGNORECASE)
 
 
 class Secrets:
@@ -69,10 +69,10 @@ class Secrets:
         self._parts = parts = urlsplit(url)
         self._query = parse_qsl(parts.query, keep_blank_values=True)
         self._secret_pairs = _secret_pairs([*headers.items(), *self._query])
-        in_json = [match[2].decode(errors="replace") for match in _IN_JSON.finditer(content or b"")]
-        self._is_in_json = bool(in_json)
+        json_secrets = [match[2].decode(errors="replace") for match in _JSON_SECRET.finditer(content or b"")]
+        self._is_in_json = bool(json_secrets)
         values = {unquote(parts.password or ""), unquote(parts.username or "")}
-        for name, value in (*self._secret_pairs, *(("", value) for value in in_json)):
+        for name, value in (*self._secret_pairs, *(("", value) for value in json_secrets)):
             values.update(_credentials_in(name, value))
         self._forms = _forms_of(frozenset(word for word in values if len(word) >= _MIN_LENGTH))
 
@@ -93,15 +93,15 @@ class Secrets:
         """Return the body of the request without credentials."""
         content = self._content
         if self._is_in_json and content is not None:
-            content = _IN_JSON.sub(rb'\1<secret>"', content)
+            content = _JSON_SECRET.sub(rb'\1<secret>"', content)
         return None if content is None else self.redact(content)
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return *headers*, of the request or the answer, without credentials."""
-        redacted = {**headers, **{name: PLACEHOLDER for name, _ in _secret_pairs(headers.items())}}
-        if self.appear_in("\n".join(redacted.values()).encode(errors="replace")):
-            redacted = {name: self._redact_text(value) for name, value in redacted.items()}
-        return redacted
+        redacted_headers = {**headers, **{name: PLACEHOLDER for name, _ in _secret_pairs(headers.items())}}
+        if self.appear_in("\n".join(redacted_headers.values()).encode(errors="replace")):
+            redacted_headers = {name: self._redact_text(value) for name, value in redacted_headers.items()}
+        return redacted_headers
 
     def redact(self, data: bytes) -> bytes:
         """Return *data* with the credentials of the request replaced."""
@@ -122,8 +122,8 @@ class Secrets:
 def _forms_of(values: frozenset[str]) -> tuple[bytes, ...]:
     """Return the forms in which the credentials *values* may appear, the longest first."""
     forms = {form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))}
-    longest = sorted((form for form in forms if len(form) >= _MIN_LENGTH), key=len, reverse=True)
-    return tuple(form.encode() for form in longest)
+    sorted_forms = sorted((form for form in forms if len(form) >= _MIN_LENGTH), key=len, reverse=True)
+    return tuple(form.encode() for form in sorted_forms)
 
 
 def _credentials_in(name: str, value: str) -> list[str]:
@@ -137,25 +137,27 @@ def _credentials_in(name: str, value: str) -> list[str]:
 
 def _secret_pairs(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the *pairs* (name, value) with a credential as the value."""
-    named: list[tuple[str, str]] = []
-    others: list[tuple[str, str]] = []
+    secret_pairs: list[tuple[str, str]] = []
+    other_pairs: list[tuple[str, str]] = []
     for pair in pairs:
-        (named if _is_named_secret(pair[0]) else others).append(pair)
-    if holds_key("\n".join(value for _, value in others)):  # usually false, so search all of them at once
-        named += [pair for pair in others if holds_key(pair[1])]
-    return named
+        (secret_pairs if _is_named_secret(pair[0]) else other_pairs).append(pair)
+    if holds_key(
+        "\n".join(value for _, value in other_pairs)
+    ):  # usually false, so search all of them at once
+        secret_pairs += [pair for pair in other_pairs if holds_key(pair[1])]
+    return secret_pairs
 
 
 @lru_cache(1024)  # the same few header names occur in every exchange
 def _is_named_secret(name: str) -> bool:
-    return _NAME.search(name) is not None and _HARMLESS.search(name) is None
+    return _SECRET_NAME.search(name) is not None and _HARMLESS_NAME.search(name) is None
 
 
 # --------------------------------------------------------------------------------- reading
 # From the bytes of an exchange to its record, through the same mapping as any other answer.
 
 
-_STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
+_STREAM_TYPES: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
 
 @attrs.define
@@ -174,7 +176,7 @@ class WatchedDialect:
 DialectCache: TypeAlias = dict[tuple[str, str | None], WatchedDialect]
 """The provider by URL and model, as earlier answers have shown."""
 _MAX_DIALECTS: Final = 1024
-_ASKED: Final = 8
+_MAX_GUESSES: Final = 8
 """The number of a server's answers that are asked for its provider, while none of them shows it."""
 
 
@@ -208,14 +210,14 @@ def record_of(
         body_read.drop()
     content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     is_stream = (
-        content_type in _STREAMS
+        content_type in _STREAM_TYPES
         or exchange.options.get("stream") is True
         or "stream" in exchange.url.partition("?")[0].rpartition("/")[2].lower()
     )
     duration = timedelta(seconds=exchange.finished - exchange.started)
     headers = {} if facts_alone else secrets.headers(headers)
     has_content = exchange.is_json and site.gives_answer and not facts_alone
-    record = partial(
+    make_record = partial(
         ObservedExchange,
         id=exchange.id,
         resend_count=exchange.attempt or 0,
@@ -250,30 +252,30 @@ def record_of(
         chunk_times=tuple(moment - exchange.started for moment in exchange.times),
     )
     if has_no_answer and (is_complete or body_read.is_cut):
-        return record()
+        return make_record()
     try:
         provider, is_guessed = _provider(exchange, body_read.body, registry, dialects)
-        reading = _AnswerReader(exchange, body_read, provider, registry)
+        reader = _AnswerReader(exchange, body_read, provider, registry)
     except CrosswalkError as error:
-        return record(error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
-    if reading.error is not None:
+        return make_record(error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
+    if reader.error is not None:
         dialects.pop(_server(exchange), None)  # another server may have taken its place
-    response, cost = reading.response, None
+    response, cost = reader.response, None
     if response is not None:
         if is_guessed:
             response = _with_guessed_provider(response)
         attempts: list[ProviderAttempt] = []
         if not facts_alone:
             id = request_id_of(headers)
-            attempts = [_attempt(response, exchange, duration, id, reading.is_cancelled)]
+            attempts = [_attempt(response, exchange, duration, id, reader.is_cancelled)]
         response = completed(response, exchange.model, attempts, is_stream=is_stream)
         cost = cost_of(response) if with_prices else response.usage.cost
-    return record(
+    return make_record(
         provider=provider,
         response=response,
-        error=reading.error,
-        is_complete=is_complete or reading.is_complete,
-        is_cancelled=reading.is_cancelled,
+        error=reader.error,
+        is_complete=is_complete or reader.is_complete,
+        is_cancelled=reader.is_cancelled,
         cost=cost,
     )
 
@@ -286,17 +288,17 @@ def _provider(
     if site.is_sure and len(site.providers) == 1:
         return site.providers[0], False
     key = _server(exchange)
-    before = dialects.get(key, WatchedDialect(""))
-    if before.provider and before.guesses in (0, _ASKED):
-        return before.provider, before.guesses > 0
+    known_dialect = dialects.get(key, WatchedDialect(""))
+    if known_dialect.provider and known_dialect.guesses in (0, _MAX_GUESSES):
+        return known_dialect.provider, known_dialect.guesses > 0
     try:
-        among = site.providers if site.is_sure else None
-        provider = detect(body, registry, among=among, guess=False)
+        candidates = site.providers if site.is_sure else None
+        provider = detect(body, registry, among=candidates, guess=False)
     except (DetectionError, PluginError) as error:
-        fitting = getattr(error, "candidates", ())
-        provider = next((name for name in site.providers if name in fitting), site.providers[0])
-        if fitting:
-            _remember(dialects, exchange, WatchedDialect(provider, before.guesses + 1))
+        fitting_providers = getattr(error, "candidates", ())
+        provider = next((name for name in site.providers if name in fitting_providers), site.providers[0])
+        if fitting_providers:
+            _remember(dialects, exchange, WatchedDialect(provider, known_dialect.guesses + 1))
         return provider, True
     if provider not in site.providers:
         for name in site.providers:
@@ -339,19 +341,19 @@ def _attempt(
     is_cancelled: bool,
 ) -> ProviderAttempt:
     """Return the attempt that *exchange* was, with *response*."""
-    info = response.error_info
+    error_info = response.error_info
     extra = {
         "status": exchange.status,
         "request_id": request_id,
-        "kind": None if info is None else info.kind.value,
+        "kind": None if error_info is None else error_info.kind.value,
     }
-    outcome = AttemptOutcome.SUCCESS if info is None else AttemptOutcome.ERROR
+    outcome = AttemptOutcome.SUCCESS if error_info is None else AttemptOutcome.ERROR
     return ProviderAttempt(
         response.metadata.provider_id,
         exchange.model or response.model,
         latency_ms=duration.total_seconds() * 1000,
         outcome=AttemptOutcome.CANCELLED if is_cancelled else outcome,
-        error=None if info is None else info.message,
+        error=None if error_info is None else error_info.message,
         extra={name: value for name, value in extra.items() if value is not None},
     )
 
@@ -383,21 +385,21 @@ class _Body:
     def _unpack(self, exchange: WatchedExchange, keep_bytes: int) -> None:
         import httpx2  # seldom needed, and it takes long
 
-        packed = iter(zip(exchange.times, exchange.chunks, strict=True))
+        timed_chunks = iter(zip(exchange.times, exchange.chunks, strict=True))
         now = exchange.started
 
         def packed_chunks() -> Iterator[bytes]:
             nonlocal now
-            for when, chunk in packed:
-                now = when
+            for arrival, chunk in timed_chunks:
+                now = arrival
                 yield chunk
 
         self.times, self.chunks, room = [], [], keep_bytes
-        answer = httpx2.Response(
+        response = httpx2.Response(
             200, headers={"content-encoding": exchange.encoding}, content=packed_chunks()
         )
         try:
-            for piece in answer.iter_bytes():
+            for piece in response.iter_bytes():
                 if len(piece) > room:
                     self.is_cut = True
                     piece = piece[:room]
@@ -416,10 +418,10 @@ class _Body:
         is_whole = not (self.is_cut or self.failure or exchange.error or exchange.was_abandoned)
         try:
             decoder = registry.mapper(wrapper).new_decoder()
-            for when, chunk in zip(times, chunks, strict=True):
+            for arrival, chunk in zip(times, chunks, strict=True):
                 for frame in decoder.decode(chunk):
                     self.chunks.append(_event_line(*frame))
-                    self.times.append(when)
+                    self.times.append(arrival)
             for frame in decoder.flush() if is_whole else ():
                 self.chunks.append(_event_line(*frame))
                 self.times.append(exchange.finished)
@@ -460,11 +462,11 @@ class _AnswerReader:
             timer=lambda: self._now,
         )
         has_end = registry.mapper(provider).has_terminal or status >= 400
-        host = (exchange.site.host, exchange.site.port)
+        address = (exchange.site.host, exchange.site.port)
         cause = body_read.failure
         if exchange.error is not None:
             name = type(exchange.error).__name__
-            cause = failure_of(exchange.error, host) if isinstance(exchange.error, Exception) else None
+            cause = failure_of(exchange.error, address) if isinstance(exchange.error, Exception) else None
             cause = cause or ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name)
         elif exchange.was_abandoned and cause is None:
             cause = CANCELLED

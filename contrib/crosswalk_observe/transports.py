@@ -166,17 +166,17 @@ def replaced_async(
 
 
 _LIBRARIES: Final = frozenset({"aiohttp", "botocore", "requests", "urllib3"})
-_UNRELATED: Final = frozenset({"DecodeError", "InvalidURL", "LocationValueError"})
+_UNRELATED_ERRORS: Final = frozenset({"DecodeError", "InvalidURL", "LocationValueError"})
 """Errors of these libraries that do not mean that the connection failed."""
 
 
 def as_builtin_error(error: E) -> E | TimeoutError | ConnectionError:
     """Return *error*, or a builtin error if it is a library's error about a slow, unreachable or broken connection."""
-    kinds = [kind for one in (error, getattr(error, "reason", None)) for kind in type(one).__mro__]
-    names = {kind.__name__ for kind in kinds if kind.__module__.partition(".")[0] in _LIBRARIES}
-    if not names or names & _UNRELATED or isinstance(error, OSError):
+    classes = [kind for one in (error, getattr(error, "reason", None)) for kind in type(one).__mro__]
+    class_names = {kind.__name__ for kind in classes if kind.__module__.partition(".")[0] in _LIBRARIES}
+    if not class_names or class_names & _UNRELATED_ERRORS or isinstance(error, OSError):
         return error
-    is_late = "NewConnectionError" not in names and any("Timeout" in name for name in names)
+    is_late = "NewConnectionError" not in class_names and any("Timeout" in name for name in class_names)
     return TimeoutError() if is_late else ConnectionError()
 
 
@@ -268,8 +268,8 @@ METHOD = Layer("httpx", lambda _, request: _describe(request), _watch_method)
 
 def _library(request: Any) -> Any:
     """Return httpx or httpx2, the library of *request*, or ``None`` for neither."""
-    loaded = (sys.modules.get(name) for name in ("httpx", "httpx2"))
-    return next((one for one in loaded if one is not None and isinstance(request, one.Request)), None)
+    libraries = (sys.modules.get(name) for name in ("httpx", "httpx2"))
+    return next((one for one in libraries if one is not None and isinstance(request, one.Request)), None)
 
 
 @cache

@@ -45,7 +45,7 @@ class Diagnostics:
 
     def __init__(self) -> None:
         self._logged: set[object] = set()
-        self._logged_dropped = 0
+        self._logged_count = 0
         self._logged_at = -_DROPPED_INTERVAL
 
     def report(self, doing: str, error: BaseException) -> None:
@@ -70,20 +70,20 @@ class Diagnostics:
     def note_dropped(self, count: int) -> None:
         """Log that *count* exchanges were dropped so far, if that has changed, at most once a minute."""
         now = time.monotonic()
-        if count != self._logged_dropped and now - self._logged_at >= _DROPPED_INTERVAL:
-            self._logged_at, self._logged_dropped = now, count
+        if count != self._logged_count and now - self._logged_at >= _DROPPED_INTERVAL:
+            self._logged_at, self._logged_count = now, count
             _log.warning("no room: %d exchanges were not recorded so far", count)
 
     def restart_count(self) -> None:
         """Count dropped exchanges from 0, in a new process."""
-        self._logged_dropped = 0
+        self._logged_count = 0
 
 
 # ------------------------------------------------------------------------------- lifecycle
 # Closes watchers at the end of the program, and renews them in a forked process.
 
 
-_AT_EXIT: Final = 5.0
+_EXIT_SECONDS: Final = 5.0
 """Seconds that the end of the program waits for pending exchanges."""
 
 
@@ -114,7 +114,7 @@ def close_before_others() -> None:
 
 def _close_all() -> None:
     for watcher in list(_all):
-        watcher.close(_AT_EXIT)
+        watcher.close(_EXIT_SECONDS)
 
 
 def renew_all() -> None:
@@ -202,14 +202,14 @@ class Watcher:
     def renew(self) -> None:
         """Start with an empty queue, without the exchanges of the parent process."""
         # A garbage collection may end an exchange at any point here, so the lock must be reentrant.
-        self._changed = threading.Condition(threading.RLock())
-        self._waiting: deque[WatchedExchange] = deque()
-        self._busy: WatchedExchange | None = None
+        self._state_condition = threading.Condition(threading.RLock())
+        self._waiting_exchanges: deque[WatchedExchange] = deque()
+        self._current_exchange: WatchedExchange | None = None
         self._thread: threading.Thread | None = None
-        self._open: weakref.WeakSet[WatchedExchange] = weakref.WeakSet()
+        self._open_exchanges: weakref.WeakSet[WatchedExchange] = weakref.WeakSet()
         self._calls = OpenCalls()
         self._reserved_bytes = 0
-        self._dropped = self._passed_over = 0
+        self._dropped_count = self._passed_over_count = 0
         self._diagnostics.restart_count()
 
     # ------------------------------------------------------------------------------ what HTTP layers call
@@ -251,8 +251,8 @@ class Watcher:
         if not self._has_begun:
             self._has_begun = True
             close_before_others()
-        with self._changed:
-            self._open.add(exchange)
+        with self._state_condition:
+            self._open_exchanges.add(exchange)
             call, is_retry = call_of(exchange)
             exchange.call = call
         if is_retry:
@@ -265,7 +265,7 @@ class Watcher:
 
     def reserve(self, exchange: WatchedExchange, size: int) -> bool:
         """Reserve *size* more bytes for *exchange*, or drop it and return ``False`` if memory is short."""
-        with self._changed:
+        with self._state_condition:
             if self._reserved_bytes + size <= self._most_bytes:
                 self._reserved_bytes += size
                 exchange.reserved += size
@@ -275,14 +275,14 @@ class Watcher:
 
     def release(self, exchange: WatchedExchange) -> None:
         """Release the memory of *exchange*."""
-        with self._changed:
+        with self._state_condition:
             self._reserved_bytes = max(0, self._reserved_bytes - exchange.reserved)
             exchange.reserved = 0
             exchange.chunks, exchange.times, exchange.content = [], [], None
 
     def discard(self, exchange: WatchedExchange) -> None:
         """Forget *exchange* without a record."""
-        with self._changed:
+        with self._state_condition:
             self.release(exchange)
             self._end_call_later(exchange, None, 0.0)
 
@@ -291,18 +291,18 @@ class Watcher:
     ) -> None:
         """End the call of *exchange* in *wait* seconds, unless another attempt begins. The caller holds the lock."""
         if self._calls.end_later(exchange, record, wait or 0.0):
-            self._changed.notify_all()
+            self._state_condition.notify_all()
 
     def _end_calls(self, *, all_of_them: bool = False) -> None:
         """End the operations of the calls that are over."""
-        with self._changed:
+        with self._state_condition:
             calls = self._calls.take_ended(all_of_them=all_of_them)
         for call in calls:
             self._sinks.end(call)
 
     def deliver(self, exchange: WatchedExchange) -> None:
         """Queue *exchange*, which has ended, for mapping."""
-        with self._changed:
+        with self._state_condition:
             is_closed = self._is_closed
             if is_closed:
                 self.release(exchange)
@@ -311,12 +311,12 @@ class Watcher:
         if not self._in_background:
             exchange.context.run(self._process, exchange)
             return
-        with self._changed:
-            if len(self._waiting) >= self._most_waiting or not self._is_working():
+        with self._state_condition:
+            if len(self._waiting_exchanges) >= self._most_waiting or not self._is_working():
                 self._drop(exchange)
                 return
-            self._waiting.append(exchange)
-            self._changed.notify_all()
+            self._waiting_exchanges.append(exchange)
+            self._state_condition.notify_all()
 
     def _is_working(self) -> bool:
         """Start the thread if necessary, and return whether it exists. The caller holds the lock."""
@@ -334,12 +334,12 @@ class Watcher:
     @property
     def dropped(self) -> int:
         """The number of exchanges of this process that were not recorded for lack of room."""
-        return self._dropped
+        return self._dropped_count
 
     @property
     def passed_over(self) -> int:
         """The number of unwatched requests that look like model requests. The log says why, once for each server."""
-        return self._passed_over
+        return self._passed_over_count
 
     def flush(self, timeout: float | None = 30.0) -> bool:
         """Wait until all exchanges that have ended have been passed on. Calls that an SDK may retry end now.
@@ -352,8 +352,10 @@ class Watcher:
         """
         if self._thread is threading.current_thread():
             return False
-        with self._changed:
-            is_done = self._changed.wait_for(lambda: not self._waiting and self._busy is None, timeout)
+        with self._state_condition:
+            is_done = self._state_condition.wait_for(
+                lambda: not self._waiting_exchanges and self._current_exchange is None, timeout
+            )
         with suppress_observation():
             self._end_calls(all_of_them=True)
         return is_done
@@ -365,21 +367,21 @@ class Watcher:
         """
         if self._is_closed:
             return
-        with self._changed:
-            active = list(self._open)
+        with self._state_condition:
+            open_exchanges = list(self._open_exchanges)
             if self._thread is None:  # a thread cannot be started at exit
                 self._in_background = False
-        for exchange in active:
+        for exchange in open_exchanges:
             exchange.abandoned()
         self.flush(timeout)
-        with self._changed:
+        with self._state_condition:
             self._is_closed = True
-            for abandoned in self._waiting:
-                self._drop(abandoned)
-            self._waiting.clear()
-            self._changed.notify_all()
+            for waiting_exchange in self._waiting_exchanges:
+                self._drop(waiting_exchange)
+            self._waiting_exchanges.clear()
+            self._state_condition.notify_all()
         self._end_calls(all_of_them=True)
-        self._diagnostics.note_dropped(self._dropped)
+        self._diagnostics.note_dropped(self._dropped_count)
         self._sinks.close()
 
     def __enter__(self) -> Watcher:
@@ -392,13 +394,15 @@ class Watcher:
 
     def _process_queue(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(
-                    lambda: self._waiting or self._is_closed, self._calls.seconds_to_next()
+            with self._state_condition:
+                self._state_condition.wait_for(
+                    lambda: self._waiting_exchanges or self._is_closed, self._calls.seconds_to_next()
                 )
-                if self._is_closed and not self._waiting:
+                if self._is_closed and not self._waiting_exchanges:
                     return
-                self._busy = exchange = self._waiting.popleft() if self._waiting else None
+                self._current_exchange = exchange = (
+                    self._waiting_exchanges.popleft() if self._waiting_exchanges else None
+                )
             try:
                 if exchange is not None:
                     exchange.context.run(self._process, exchange)
@@ -408,9 +412,9 @@ class Watcher:
             except BaseException as error:  # the thread must survive every error
                 self.report("a sink", error)
             del exchange
-            with self._changed:
-                self._busy = None
-                self._changed.notify_all()
+            with self._state_condition:
+                self._current_exchange = None
+                self._state_condition.notify_all()
 
     def _process(self, exchange: WatchedExchange) -> None:
         with suppress_observation():
@@ -428,7 +432,7 @@ class Watcher:
                 self.report("reading an answer", error)
             finally:
                 self.release(exchange)
-            with self._changed:
+            with self._state_condition:
                 self._end_call_later(exchange, record, longest_wait(exchange))
             self._end_calls()
             if record is None:
@@ -436,7 +440,7 @@ class Watcher:
             if record.error is not None:
                 self.report(f"reading an answer of {record.provider}", record.error)
             self._sinks.take(record, exchange.call)
-            self._diagnostics.note_dropped(self._dropped)
+            self._diagnostics.note_dropped(self._dropped_count)
 
     # ---------------------------------------------------------------------------------- what it says
 
@@ -444,7 +448,7 @@ class Watcher:
         """Drop *exchange*. The caller holds the lock."""
         self.release(exchange)
         self._end_call_later(exchange, None, 0.0)
-        self._dropped += 1
+        self._dropped_count += 1
 
     def report(self, doing: str, error: BaseException) -> None:
         """Log *error*, which the program does not see, once for each kind."""
@@ -457,10 +461,10 @@ class Watcher:
     def _note_passed_over(self, site: Site, url: str, reason: str | None) -> None:
         if reason is None:
             return
-        with self._changed:
-            self._passed_over += 1
-        server, last = f"{site.host}:{site.port}", url.partition("?")[0].rpartition("/")[2]
-        self.note(f"not watched: a POST to {server}, …/{last}: {reason}", ("passed over", server))
+        with self._state_condition:
+            self._passed_over_count += 1
+        server, last_segment = f"{site.host}:{site.port}", url.partition("?")[0].rpartition("/")[2]
+        self.note(f"not watched: a POST to {server}, …/{last_segment}: {reason}", ("passed over", server))
 
     def _report_broken(self, error: Any) -> None:
         self.report(f"provider {error.plugin}", error)

@@ -60,12 +60,12 @@ NO_REASONING = " "
 It is a space because an empty text is refused by some of DeepSeek's models (NousResearch/hermes-agent 17341).
 """
 
-_TEXTS: Mapping[str | None, str] = {"reasoning.text": "text", "reasoning.summary": "summary"}
-_OPAQUE: Mapping[str | None, str] = {"reasoning.text": "signature", "reasoning.encrypted": "data"}
+_TEXT_KEYS: Mapping[str | None, str] = {"reasoning.text": "text", "reasoning.summary": "summary"}
+_OPAQUE_KEYS: Mapping[str | None, str] = {"reasoning.text": "signature", "reasoning.encrypted": "data"}
 """For each type of a reasoning detail: the keys of its text and its opaque value."""
-_NAMES = {"signature": "signature", "data": "encrypted"}
+_METADATA_KEYS = {"signature": "signature", "data": "encrypted"}
 """The key of an opaque value in the segment's metadata."""
-_PLAIN = ("reasoning", "reasoning_content")
+_PLAIN_KEYS = ("reasoning", "reasoning_content")
 
 
 class ChatDialect(OpenAIChatDialect):
@@ -92,11 +92,11 @@ class ChatDialect(OpenAIChatDialect):
         """See the hook ``build_request``."""
         return self.built(request)
 
-    def built(self, request: ChatRequest, **more: Any) -> HTTPRequest:
-        """Return *request* in this server's style, refined by *more*."""
+    def built(self, request: ChatRequest, **refinements: Any) -> HTTPRequest:
+        """Return *request* in this server's style, refined by *refinements*."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        fields = {"reasoning": self.reasoning_name, **self.style, **more}
+        fields = {"reasoning": self.reasoning_name, **self.style, **refinements}
         style = OpenAIChatStyle(hosted_tools=self.hosted_tools, **fields)
         return build_openai_chat_request(request, style)
 
@@ -115,18 +115,18 @@ class ChatDialect(OpenAIChatDialect):
             part = choice.get("message") or choice.get("delta") or {}
             details = part.get("reasoning_details") or ()
             for detail in details:
-                if _NAMES["data"] in detail:
-                    detail["data"] = detail.pop(_NAMES["data"])
-            texts = [detail for detail in details if detail.get("type") in _TEXTS]
-            if len(texts) == 1 and "reasoning_content" in part:
-                texts[0][_TEXTS[texts[0]["type"]]] = part["reasoning_content"]
+                if _METADATA_KEYS["data"] in detail:
+                    detail["data"] = detail.pop(_METADATA_KEYS["data"])
+            text_details = [detail for detail in details if detail.get("type") in _TEXT_KEYS]
+            if len(text_details) == 1 and "reasoning_content" in part:
+                text_details[0][_TEXT_KEYS[text_details[0]["type"]]] = part["reasoning_content"]
         super().spell(event)
 
     def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterator[Segment]:
         """Return the segments of a message or delta other than text and tool calls."""
-        for name, segments in _SEGMENTS.items():
+        for name, reader in _SEGMENTS.items():
             if name in part:
-                yield from segments(part)
+                yield from reader(part)
 
 
 def _take_details(
@@ -144,44 +144,46 @@ def _take_details(
     details = [_take_detail(detail) for detail in sent_details]
     sent_details[:] = filter(None, sent_details)
     text_of_details = "".join(text or "" for text, _ in details)
-    extra: dict[str, Any] = {}
+    extra_fields: dict[str, Any] = {}
     is_repeated = False
     if text_of_details:
-        names = {"reasoning_details", *(name for name in _PLAIN if part.get(name) == text_of_details)}
+        names = {"reasoning_details", *(name for name in _PLAIN_KEYS if part.get(name) == text_of_details)}
         is_repeated = state.own(Echo).is_repeated(names, text_of_details, choice, state)
-        extra = {name: part.pop(name) for name in _PLAIN if part.get(name) not in (None, "", text_of_details)}
-        for name in _PLAIN:
+        extra_fields = {
+            name: part.pop(name) for name in _PLAIN_KEYS if part.get(name) not in (None, "", text_of_details)
+        }
+        for name in _PLAIN_KEYS:
             part.pop(name, None)
-    for text, opaque in details:
+    for text, opaque_segment in details:
         if text and not is_repeated:
             yield ResponseDelta(reasoning_delta=text, choice=choice)
-        if opaque:
-            yield ResponseDelta(segment=opaque, choice=choice)
+        if opaque_segment:
+            yield ResponseDelta(segment=opaque_segment, choice=choice)
     yield from others
-    part.update(extra)
+    part.update(extra_fields)
 
 
 def _take_detail(detail: dict[str, Any]) -> tuple[str | None, Segment | None]:
     kind = take_string(detail, "type")
-    text = take_string(detail, _TEXTS[kind]) if kind in _TEXTS else None
-    name = _OPAQUE.get(kind, "")
-    opaque = take_string(detail, name) if name else None
-    if not opaque:
+    text = take_string(detail, _TEXT_KEYS[kind]) if kind in _TEXT_KEYS else None
+    name = _OPAQUE_KEYS.get(kind, "")
+    opaque_value = take_string(detail, name) if name else None
+    if not opaque_value:
         if kind is not None:
             detail["type"] = kind
         return text, None
     index = accept_integer(detail, "index")
-    about = {
+    all_fields = {
         "type": kind,
         "id": accept_string(detail, "id"),
         "format": accept_string(detail, "format"),
         "index": index,
-        _NAMES[name]: opaque,
+        _METADATA_KEYS[name]: opaque_value,
     }
     if detail and index is not None:
         detail["index"] = index  # identifies the remainder
-    known = {key: value for key, value in about.items() if value is not None}
-    return text, Segment(SegmentType.REASONING, "", known)
+    metadata = {key: value for key, value in all_fields.items() if value is not None}
+    return text, Segment(SegmentType.REASONING, "", metadata)
 
 
 def _take_reasoning(content: list[Any], choice: int) -> Iterator[ResponseDelta]:
@@ -240,27 +242,27 @@ def take_sources(event: dict[str, Any], state: MappingState) -> Iterator[Respons
 
     ``[1]`` in the text means the first of them. A list that does not continue the last one stays.
     """
-    shown = state.own(_Sources)
+    shown_sources = state.own(_Sources)
     results = [
         (result, accept_string(result, "url"), accept_string(result, "title"))
         for result in accept_objects(event, "search_results")
     ]
     titles = {url: title for _, url, title in results if url}
-    listed = accept_array(event, "citations")
-    urls = listed or list(titles)
+    listed_urls = accept_array(event, "citations")
+    urls = listed_urls or list(titles)
     if not all(type(url) is str for url in urls):
-        event["citations"] = listed
+        event["citations"] = listed_urls
         leave_mistyped(event, "citations")
-    elif urls[: len(shown.urls)] == shown.urls:
-        for url in urls[len(shown.urls) :]:
-            shown.urls.append(url)
-            yield ResponseDelta(segment=_source(shown.titles.setdefault(url, titles.get(url)), url))
-    elif listed:
-        event["citations"] = listed
+    elif urls[: len(shown_sources.urls)] == shown_sources.urls:
+        for url in urls[len(shown_sources.urls) :]:
+            shown_sources.urls.append(url)
+            yield ResponseDelta(segment=_source(shown_sources.titles.setdefault(url, titles.get(url)), url))
+    elif listed_urls:
+        event["citations"] = listed_urls
     for result, url, title in results:
-        if url is not None and url not in shown.titles:
+        if url is not None and url not in shown_sources.titles:
             result["url"] = url
-        if title is not None and title != shown.titles.get(url):
+        if title is not None and title != shown_sources.titles.get(url):
             result["title"] = title
 
 
@@ -278,8 +280,8 @@ def _audio_segments(part: dict[str, Any]) -> Iterator[Segment]:
     audio_fields: dict[str, Any] = {key: value for key, value in audio_values.items() if value is not None}
     if any(audio_fields.values()):
         data = audio_fields.pop("data", "")
-        about = {"type": "audio", "encoding": "base64", "is_piece": True, **audio_fields}
-        yield Segment(SegmentType.MEDIA, data, about)
+        metadata = {"type": "audio", "encoding": "base64", "is_piece": True, **audio_fields}
+        yield Segment(SegmentType.MEDIA, data, metadata)
     else:
         audio.update(audio_fields)
 
@@ -303,7 +305,7 @@ _SEGMENTS = {"annotations": _citations, "audio": _audio_segments, "images": _ima
 # Facts: provider document "OpenAI Chat Completions". The look-alikes of other services are in ``lookalikes``.
 
 
-_VERDICTS = {"prompt_filter_results", "prompt_annotations", "moderation"}
+_VERDICT_KEYS = {"prompt_filter_results", "prompt_annotations", "moderation"}
 
 
 class OpenAI(ChatDialect):
@@ -367,7 +369,7 @@ class OpenAI(ChatDialect):
             del event[
                 "object"
             ]  # as their empty id and model, it carries no information in Azure's chunks of verdicts
-        if _VERDICTS.isdisjoint(event):
+        if _VERDICT_KEYS.isdisjoint(event):
             return deltas
         return chain(prompt_verdicts(event, state), deltas, moderation_verdicts(event))
 
@@ -408,15 +410,15 @@ class _Said(dict[tuple[Any, ...], tuple[Annotation, ...]]):
 
 
 def _verdict(
-    holder: dict[str, Any], about: dict[str, Any], choice: int, state: MappingState
+    holder: dict[str, Any], metadata: dict[str, Any], choice: int, state: MappingState
 ) -> Iterator[ResponseDelta]:
-    results = tuple(_findings(accept_object(holder, "content_filter_results") or {}, state))
+    findings = tuple(_findings(accept_object(holder, "content_filter_results") or {}, state))
     # Azure repeats the verdicts with every piece of text. Each verdict on a prompt or a choice is yielded once.
     last_findings = state.own(_Said)
-    key = (*about.values(), choice)
-    if results and last_findings.get(key) != results:
-        last_findings[key] = results
-        yield ResponseDelta(segment=Segment(SegmentType.SAFETY, "", about, results), choice=choice)
+    key = (*metadata.values(), choice)
+    if findings and last_findings.get(key) != findings:
+        last_findings[key] = findings
+        yield ResponseDelta(segment=Segment(SegmentType.SAFETY, "", metadata, findings), choice=choice)
 
 
 _CATEGORIES = frozenset(ContentFilterCategory)
@@ -451,8 +453,8 @@ def moderation_verdicts(event: dict[str, Any]) -> Iterator[ResponseDelta]:
         for result in accept_objects(accept_object(moderation, side) or {}, "results"):
             if look_at(result, "flagged", bool):
                 categories = accept_object(result, "categories") or {}
-                flagged = [SafetyAnnotation(name) for name, is_so in categories.items() if is_so is True]
-                yield ResponseDelta(segment=Segment(SegmentType.SAFETY, "", {"target": target}, flagged))
+                annotations = [SafetyAnnotation(name) for name, is_so in categories.items() if is_so is True]
+                yield ResponseDelta(segment=Segment(SegmentType.SAFETY, "", {"target": target}, annotations))
 
 
 plugin = OpenAI()

@@ -29,9 +29,9 @@ from crosswalk.plugins import (
 )
 
 _FAMILIES: Final = ("chat", "model_load", "prompt_processing", "reasoning", "tool_call", "message")
-_RESULTS: Final = ("success", "result")
-_CALLS: Final = ("tool_call", "invalid_tool_call")
-_TEXTS: Final = {"message": SegmentType.TEXT, "reasoning": SegmentType.REASONING}
+_RESULT_WORDS: Final = ("success", "result")
+_CALL_TYPES: Final = ("tool_call", "invalid_tool_call")
+_SEGMENT_TYPES: Final = {"message": SegmentType.TEXT, "reasoning": SegmentType.REASONING}
 
 
 def is_of_lmstudio(event: Any) -> bool:
@@ -100,20 +100,20 @@ def _answer(answer: dict[str, Any], state: MappingState) -> Iterator[ResponseDel
     state.take_identity(answer, id="response_id", model="model_instance_id")
     items, is_streamed = take_objects(answer, "output"), state.own(_Streamed).is_so
     if is_streamed:  # the last event repeats items that the stream has sent
-        for kind, segment in _TEXTS.items():
+        for kind, segment_type in _SEGMENT_TYPES.items():
             texts = [str(one.get("content")) for one in items if one.get("type") == kind]
-            if "".join(texts) == state.choice(0).joined(segment):
+            if "".join(texts) == state.choice(0).joined(segment_type):
                 items[:] = [one for one in items if one.get("type") != kind]
         if state.own(_Call).number:
-            items[:] = [one for one in items if one.get("type") not in _CALLS]
+            items[:] = [one for one in items if one.get("type") not in _CALL_TYPES]
     for item in () if is_streamed else items:
-        word = item.get("type")
-        if type(word) is str and word in _TEXTS:
+        item_type = item.get("type")
+        if type(item_type) is str and item_type in _SEGMENT_TYPES:
             del item["type"]
-            yield _text(word, take_string(item, "content") or "")
-        elif type(word) is str and word in _CALLS:
+            yield _text(item_type, take_string(item, "content") or "")
+        elif type(item_type) is str and item_type in _CALL_TYPES:
             del item["type"]
-            yield _call(item, word)
+            yield _call(item, item_type)
         else:
             state.note_unknown_part()
     if not any(items):
@@ -144,7 +144,7 @@ def _piece(event: dict[str, Any], word: str, call: _Call) -> ResponseDelta:
         call.arguments, text = arguments, dump_json(arguments).decode()
     take_same(event, "arguments", call.arguments)
     metadata = {"type": "tool_call", "is_piece": call.number, **take_whole(event)}
-    if word in _RESULTS:
+    if word in _RESULT_WORDS:
         call.next()
     return ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, text, metadata))
 

@@ -46,17 +46,17 @@ from crosswalk_openai.mistral import conversation_deltas, is_of_conversation, re
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-_TOP_K: Mapping[str, Any] = {"options": {"top_k": "top_k"}}
-_ENGINE: Mapping[str, Any] = {
+_TOP_K_STYLE: Mapping[str, Any] = {"options": {"top_k": "top_k"}}
+_ENGINE_STYLE: Mapping[str, Any] = {
     "options": {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
 }
-_ROUTER: Mapping[str, Any] = {
+_ROUTER_STYLE: Mapping[str, Any] = {
     "options": {
-        **_ENGINE["options"],
+        **_ENGINE_STYLE["options"],
         **{name: name for name in ("verbosity", "cache_control", "service_tier")},
     }
 }
-_NAMES = "[a-zA-Z0-9_-]{1,64}"
+_NAME_PATTERN = "[a-zA-Z0-9_-]{1,64}"
 """What OpenAI calls a tool's name, and those who say so, too."""
 
 
@@ -69,7 +69,7 @@ class DeepSeek(ChatDialect):
     access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "deepseek")
     call_ids: ClassVar[CallIds | None] = CallIds()  # "Duplicate value for 'tool_call_id'"
-    call_names: ClassVar[str | None] = _NAMES
+    call_names: ClassVar[str | None] = _NAME_PATTERN
     style: ClassVar[Mapping[str, Any]] = {"call_reasoning": NO_REASONING}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
@@ -94,10 +94,10 @@ class DeepSeek(ChatDialect):
         """Write a usage object that counts cache hits twice, and cache misses."""
         super().spell(event)
         usage = event.get("usage") or {}
-        cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-        if cached is not None:
-            usage["prompt_cache_hit_tokens"] = cached
-            usage["prompt_cache_miss_tokens"] = usage["prompt_tokens"] - cached
+        cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+        if cached_tokens is not None:
+            usage["prompt_cache_hit_tokens"] = cached_tokens
+            usage["prompt_cache_miss_tokens"] = usage["prompt_tokens"] - cached_tokens
 
 
 class Groq(ChatDialect):
@@ -133,20 +133,20 @@ class Groq(ChatDialect):
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. An error in a stream may be a text in ``x_groq``."""
         deltas = super().map_delta(event, state)
-        own = event.get("x_groq") if type(event) is dict else None
-        if type(own) is dict and own.get("error"):
-            failed = error_delta(self.map_error(None, own))
-            del own["error"]
-            return chain(deltas, (failed,))
+        groq_fields = event.get("x_groq") if type(event) is dict else None
+        if type(groq_fields) is dict and groq_fields.get("error"):
+            failure = error_delta(self.map_error(None, groq_fields))
+            del groq_fields["error"]
+            return chain(deltas, (failure,))
         return deltas
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``. Usage is at the top level or in ``x_groq``; equal counts in both are read once."""
         if "x_groq" not in event:
             return super().map_usage(event, state)
-        own = accept_object(event, "x_groq") or {}
-        take_same(own, "usage", event.get("usage"))
-        return super().map_usage(event, state) or super().map_usage(own, state)
+        groq_fields = accept_object(event, "x_groq") or {}
+        take_same(groq_fields, "usage", event.get("usage"))
+        return super().map_usage(event, state) or super().map_usage(groq_fields, state)
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
         """Read a usage object, which includes the duration of the request in seconds."""
@@ -191,11 +191,11 @@ class XAI(ChatDialect):
         counts = super().usage_info(usage, state)
         if counts is None or not counts.reasoning_tokens or usage.get("total_tokens") is None:
             return counts
-        completion = counts.completion_tokens + counts.reasoning_tokens
-        if not take_same(usage, "total_tokens", counts.prompt_tokens + completion):
+        completion_tokens = counts.completion_tokens + counts.reasoning_tokens
+        if not take_same(usage, "total_tokens", counts.prompt_tokens + completion_tokens):
             return counts
         state.note("usage.completion_tokens", Provenance.DERIVED)
-        return attrs.evolve(counts, completion_tokens=completion)
+        return attrs.evolve(counts, completion_tokens=completion_tokens)
 
     def spell(self, event: dict[str, Any]) -> None:
         """Write a usage object whose completion tokens exclude reasoning tokens."""
@@ -274,8 +274,8 @@ class Perplexity(ChatDialect):
         super().spell(event)
         for choice in event.get("choices", ()):
             message = choice.get("message") or {}
-            cited = [note["url_citation"] for note in message.get("annotations", ())]
-            sources = [source for source in cited if not source["end_index"]]  # they come before the text
+            citations = [note["url_citation"] for note in message.get("annotations", ())]
+            sources = [source for source in citations if not source["end_index"]]  # they come before the text
             if sources:
                 del message["annotations"][: len(sources)]
                 event["citations"] = [source["url"] for source in sources]
@@ -295,7 +295,7 @@ class Together(ChatDialect):
     documentation: ClassVar[str | None] = "https://docs.together.ai/reference/chat-completions-1"
     access: ClassVar[Access | None] = Access.by_name("https://api.together.xyz/v1", "TOGETHER")
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "together")
-    style: ClassVar[Mapping[str, Any]] = _TOP_K
+    style: ClassVar[Mapping[str, Any]] = _TOP_K_STYLE
     marks: ClassVar[tuple[str, ...]] = ("choices[].seed",)
     cached_tokens: ClassVar[tuple[str, ...]] = ("cached_tokens", *ChatDialect.cached_tokens)
     numbers_calls: ClassVar[bool] = True
@@ -307,18 +307,22 @@ class Together(ChatDialect):
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """Read the log probabilities of a choice. A chunk has that of its one token."""
-        sent = choice.get("logprobs")
-        if is_number(sent):
+        sent_logprobs = choice.get("logprobs")
+        if is_number(sent_logprobs):
             if not content or "message" in choice:
                 return None
             del choice["logprobs"]
-            return (TokenLogprob(content, sent),)
-        if not (type(sent) is dict and sent.get("tokens") and type(sent.get("top_logprobs")) is dict):
+            return (TokenLogprob(content, sent_logprobs),)
+        if not (
+            type(sent_logprobs) is dict
+            and sent_logprobs.get("tokens")
+            and type(sent_logprobs.get("top_logprobs")) is dict
+        ):
             return super().logprobs(choice, content)
-        tops = sent.pop("top_logprobs")  # not by token: they stay
-        result = super().logprobs(choice, content)
-        sent["top_logprobs"] = tops
-        return result
+        top_logprobs = sent_logprobs.pop("top_logprobs")  # not by token: they stay
+        token_logprobs = super().logprobs(choice, content)
+        sent_logprobs["top_logprobs"] = top_logprobs
+        return token_logprobs
 
 
 class Fireworks(ChatDialect):
@@ -329,7 +333,7 @@ class Fireworks(ChatDialect):
     documentation: ClassVar[str | None] = "https://docs.fireworks.ai/api-reference/post-chatcompletions"
     access: ClassVar[Access | None] = Access.by_name("https://api.fireworks.ai/inference/v1", "FIREWORKS")
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "fireworks")
-    style: ClassVar[Mapping[str, Any]] = _TOP_K
+    style: ClassVar[Mapping[str, Any]] = _TOP_K_STYLE
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/inference/v1/chat/completions", "/inference/v1/completions")
     marks: ClassVar[tuple[str, ...]] = ("perf_metrics", "choices[].raw_output")
@@ -347,7 +351,7 @@ class LMStudio(ChatDialect):
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:1234/v1", "LMSTUDIO")
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "lmstudio")
-    style: ClassVar[Mapping[str, Any]] = _TOP_K
+    style: ClassVar[Mapping[str, Any]] = _TOP_K_STYLE
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,
@@ -395,7 +399,7 @@ class SGLang(ChatDialect):
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/hosts.toml"
     documentation: ClassVar[str | None] = "https://docs.sglang.ai/basic_usage/openai_api.html"
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:30000/v1", "SGLANG")
-    style: ClassVar[Mapping[str, Any]] = _ENGINE
+    style: ClassVar[Mapping[str, Any]] = _ENGINE_STYLE
     way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True)
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
@@ -420,10 +424,10 @@ class SGLang(ChatDialect):
         index = call.get("index")
         if whole or type(index) is not int:
             return super().tool_call(call, choice, state, whole=whole)
-        seen = state.own(CallNumbers).seen.setdefault(choice, set())
+        seen_indexes = state.own(CallNumbers).seen.setdefault(choice, set())
         is_named = bool(call.get("id") or (call.get("function") or {}).get("name"))
-        if is_named or not seen or index in seen:
-            seen.add(index)
+        if is_named or not seen_indexes or index in seen_indexes:
+            seen_indexes.add(index)
             return super().tool_call(call, choice, state, whole=False)
         other_index = call.pop("index")
         fragment = super().tool_call(call, choice, state, whole=False)
@@ -455,11 +459,11 @@ class Moonshot(ChatDialect):
         """See the hook ``build_request``."""
         from crosswalk_openai.requests import continue_last_answer
 
-        built = self.built(request, arrange=continue_last_answer)
-        if built.body.get("reasoning_effort") == "none":
-            del built.body["reasoning_effort"]
-            built.body["thinking"] = {"type": "disabled"}
-        return built
+        http_request = self.built(request, arrange=continue_last_answer)
+        if http_request.body.get("reasoning_effort") == "none":
+            del http_request.body["reasoning_effort"]
+            http_request.body["thinking"] = {"type": "disabled"}
+        return http_request
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether a choice has counts. TGI has a null there."""
@@ -476,7 +480,7 @@ class OpenRouter(ChatDialect):
     access: ClassVar[Access | None] = Access.by_name("https://openrouter.ai/api/v1", "OPENROUTER")
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "openrouter")
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {"web_search": {}}  # an option of the request
-    style: ClassVar[Mapping[str, Any]] = _ROUTER
+    style: ClassVar[Mapping[str, Any]] = _ROUTER_STYLE
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
     cost_currency: ClassVar[str | None] = "USD"  # one credit is one dollar
@@ -486,7 +490,7 @@ class OpenRouter(ChatDialect):
     }
     # Every provider behind it takes these ids except Mistral, for which it changes them.
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
-    call_names: ClassVar[str | None] = _NAMES
+    call_names: ClassVar[str | None] = _NAME_PATTERN
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
@@ -550,7 +554,7 @@ class Mistral(ChatDialect):
     }
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9]{9}", maximum=9)
     way_back: ClassVar[WayBack] = WayBack(takes_citations=True, shows_pictures=True, moves_system=True)
-    call_names: ClassVar[str | None] = _NAMES
+    call_names: ClassVar[str | None] = _NAME_PATTERN
     endpoints: ClassVar[tuple[str, ...]] = (
         "/v1/chat/completions",
         "/v1/fim/completions",
@@ -579,7 +583,7 @@ class Mistral(ChatDialect):
             with_forced_sentences_named,
         )
 
-        built = self.built(
+        http_request = self.built(
             request,
             arrange=in_mistrals_order,
             part=mistrals_part,
@@ -587,7 +591,7 @@ class Mistral(ChatDialect):
             reasoning=None,
             rows=MISTRALS_ROWS,
         )
-        return with_forced_sentences_named(built)
+        return with_forced_sentences_named(http_request)
 
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certain of the Conversations API."""
@@ -597,7 +601,9 @@ class Mistral(ChatDialect):
         """See the hook ``map_delta``."""
         if not is_of_conversation(event):
             return super().map_delta(event, state)
-        return conversation_deltas(event, state, lambda entry, known: _chunks(entry, 0, known, ()))
+        return conversation_deltas(
+            event, state, lambda entry, entry_state: _chunks(entry, 0, entry_state, ())
+        )
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``. A conversation has no word for the end of its answer."""
@@ -636,14 +642,14 @@ def _chunks(
                 if take_same(thought, "type", "text") and (text := take_string(thought, "text")):
                     yield ResponseDelta(reasoning_delta=text, choice=choice)
             if signature := take_string(chunk, "signature"):
-                signed = Segment(SegmentType.REASONING, "", {"signature": signature})
-                yield ResponseDelta(segment=signed, choice=choice)
+                signature_segment = Segment(SegmentType.REASONING, "", {"signature": signature})
+                yield ResponseDelta(segment=signature_segment, choice=choice)
         elif kind == "tool_reference":
             yield ResponseDelta(segment=reference(chunk), choice=choice)
         elif kind == "reference" and (ids := _accept_ids(chunk)):
-            cited = [CitationRef(id=str(known)) for known in ids]
+            references = [CitationRef(id=str(source_id)) for source_id in ids]
             yield ResponseDelta(
-                segment=Segment(SegmentType.CITATION, "", {"reference_ids": ids}, cited), choice=choice
+                segment=Segment(SegmentType.CITATION, "", {"reference_ids": ids}, references), choice=choice
             )
         else:
             if kind != "reference":
@@ -658,7 +664,7 @@ def _chunks(
 
 def _accept_ids(chunk: dict[str, Any]) -> list[int | str]:
     ids = accept_array(chunk, "reference_ids")
-    if all(type(known) is int or type(known) is str for known in ids):
+    if all(type(source_id) is int or type(source_id) is str for source_id in ids):
         return ids
     chunk["reference_ids"] = ids
     leave_mistyped(chunk, "reference_ids")

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 _ERRORS = VendorErrors("crosswalk_openai", "minimax")
 """Its errors, by ``base_resp.status_code``."""
-_FLAGS = ("input_sensitive", "output_sensitive")
-_BEGIN, _END = "<think>", "</think>"
+_FLAG_KEYS = ("input_sensitive", "output_sensitive")
+_BEGIN_TAG, _END_TAG = "<think>", "</think>"
 
 
 class _Answer:
@@ -77,9 +77,9 @@ class MiniMax(ChatDialect):
         """See the hook ``build_request``: reasoning comes apart from the text, and goes back in its details."""
         from crosswalk_openai.requests import add_details, with_one_system_message
 
-        built = self.built(request, more=add_details, arrange=with_one_system_message, reasoning=None)
-        built.body["reasoning_split"] = True
-        return built
+        http_request = self.built(request, more=add_details, arrange=with_one_system_message, reasoning=None)
+        http_request.body["reasoning_split"] = True
+        return http_request
 
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: an error has no choices, but it has the status that only MiniMax writes."""
@@ -91,17 +91,17 @@ class MiniMax(ChatDialect):
         """See the hook ``map_delta``: a status other than 0 is an error, after what the event says."""
         if type(event) is not dict:
             return super().map_delta(event, state)
-        failed = bool(_status_of(event))
-        if failed and not event.get("choices"):
-            counts = {key: event[key] for key in ("usage",) if key in event}
+        has_failed = bool(_status_of(event))
+        if has_failed and not event.get("choices"):
+            usage_fields = {key: event[key] for key in ("usage",) if key in event}
             failure = take_error(event, self.map_error(None, event))
-            event.update(counts)  # the tokens of a failure count all the same
+            event.update(usage_fields)  # the tokens of a failure count all the same
             return (failure,)
         answer = state.own(_Answer)
-        answer.is_sensitive |= any(event.get(flag) is True for flag in _FLAGS)
+        answer.is_sensitive |= any(event.get(flag) is True for flag in _FLAG_KEYS)
         _take_repeated(event, state)
         deltas = super().map_delta(event, state)
-        if failed:
+        if has_failed:
             failure = error_delta(self.map_error(None, {"base_resp": event.pop("base_resp")}))
             return chain(deltas, (failure,))
         return deltas
@@ -150,18 +150,18 @@ def _split(content: str, choice: int, thinking: dict[int, bool]) -> tuple[str | 
 
     Each tag is one token of MiniMax's models, so it comes in one piece. White space may come before it, and is text.
     """
-    before = ""
+    leading_space = ""
     if choice not in thinking:
-        begun = content.lstrip()
-        if not begun:
+        stripped = content.lstrip()
+        if not stripped:
             return None, content
-        thinking[choice] = begun.startswith(_BEGIN)
+        thinking[choice] = stripped.startswith(_BEGIN_TAG)
         if thinking[choice]:
-            before, content = content[: -len(begun)], begun.removeprefix(_BEGIN)
+            leading_space, content = content[: -len(stripped)], stripped.removeprefix(_BEGIN_TAG)
     if thinking[choice]:
-        thought, end, text = content.partition(_END)
-        thinking[choice] = not end
-        return thought, before + text
+        thought, end_tag, text = content.partition(_END_TAG)
+        thinking[choice] = not end_tag
+        return thought, leading_space + text
     return None, content
 
 
@@ -175,8 +175,8 @@ def _take_repeated(event: dict[str, Any], state: MappingState) -> None:
         index, message = choice.get("index", number), choice.get("message")
         if type(index) is not int or type(message) is not dict or not state.has_spoken(index):
             continue
-        answer = state.choice(index)
-        text, reasoning = answer.joined(SegmentType.TEXT), answer.joined(SegmentType.REASONING)
+        draft = state.choice(index)
+        text, reasoning = draft.joined(SegmentType.TEXT), draft.joined(SegmentType.REASONING)
         calls = [
             {
                 "id": call.id,

@@ -28,7 +28,7 @@ Chunks: TypeAlias = Callable[[dict[str, Any], MappingState], Iterable[ResponseDe
 """Reads the content of an entry that is a list of chunks."""
 
 BODY: Final = "conversation.response"
-_STREAMED: Final = frozenset(
+_STREAM_EVENT_TYPES: Final = frozenset(
     {
         *(f"conversation.response.{word}" for word in ("started", "done", "error")),
         *(f"tool.execution.{word}" for word in ("started", "delta", "done")),
@@ -45,7 +45,7 @@ def is_of_conversation(event: Any) -> bool:
     if type(event) is not dict:
         return False
     kind = event.get("type")
-    return event.get("object") == BODY if kind is None else type(kind) is str and kind in _STREAMED
+    return event.get("object") == BODY if kind is None else type(kind) is str and kind in _STREAM_EVENT_TYPES
 
 
 def conversation_deltas(
@@ -86,8 +86,8 @@ def _entry(entry: dict[str, Any], kind: str, state: MappingState, chunks: Chunks
             yield ResponseDelta(tool_call_delta=call)
         case "tool.execution":
             arguments = take_string(entry, "arguments") or ""
-            about = {"type": kind, **take_whole(entry)}
-            yield ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, arguments, about))
+            metadata = {"type": kind, **take_whole(entry)}
+            yield ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, arguments, metadata))
         case _:  # such as agent.handoff
             entry["type"] = kind
 
@@ -107,10 +107,10 @@ def _piece(
             yield ResponseDelta(tool_call_delta=call)
         case "tool.execution.started" | "tool.execution.delta" | "tool.execution.done":
             arguments = take_string(event, "arguments") or ""
-            known = {key: value for key in ("id", "name") if (value := look_at(event, key, str))}
-            fields: dict[str, Any] = take_whole(event) if kind.endswith(".done") else known
-            about = {"type": "tool.execution", "is_piece": index, **fields}
-            yield ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, arguments, about))
+            identity = {key: value for key in ("id", "name") if (value := look_at(event, key, str))}
+            fields: dict[str, Any] = take_whole(event) if kind.endswith(".done") else identity
+            metadata = {"type": "tool.execution", "is_piece": index, **fields}
+            yield ResponseDelta(segment=Segment(SegmentType.TOOL_CALL, arguments, metadata))
         case _:  # agent.handoff
             event["type"] = kind.rpartition(".")[0]
 

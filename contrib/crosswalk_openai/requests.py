@@ -69,59 +69,63 @@ def mistrals_part(part: ContentPart) -> dict[str, Any] | None:
     return None
 
 
-def add_chunks(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
+def add_chunks(turn: Turn, request: ChatRequest, wire_message: dict[str, Any]) -> None:
     """Add Mistral's content in chunks, if it is more than text."""
-    if said["role"] != "assistant" or not isinstance(turn, ChatResponse):
+    if wire_message["role"] != "assistant" or not isinstance(turn, ChatResponse):
         return
     chunks = own_items(turn, [_chunk(segment) for segment in turn.segments], inside="content")
     if any(chunk["type"] != "text" for chunk in chunks):
-        said["content"] = chunks
+        wire_message["content"] = chunks
 
 
 def _chunk(segment: Segment) -> dict[str, Any] | None:
-    about = segment.metadata.thawed()
+    metadata = segment.metadata.thawed()
     match segment.type:
         case SegmentType.TEXT | SegmentType.REFUSAL if segment.content:
             return {"type": "text", "text": segment.content}
         case SegmentType.REASONING:
-            return {"type": "thinking", "thinking": [{"type": "text", "text": segment.content}], **about}
-        case SegmentType.CITATION if "reference_ids" in about:
-            return {"type": "reference", **about}
+            return {"type": "thinking", "thinking": [{"type": "text", "text": segment.content}], **metadata}
+        case SegmentType.CITATION if "reference_ids" in metadata:
+            return {"type": "reference", **metadata}
     return None
 
 
-def add_details(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
+def add_details(turn: Turn, request: ChatRequest, wire_message: dict[str, Any]) -> None:
     """Add the reasoning details that OpenRouter expects, each with its signature."""
     if isinstance(turn, ChatResponse):
         details = [*_details(turn)]
         if details:
-            said["reasoning_details"] = details
+            wire_message["reasoning_details"] = details
 
 
 def _details(turn: ChatResponse) -> Iterator[dict[str, Any]]:
     """Return the reasoning details of *turn*, each with its state. Plain text without a detail is one more."""
-    state = own_fields(turn).get("reasoning_details")
-    entries = [entry for entry in state if isinstance(entry, dict)] if isinstance(state, list) else []
-    plain = [entry for entry in entries if "type" in entry]
+    sent_details = own_fields(turn).get("reasoning_details")
+    entries = (
+        [entry for entry in sent_details if isinstance(entry, dict)] if isinstance(sent_details, list) else []
+    )
+    plain_entries = [entry for entry in entries if "type" in entry]
     for segment in turn.segments:
         if segment.type is not SegmentType.REASONING:
             continue
         metadata = segment.metadata.thawed()
-        same = next((entry for entry in entries if entry not in plain and _is_same(entry, metadata)), {})
+        matching_entry = next(
+            (entry for entry in entries if entry not in plain_entries and _is_same(entry, metadata)), {}
+        )
         if "encrypted" in metadata:
             if segment.content:
-                yield _plain_detail(segment.content, plain.pop(0) if plain else {})
+                yield _plain_detail(segment.content, plain_entries.pop(0) if plain_entries else {})
             data = metadata.pop("encrypted")
-            yield {**same, **metadata, "type": "reasoning.encrypted", "data": data}
+            yield {**matching_entry, **metadata, "type": "reasoning.encrypted", "data": data}
         elif "signature" in metadata:
-            yield {**same, **metadata, "type": "reasoning.text", "text": segment.content}
+            yield {**matching_entry, **metadata, "type": "reasoning.text", "text": segment.content}
         else:
-            yield _plain_detail(segment.content, plain.pop(0) if plain else {})
+            yield _plain_detail(segment.content, plain_entries.pop(0) if plain_entries else {})
 
 
-def _is_same(entry: dict[str, Any], said: dict[str, Any]) -> bool:
-    """Return whether *entry* is the remainder of the detail in a segment's metadata *said*, by its number."""
-    return "index" in entry and entry["index"] == said.get("index")
+def _is_same(entry: dict[str, Any], metadata: dict[str, Any]) -> bool:
+    """Return whether *entry* is the remainder of the detail in a segment's metadata *metadata*, by its number."""
+    return "index" in entry and entry["index"] == metadata.get("index")
 
 
 def _plain_detail(text: str, entry: dict[str, Any]) -> dict[str, Any]:
@@ -138,13 +142,13 @@ def continue_last_answer(messages: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 def with_one_system_message(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return *messages* for MiniMax, with all system messages as one message at the beginning."""
-    systems, others = _system_first(messages)
-    if not systems:
+    system_messages, others = _system_first(messages)
+    if not system_messages:
         return others
-    content = systems[0]["content"]
-    for system in systems[1:]:
-        content = _joined(content, system["content"])
-    return [{**systems[0], "content": content}, *others]
+    content = system_messages[0]["content"]
+    for system_message in system_messages[1:]:
+        content = _joined(content, system_message["content"])
+    return [{**system_messages[0], "content": content}, *others]
 
 
 def in_mistrals_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -153,14 +157,14 @@ def in_mistrals_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     System messages are only allowed at the beginning. A user message directly after tool results is refused ("Unexpected
     role 'user' after role 'tool'"), so a message of the model separates them. The model continues an answer at the end.
     """
-    result, others = _system_first(messages)
+    ordered_messages, others = _system_first(messages)
     for message in others:
-        if result and result[-1]["role"] == "tool" and message["role"] == "user":
-            result.append(_BETWEEN)
-        result.append(message)
-    if result[-1]["role"] == "assistant":
-        result[-1] = {**result[-1], "prefix": True}
-    return result
+        if ordered_messages and ordered_messages[-1]["role"] == "tool" and message["role"] == "user":
+            ordered_messages.append(_BETWEEN_MESSAGE)
+        ordered_messages.append(message)
+    if ordered_messages[-1]["role"] == "assistant":
+        ordered_messages[-1] = {**ordered_messages[-1], "prefix": True}
+    return ordered_messages
 
 
 def in_perplexitys_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -168,47 +172,50 @@ def in_perplexitys_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]
 
     Consecutive messages of one role are joined. There are no tools, so calls and results become text.
     """
-    result, others = _system_first(messages)
-    start = len(result)
+    ordered_messages, others = _system_first(messages)
+    start = len(ordered_messages)
     for message in _told(others):
-        if len(result) == start and message["role"] == "assistant":
-            result.append(_BEGIN)
-        if len(result) > start and result[-1]["role"] == message["role"]:
-            result[-1] = {**result[-1], "content": _joined(result[-1]["content"], message["content"])}
+        if len(ordered_messages) == start and message["role"] == "assistant":
+            ordered_messages.append(_BEGIN_MESSAGE)
+        if len(ordered_messages) > start and ordered_messages[-1]["role"] == message["role"]:
+            ordered_messages[-1] = {
+                **ordered_messages[-1],
+                "content": _joined(ordered_messages[-1]["content"], message["content"]),
+            }
         else:
-            result.append(message)
-    if len(result) == start:
-        result.append(_BEGIN)
-    elif result[-1]["role"] == "assistant":
-        result.append(_GO_ON)
-    return result
+            ordered_messages.append(message)
+    if len(ordered_messages) == start:
+        ordered_messages.append(_BEGIN_MESSAGE)
+    elif ordered_messages[-1]["role"] == "assistant":
+        ordered_messages.append(_GO_ON_MESSAGE)
+    return ordered_messages
 
 
-def with_forced_sentences_named(built: HTTPRequest) -> HTTPRequest:
-    """Return *built*, with the sentences named that the server's rules have put into the conversation."""
-    forced = (
-        (_BETWEEN, "the user cannot speak after a tool's result"),
-        (_BEGIN, "the user begins each conversation"),
-        (_GO_ON, "the user has the last word"),
+def with_forced_sentences_named(http_request: HTTPRequest) -> HTTPRequest:
+    """Return *http_request*, with the sentences named that the server's rules have put into the conversation."""
+    forced_messages = (
+        (_BETWEEN_MESSAGE, "the user cannot speak after a tool's result"),
+        (_BEGIN_MESSAGE, "the user begins each conversation"),
+        (_GO_ON_MESSAGE, "the user has the last word"),
     )
-    added = (
-        Adaptation(f"messages[{number}].content", AdaptationKind.ADDED, why, sent=message["content"])
-        for number, message in enumerate(built.body["messages"])
-        for one, why in forced
-        if message is one
+    adaptations = (
+        Adaptation(f"messages[{number}].content", AdaptationKind.ADDED, reason, sent=message["content"])
+        for number, message in enumerate(http_request.body["messages"])
+        for forced_message, reason in forced_messages
+        if message is forced_message
     )
-    return built.adapted(*added)
+    return http_request.adapted(*adaptations)
 
 
-_BETWEEN = {"role": "assistant", "content": "I have the results."}
-_GO_ON = {"role": "user", "content": "(Go on.)"}
-_BEGIN = {"role": "user", "content": "(The conversation begins.)"}
+_BETWEEN_MESSAGE = {"role": "assistant", "content": "I have the results."}
+_GO_ON_MESSAGE = {"role": "user", "content": "(Go on.)"}
+_BEGIN_MESSAGE = {"role": "user", "content": "(The conversation begins.)"}
 
 
 def _system_first(messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the messages of the system, and all others."""
-    systems = [message for message in messages if message["role"] == "system"]
-    return systems, [message for message in messages if message["role"] != "system"]
+    system_messages = [message for message in messages if message["role"] == "system"]
+    return system_messages, [message for message in messages if message["role"] != "system"]
 
 
 def _told(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -222,9 +229,9 @@ def _told(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield {"role": "user", "content": f"(What {name} gave: {text or ''})"}
         elif "tool_calls" in message:
             for call in message["tool_calls"]:
-                called = call["function"]
-                names[call["id"]] = called["name"]
-                content = _joined(content, f"(I call {called['name']} with {called['arguments']}.)")
+                function = call["function"]
+                names[call["id"]] = function["name"]
+                content = _joined(content, f"(I call {function['name']} with {function['arguments']}.)")
             yield {"role": "assistant", "content": content}
         else:
             yield message

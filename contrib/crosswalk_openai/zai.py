@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
 
-_WORDS: Mapping[str, FinishReason] = {
+_FINISH_REASONS: Mapping[str, FinishReason] = {
     "sensitive": FinishReason.CONTENT_FILTER,
     "network_error": FinishReason.ERROR,
     "model_context_window_exceeded": FinishReason.LENGTH,
@@ -48,30 +48,30 @@ class ZAI(ChatDialect):
         "/api/coding/paas/v4/chat/completions",
     )
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
-    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {**ChatDialect.finish_reasons, **_WORDS}
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {**ChatDialect.finish_reasons, **_FINISH_REASONS}
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``: thinking is on or off, and tools are free."""
         from crosswalk.plugins import Drops, ReasoningEffort, ToolChoice
 
-        built, drops = self.built(request), Drops(request)
+        http_request, drops = self.built(request), Drops(request)
         if request.tool_choice not in (None, ToolChoice.AUTO):
-            del built.body["tool_choice"]
+            del http_request.body["tool_choice"]
             drops.add("tool_choice", "the model decides whether to call a tool")
         effort = request.reasoning_effort
         if effort is not None:
-            del built.body["reasoning_effort"]
+            del http_request.body["reasoning_effort"]
             is_off = effort is ReasoningEffort.NONE
-            built.body["thinking"] = {"type": "disabled" if is_off else "enabled"}
+            http_request.body["thinking"] = {"type": "disabled" if is_off else "enabled"}
             if not is_off:
                 drops.clamp("reasoning_effort", "enabled", "thinking is on or off")
-        return built.adapted(*drops.found())
+        return http_request.adapted(*drops.found())
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether a choice ended with a word that only Z.ai writes."""
         choices = [choice for choice in event["choices"] if type(choice) is dict]
         words = (choice.get("finish_reason") for choice in choices)
-        return any(type(word) is str and word in _WORDS for word in words)
+        return any(type(word) is str and word in _FINISH_REASONS for word in words)
 
 
 plugin = ZAI()

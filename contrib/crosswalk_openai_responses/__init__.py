@@ -40,7 +40,7 @@ from crosswalk_openai_responses.answer import Answer
 from crosswalk_openai_responses.events import (
     HANDLERS,
     PIECES,
-    RESERVED,
+    RESERVED_FIELDS,
     is_error,
     response_deltas,
     set_aside,
@@ -108,13 +108,13 @@ class ResponsesDialect:
             answer.add_repeated(state)
         if is_error(event):
             return (take_error(event),)
-        known = _known(event)
-        if known is not None:
+        wire_event = _known(event)
+        if wire_event is not None:
             is_beat = event.pop("type") == "keepalive"
             answer.take_sequence_number(event, is_beat=is_beat)
-            if not RESERVED.isdisjoint(event):
-                set_aside(event, RESERVED - {known.leaf})
-            return HANDLERS[known.role](event, known, answer, state)
+            if not RESERVED_FIELDS.isdisjoint(event):
+                set_aside(event, RESERVED_FIELDS - {wire_event.leaf})
+            return HANDLERS[wire_event.role](event, wire_event, answer, state)
         if _is_extension(event):
             answer.take_sequence_number(event)
             kind, remainder = event.pop("type"), dict(event)
@@ -129,10 +129,10 @@ class ResponsesDialect:
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``. An aggregator passes on why an answer is incomplete, without the status."""
-        known = self.finish_reasons
+        reasons = self.finish_reasons
         if reason in wire.PENDING:
             state.note("finish_reason", Provenance.DERIVED)
-        return known.get("failed" if reason.startswith("failed:") else reason) or known.get(
+        return reasons.get("failed" if reason.startswith("failed:") else reason) or reasons.get(
             f"incomplete:{reason}"
         )
 
@@ -143,11 +143,11 @@ class ResponsesDialect:
         if not usage:
             return None
         if "prompt_tokens" in usage and "input_tokens" not in usage:
-            return _CHAT.usage_info(usage, state)  # of a proxy that translates Chat Completions
+            return _CHAT_DIALECT.usage_info(usage, state)  # of a proxy that translates Chat Completions
         counts = _COUNT_PATHS.accept(usage)
-        look_at_count(usage, _TOTAL)
+        look_at_count(usage, _TOTAL_KEY)
         if "prompt_tokens" in counts:
-            take_same(usage, _TOTAL, counts["prompt_tokens"] + counts.get("completion_tokens", 0))
+            take_same(usage, _TOTAL_KEY, counts["prompt_tokens"] + counts.get("completion_tokens", 0))
         total_counts = {name: counts.pop(name, None) for name in wire.COUNTS if name != "total_tokens"}
         details = UsageDetails(**counts, web_search_requests=_searches(event))
         return state.usage_info(**total_counts, cost=look_at_cost(usage), details=details)
@@ -159,19 +159,19 @@ def _searches(event: dict[str, Any]) -> int | None:
     return look_at_count(searches, "num_requests") if isinstance(searches, dict) else None
 
 
-_CHAT: Final = OpenAIChatDialect()
-_TOTAL: Final = wire.COUNTS["total_tokens"]
+_CHAT_DIALECT: Final = OpenAIChatDialect()
+_TOTAL_KEY: Final = wire.COUNTS["total_tokens"]
 _COUNT_PATHS: Final = CountPaths(
-    {name: path for name, path in {**wire.COUNTS, **wire.DETAILS}.items() if path != _TOTAL}
+    {name: path for name, path in {**wire.COUNTS, **wire.DETAILS}.items() if path != _TOTAL_KEY}
 )
-_OPEN_RESPONSES = {theirs: wire.EVENTS[ours] for ours, theirs in wire.OPEN_RESPONSES.items()}
+_OPEN_RESPONSES_EVENTS = {theirs: wire.EVENTS[ours] for ours, theirs in wire.OPEN_RESPONSES.items()}
 
 
 def _known(event: dict[str, Any]) -> wire.WireEvent | None:
     kind = event.get("type")
     if type(kind) is not str:
         return None
-    return wire.EVENTS.get(kind) or _OPEN_RESPONSES.get(kind)
+    return wire.EVENTS.get(kind) or _OPEN_RESPONSES_EVENTS.get(kind)
 
 
 def _is_extension(event: dict[str, Any]) -> bool:

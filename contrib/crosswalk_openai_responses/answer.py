@@ -31,12 +31,12 @@ Object: TypeAlias = dict[str, Any]
 """A JSON object, to be taken apart."""
 
 
-def numbered(left: Object, number: int) -> Object:
-    """Return *left* with the number of its source as ``index``. An existing ``index`` gets another name."""
-    remainder = {"own_index" if name == "index" else name: value for name, value in left.items()}
-    left.clear()
-    left.update({"index": number, **remainder})
-    return left
+def numbered(leftover: Object, number: int) -> Object:
+    """Return *leftover* with the number of its source as ``index``. An existing ``index`` gets another name."""
+    remainder = {"own_index" if name == "index" else name: value for name, value in leftover.items()}
+    leftover.clear()
+    leftover.update({"index": number, **remainder})
+    return leftover
 
 
 def drop_known(raw_object: Object, known: Object) -> None:
@@ -45,16 +45,16 @@ def drop_known(raw_object: Object, known: Object) -> None:
         del raw_object[name]
 
 
-def _take_known(value: Any, known: Any) -> bool:
-    """Remove from *value* the data that *known* also has, and return whether nothing is left."""
-    if type(value) is dict and type(known) is dict:
-        drop_known(value, known)
+def _take_known(value: Any, known_value: Any) -> bool:
+    """Remove from *value* the data that *known_value* also has, and return whether nothing is left."""
+    if type(value) is dict and type(known_value) is dict:
+        drop_known(value, known_value)
         return not value
-    if type(value) is list and type(known) is list and all(type(item) is dict for item in value):
-        for item, other in zip(value, known, strict=False):
+    if type(value) is list and type(known_value) is list and all(type(item) is dict for item in value):
+        for item, other in zip(value, known_value, strict=False):
             _take_known(item, other)
         return not any(value)
-    return value is None or same_json(value, known)
+    return value is None or same_json(value, known_value)
 
 
 def look_string(raw_object: Object, name: str) -> str | None:
@@ -63,8 +63,8 @@ def look_string(raw_object: Object, name: str) -> str | None:
     Raises:
         WireTypeError: it is something else.
     """
-    result = raw_object.get(name)
-    return result if type(result) is str else take_string(raw_object, name)
+    value = raw_object.get(name)
+    return value if type(value) is str else take_string(raw_object, name)
 
 
 def number_parts(raw_item: Object) -> None:
@@ -111,14 +111,14 @@ class Part:
 
     def drop_carried(self, raw_part: Object) -> None:
         """Remove from *raw_part*, this part or a fragment of it, the data that canonical values already carry."""
-        known: Object = {"type": self.type, self.known.leaf: "".join(self.pieces)}
+        carried: Object = {"type": self.type, self.known.leaf: "".join(self.pieces)}
         if raw_part.get("logprobs"):
-            known["logprobs"] = [logprob_of(token) for token in self.tokens]
-        drop_known(raw_part, known)
-        notes = raw_part.get("annotations")
-        for number, note in enumerate(notes if type(notes) is list else ()):
-            if type(note) is dict:
-                drop_known(note, self.citations.get(number, {}))
+            carried["logprobs"] = [logprob_of(token) for token in self.tokens]
+        drop_known(raw_part, carried)
+        annotations = raw_part.get("annotations")
+        for number, annotation in enumerate(annotations if type(annotations) is list else ()):
+            if type(annotation) is dict:
+                drop_known(annotation, self.citations.get(number, {}))
         for name in ("annotations", "logprobs"):
             if name in raw_part and (
                 raw_part[name] is None or (type(raw_part[name]) is list and not any(raw_part[name]))
@@ -168,7 +168,11 @@ class Item:
 
     def is_other(self, has_text: bool | None) -> bool:
         """Whether an event that *has_text*, or is of a call (``None`` if of either), is of another item by its type."""
-        return has_text is not None and self.type in wire.ITEMS and has_text is not (self.type in _WITH_TEXT)
+        return (
+            has_text is not None
+            and self.type in wire.ITEMS
+            and has_text is not (self.type in _TEXT_ITEM_TYPES)
+        )
 
     def part(self, place: str, number: int | None, type: str, *, opens: bool = False) -> Part:
         """Return the part of *type* in the list *place*. A missing part is created.
@@ -176,16 +180,16 @@ class Item:
         Without a *number*, which some servers leave out, it is the last part, or a new one if the event *opens* a part.
         """
         if number is None:
-            last = self._last.get((place, type))
-            number = 0 if last is None else last + opens
+            last_number = self._last.get((place, type))
+            number = 0 if last_number is None else last_number + opens
         key = (place, number, type)
-        result = self.parts.get(key)
-        if result is None:
-            result = self.parts[key] = Part(place, number, type, wire.PARTS[type])
+        part = self.parts.get(key)
+        if part is None:
+            part = self.parts[key] = Part(place, number, type, wire.PARTS[type])
             self._numbers.setdefault(place, set()).add(number)
             self._last[place, type] = max(number, self._last.get((place, type), number))
-        result.is_announced = result.is_announced or opens
-        return result
+        part.is_announced = part.is_announced or opens
+        return part
 
     def repeated(self, place: str, number: int, type: str, text: object) -> Part | None:
         """Return the streamed part that *text*, all of a part, repeats under another *number*.
@@ -194,18 +198,22 @@ class Item:
         yet, or its pieces came under a number that was not announced while *number* was. Return ``None`` otherwise, or if
         the part under *number* has pieces.
         """
-        own = self.parts.get((place, number, type))
-        if own is not None and own.pieces:
+        own_part = self.parts.get((place, number, type))
+        if own_part is not None and own_part.pieces:
             return None
-        others = [
+        candidates = [
             part
             for part in self._streamed(place, type)
-            if not part.is_whole or (own is not None and not part.is_announced)
+            if not part.is_whole or (own_part is not None and not part.is_announced)
         ]
-        if len(others) != 1 or not isinstance(text, str) or not text.startswith("".join(others[0].pieces)):
+        if (
+            len(candidates) != 1
+            or not isinstance(text, str)
+            or not text.startswith("".join(candidates[0].pieces))
+        ):
             return None
-        self.parts[place, number, type] = others[0]
-        return others[0]
+        self.parts[place, number, type] = candidates[0]
+        return candidates[0]
 
     def renumber(self, place: str, types: list[str]) -> Iterator[tuple[Part, list[Part]]]:
         """Give the streamed parts of the list *place* the numbers of the whole item, which has parts of these *types*.
@@ -218,32 +226,32 @@ class Item:
         """
         for type in set(types):
             numbers = [number for number, other in enumerate(types) if other == type]
-            streamed = self._streamed(place, type)
-            if {part.number for part in streamed} <= {*numbers}:
+            streamed_parts = self._streamed(place, type)
+            if {part.number for part in streamed_parts} <= {*numbers}:
                 continue
-            for part, number in zip(streamed, numbers, strict=False):
+            for part, number in zip(streamed_parts, numbers, strict=False):
                 part.number = number
                 self.parts[place, number, type] = part
-            if len(streamed) > len(numbers):
-                yield streamed[len(numbers) - 1], streamed[len(numbers) :]
+            if len(streamed_parts) > len(numbers):
+                yield streamed_parts[len(numbers) - 1], streamed_parts[len(numbers) :]
 
     def _streamed(self, place: str, type: str) -> list[Part]:
-        results = {
+        parts_by_number = {
             part.number: part for part in self.parts.values() if (part.place, part.type) == (place, type)
         }
-        return [part for _, part in sorted(results.items()) if part.pieces]
+        return [part for _, part in sorted(parts_by_number.items()) if part.pieces]
 
     def expects(self, place: str, number: int, *, opens: bool) -> bool:
         """Return whether a part of that number has begun, or is the one that may begin now."""
-        known = self._numbers.get(place, ())
-        return number in known or (number == len(known) and (opens or number == 0))
+        known_numbers = self._numbers.get(place, ())
+        return number in known_numbers or (number == len(known_numbers) and (opens or number == 0))
 
     def entry(self, event: Object) -> Object:
         """Return the single entry for this item's remainder in *event*, under ``output`` as in a body, to be added to."""
         if "output" not in event:
             event["output"] = [{"index": self.number}]
-        result: Object = event["output"][0]
-        return result
+        entry: Object = event["output"][0]
+        return entry
 
 
 # ---------------------------------------------------------------------------------- answer
@@ -257,7 +265,7 @@ class Item:
 Deltas: TypeAlias = Iterable[ResponseDelta]
 
 
-_WITH_TEXT: Final = ("message", "reasoning")
+_TEXT_ITEM_TYPES: Final = ("message", "reasoning")
 
 
 class Answer(Texts):
@@ -277,16 +285,16 @@ class Answer(Texts):
         self.has_ended = False
         self.tells_status = False
         # The names of the client's tools; None if they are not all known.
-        self._declared: set[str] | None = None
-        self._sequence: int | None = None
-        self._beat: int | None = None  # the number of a keep-alive since
+        self._declared_names: set[str] | None = None
+        self._sequence_number: int | None = None
+        self._beat_number: int | None = None  # the number of a keep-alive since
         self._start: int | None = None  # the number of the first keep-alive
         self._is_numbered = False  # whether the last event had a number
-        self._weighed = 0  # the number of tokens of the answer that have their log probabilities
+        self._weighed_count = 0  # the number of tokens of the answer that have their log probabilities
         self._runs: dict[SegmentType, list[Run]] = {}  # the texts in the order in which they were streamed
         self._last: Item | None = None
-        self._by_id: dict[str, Item] = {}
-        self._by_index: dict[int, Item] = {}  # the last one if several share an index
+        self._items_by_id: dict[str, Item] = {}
+        self._items_by_index: dict[int, Item] = {}  # the last one if several share an index
 
     def take_sequence_number(self, event: Object, *, is_beat: bool = False) -> None:
         """Take the event's number if it follows the previous one, because the order of the deltas already expresses it.
@@ -295,20 +303,20 @@ class Answer(Texts):
         """
         number = event.get("sequence_number")
         if is_beat:
-            latest = self._sequence if self._beat is None else self._beat
-            if type(number) is int and (self._sequence is None or number - 1 <= (latest or 0)):
+            latest_number = self._sequence_number if self._beat_number is None else self._beat_number
+            if type(number) is int and (self._sequence_number is None or number - 1 <= (latest_number or 0)):
                 del event["sequence_number"]
-                self._beat = number
+                self._beat_number = number
                 if self._start is None:
                     self._start = number
             return
         self._is_numbered = type(number) is int
         if type(number) is int:
-            if self._sequence is not None and number - 1 in (self._sequence, self._beat):
+            if self._sequence_number is not None and number - 1 in (self._sequence_number, self._beat_number):
                 del event["sequence_number"]
-            elif self._sequence is None and number - 1 == self._beat:
+            elif self._sequence_number is None and number - 1 == self._beat_number:
                 event["sequence_number"] = self._start  # the number with which the stream began
-            self._sequence, self._beat = number, None
+            self._sequence_number, self._beat_number = number, None
 
     def add_repeated(self, state: MappingState) -> None:
         """Take the texts of repeated events, each of which had the next number."""
@@ -318,24 +326,26 @@ class Answer(Texts):
             part.pieces += pieces
             self._note_run(part, sum(map(len, pieces)))
             tokens = state.choice(0).logprobs or []
-            part.tokens += tokens[self._weighed :]
-            self._weighed = len(tokens)
-        if self._sequence is not None and self._is_numbered:
-            self._sequence += len(pieces)
+            part.tokens += tokens[self._weighed_count :]
+            self._weighed_count = len(tokens)
+        if self._sequence_number is not None and self._is_numbered:
+            self._sequence_number += len(pieces)
 
     # The client's declarations.
 
     def note_tools(self, tools: Any) -> None:
         """Record the *tools* that the response was given. An empty list, which some servers always send, has no meaning."""
         if type(tools) is list and tools:
-            results = [*_flat(tools)]
-            names = {name for tool in results if type(name := tool.get("name")) is str}
+            flat_tools = [*_flat(tools)]
+            names = {name for tool in flat_tools if type(name := tool.get("name")) is str}
             # If tools are searched for later, these are not all.
-            self._declared = None if any(tool.get("type") == "tool_search" for tool in results) else names
+            self._declared_names = (
+                None if any(tool.get("type") == "tool_search" for tool in flat_tools) else names
+            )
 
     def may_declare(self, name: Any) -> bool:
         """Return whether a custom tool of that *name* may be one of the client's."""
-        return self._declared is None or type(name) is not str or name in self._declared
+        return self._declared_names is None or type(name) is not str or name in self._declared_names
 
     # The item that an event belongs to.
 
@@ -370,28 +380,33 @@ class Answer(Texts):
             opens: whether the item begins here. It is then a new one, unless pieces of it came before.
             has_text: whether the event is a piece of a text, or a field of a call, or ``None`` if it may be of any item.
         """
-        last = self._last
-        if raw_item is None and last is not None and last.id is not None and last.index is not None:
+        last_item = self._last
+        if (
+            raw_item is None
+            and last_item is not None
+            and last_item.id is not None
+            and last_item.index is not None
+        ):
             number = event.get("output_index")
-            if type(number) is int and number == last.index and event.get("item_id") == last.id:
+            if type(number) is int and number == last_item.index and event.get("item_id") == last_item.id:
                 del event["output_index"], event["item_id"]
-                return last
+                return last_item
         index = take_count(event, "output_index")
         id = (take_string(event, "item_id") if raw_item is None else look_string(raw_item, "id")) or None
-        result, is_new = self._find(index, id), False
-        if result is not None and id not in (None, result.id) and result.is_other(has_text):
-            result = None
-        if result is None or (opens and result.type is not None and (id is None or result.id != id)):
-            result, is_new = self._add_item(), True
+        item, is_new = self._find(index, id), False
+        if item is not None and id not in (None, item.id) and item.is_other(has_text):
+            item = None
+        if item is None or (opens and item.type is not None and (id is None or item.id != id)):
+            item, is_new = self._add_item(), True
         if raw_item is None and is_new:
-            result.entry(event)  # the extensions list all items
-        if raw_item is None and id not in (None, result.id):
-            result.entry(event)["id" if result.id is None else "item_id"] = id
-        if index is not None and index != (result.number if is_new else result.index):
-            result.entry(event)["output_index"] = index
-        self._identify(result, index, id)
-        self._last = result
-        return result
+            item.entry(event)  # the extensions list all items
+        if raw_item is None and id not in (None, item.id):
+            item.entry(event)["id" if item.id is None else "item_id"] = id
+        if index is not None and index != (item.number if is_new else item.index):
+            item.entry(event)["output_index"] = index
+        self._identify(item, index, id)
+        self._last = item
+        return item
 
     def matched(self, output: list[Object]) -> Iterator[tuple[Item, Object]]:
         """Pair each item of a response with the streamed one, if it was streamed.
@@ -400,25 +415,29 @@ class Answer(Texts):
         """
         pairs: dict[int, Item] = {}
         _pair(output, "id", self.items, pairs)
-        taken = set(pairs.values())
+        matched_items = set(pairs.values())
         for number, (item, raw_item) in enumerate(zip(self.items, output, strict=False)):
-            if number not in pairs and item not in taken and item.type in (None, raw_item.get("type")):
+            if (
+                number not in pairs
+                and item not in matched_items
+                and item.type in (None, raw_item.get("type"))
+            ):
                 pairs[number] = item
-                taken.add(item)
-        _pair(output, "type", [item for item in self.items if item not in taken], pairs)
+                matched_items.add(item)
+        _pair(output, "type", [item for item in self.items if item not in matched_items], pairs)
         for number, raw_item in enumerate(output):
             item = pairs.get(number) or self._add_item()
             self._identify(item, None, look_string(raw_item, "id") or None)
             yield item, raw_item
 
     def _find(self, index: int | None, id: str | None) -> Item | None:
-        result = None if id is None else self._by_id.get(id)
-        if result is not None:
-            return result
+        item = None if id is None else self._items_by_id.get(id)
+        if item is not None:
+            return item
         if index is not None:
-            return self._by_index.get(index)
-        last = self.items[-1] if self.items else None
-        return last if last is not None and (id is None or last.id is None) else None
+            return self._items_by_index.get(index)
+        last_item = self.items[-1] if self.items else None
+        return last_item if last_item is not None and (id is None or last_item.id is None) else None
 
     def _add_item(self) -> Item:
         item = Item(len(self.items))
@@ -429,12 +448,12 @@ class Answer(Texts):
         """Give *item* the number and the id that it does not have yet."""
         if index is not None and item.index is None:
             item.index = index
-            known = self._by_index.setdefault(index, item)
-            if known.number < item.number:
-                self._by_index[index] = item
+            indexed_item = self._items_by_index.setdefault(index, item)
+            if indexed_item.number < item.number:
+                self._items_by_index[index] = item
         if id is not None and item.id is None:
             item.id = id
-            self._by_id.setdefault(id, item)
+            self._items_by_id.setdefault(id, item)
 
     # The texts.
 
@@ -444,7 +463,7 @@ class Answer(Texts):
         self._note_run(part, len(text))
         if tokens:
             part.tokens.extend(tokens)
-            self._weighed += len(tokens)
+            self._weighed_count += len(tokens)
         return self.say(part.known.segment, part, text or None, tokens)
 
     def _note_run(self, part: Part, length: int) -> None:
@@ -457,9 +476,9 @@ class Answer(Texts):
 
     def continues(self, part: Part, text: str) -> bool:
         """Return whether *text*, all of *part*, is its streamed text and what may follow it: no other part came between."""
-        before, runs = "".join(part.pieces), part.runs
-        is_next = text == before or not runs or self._runs[part.known.segment][-1] is runs[0]
-        return text.startswith(before) and len(runs) < 2 and is_next
+        streamed_text, runs = "".join(part.pieces), part.runs
+        is_next = text == streamed_text or not runs or self._runs[part.known.segment][-1] is runs[0]
+        return text.startswith(streamed_text) and len(runs) < 2 and is_next
 
     def join(self, part: Part, others: list[Part]) -> None:
         """Add the text of *others* to *part*: the whole item has no parts for them."""
@@ -473,11 +492,11 @@ class Answer(Texts):
     def correct(self, part: Part, text: str) -> Deltas:
         """Yield the deltas that replace the streamed text of *part* by *text*."""
         kind, start = part.known.segment, 0
-        part.pieces, more = [text], text
+        part.pieces, new_text = [text], text
         for run in self._runs[kind]:
             if run.part is part:
-                yield ResponseDelta(correction=Correction(kind, more, start, start + run.length))
-                run.length, more = len(more), ""
+                yield ResponseDelta(correction=Correction(kind, new_text, start, start + run.length))
+                run.length, new_text = len(new_text), ""
             start += run.length
             if not run.length:
                 run.part.runs.remove(run)
@@ -494,17 +513,17 @@ def _flat(tools: list[Any]) -> Iterator[Object]:
     for tool in tools:
         if type(tool) is dict:
             yield tool
-            inner = tool.get("tools")
-            yield from _flat(inner) if type(inner) is list else ()
+            inner_tools = tool.get("tools")
+            yield from _flat(inner_tools) if type(inner_tools) is list else ()
 
 
 def _pair(output: list[Object], name: str, items: list[Item], pairs: dict[int, Item]) -> None:
     """Extend *pairs*: each unmatched item of *output* gets the first of *items* of the same *name*, ``id`` or ``type``."""
-    waiting: dict[Any, deque[Item]] = {}
+    waiting_items: dict[Any, deque[Item]] = {}
     for item in items:
-        waiting.setdefault(getattr(item, name), deque()).append(item)
+        waiting_items.setdefault(getattr(item, name), deque()).append(item)
     for number, raw_item in enumerate(output):
         word = raw_item.get(name)
-        result = waiting.get(word) if number not in pairs and type(word) is str else None
-        if result:
-            pairs[number] = result.popleft()
+        queue = waiting_items.get(word) if number not in pairs and type(word) is str else None
+        if queue:
+            pairs[number] = queue.popleft()

@@ -56,7 +56,7 @@ from crosswalk_openai_responses.answer import (
 # A streamed item adds only the data that its pieces did not carry (section 2.1).
 
 
-_ALWAYS_LEFT: Final = {"id", "type", "status"}
+_ALWAYS_LEFT_FIELDS: Final = {"id", "type", "status"}
 """The fields that the extensions always hold of an item, so that they list every item in all cases."""
 
 
@@ -69,22 +69,26 @@ def item_deltas(answer: Answer, raw_item: Object, item: Item, state: MappingStat
         WireTypeError: a text, or a field of a call, has another type than the API promises.
     """
     yield from opening_deltas(answer, raw_item, item, state)
-    known = wire.ITEMS.get(item.type or "")
-    role = None if known is None else known.role
+    wire_item = wire.ITEMS.get(item.type or "")
+    role = None if wire_item is None else wire_item.role
     take_same(raw_item, "role", "assistant")
-    if known is None and ":" not in (item.type or ""):  # a vendor's own type may be ignored (Open Responses)
+    if wire_item is None and ":" not in (
+        item.type or ""
+    ):  # a vendor's own type may be ignored (Open Responses)
         state.note_unknown_part()
     if role is wire.ItemRole.TEXT:
         yield from _texts(answer, raw_item, item, state)
-    elif known is not None and role is wire.ItemRole.CALL and not item.by_server:
-        yield from argument_deltas(answer, raw_item, known.fields[0], item, state)
-    elif known is not None and not item.is_whole:
+    elif wire_item is not None and role is wire.ItemRole.CALL and not item.by_server:
+        yield from argument_deltas(answer, raw_item, wire_item.fields[0], item, state)
+    elif wire_item is not None and not item.is_whole:
         if role is wire.ItemRole.ACTION and not item.by_server:
-            yield from _action(answer, raw_item, known, item, state)
+            yield from _action(answer, raw_item, wire_item, item, state)
         elif role is not wire.ItemRole.STATE:
-            yield from _whole(answer, raw_item, known, item)
+            yield from _whole(answer, raw_item, wire_item, item)
     item.is_whole = True
-    drop_known(raw_item, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT})
+    drop_known(
+        raw_item, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT_FIELDS}
+    )
     number_parts(raw_item)
 
 
@@ -93,23 +97,23 @@ def part_deltas(answer: Answer, raw_part: Object, part: Part, state: MappingStat
 
     A replaced text stays in *raw_part* as ``streamed_text``, or ``streamed_`` and the name of its field.
     """
-    leaf, before, tokens = part.known.leaf, "".join(part.pieces), None
-    text = take_string(raw_part, leaf) or before
+    leaf, streamed_text, tokens = part.known.leaf, "".join(part.pieces), None
+    text = take_string(raw_part, leaf) or streamed_text
     if "logprobs" in raw_part and not part.tokens:
         tokens = accept_logprobs(raw_part, "logprobs")
-    if not text.startswith(before):
-        raw_part[f"streamed_{leaf}"] = before
-        state.note(_WHERE[part.known.segment], Provenance.DERIVED)
+    if not text.startswith(streamed_text):
+        raw_part[f"streamed_{leaf}"] = streamed_text
+        state.note(_CANONICAL_PATHS[part.known.segment], Provenance.DERIVED)
     if answer.continues(part, text):
-        text = text[len(before) :]
+        text = text[len(streamed_text) :]
     else:
         yield from answer.correct(part, text)
         text = ""
     if text or tokens:
         yield from answer.add(part, text, tokens)
-    for number, note in enumerate(accept_objects(raw_part, "annotations")):
+    for number, annotation in enumerate(accept_objects(raw_part, "annotations")):
         if number not in part.citations:
-            yield answer.insert(citation(note, part, number))
+            yield answer.insert(citation(annotation, part, number))
     part.is_whole = True
     part.drop_carried(raw_part)
 
@@ -119,8 +123,8 @@ def _texts(answer: Answer, raw_item: Object, item: Item, state: MappingState) ->
     for name in wire.LISTS:
         parts = take_objects(raw_item, name)
         kinds = [look_string(part, "type") or "" for part in parts]
-        for last, others in item.renumber(name, kinds):
-            answer.join(last, others)
+        for last_part, other_parts in item.renumber(name, kinds):
+            answer.join(last_part, other_parts)
         for number, (kind, part) in enumerate(zip(kinds, parts, strict=True)):
             if kind in wire.PARTS:
                 yield from part_deltas(answer, part, item.part(name, number, kind), state)
@@ -130,13 +134,13 @@ def _texts(answer: Answer, raw_item: Object, item: Item, state: MappingState) ->
     is_message = item.type == "message"
     kind = SegmentType.TEXT if is_message else SegmentType.REASONING
     field, name = wire.BESIDE["message" if is_message else "reasoning"]
-    about = {"id": raw_item["id"]} if raw_item.get("id") else {}
+    metadata = {"id": raw_item["id"]} if raw_item.get("id") else {}
     value = look_at(raw_item, field, str) or (None if is_message else item.encrypted_content)
     if value and field not in item.kept:
-        item.kept[field] = about[name] = value
+        item.kept[field] = metadata[name] = value
     elif is_message or item.is_whole or item.kept or any(part.pieces for part in item.parts.values()):
         return
-    yield answer.insert(Segment(kind, "", about))
+    yield answer.insert(Segment(kind, "", metadata))
 
 
 def call_deltas(
@@ -149,28 +153,34 @@ def call_deltas(
     arguments: str = "",
 ) -> Deltas:
     """Yield the delta of a call's first or next fragment, if it adds anything."""
-    known = item.call
-    id = id if known is None or known.id is None else None
-    name = name if known is None or known.name is None else None
-    if known is not None and not (id or name or arguments):
+    call_draft = item.call
+    id = id if call_draft is None or call_draft.id is None else None
+    name = name if call_draft is None or call_draft.name is None else None
+    if call_draft is not None and not (id or name or arguments):
         return
-    fragment = state.tool_call(index=item.number, id=id, name=name, arguments=arguments, whole=known is None)
-    if known is None:
+    fragment = state.tool_call(
+        index=item.number, id=id, name=name, arguments=arguments, whole=call_draft is None
+    )
+    if call_draft is None:
         item.call = state.choice(0).calls[fragment.index]
     answer.end()
-    if known is None and item.type == "custom_tool_call":
+    if call_draft is None and item.type == "custom_tool_call":
         fragment = attrs.evolve(fragment, kind=CallKind.CUSTOM)
     yield ResponseDelta(tool_call_delta=fragment)
 
 
 def argument_deltas(answer: Answer, raw_item: Object, leaf: str, item: Item, state: MappingState) -> Deltas:
     """Yield the deltas that the text under *leaf*, all arguments of a call, adds to their pieces, or replaces them by."""
-    text, before, index = take_string(raw_item, leaf) or "", "".join(item.call.arguments), item.call.index
-    if not text or text.startswith(before):
-        yield from call_deltas(answer, item, state, arguments=text[len(before) :])
+    text, streamed_text, index = (
+        take_string(raw_item, leaf) or "",
+        "".join(item.call.arguments),
+        item.call.index,
+    )
+    if not text or text.startswith(streamed_text):
+        yield from call_deltas(answer, item, state, arguments=text[len(streamed_text) :])
     else:
-        yield ResponseDelta(correction=Correction(SegmentType.TOOL_CALL, text, 0, len(before), index))
-        raw_item[f"streamed_{leaf}"] = before
+        yield ResponseDelta(correction=Correction(SegmentType.TOOL_CALL, text, 0, len(streamed_text), index))
+        raw_item[f"streamed_{leaf}"] = streamed_text
         state.note(f"message.tool_calls[{index}].arguments", Provenance.DERIVED)
 
 
@@ -178,21 +188,21 @@ def opening_deltas(answer: Answer, raw_item: Object, item: Item, state: MappingS
     """Yield the delta of a call's id and name. Arguments that are already there may come again in pieces, so they wait."""
     kind = item.type = look_string(raw_item, "type") or item.type
     item.by_server = _is_by_server(answer, raw_item, item)
-    known = wire.ITEMS.get(kind or "")
-    if known is None or known.role is not wire.ItemRole.CALL or item.by_server:
+    wire_item = wire.ITEMS.get(kind or "")
+    if wire_item is None or wire_item.role is not wire.ItemRole.CALL or item.by_server:
         return
-    id, name = look_string(raw_item, known.id), look_string(raw_item, "name")
+    id, name = look_string(raw_item, wire_item.id), look_string(raw_item, "name")
     yield from call_deltas(answer, item, state, id=id or None, name=name or None)
-    if known.id != "id":
-        take_same(raw_item, known.id, item.call.id)
+    if wire_item.id != "id":
+        take_same(raw_item, wire_item.id, item.call.id)
     take_same(raw_item, "name", item.call.name)
 
 
 def _action(
-    answer: Answer, raw_item: Object, known: wire.WireItem, item: Item, state: MappingState
+    answer: Answer, raw_item: Object, wire_item: wire.WireItem, item: Item, state: MappingState
 ) -> Deltas:
     """Yield a call of a tool without a name. It is named by its type, and its action is its arguments."""
-    requested = {name: raw_item[name] for name in known.fields if raw_item.get(name) is not None}
+    requested = {name: raw_item[name] for name in wire_item.fields if raw_item.get(name) is not None}
     arguments: Any = requested
     if item.type == "tool_search_call" and type(requested.get("arguments")) is dict:
         arguments = requested["arguments"]
@@ -225,9 +235,13 @@ def _is_by_server(answer: Answer, raw_item: Object, item: Item) -> bool:
     return False
 
 
-def _whole(answer: Answer, raw_item: Object, known: wire.WireItem, item: Item) -> Deltas:
+def _whole(answer: Answer, raw_item: Object, wire_item: wire.WireItem, item: Item) -> Deltas:
     """Yield all of *raw_item*: the call's input, or the image that was made, as the content, anything else as metadata."""
-    is_image, field, kind = known.role is wire.ItemRole.MEDIA, (known.fields or ("",))[0], known.kind
+    is_image, field, kind = (
+        wire_item.role is wire.ItemRole.MEDIA,
+        (wire_item.fields or ("",))[0],
+        wire_item.kind,
+    )
     if "arguments" in raw_item and field != "arguments" and not is_image:
         field, kind = "arguments", str  # xAI writes its searches like calls of functions
     requested = look_at(raw_item, field, kind)
@@ -235,40 +249,40 @@ def _whole(answer: Answer, raw_item: Object, known: wire.WireItem, item: Item) -
         return
     content = requested if requested is None or type(requested) is str else dump_json(requested).decode()
     item.kept = take_whole(raw_item)
-    raw_item.update({name: value for name, value in item.kept.items() if name in _ALWAYS_LEFT})
-    about = {name: value for name, value in item.kept.items() if name != field or value is None}
+    raw_item.update({name: value for name, value in item.kept.items() if name in _ALWAYS_LEFT_FIELDS})
+    metadata = {name: value for name, value in item.kept.items() if name != field or value is None}
     if is_image:
-        about["encoding"] = "base64"
-        format = about.get("output_format")
+        metadata["encoding"] = "base64"
+        format = metadata.get("output_format")
         if type(format) is str and format:
-            about["media_type"] = f"image/{format}"
+            metadata["media_type"] = f"image/{format}"
     yield answer.insert(
-        Segment(SegmentType.MEDIA if is_image else SegmentType.TOOL_CALL, content or "", about)
+        Segment(SegmentType.MEDIA if is_image else SegmentType.TOOL_CALL, content or "", metadata)
     )
 
 
-_WHERE: Final = {
+_CANONICAL_PATHS: Final = {
     SegmentType.TEXT: "message.content",
     SegmentType.REFUSAL: "refusal",
     SegmentType.REASONING: "segments",
 }
 
 
-def citation(note: Object, part: Part, number: int) -> Segment:
-    """Return *note*, annotation *number* of *part*, as a segment, which takes all of it (section 2.2).
+def citation(annotation: Object, part: Part, number: int) -> Segment:
+    """Return *annotation*, annotation *number* of *part*, as a segment, which takes all of it (section 2.2).
 
     The cited text is the content, the source is the reference, and the rest is metadata. Values of another type are left.
     """
-    title = "filename" if note.get("title") is None else "title"
-    content, url, file_id = (look_at(note, name, str) for name in (title, "url", "file_id"))
-    start, end = look_at_count(note, "start_index"), look_at_count(note, "end_index")
+    title = "filename" if annotation.get("title") is None else "title"
+    content, url, file_id = (look_at(annotation, name, str) for name in (title, "url", "file_id"))
+    start, end = look_at_count(annotation, "start_index"), look_at_count(annotation, "end_index")
     span = None if start is None or end is None else (start, end)
-    about = part.citations[number] = take_whole(note)
-    carried = {title, "url", "file_id"}
-    carried |= {name for name in ("start_index", "end_index") if span or about.get(name) is None}
-    about = {name: value for name, value in about.items() if name not in carried}
+    metadata = part.citations[number] = take_whole(annotation)
+    carried_names = {title, "url", "file_id"}
+    carried_names |= {name for name in ("start_index", "end_index") if span or metadata.get(name) is None}
+    metadata = {name: value for name, value in metadata.items() if name not in carried_names}
     return Segment(
-        SegmentType.CITATION, content or "", about, (CitationRef(file_id or None, url or None, span),)
+        SegmentType.CITATION, content or "", metadata, (CitationRef(file_id or None, url or None, span),)
     )
 
 
@@ -289,21 +303,21 @@ def is_error(event: dict[str, Any]) -> bool:
 
 Handler: TypeAlias = Callable[[Object, wire.WireEvent, Answer, MappingState], Deltas]
 
-RESERVED: Final = frozenset(
+RESERVED_FIELDS: Final = frozenset(
     {
         "created_at", "error", "id", "incomplete_details", "model", "object", "output", "output_text", "status", "usage",
     }
 )  # fmt: skip
 """The fields of a response that typed fields take. The extensions must hold nothing else under these names."""
 
-_TO_COME: Final = frozenset(
+_LATER_FIELDS: Final = frozenset(
     {"arguments", "code", "error", "input", "output", "outputs", "queries", "result", "results", "tools"}
 )
 """The empty values of an item that begins. Left in the extensions, they would outlive the later values."""
 
 
 def response_deltas(
-    event: Object, known: wire.WireEvent | None, answer: Answer, state: MappingState
+    event: Object, wire_event: wire.WireEvent | None, answer: Answer, state: MappingState
 ) -> Deltas:
     """Yield the deltas that the response in *event* adds: everything in a body, little or nothing at the end of a stream.
 
@@ -313,9 +327,9 @@ def response_deltas(
         WireTypeError: a field that decides the answer has another type than the API promises.
         TrailingContentError: it is another answer: it begins again, or comes after the end.
     """
-    response = event if known is None else require_object(event.get("response"), "response")
-    word = None if known is None else known.of
-    is_created = known is not None and known.word == "created"
+    response = event if wire_event is None else require_object(event.get("response"), "response")
+    word = None if wire_event is None else wire_event.of
+    is_created = wire_event is not None and wire_event.word == "created"
     if answer.has_ended or (answer.has_begun and is_created):
         raise TrailingContentError("a second answer has begun")
     answer.has_begun = answer.has_begun or is_created
@@ -325,22 +339,22 @@ def response_deltas(
     answer.note_tools(response.get("tools"))
     output = take_objects(response, "output")
     if word in wire.PENDING:
-        for number, begun in enumerate(output):
-            numbered(begun, number)
+        for number, begun_item in enumerate(output):
+            numbered(begun_item, number)
     else:
         for item, raw_item in answer.matched(output):
             yield from item_deltas(answer, raw_item, item, state)
             numbered(raw_item, item.number)
-    finish = _take_finish(response, details, word, answer)
-    answer.has_ended = finish is not None
+    finish_word = _take_finish(response, details, word, answer)
+    answer.has_ended = finish_word is not None
     if "output_text" in response:
         take_same(response, "output_text", answer.text)
     if not take_same(response, "error", None) and response["error"]:
-        failed = error_delta(error_info(None, response.pop("error")))
-        yield attrs.evolve(failed, raw_finish_reason=finish)
-    elif finish is not None:
-        yield ResponseDelta(raw_finish_reason=finish)
-    if known is not None:
+        failure = error_delta(error_info(None, response.pop("error")))
+        yield attrs.evolve(failure, raw_finish_reason=finish_word)
+    elif finish_word is not None:
+        yield ResponseDelta(raw_finish_reason=finish_word)
+    if wire_event is not None:
         del event["response"]
         set_aside(event, response)
         event.update(response)
@@ -399,12 +413,12 @@ def take_logprobs(holder: Object, text: str | None = None) -> tuple[TokenLogprob
     return accept_logprobs(holder, "logprobs")
 
 
-def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
+def _text(event: Object, wire_event: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     # Most of a stream is this: no generator, and no tokens if there are none.
     item = answer.item(event, has_text=True)
-    whole = None if known.word == "delta" else event.get(wire.PARTS[known.of].leaf)
-    part = _part_of(event, item, wire.PARTS[known.of].list, known.of, whole=whole)
-    if known.word != "delta":
+    whole_text = None if wire_event.word == "delta" else event.get(wire.PARTS[wire_event.of].leaf)
+    part = _part_of(event, item, wire.PARTS[wire_event.of].list, wire_event.of, whole=whole_text)
+    if wire_event.word != "delta":
         raw_part = {name: event.pop(name) for name in (part.known.leaf, "logprobs") if name in event}
         return _whole_part(event, item, part, raw_part, answer, state)
     text, tokens, logprobs = take_string(event, "delta"), None, event.pop("logprobs", None)
@@ -416,17 +430,19 @@ def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     return answer.add(part, text or "", tokens) if text or tokens else ()
 
 
-def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
+def _part(event: Object, wire_event: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     item, raw_part = answer.item(event, has_text=True), require_object(event.get("part"), "part")
     kind = look_string(raw_part, "type") or ""
     if kind not in wire.PARTS:
         state.note_unknown_part()
-        item.entry(event)[known.of] = [numbered(raw_part, take_count(event, wire.LISTS[known.of]) or 0)]
+        item.entry(event)[wire_event.of] = [
+            numbered(raw_part, take_count(event, wire.LISTS[wire_event.of]) or 0)
+        ]
         del event["part"]
         return ()
-    opens = known.word == "added"
-    whole = None if opens else raw_part.get(wire.PARTS[kind].leaf)
-    part = _part_of(event, item, known.of, kind, opens=opens, whole=whole)
+    opens = wire_event.word == "added"
+    whole_text = None if opens else raw_part.get(wire.PARTS[kind].leaf)
+    part = _part_of(event, item, wire_event.of, kind, opens=opens, whole=whole_text)
     del event["part"]
     if not opens:
         return _whole_part(event, item, part, raw_part, answer, state)
@@ -448,28 +464,28 @@ def _part_of(
     """Return the part of *event*, with its *whole* text or a piece. One out of turn is listed in the extensions."""
     number = take_count(event, wire.LISTS[place])
     if number is not None:
-        repeated = None if whole is None else item.repeated(place, number, kind, whole)
-        if repeated is not None:
+        repeated_part = None if whole is None else item.repeated(place, number, kind, whole)
+        if repeated_part is not None:
             item.entry(event)[place] = [{"index": number}]
-            return repeated
-        result = item.parts.get((place, number, kind))
-        if result is not None:
-            return result
+            return repeated_part
+        part = item.parts.get((place, number, kind))
+        if part is not None:
+            return part
         if not item.expects(place, number, opens=opens):
             item.entry(event)[place] = [{"index": number}]
     return item.part(place, number, kind, opens=opens)
 
 
-def _leave_part(event: Object, item: Item, part: Part, left: Object) -> None:
-    if left:
+def _leave_part(event: Object, item: Item, part: Part, leftover: Object) -> None:
+    if leftover:
         entry = item.entry(event)
         number = entry[part.place][0]["index"] if part.place in entry else part.number
-        entry[part.place] = [numbered(left, number)]
+        entry[part.place] = [numbered(leftover, number)]
 
 
-def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
+def _annotation(event: Object, wire_event: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     item = answer.item(event)
-    part = _part_of(event, item, wire.PARTS[known.of].list, known.of)
+    part = _part_of(event, item, wire.PARTS[wire_event.of].list, wire_event.of)
     number, annotation = accept_count(event, "annotation_index"), accept_object(event, "annotation")
     if not annotation:
         return
@@ -486,8 +502,8 @@ def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: Map
 # Items.
 
 
-def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    raw_item, opens = require_object(event.get("item"), "item"), known.word == "added"
+def _item(event: Object, wire_event: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
+    raw_item, opens = require_object(event.get("item"), "item"), wire_event.word == "added"
     item = answer.item(event, raw_item, opens=opens)
     if opens:
         yield from opening_deltas(answer, raw_item, item, state)
@@ -495,15 +511,15 @@ def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     else:
         yield from item_deltas(answer, raw_item, item, state)
     del event["item"]
-    remaining = item.entry(event)
+    entry = item.entry(event)
     event["output"] = [numbered(raw_item, item.number)]
-    for name, value in remaining.items():
+    for name, value in entry.items():
         raw_item.setdefault(name, value)
 
 
 def _take_beginning(raw_item: Object, item: Item) -> None:
     """Take from *raw_item*, which opens *item*, the data that is not there yet, and move the provisional data."""
-    for name in _TO_COME & raw_item.keys():
+    for name in _LATER_FIELDS & raw_item.keys():
         if raw_item[name] in (None, "", []):
             del raw_item[name]
     take_same(raw_item, "role", "assistant")
@@ -522,19 +538,19 @@ def _take_beginning(raw_item: Object, item: Item) -> None:
             raw_item["added"] = {"encrypted_content": encrypted_content}
 
 
-def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
+def _field(event: Object, wire_event: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     item = answer.item(event, has_text=False)
-    if wire.ITEMS[known.of].role is not wire.ItemRole.CALL or item.by_server:
-        _keep_piece(event, known, item)
+    if wire.ITEMS[wire_event.of].role is not wire.ItemRole.CALL or item.by_server:
+        _keep_piece(event, wire_event, item)
         return
-    item.type = item.type or known.of
-    if known.word == "delta":
+    item.type = item.type or wire_event.of
+    if wire_event.word == "delta":
         yield from call_deltas(answer, item, state, arguments=take_string(event, "delta") or "")
         return
     yield from call_deltas(answer, item, state, name=look_string(event, "name") or None)
-    yield from argument_deltas(answer, event, known.leaf, item, state)
+    yield from argument_deltas(answer, event, wire_event.leaf, item, state)
     take_same(event, "name", item.call.name)
-    for name in (f"streamed_{known.leaf}", "name"):
+    for name in (f"streamed_{wire_event.leaf}", "name"):
         if name in event:
             item.entry(event)[name] = event.pop(name)
 
@@ -542,11 +558,11 @@ def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingS
 # Data that no typed field takes in pieces: it stays with its item.
 
 
-def _keep_piece(event: Object, known: wire.WireEvent, item: Item) -> None:
+def _keep_piece(event: Object, wire_event: wire.WireEvent, item: Item) -> None:
     """Keep a tool's output, in pieces or whole: a list of pieces, and only the part of the whole that they lack."""
-    number, output = accept_count(event, "command_index"), event.get(known.leaf)
-    pieces = item.pieces.setdefault((known.family, number), [])
-    if known.word == "delta":
+    number, output = accept_count(event, "command_index"), event.get(wire_event.leaf)
+    pieces = item.pieces.setdefault((wire_event.family, number), [])
+    if wire_event.word == "delta":
         if type(output) not in (str, dict):
             leave_mistyped(event, "delta")
             return
@@ -554,34 +570,34 @@ def _keep_piece(event: Object, known: wire.WireEvent, item: Item) -> None:
         output = [output]
     elif all(type(piece) is str for piece in pieces) and output == "".join(pieces):
         output = None
-    event.pop(known.leaf, None)
-    remaining = {} if output is None else {known.leaf: output}
+    event.pop(wire_event.leaf, None)
+    remainder = {} if output is None else {wire_event.leaf: output}
     if number is not None:
-        item.entry(event)[known.family] = [numbered(remaining, number)]
-    elif remaining:
-        item.entry(event)[known.family] = remaining
+        item.entry(event)[wire_event.family] = [numbered(remainder, number)]
+    elif remainder:
+        item.entry(event)[wire_event.family] = remainder
 
 
-def _status(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    answer.item(event).entry(event)["status"] = known.word
+def _status(event: Object, wire_event: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
+    answer.item(event).entry(event)["status"] = wire_event.word
     return ()
 
 
-def _preview(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
+def _preview(event: Object, wire_event: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     """Keep a preview of an image: a separate picture, replaced by the next."""
-    about = answer.item(event).entry(event)
+    entry = answer.item(event).entry(event)
     for name in [name for name in event if name not in ("output", "sequence_number", "obfuscation")]:
-        about[name] = event.pop(name)
+        entry[name] = event.pop(name)
     return ()
 
 
-def _sound(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
+def _sound(event: Object, wire_event: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     """Keep sound, which belongs to the response, not to an item: separate pieces of base64, and their transcript."""
-    delta, is_sound = accept_string(event, "delta"), known.role is wire.EventRole.AUDIO
+    delta, is_sound = accept_string(event, "delta"), wire_event.role is wire.EventRole.AUDIO
     if delta:
-        about: Object = {"encoding": "base64"} if is_sound else {"transcript": delta}
-        about = {"type": "audio", "is_piece": True, **about}
-        yield answer.insert(Segment(SegmentType.MEDIA, delta if is_sound else "", about))
+        metadata: Object = {"encoding": "base64"} if is_sound else {"transcript": delta}
+        metadata = {"type": "audio", "is_piece": True, **metadata}
+        yield answer.insert(Segment(SegmentType.MEDIA, delta if is_sound else "", metadata))
 
 
 HANDLERS: Final[dict[wire.EventRole, Handler]] = {

@@ -49,7 +49,7 @@ from crosswalk.plugins import (
     written_mark,
 )
 
-_ENCRYPTED = "reasoning.encrypted_content"
+_ENCRYPTED_CONTENT = "reasoning.encrypted_content"
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -70,37 +70,39 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     for number in range(start):
         drops.leave(number, "the server has it already")
     all_items = _items(request, request.messages[start:], drops, is_stored=is_stored)
-    items = [*without_silence(all_items, lambda item: item is _EMPTY)]
+    items = [*without_silence(all_items, lambda item: item is _EMPTY_MESSAGE)]
     if items and items[-1].get("role") == "assistant":
         drops.leave(len(request.messages) - 1, "the API does not continue an answer, it gives another one")
     body: dict[str, Any] = {"model": request.model, "input": items, **server_state}
     put_options(body, request, "responses", drops)
     tools = [_tool(tool) for tool in request.tools]
-    for hosted in request.hosted_tools:
-        if hosted.kind == "file_search" and not hosted.file_store_ids:
+    for hosted_tool in request.hosted_tools:
+        if hosted_tool.kind == "file_search" and not hosted_tool.file_store_ids:
             drops.add("hosted_tools", "a search in files needs file_store_ids")
         else:
-            tools.append(hosted_fields(hosted, "responses", drops))
+            tools.append(hosted_fields(hosted_tool, "responses", drops))
     if tools:
         body["tools"] = tools
     choice = openai_choice(request)
     if choice is not None:
-        named = [tool for tool in request.tools if isinstance(choice, dict) and tool.name == choice["name"]]
+        named_tools = [
+            tool for tool in request.tools if isinstance(choice, dict) and tool.name == choice["name"]
+        ]
         body["tool_choice"] = next(
-            (item for tool in named if (item := client_tool_item(tool, "responses"))), choice
+            (item for tool in named_tools if (item := client_tool_item(tool, "responses"))), choice
         )
     if request.response_format is not None:
         body["text"] = {"format": openai_format(request.response_format)}
     if request.reasoning_effort is not None:
         body["reasoning"] = {"effort": request.reasoning_effort.value}
-        if not is_stored and _ENCRYPTED not in options.get("include", ()):
-            body["include"] = [_ENCRYPTED]
+        if not is_stored and _ENCRYPTED_CONTENT not in options.get("include", ()):
+            body["include"] = [_ENCRYPTED_CONTENT]
     if request.stream or options.get("background") is True:
         body["stream"] = True
     return HTTPRequest("/v1/responses", body, adaptations=drops.found())
 
 
-_ELSEWHERE = ("conversation", "previous_response_id")
+_STATE_OPTIONS = ("conversation", "previous_response_id")
 """The options that name the earlier turns that the server has."""
 
 
@@ -111,13 +113,13 @@ def _kept_state(request: ChatRequest, options: Mapping[str, Any]) -> dict[str, A
 
     The caller's *options* take precedence.
     """
-    if any(name in options for name in _ELSEWHERE):
+    if any(name in options for name in _STATE_OPTIONS):
         return {}
     answers = [turn for turn in request.messages if isinstance(turn, ChatResponse) and is_of(turn, request)]
     if answers and (conversation := _conversation_of(answers[-1])):
         return {"conversation": conversation}
-    previous = answers[0].metadata.extensions.get("previous_response_id") if answers else None
-    return {"previous_response_id": previous} if isinstance(previous, str) else {}
+    previous_id = answers[0].metadata.extensions.get("previous_response_id") if answers else None
+    return {"previous_response_id": previous_id} if isinstance(previous_id, str) else {}
 
 
 def _conversation_of(answer: ChatResponse) -> str | None:
@@ -126,15 +128,15 @@ def _conversation_of(answer: ChatResponse) -> str | None:
     return id if isinstance(id, str) else None
 
 
-def _start(request: ChatRequest, where: Mapping[str, Any]) -> int:
-    """Return the number of the first turn that the server does not have. *where* names the record of the others."""
-    previous, conversation = where.get("previous_response_id"), where.get("conversation")
+def _start(request: ChatRequest, options: Mapping[str, Any]) -> int:
+    """Return the number of the first turn that the server does not have. *options* names the record of the others."""
+    previous_id, conversation = options.get("previous_response_id"), options.get("conversation")
     if isinstance(conversation, Mapping):
         conversation = conversation.get("id")
     for number in reversed(range(len(request.messages))):
         turn = request.messages[number]
         if isinstance(turn, ChatResponse) and is_of(turn, request):
-            is_there = turn.id == previous or (conversation and _conversation_of(turn) == conversation)
+            is_there = turn.id == previous_id or (conversation and _conversation_of(turn) == conversation)
             if is_there and number + 1 < len(request.messages):
                 return number + 1
     return 0
@@ -156,12 +158,12 @@ def _items(
     request: ChatRequest, turns: tuple[Turn, ...], drops: Drops, *, is_stored: bool
 ) -> Iterator[dict[str, Any]]:
     """Return the items of *turns*, the last ones of *request*."""
-    own = {
+    items_by_turn = {
         id(turn): [*filter(_is_whole, response_items(turn))]  # an answer may be there twice
         for turn in request.messages
         if isinstance(turn, ChatResponse) and is_of(turn, request)
     }
-    kinds = {_name(item): item["type"] for items in own.values() for item in items}
+    kinds = {_name(item): item["type"] for items in items_by_turn.values() for item in items}
     for turn in request.messages:
         calls = message_of(turn).tool_calls or ()
         kinds |= {call.id: "custom_tool_call" for call in calls if call.is_custom}
@@ -180,12 +182,14 @@ def _items(
             yield _message(message.role, _marked(content, mark) if mark and content else content)
         else:
             lost_marks(request, turn, drops)
-            is_turn_stored = is_stored and id(turn) in own and _is_stored(turn)
+            is_turn_stored = is_stored and id(turn) in items_by_turn and _is_stored(turn)
             items = (
-                _own_items(own[id(turn)], is_stored=is_turn_stored) if id(turn) in own else _plain_items(turn)
+                _own_items(items_by_turn[id(turn)], is_stored=is_turn_stored)
+                if id(turn) in items_by_turn
+                else _plain_items(turn)
             )
             turn_items = [*items]
-            yield from turn_items or [_EMPTY]
+            yield from turn_items or [_EMPTY_MESSAGE]
 
 
 def _mark_after(request: ChatRequest, turn: Turn) -> dict[str, Any]:
@@ -219,8 +223,10 @@ def _name(item: dict[str, Any]) -> str:
 
 def _is_whole(item: dict[str, Any]) -> bool:
     """Return whether *item* can go back. A call whose answer was cut may lack even its name."""
-    needs = ("type", "call_id", "name", "arguments") if item.get("type") == "function_call" else ("type",)
-    return all(type(item.get(name)) is str for name in needs)
+    needed_names = (
+        ("type", "call_id", "name", "arguments") if item.get("type") == "function_call" else ("type",)
+    )
+    return all(type(item.get(name)) is str for name in needed_names)
 
 
 def _message(role: Role, content: Any) -> dict[str, Any]:
@@ -228,10 +234,10 @@ def _message(role: Role, content: Any) -> dict[str, Any]:
     return {"type": "message", "role": role.value, "content": content}
 
 
-_EMPTY = _message(Role.ASSISTANT, "")
+_EMPTY_MESSAGE = _message(Role.ASSISTANT, "")
 """An answer without items."""
 
-_OF_STREAMS = frozenset(event.family for event in wire.EVENTS.values()) | {
+_STREAM_FIELDS = frozenset(event.family for event in wire.EVENTS.values()) | {
     "added", "item_id", "output_index", "partial_image_b64", "partial_image_index", "sequence_number",
 }  # fmt: skip
 """The additional fields that the events of a stream leave with an item."""
@@ -242,29 +248,29 @@ def _own_items(items: list[dict[str, Any]], *, is_stored: bool) -> Iterator[dict
 
     Reasoning goes with the item that follows it, and is refused alone. Reasoning that was not stored must be sent in full.
     """
-    waiting: list[dict[str, Any]] = []
+    waiting_items: list[dict[str, Any]] = []
     for item in items:
         sent_item = {
-            name: value for name, value in item.items() if value is not None and name not in _OF_STREAMS
+            name: value for name, value in item.items() if value is not None and name not in _STREAM_FIELDS
         }
         if sent_item["type"] == "reasoning":
             if is_stored or sent_item.get("encrypted_content") or sent_item.get("content"):
-                waiting.append(sent_item)
+                waiting_items.append(sent_item)
             continue
         if sent_item["type"] == "function_call":
             call = ToolCall(sent_item["call_id"], sent_item["name"], sent_item["arguments"])
             sent_item["arguments"] = arguments_text(call)
-        yield from waiting
+        yield from waiting_items
         yield sent_item
-        waiting.clear()
+        waiting_items.clear()
 
 
-_RESULTS = {
+_RESULT_FORMS = {
     "mcp_approval_request": ("mcp_approval_response", "approval_request_id"),
     "tool_search_call": ("tool_search_output", "call_id"),
 }
 """The item of a result and its field for the call's id, by the call's kind, for kinds that do not end in ``_output``."""
-_NEEDS = {
+_NEEDED_FIELDS = {
     "mcp_approval_request": ("approve", bool, 'an approval is answered by {"approve": true} or false'),
     "tool_search_call": ("tools", list, 'a search for tools is answered by {"tools": [...]}'),
     "computer_call": ("output", dict, "a computer's call is answered by an image"),
@@ -281,29 +287,31 @@ def _result(message: ChatMessage, kind: str, marks: Mapping[int, dict[str, Any]]
     """Return the item of a tool's result. For a tool without a name it has special fields, which a JSON object gives."""
     call_id, text, has_failed = message.tool_call_id, message.text, message.is_error is True
     parts = content_parts(message)
-    type, key = _RESULTS.get(kind, (f"{kind}_output", "call_id"))
+    type, key = _RESULT_FORMS.get(kind, (f"{kind}_output", "call_id"))
     fields: dict[str, Any] = {"output": text}
     if any(not isinstance(part, TextPart) or id(part) in marks for part in parts):
         fields["output"] = [_part(part, marks) for part in parts]
     if kind not in ("function_call", "custom_tool_call"):
-        given = as_json_object(text)
+        result_fields = as_json_object(text)
         if kind == "computer_call":
             image = next((part for part in parts if isinstance(part, ImagePart)), None)
-            shot = {} if image is None else {"type": "computer_screenshot", "image_url": data_url(image)}
-            given = {**({"output": shot} if shot else {}), **(given or {})}
-        elif kind == "shell_call" and given is None and isinstance(fields["output"], str):
+            screenshot = (
+                {} if image is None else {"type": "computer_screenshot", "image_url": data_url(image)}
+            )
+            result_fields = {**({"output": screenshot} if screenshot else {}), **(result_fields or {})}
+        elif kind == "shell_call" and result_fields is None and isinstance(fields["output"], str):
             outcome = {"type": "exit", "exit_code": int(has_failed)}
-            stream, other = ("stderr", "stdout") if has_failed else ("stdout", "stderr")
-            given = {"output": [{stream: text, other: "", "outcome": outcome}]}
-        elif kind in _FAILED_RESULTS and given is None and has_failed:
-            given = dict(_FAILED_RESULTS[kind])
-            given |= {"reason": text} if kind == "mcp_approval_request" else {}
-        fields = fields if given is None else given
-    name, wanted, why = _NEEDS.get(kind, ("", object, ""))
-    if name and not isinstance(fields.get(name), wanted):
-        raise UnsupportedRequestError(why, options=["messages"])
-    about = {"status": "failed" if has_failed else "completed"} if kind == "apply_patch_call" else {}
-    return {"type": type, key: call_id, **about, **fields}
+            used_stream, other_stream = ("stderr", "stdout") if has_failed else ("stdout", "stderr")
+            result_fields = {"output": [{used_stream: text, other_stream: "", "outcome": outcome}]}
+        elif kind in _FAILED_RESULTS and result_fields is None and has_failed:
+            result_fields = dict(_FAILED_RESULTS[kind])
+            result_fields |= {"reason": text} if kind == "mcp_approval_request" else {}
+        fields = fields if result_fields is None else result_fields
+    name, wanted_type, reason = _NEEDED_FIELDS.get(kind, ("", object, ""))
+    if name and not isinstance(fields.get(name), wanted_type):
+        raise UnsupportedRequestError(reason, options=["messages"])
+    status_field = {"status": "failed" if has_failed else "completed"} if kind == "apply_patch_call" else {}
+    return {"type": type, key: call_id, **status_field, **fields}
 
 
 def _part(part: ContentPart, marks: Mapping[int, dict[str, Any]]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ from crosswalk_serve.http import for_client, info_of, media_type
 _OPEN_VERSION: Final = "openresponses-version"
 """The header of a client that speaks Open Responses."""
 _OPENAI: Final = {theirs: ours for ours, theirs in OPEN_RESPONSES.items()}
-_SEALED: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
+_SEALED_PATHS: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
 """The losses that a seal makes up for: opaque values, and the order of the parts with the seal among them."""
 
 
@@ -67,15 +67,17 @@ class Written:
 def sealed(response: ChatResponse, seal: Segment) -> ChatResponse:
     """Return *response* with its *seal* after the first reasoning, or before all other parts."""
     segments = list(response.segments)
-    reasoning = (number for number, one in enumerate(segments) if one.type is SegmentType.REASONING)
-    position = next(reasoning, -1) + 1
+    reasoning_positions = (number for number, one in enumerate(segments) if one.type is SegmentType.REASONING)
+    position = next(reasoning_positions, -1) + 1
     return attrs.evolve(response, segments=(*segments[:position], seal, *segments[position:]))
 
 
 def unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
     """Return *losses* without the seal itself, at its *position*, and the opaque values, which it carries."""
-    own = f"segments[{position}]"
-    return tuple(loss for loss in losses if not (loss.path.startswith(own) or _SEALED.fullmatch(loss.path)))
+    seal_path = f"segments[{position}]"
+    return tuple(
+        loss for loss in losses if not (loss.path.startswith(seal_path) or _SEALED_PATHS.fullmatch(loss.path))
+    )
 
 
 def whole(
@@ -100,18 +102,18 @@ def whole(
     Raises:
         ConversionError: the answer holds text that is not valid JSON, or a dangerous loss would be raised.
     """
-    shown, wants = with_custom_calls(response, incoming.custom_tools), incoming.wants
+    shown_response, wants = with_custom_calls(response, incoming.custom_tools), incoming.wants
     model = response.attempts[-1].model if response.attempts else None
     is_marked = is_mixed and seal(response) is not None
-    native = native_body(incoming, response) if shown is response and not is_marked else None
+    native = native_body(incoming, response) if shown_response is response and not is_marked else None
     if native is not None:
         written, is_renamed = (
             Written(response.raw_events.frames[0]),
             rename(native, alias_of(incoming, model)),
         )
     else:
-        shown = addressed(incoming, shown, token, model)
-        written, is_renamed = _converted(incoming, shown, seal(response), losses), False
+        shown_response = addressed(incoming, shown_response, token, model)
+        written, is_renamed = _converted(incoming, shown_response, seal(response), losses), False
     if written.status != 200 or not (is_renamed or wants.echo or wants.namespaces):
         return written
     body = native or load_json(written.body)
@@ -135,12 +137,12 @@ def _converted(
 ) -> Written:
     """Return *response* in the client's format with its *seal*."""
     options = options_of(incoming)
-    made = convert(response, incoming.form, request=options, losses=policy)
+    conversion = convert(response, incoming.form, request=options, losses=policy)
     if seal is None:
-        return Written(made.value, made.status, made.report.losses)
-    losses = unsealed(made.report.losses, len(response.segments))
+        return Written(conversion.value, conversion.status, conversion.report.losses)
+    losses = unsealed(conversion.report.losses, len(response.segments))
     body = convert(sealed(response, seal), incoming.form, request=options, losses=policy).value
-    return Written(body, made.status, losses)
+    return Written(body, conversion.status, losses)
 
 
 def alias_of(incoming: Incoming, server_model: str | None) -> str | None:
@@ -229,8 +231,8 @@ def addressed(
 def _named(response: ChatResponse, model: str) -> ChatResponse:
     """Return *response* with the name *model*, whether its server has named the model or not."""
     metadata = response.metadata
-    known = {path: mark for path, mark in metadata.provenance.items() if path != "model"}
-    return attrs.evolve(response, model=model, metadata=attrs.evolve(metadata, provenance=known))
+    provenance = {path: mark for path, mark in metadata.provenance.items() if path != "model"}
+    return attrs.evolve(response, model=model, metadata=attrs.evolve(metadata, provenance=provenance))
 
 
 def own_call_id(id: str, token: str) -> str:
@@ -240,18 +242,18 @@ def own_call_id(id: str, token: str) -> str:
 
 def _with_own_call_ids(response: ChatResponse, token: str) -> ChatResponse:
     """*response* with new ids for the calls to which its server gave none."""
-    origins = response.metadata.provenance
-    ids = {
+    provenance = response.metadata.provenance
+    new_ids = {
         call.id: own_call_id(call.id, token)
         for number, call in enumerate(response.tool_calls)
-        if origins.get(f"message.tool_calls[{number}].id") is Provenance.SYNTHETIC
+        if provenance.get(f"message.tool_calls[{number}].id") is Provenance.SYNTHETIC
     }
-    if not ids:
+    if not new_ids:
         return response
-    calls = [attrs.evolve(call, id=ids.get(call.id, call.id)) for call in response.tool_calls]
+    calls = [attrs.evolve(call, id=new_ids.get(call.id, call.id)) for call in response.tool_calls]
     segments = [
-        attrs.evolve(one, metadata={**one.metadata, "id": ids[str(one.metadata["id"])]})
-        if one.type is SegmentType.TOOL_CALL and one.metadata.get("id") in ids
+        attrs.evolve(one, metadata={**one.metadata, "id": new_ids[str(one.metadata["id"])]})
+        if one.type is SegmentType.TOOL_CALL and one.metadata.get("id") in new_ids
         else one
         for one in response.segments
     ]
@@ -280,18 +282,18 @@ def with_custom_calls(response: ChatResponse, names: Collection[str]) -> ChatRes
     calls = [_as_custom(call) if call.name in names else call for call in response.tool_calls]
     if tuple(calls) == response.tool_calls:
         return response
-    texts = {
+    input_texts = {
         (old.id, old.arguments): new.arguments for old, new in zip(response.tool_calls, calls, strict=True)
     }
-    segments = [_with_text(segment, texts) for segment in response.segments]
+    segments = [_with_text(segment, input_texts) for segment in response.segments]
     return attrs.evolve(response, message=attrs.evolve(response.message, tool_calls=calls), segments=segments)
 
 
-def _with_text(segment: Segment, texts: dict[tuple[str, str], str]) -> Segment:
+def _with_text(segment: Segment, input_texts: dict[tuple[str, str], str]) -> Segment:
     key = (str(segment.metadata.get("id")), segment.content)
-    if segment.type is not SegmentType.TOOL_CALL or key not in texts:
+    if segment.type is not SegmentType.TOOL_CALL or key not in input_texts:
         return segment
-    return attrs.evolve(segment, content=texts[key])
+    return attrs.evolve(segment, content=input_texts[key])
 
 
 class CustomCalls:
@@ -303,7 +305,7 @@ class CustomCalls:
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
-        self._held: dict[tuple[int, int], list[ToolCallDelta]] = {}  # by choice and index
+        self._held_fragments: dict[tuple[int, int], list[ToolCallDelta]] = {}  # by choice and index
 
     def of(self, delta: ResponseDelta | None) -> Iterator[ResponseDelta]:
         """Return the part of *delta* that may be written now."""
@@ -311,8 +313,8 @@ class CustomCalls:
             return
         call = delta.tool_call_delta
         if call is not None and self._is_held(delta.choice, call):
-            self._held.setdefault((delta.choice, call.index), []).append(call)
-            if not any(getattr(delta, name) for name in _OTHERS):
+            self._held_fragments.setdefault((delta.choice, call.index), []).append(call)
+            if not any(getattr(delta, name) for name in _OTHER_FIELDS):
                 return
             delta = attrs.evolve(delta, tool_call_delta=None)
         if delta.finish_reason is not None:
@@ -320,21 +322,23 @@ class CustomCalls:
         yield delta
 
     def _is_held(self, choice: int, call: ToolCallDelta) -> bool:
-        return (choice, call.index) in self._held or (call.name in self._names and call.kind is None)
+        return (choice, call.index) in self._held_fragments or (
+            call.name in self._names and call.kind is None
+        )
 
     def rest(self) -> Iterator[ResponseDelta]:
         """Return the buffered calls."""
-        held_calls, self._held = self._held, {}
+        held_calls, self._held_fragments = self._held_fragments, {}
         for (choice, index), fragments in held_calls.items():
             id = next((one.id for one in fragments if one.id), None)
             name = next((one.name for one in fragments if one.name), None)
             text = "".join(one.arguments_delta or "" for one in fragments)
             call = _as_custom(ToolCall(id or "-", name or "-", text))
-            whole = ToolCallDelta(index, id, name, call.arguments, call.kind)
-            yield ResponseDelta(tool_call_delta=whole, choice=choice)
+            whole_delta = ToolCallDelta(index, id, name, call.arguments, call.kind)
+            yield ResponseDelta(tool_call_delta=whole_delta, choice=choice)
 
 
-_OTHERS: Final = (
+_OTHER_FIELDS: Final = (
     *("content_delta", "finish_reason", "usage", "reasoning_delta", "refusal_delta", "segment"),
     *("raw_finish_reason", "logprobs", "extensions"),
 )
@@ -352,15 +356,15 @@ _OTHERS: Final = (
 # stream.
 
 
-_NAMED: Final = (WireForm.ANTHROPIC, WireForm.OPENAI_RESPONSES)
+_FORMS_WITH_EVENT_NAMES: Final = (WireForm.ANTHROPIC, WireForm.OPENAI_RESPONSES)
 """The formats with names for events. The names are the events' types."""
-_USUAL: Final = frozenset(
+_USUAL_KEYS: Final = frozenset(
     ("id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier")
 )
 """The members of a chunk that holds nothing but counts."""
-_BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
-_SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
-_SEALED_BEFORE_CALLS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
+_BROKEN_OFF_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
+_USAGE_ON_REQUEST_FORMS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
+_SEAL_FIRST_FORMS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
 """The formats whose clients send a seal back if it comes before the calls or with them, and may drop a later one."""
 
 
@@ -391,9 +395,9 @@ class Relay:
         self._alias = alias_of(incoming, sent.model)
         self._is_chat = form is WireForm.OPENAI_CHAT
         self._hides_usage = self._is_chat and not incoming.wants.include_usage
-        self._errors: list[bytes] = []
+        self._error_frames: list[bytes] = []
         self._has_ended = False
-        self._number = -1  # of the last event, in Responses
+        self._event_number = -1  # of the last event, in Responses
 
     def frames(self, events: Iterable[bytes]) -> bytes:
         """Return further *events* for the client, as received. An error waits for :meth:`finish` or :meth:`fail`."""
@@ -402,30 +406,35 @@ class Relay:
     def finish(self) -> bytes:
         """Return the end of a stream that did not fail."""
         self._has_ended = True
-        return b"".join(self._errors) + (b"data: [DONE]\n\n" if self._is_chat else b"")
+        return b"".join(self._error_frames) + (b"data: [DONE]\n\n" if self._is_chat else b"")
 
     def fail(self, error: ErrorInfo) -> bytes:
         """Return the end of the stream with *error*, or nothing if the stream has ended."""
         if self._has_ended:
             return b""
         self._has_ended = True
-        return error_frame(self._form, error, self._number + 1)
+        return error_frame(self._form, error, self._event_number + 1)
 
     def _frame(self, data: bytes) -> bytes:
-        counts = self._hides_usage and b'"usage"' in data
-        if self._alias is None and not counts and self._form not in _NAMED and b'"error"' not in data:
+        may_hold_usage = self._hides_usage and b'"usage"' in data
+        if (
+            self._alias is None
+            and not may_hold_usage
+            and self._form not in _FORMS_WITH_EVENT_NAMES
+            and b'"error"' not in data
+        ):
             return framed(self._form, {}, data)
         event = load_json(data)
         if type(event) is not dict:
             return framed(self._form, {}, data)
         if _is_error(event):
-            self._errors.append(framed(self._form, event, data))
+            self._error_frames.append(framed(self._form, event, data))
             return b""
         number = event.get("sequence_number")
-        self._number = number if type(number) is int else self._number
+        self._event_number = number if type(number) is int else self._event_number
         is_changed = rename(event, self._alias) | reword(event, self._words)
-        if counts and event.get("usage") is not None:
-            if event.get("choices") == [] and event.keys() <= _USUAL:
+        if may_hold_usage and event.get("usage") is not None:
+            if event.get("choices") == [] and event.keys() <= _USUAL_KEYS:
                 return b""
             del event["usage"]
             is_changed = True
@@ -446,7 +455,7 @@ def framed(form: WireForm, event: dict[str, Any], data: bytes) -> bytes:
     if media_type(form) == "application/x-ndjson":
         return data.replace(b"\n", b" ") + b"\n"
     lines = b"".join(b"data: " + line + b"\n" for line in data.splitlines())
-    kind = event.get("type") if form in _NAMED else None
+    kind = event.get("type") if form in _FORMS_WITH_EVENT_NAMES else None
     name = f"event: {kind}\n".encode() if type(kind) is str and kind.isprintable() else b""
     return name + lines + b"\n"
 
@@ -482,24 +491,24 @@ class StreamWriter:
         words: Mapping[str, str] = _OPENAI,
     ) -> None:
         self._words = words
-        self._incoming, self._token, self._seal, self._model = incoming, token, seal, server_model
+        self._incoming, self._token, self._seal, self._server_model = incoming, token, seal, server_model
         is_chat = (
             incoming.form is WireForm.OPENAI_CHAT
         )  # its clients cannot add up the pieces of a custom call
         self._names = frozenset[str]() if is_chat else incoming.custom_tools
-        self._custom = CustomCalls(self._names)
+        self._custom_calls = CustomCalls(self._names)
         self._converter = StreamConverter.of(
             incoming.form,
             lambda: addressed(incoming, partial(), token, server_model),
             request=options_of(incoming),
         )
-        self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
+        self._shows_usage = incoming.wants.include_usage or incoming.form not in _USAGE_ON_REQUEST_FORMS
         self._prompt = prompt_of(incoming) if incoming.wants.echo else ""
         self._completes = bool(self._prompt or incoming.wants.namespaces)
-        self._echoed: set[int] = set()
-        self._begun: set[int] = set()  # calls, by index
-        self._held: list[ResponseDelta] = []
-        self._may_hold = incoming.form in _SEALED_BEFORE_CALLS
+        self._echoed_choices: set[int] = set()
+        self._begun_calls: set[int] = set()  # calls, by index
+        self._held_deltas: list[ResponseDelta] = []
+        self._may_hold = incoming.form in _SEAL_FIRST_FORMS
         self._is_opaque = False
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
@@ -510,17 +519,17 @@ class StreamWriter:
         if self._has_ended:
             return b""
         if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
-            return self.fail(_BROKEN)
-        frames = b"".join(map(self._fed, self._ready(self._custom.of(event.delta))))
+            return self.fail(_BROKEN_OFF_ERROR)
+        frames = b"".join(map(self._fed, self._ready(self._custom_calls.of(event.delta))))
         if event.response is not None:
             response = with_custom_calls(event.response, self._names)
-            frames += b"".join(map(self._fed, self._ready(self._custom.rest())))
+            frames += b"".join(map(self._fed, self._ready(self._custom_calls.rest())))
             seal = self._seal(event.response)
             if seal is not None:
                 frames += self._fed(ResponseDelta(segment=seal))
                 response = attrs.evolve(response, segments=(*response.segments, seal))
-            frames += b"".join(map(self._fed, self._held))
-            response = addressed(self._incoming, response, self._token, self._model)
+            frames += b"".join(map(self._fed, self._held_deltas))
+            response = addressed(self._incoming, response, self._token, self._server_model)
             try:
                 last = list(self._converter.finish(response))
                 frames += self._frames(last)
@@ -540,11 +549,11 @@ class StreamWriter:
         """
         for delta in deltas:
             self._is_opaque = self._is_opaque or bool(delta.reasoning_delta or delta.segment)
-            if self._held and not self._is_opaque:
-                yield from self._held
-                self._held, self._may_hold = [], False
-            if self._may_hold and (self._held or delta.tool_call_delta is not None):
-                self._held.append(delta)
+            if self._held_deltas and not self._is_opaque:
+                yield from self._held_deltas
+                self._held_deltas, self._may_hold = [], False
+            if self._may_hold and (self._held_deltas or delta.tool_call_delta is not None):
+                self._held_deltas.append(delta)
             else:
                 yield delta
 
@@ -561,9 +570,9 @@ class StreamWriter:
     def _with_own_call_id(self, delta: ResponseDelta) -> ResponseDelta:
         """*delta* with the id that :func:`addressed` gives its call."""
         call = delta.tool_call_delta
-        if call is None or not self._token or delta.choice or call.index in self._begun:
+        if call is None or not self._token or delta.choice or call.index in self._begun_calls:
             return delta
-        self._begun.add(call.index)
+        self._begun_calls.add(call.index)
         id = call.id or own_call_id(f"call_{call.index}", self._token)
         return attrs.evolve(delta, tool_call_delta=attrs.evolve(call, id=id))
 
@@ -584,8 +593,8 @@ class StreamWriter:
             items = [event["item"]] if "item" in event else event.get("response", {}).get("output", ())
             name_in_namespaces([event, *items], self._incoming)
         for choice in event.get("choices", ()) if self._prompt else ():
-            if choice["index"] not in self._echoed:
-                self._echoed.add(choice["index"])
+            if choice["index"] not in self._echoed_choices:
+                self._echoed_choices.add(choice["index"])
                 choice["text"] = self._prompt + choice["text"]
 
 
@@ -596,15 +605,15 @@ def written(writer: StreamWriter, events: EventStream) -> bytes:
 
 def _frames(writer: StreamWriter, event: StreamEvent) -> bytes:
     error = None if event.response is None else event.response.error_info
-    shown = None if error is None else for_client(error)
-    return writer.feed(event) if shown is None or shown is error else writer.fail(shown)
+    shown_error = None if error is None else for_client(error)
+    return writer.feed(event) if shown_error is None or shown_error is error else writer.fail(shown_error)
 
 
-def relayed(writer: Relay, events: EventStream) -> bytes:
+def relayed(relay: Relay, events: EventStream) -> bytes:
     """Return the server's events since the last call, and the end of the stream if it has come."""
     response = events.response if events.has_ended else None
     error = None if response is None else response.error_info
-    frames = writer.frames(events.take_frames())
+    frames = relay.frames(events.take_frames())
     if error is not None:
-        return frames + writer.fail(for_client(error))
-    return frames if response is None else frames + writer.finish()
+        return frames + relay.fail(for_client(error))
+    return frames if response is None else frames + relay.finish()

@@ -29,7 +29,7 @@ from crosswalk_serve.requests import check_head, load_body, read_body
 from crosswalk_serve.routing import Caller, ModelRoute as ModelRoute
 from crosswalk_serve.websocket import ResponsesSocket
 
-_ASKED: Final = {
+_FORMS_BY_PATH: Final = {
     "/v1/chat/completions": WireForm.OPENAI_CHAT,
     "/chat/completions": WireForm.OPENAI_CHAT,
     "/v1/completions": WireForm.OPENAI_COMPLETIONS,
@@ -39,7 +39,7 @@ _ASKED: Final = {
     "/api/generate": WireForm.OLLAMA_GENERATE,
 }
 
-_GEMINI: Final = ("v1beta", "v1")
+_GEMINI_PREFIXES: Final = ("v1beta", "v1")
 """The beginnings of Gemini's paths."""
 
 
@@ -66,18 +66,24 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
             await gateway.aclose()
 
     routes: list[BaseRoute] = [
-        Route(path, Ask(gateway, form), methods=["POST"]) for path, form in _ASKED.items()
+        Route(path, Ask(gateway, form), methods=["POST"]) for path, form in _FORMS_BY_PATH.items()
     ]
     routes.append(WebSocketRoute("/v1/responses", ResponsesSocket(gateway).answer))
-    generating, counting = Ask(gateway, WireForm.GEMINI), TokenCounts(gateway, WireForm.GEMINI).answer
+    gemini_ask, gemini_token_counts = (
+        Ask(gateway, WireForm.GEMINI),
+        TokenCounts(gateway, WireForm.GEMINI).answer,
+    )
     routes += Passthrough(gateway).pages()
     routes += [
-        *(Route(f"/{api}/models/{{model:path}}:countTokens", counting, methods=["POST"]) for api in _GEMINI),
-        Route("/v1beta/models/{target:path}", generating, methods=["POST"]),
-        Route("/v1/models/{target:path}", generating, methods=["POST"]),
+        *(
+            Route(f"/{version}/models/{{model:path}}:countTokens", gemini_token_counts, methods=["POST"])
+            for version in _GEMINI_PREFIXES
+        ),
+        Route("/v1beta/models/{target:path}", gemini_ask, methods=["POST"]),
+        Route("/v1/models/{target:path}", gemini_ask, methods=["POST"]),
         Route("/v1/messages/count_tokens", TokenCounts(gateway, WireForm.ANTHROPIC).answer, methods=["POST"]),
-        *(Route(f"/{api}/models", listing.models) for api in _GEMINI),
-        *(Route(f"/{api}/models/{{id:path}}", listing.model) for api in _GEMINI),
+        *(Route(f"/{version}/models", listing.models) for version in _GEMINI_PREFIXES),
+        *(Route(f"/{version}/models/{{id:path}}", listing.model) for version in _GEMINI_PREFIXES),
         Route(
             "/v1/responses/input_tokens",
             TokenCounts(gateway, WireForm.OPENAI_RESPONSES).answer,
@@ -132,7 +138,7 @@ async def _absent(_: Request) -> Response:
     raise HTTPException(404)
 
 
-_OLLAMA: Final = "0.33.0"
+_OLLAMA_VERSION: Final = "0.33.0"
 """The version of Ollama that the API corresponds to. Clients check that it is new enough."""
 _EPOCH: Final = "1970-01-01T00:00:00Z"
 """The creation time of every model, because the real one is unknown."""
@@ -169,7 +175,7 @@ class Listing:
         """Answer ``GET /v1/models/{id}`` and ``GET /v1beta/models/{id}``."""
         name = request.path_params["id"]
         self._gateway.route(self._caller(request), name)
-        return _json(_MODELS.get(form_of(request), _openai_model)(name))
+        return _json(_ENTRY_WRITERS.get(form_of(request), _openai_model)(name))
 
     async def tags(self, request: Request) -> Response:
         """Answer Ollama's ``GET /api/tags``."""
@@ -184,19 +190,21 @@ class Listing:
         name = fields.text("model") or fields.text("name") or ""
         route = self._gateway.route(caller, name)
         takes_media = any(target.takes_media for target in route.model.endpoints)
-        can = ["completion", "tools", *(["vision"] if takes_media else [])]
-        return _json({"details": _DETAILS, "model_info": {}, "capabilities": can, "modified_at": _EPOCH})
+        capabilities = ["completion", "tools", *(["vision"] if takes_media else [])]
+        return _json(
+            {"details": _DETAILS, "model_info": {}, "capabilities": capabilities, "modified_at": _EPOCH}
+        )
 
     async def version(self, request: Request) -> Response:
         """Answer Ollama's ``GET /api/version``."""
-        return _json({"version": _OLLAMA})
+        return _json({"version": _OLLAMA_VERSION})
 
     async def running(self, request: Request) -> Response:
         """Answer Ollama's ``GET /api/ps``: the models that its Ollama servers have in memory."""
         caller = self._caller(request)
         routes = [self._gateway.route(caller, name) for name in self._gateway.models(caller)]
-        loaded = await supervised(self._gateway, request, caller, lambda: _loaded(routes))
-        return _json({"models": loaded})
+        loaded_models = await supervised(self._gateway, request, caller, lambda: _loaded(routes))
+        return _json({"models": loaded_models})
 
     # Operations.
 
@@ -229,24 +237,24 @@ class Listing:
 
 async def _loaded(routes: Iterable[ModelRoute]) -> list[dict[str, Any]]:
     """Return the entries of the loaded models, with the names of *routes*. Servers that do not answer are left out."""
-    servers: dict[str | None, list[dict[str, Any]]] = {}
-    results = {}
+    entries_by_server: dict[str | None, list[dict[str, Any]]] = {}
+    loaded_entries = {}
     for route in routes:
         for number, target in enumerate(route.targets[0]):
             if target.provider != WireForm.OLLAMA.provider:
                 continue
-            if target.base_url not in servers:
+            if target.base_url not in entries_by_server:
                 service = route.services[0][0]
                 try:
                     answer = await fetch(service, target.provider, "GET", "/api/ps", endpoint=number)
-                    servers[target.base_url] = read(answer, _entries)
+                    entries_by_server[target.base_url] = read(answer, _entries)
                 except Refusal:
-                    servers[target.base_url] = []
-            name, own = target.model or route.name, {"name": route.name, "model": route.name}
-            for entry in servers[target.base_url]:
+                    entries_by_server[target.base_url] = []
+            name, own_names = target.model or route.name, {"name": route.name, "model": route.name}
+            for entry in entries_by_server[target.base_url]:
                 if entry.get("model") in (name, f"{name}:latest"):
-                    results[route.name] = {**entry, **own, "digest": _digest(route.name)}
-    return list(results.values())
+                    loaded_entries[route.name] = {**entry, **own_names, "digest": _digest(route.name)}
+    return list(loaded_entries.values())
 
 
 def _entries(body: bytes) -> list[dict[str, Any]]:
@@ -271,7 +279,7 @@ def _gemini_model(name: str) -> dict[str, Any]:
     return {"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods}
 
 
-_MODELS: Final = {WireForm.ANTHROPIC: _anthropic_model, WireForm.GEMINI: _gemini_model}
+_ENTRY_WRITERS: Final = {WireForm.ANTHROPIC: _anthropic_model, WireForm.GEMINI: _gemini_model}
 """The entry of a model, in formats other than OpenAI's."""
 _DETAILS: Final = {
     "parent_model": "",
@@ -295,5 +303,5 @@ def _digest(name: str) -> str:
 
 
 def _ollama_model(name: str) -> dict[str, Any]:
-    about = {"modified_at": _EPOCH, "size": 0, "digest": _digest(name), "details": _DETAILS}
-    return {"name": name, "model": name, **about}
+    other_fields = {"modified_at": _EPOCH, "size": 0, "digest": _digest(name), "details": _DETAILS}
+    return {"name": name, "model": name, **other_fields}

@@ -66,7 +66,7 @@ from crosswalk_serve.routing import Caller, ModelRoute, Reservation, by_length
 _log = logging.getLogger("crosswalk.serve")
 _NO_BACKGROUND: Final = "this gateway gives no answer in the background"
 _NOT_STORED: Final = "this gateway keeps no answers"
-_UNREADABLE: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
+_UNREADABLE_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
 
 
 class Ask:
@@ -131,14 +131,14 @@ class GatewayExchange:
         self._form = form
         self._request = Request(scope, receive)
         self._receive = receive
-        self._began = perf_counter()
+        self._start_time = perf_counter()
         self._caller = Caller(None, None)
         self._route: ModelRoute | None = None
         self._service: LLMService | None = None
         self._incoming: Incoming
         self._seals: Seals
-        self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
-        self._reserved: Reservation | None = None
+        self._asked_turns: tuple[ChatMessage | ChatResponse, ...] = ()
+        self._reservation: Reservation | None = None
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
         self._may_repeat = True  # the client: no server can have charged for its request
         self.reply = Reply(form, str(uuid4()), send)
@@ -163,36 +163,38 @@ class GatewayExchange:
         self._incoming = incoming = seals.opened(incoming)
         name = incoming.request.model or ""
         self._route = route = gateway.route(self._caller, name).for_form(self._form)
-        block = Interruptible(self._receive)
+        interruptible = Interruptible(self._receive)
         if incoming.wants.load is not None:
             await gateway.quotas.admit(self._caller)
-            with gateway.running(block, self._caller):
-                return await self._load(route, block)
+            with gateway.running(interruptible, self._caller):
+                return await self._load(route, interruptible)
         self._incoming = incoming = self._in_foreground(incoming, route)
-        settled = incoming.without(*self._own_fields(route))
+        incoming_for_server = incoming.without(*self._own_fields(route))
         keeper = route.keeper(self._form)
         if keeper != "":
-            await gateway.kept_state.check(self._caller.name, keeper, settled)
-        request: ChatRequest = settled.request
-        earlier = await self._conversations.turns_before(
+            await gateway.kept_state.check(self._caller.name, keeper, incoming_for_server)
+        request: ChatRequest = incoming_for_server.request
+        earlier_turns = await self._conversations.turns_before(
             self._caller.name, incoming.wants.previous_response_id
         )
-        self._asked = (*earlier, *request.messages)
-        turns, givers = await gateway.kept_state.turns_for(self._caller.name, route.servers, self._asked)
-        continued, own = turns[: len(earlier)], turns[len(earlier) :]
-        if givers or any(map(is_not, own, request.messages)):
-            request = attrs.evolve(settled.request, messages=own, servers=givers)
-        request = route.request(request, name, continued)
-        most = route.most_cost(request, incoming.wants.n) if self._has_budget else 0.0
-        self._reserved = await gateway.quotas.admit(self._caller, most)
+        self._asked_turns = (*earlier_turns, *request.messages)
+        turns, giving_servers = await gateway.kept_state.turns_for(
+            self._caller.name, route.servers, self._asked_turns
+        )
+        continued_turns, own_turns = turns[: len(earlier_turns)], turns[len(earlier_turns) :]
+        if giving_servers or any(map(is_not, own_turns, request.messages)):
+            request = attrs.evolve(incoming_for_server.request, messages=own_turns, servers=giving_servers)
+        request = route.request(request, name, continued_turns)
+        max_cost = route.most_cost(request, incoming.wants.n) if self._has_budget else 0.0
+        self._reservation = await gateway.quotas.admit(self._caller, max_cost)
         self._service = service = route.service()
         self._may_repeat = False
         options = route.retry_options(gateway.config, repetitions(headers))
-        with gateway.running(block, self._caller):
+        with gateway.running(interruptible, self._caller):
             if incoming.request.stream:
-                await self._stream(service.stream(request, **options), block)
+                await self._stream(service.stream(request, **options), interruptible)
             else:
-                await self._whole(service.complete(request, **options), block)
+                await self._whole(service.complete(request, **options), interruptible)
 
     async def _with_kept(self, incoming: Incoming) -> Incoming:
         """Return *incoming*, a request of Responses, with what this gateway keeps in place of its names.
@@ -240,23 +242,23 @@ class GatewayExchange:
         """Return the fields of Responses that the gateway handles. A server that stores answers also gets ``store``."""
         if self._form is not WireForm.OPENAI_RESPONSES:
             return ()
-        is_told = any(target.provider == self._form.provider for target in route.model.endpoints)
-        return ("previous_response_id",) if is_told else ("previous_response_id", "store")
+        has_responses_server = any(target.provider == self._form.provider for target in route.model.endpoints)
+        return ("previous_response_id",) if has_responses_server else ("previous_response_id", "store")
 
-    async def _load(self, route: ModelRoute, block: Interruptible) -> None:
+    async def _load(self, route: ModelRoute, interruptible: Interruptible) -> None:
         body: bytes | None = None
-        async with block:
+        async with interruptible:
             body = await load(route, self._incoming, self._incoming.request.model or "")
         if body is not None:
             await self.reply.whole(body, 200)
-        elif block.cause is not None:
-            await self.refuse(block.cause, 1)
+        elif interruptible.cause is not None:
+            await self.refuse(interruptible.cause, 1)
 
     # Whole answers.
 
-    async def _whole(self, answering: Awaitable[ChatResponse], block: Interruptible) -> None:
+    async def _whole(self, answering: Awaitable[ChatResponse], interruptible: Interruptible) -> None:
         response: ChatResponse | None = None
-        async with block:
+        async with interruptible:
             try:
                 response = await answering
             except ProviderError as error:
@@ -265,8 +267,8 @@ class GatewayExchange:
                 response = self._unreadable(error)
         if response is not None:
             await self._answer(response)
-        elif block.cause is not None:
-            await self.refuse(block.cause, 1)
+        elif interruptible.cause is not None:
+            await self.refuse(interruptible.cause, 1)
 
     async def _answer(self, response: ChatResponse) -> None:
         self.reply.dropped += dropped(response)
@@ -298,36 +300,40 @@ class GatewayExchange:
 
     # Streams.
 
-    async def _stream(self, events: EventStream, block: Interruptible) -> None:
-        ended: ChatResponse | None = None
-        last = b""
-        silence = self._gateway.config.limits.silence_seconds
-        async with block, events, self.reply.kept_alive(silence):
+    async def _stream(self, events: EventStream, interruptible: Interruptible) -> None:
+        ended_response: ChatResponse | None = None
+        last_frames = b""
+        silence_seconds = self._gateway.config.limits.silence_seconds
+        async with interruptible, events, self.reply.kept_alive(silence_seconds):
             try:
                 await events.read_on()
                 if events.ready[0].event_type is not StreamEventType.ERROR:
-                    last = await self._stream_on(events)
-                ended = events.response
+                    last_frames = await self._stream_on(events)
+                ended_response = events.response
             except MappingError as error:
-                ended = self._unreadable(error)
-                last = b"" if self._writer is None else self._writer.fail(ended.error_info or _UNREADABLE)
+                ended_response = self._unreadable(error)
+                last_frames = (
+                    b""
+                    if self._writer is None
+                    else self._writer.fail(ended_response.error_info or _UNREADABLE_ERROR)
+                )
         if self._writer is not None:
-            if ended is None:
-                ended = events.response
-                last = b"" if block.cause is None else self._writer.fail(block.cause)
-            await self._end_stream(ended, last, self._writer)
-        elif ended is not None:
-            await self._answer(ended)
-        elif block.cause is not None:
-            await self.refuse(block.cause, 1)
+            if ended_response is None:
+                ended_response = events.response
+                last_frames = b"" if interruptible.cause is None else self._writer.fail(interruptible.cause)
+            await self._end_stream(ended_response, last_frames, self._writer)
+        elif ended_response is not None:
+            await self._answer(ended_response)
+        elif interruptible.cause is not None:
+            await self.refuse(interruptible.cause, 1)
 
     async def _stream_on(self, events: EventStream) -> bytes:
         """Send events as fast as the client takes them. Return the frames at the end."""
         self._writer = writer = self._writer_of(events)
         await self.reply.begin()
         if self._gateway.metrics is not None and self._route is not None:
-            seconds = self._gateway.metrics.first_seconds.labels(self._form.value, self._route.name)
-            seconds.observe(perf_counter() - self._began)
+            seconds_metric = self._gateway.metrics.first_seconds.labels(self._form.value, self._route.name)
+            seconds_metric.observe(perf_counter() - self._start_time)
         while True:
             frames = relayed(writer, events) if isinstance(writer, Relay) else written(writer, events)
             events.ready.clear()
@@ -415,41 +421,41 @@ class GatewayExchange:
         """
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
-        usage, taken = response.usage, by_length(response, self._asked)
+        usage, counted_response = response.usage, by_length(response, self._asked_turns)
         is_priced = gateway.metrics is not None or self._has_budget
-        dollars = route.cost(taken) if is_priced else 0.0
-        reserved, self._reserved = self._reserved, None
-        await gateway.quotas.spend(caller, taken.usage.total_tokens, dollars, reserved)
+        dollars = route.cost(counted_response) if is_priced else 0.0
+        reservation, self._reservation = self._reservation, None
+        await gateway.quotas.spend(caller, counted_response.usage.total_tokens, dollars, reservation)
         if gateway.metrics is not None:
             gateway.metrics.spent(route.name, caller.name, usage, dollars)
         if gateway.exchanges is not None:
-            about: dict[str, Any] = {
+            record_fields: dict[str, Any] = {
                 "request_id": self.reply.id,
                 "form": self._form.value,
                 "model": route.name,
                 "key": caller.name,
                 "stream": self._incoming.request.stream,
-                "seconds": round(perf_counter() - self._began, 6),
+                "seconds": round(perf_counter() - self._start_time, 6),
                 "attempts": len(response.attempts),
                 "dropped": self.reply.dropped,
             }
             if gateway.config.log.exchange_requests:
-                about["request"] = self._incoming.request.said
-            gateway.exchanges.add(response, about, route.services[0][0].redact)
+                record_fields["request"] = self._incoming.request.said
+            gateway.exchanges.add(response, record_fields, route.services[0][0].redact)
         try:
             await self._note_state(response)
         except StoreError as error:
             _log.warning(
                 "request %s: the state that its server keeps cannot be stored: %s", self.reply.id, error
             )
-        answer = orjson.loads(body) if body is not None and self._is_kept else {}
-        id = answer.get("id")
+        stored_answer = orjson.loads(body) if body is not None and self._is_kept else {}
+        id = stored_answer.get("id")
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
-                conversation = StoredConversation((*self._asked, response), body)
+                conversation = StoredConversation((*self._asked_turns, response), body)
                 await self._conversations.keep(caller.name, id, conversation, self._incoming.wants.store)
                 if self._incoming.wants.store is not False:
-                    await gateway.kept_state.keep_items(caller.name, answer)
+                    await gateway.kept_state.keep_items(caller.name, stored_answer)
             except StoreError as error:
                 _log.warning("request %s: its answer cannot be continued: %s", self.reply.id, error)
 
@@ -471,10 +477,10 @@ class GatewayExchange:
 
     async def end(self) -> None:
         """Return what is reserved for an answer that did not come, count the request, and log how it ended."""
-        if self._reserved is not None:
-            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reserved)
+        if self._reservation is not None:
+            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reservation)
         reply, model = self.reply, "" if self._route is None else self._route.name
-        seconds = perf_counter() - self._began
+        seconds = perf_counter() - self._start_time
         record_request(
             self._gateway,
             reply.id,

@@ -43,19 +43,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", metavar="ADDRESS", help="where to listen (default: what the file says)")
     parser.add_argument("--port", type=int, metavar="N", help="likewise; 0 for a port that is free")
     parser.add_argument("--workers", type=int, metavar="N", help="how many processes (default: likewise)")
-    once = parser.add_mutually_exclusive_group()
-    once.add_argument("--check", action="store_true", help="read the file, say what is wrong, and end")
-    once.add_argument("--example", action="store_true", help="print a file for a local Ollama, and end")
-    once.add_argument(
+    actions = parser.add_mutually_exclusive_group()
+    actions.add_argument("--check", action="store_true", help="read the file, say what is wrong, and end")
+    actions.add_argument("--example", action="store_true", help="print a file for a local Ollama, and end")
+    actions.add_argument(
         "--new-key", action="store_true", help="print a key for a client, and its hash for the file, and end"
     )
-    once.add_argument(
+    actions.add_argument(
         "--import",
         dest="litellm",
         metavar="LITELLM",
         help="print a file made from LiteLLM's configuration, list the settings that it does not have, and end",
     )
-    once.add_argument(
+    actions.add_argument(
         "--hash-key", action="store_true", help="print the hash of the key on standard input, and end"
     )
 
@@ -81,9 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.litellm:
         from crosswalk_serve.litellm_import import import_litellm
 
-        imported = import_litellm(arguments.litellm)
-        write_text(imported.text())
-        for line in imported.omitted:
+        imported_config = import_litellm(arguments.litellm)
+        write_text(imported_config.text())
+        for line in imported_config.omitted:
             say(f"not carried over: {line}")
         return OK
     if arguments.config is None:
@@ -105,8 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
         app = _created(arguments.config, config)  # errors are reported before anything listens
         listener = _listener(config)
         address, port = listener.getsockname()[:2]
-        shown = f"[{address}]" if ":" in address else address
-        say(f"listening on http{'s' if config.tls else ''}://{shown}:{port}; models: {models}")
+        shown_address = f"[{address}]" if ":" in address else address
+        say(f"listening on http{'s' if config.tls else ''}://{shown_address}:{port}; models: {models}")
         from crosswalk_serve.server import serve
 
         return OK if serve(app, config, listener, load) else FAILED

@@ -36,8 +36,8 @@ def _above(least: float, *, whole: bool = False) -> Any:
 
     def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
         if value is not None and not (least < value < math.inf):
-            what = "whole number" if whole else "number"
-            raise ConfigurationError(f"expected a {what} above {least:g}", key=attribute.name)
+            number_kind = "whole number" if whole else "number"
+            raise ConfigurationError(f"expected a {number_kind} above {least:g}", key=attribute.name)
 
     return check
 
@@ -114,12 +114,12 @@ class Target:
             return self
         key = self.api_key or Secret("none")
         headers = {"Authorization": Secret(f"Bearer {key.reveal()}"), **self.headers}
-        there = attrs.evolve(self, provider=form.provider, api_key=key, headers=headers, formats=())
+        target = attrs.evolve(self, provider=form.provider, api_key=key, headers=headers, formats=())
         try:
-            there.max_tokens("")
+            target.max_tokens("")
         except ConfigurationError:  # the rows of that format have no such class
-            return attrs.evolve(there, model_class=None)
-        return there
+            return attrs.evolve(target, model_class=None)
+        return target
 
     def max_tokens(self, model: str) -> int | None:
         """Return the most tokens that *model* writes in an answer, or ``None`` if that is unknown.
@@ -213,10 +213,10 @@ class KeyHash:
         Raises:
             ConfigurationError: *text* is not a hash. The message does not quote it, because it may be a key.
         """
-        result = re.fullmatch(r"sha256:((?:[0-9a-f]{2}){8,32}):([0-9a-f]{64})", text)
-        if result is None:
+        match = re.fullmatch(r"sha256:((?:[0-9a-f]{2}){8,32}):([0-9a-f]{64})", text)
+        if match is None:
             raise ConfigurationError("expected a hash, as `crosswalk serve --new-key` prints it")
-        return cls(bytes.fromhex(result[1]), bytes.fromhex(result[2]))
+        return cls(bytes.fromhex(match[1]), bytes.fromhex(match[2]))
 
     def fits(self, key: str) -> bool:
         """Whether it is the hash of *key*, compared in constant time."""
@@ -428,9 +428,11 @@ class Config:
             for one in (name, *model.aliases):
                 if "*" in one[:-1]:
                     raise ConfigurationError("a * is allowed only at the end of a name", key=f"models.{name}")
-            twice = names.intersection(model.aliases)
-            if twice:
-                raise ConfigurationError(f"{min(twice)!r:.80} names two models", key=f"models.{name}.aliases")
+            repeated_names = names.intersection(model.aliases)
+            if repeated_names:
+                raise ConfigurationError(
+                    f"{min(repeated_names)!r:.80} names two models", key=f"models.{name}.aliases"
+                )
             names.update(model.aliases)
 
     def __attrs_post_init__(self) -> None:
@@ -443,13 +445,17 @@ class Config:
                 raise ConfigurationError(
                     "after_first_token: the gateway cannot take back what a client has received", key=key
                 )
-        known: dict[KeyHash, str] = {}
-        for name, caller in self.keys.items():
-            if (other := known.setdefault(caller.hash, name)) != name:
-                raise ConfigurationError(f"the same hash as that of {other!r:.80}", key=f"keys.{name}.hash")
-            unknown = {one for one in caller.models or () if not one.endswith("*")}.difference(self.models)
-            if unknown:
-                text = f"no model of the file is called {min(unknown)!r:.80}; an alias does not count"
+        name_by_hash: dict[KeyHash, str] = {}
+        for name, client_key in self.keys.items():
+            if (other_name := name_by_hash.setdefault(client_key.hash, name)) != name:
+                raise ConfigurationError(
+                    f"the same hash as that of {other_name!r:.80}", key=f"keys.{name}.hash"
+                )
+            unknown_models = {one for one in client_key.models or () if not one.endswith("*")}.difference(
+                self.models
+            )
+            if unknown_models:
+                text = f"no model of the file is called {min(unknown_models)!r:.80}; an alias does not count"
                 raise ConfigurationError(text, key=f"keys.{name}.models")
         if not (self.keys or self.listen.is_local or self.listen.open):
             raise ConfigurationError(
@@ -469,7 +475,7 @@ class Config:
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _PLACEHOLDER: Final = re.compile("\ue000(\\w+)\ue001")
 """A variable without characters that end a plain text of YAML within braces."""
-_TAG: Final = "tag:yaml.org,2002:"
+_TAG_PREFIX: Final = "tag:yaml.org,2002:"
 _DEEPEST: Final = 64
 
 
@@ -484,10 +490,10 @@ def load_config(path: Path | str, environ: Mapping[str, str] | None = None) -> C
         ConfigurationError: the file is wrong or cannot be read. The error names file, line and key, and quotes no value.
     """
     try:
-        text = Path(path).read_bytes()
+        yaml_bytes = Path(path).read_bytes()
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}", source=str(path)) from None
-    return read_config(text, source=str(path), environ=environ)
+    return read_config(yaml_bytes, source=str(path), environ=environ)
 
 
 def read_config(
@@ -510,21 +516,21 @@ def located(error: ConfigurationError, path: Path | str) -> ConfigurationError:
     if error.source is not None or not error.key:
         return error
     root = _composed(Path(path).read_bytes(), str(path))
-    result = _deepest(root, error.key)
-    where = str(path) if result is root or result is None else f"{path}, line {result.start_mark.line + 1}"
+    node = _deepest(root, error.key)
+    where = str(path) if node is root or node is None else f"{path}, line {node.start_mark.line + 1}"
     return ConfigurationError(f"{where}: {error}", key=error.key, source=str(path))
 
 
 def _deepest(node: yaml.Node | None, key: str) -> yaml.Node | None:
     """Return the node of the last part of the path *key* that is below *node*, or *node* itself."""
-    result, remainder = node, f"{key}."
+    deepest, remainder = node, f"{key}."
     while isinstance(node, yaml.MappingNode):
-        keys = [(name, of) for name, of in node.value if remainder.startswith(f"{name.value}.")]
-        if not keys:
+        matches = [(name, child) for name, child in node.value if remainder.startswith(f"{name.value}.")]
+        if not matches:
             break
-        result, node = max(keys, key=lambda one: len(one[0].value))
-        remainder = remainder.removeprefix(f"{result.value}.")
-    return result
+        deepest, node = max(matches, key=lambda one: len(one[0].value))
+        remainder = remainder.removeprefix(f"{deepest.value}.")
+    return deepest
 
 
 def _composed(text: bytes | str, source: str) -> yaml.Node | None:
@@ -534,8 +540,8 @@ def _composed(text: bytes | str, source: str) -> yaml.Node | None:
         ConfigurationError: it is not YAML.
     """
     try:
-        plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return yaml.compose(_VARIABLE.sub("\ue000\\1\ue001", plain), yaml.SafeLoader)
+        yaml_text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        return yaml.compose(_VARIABLE.sub("\ue000\\1\ue001", yaml_text), yaml.SafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
@@ -557,10 +563,10 @@ class _Reader:
     source: str
     environ: Mapping[str, str]
 
-    def wrong(self, node: yaml.Node, path: Path_, what: str) -> ConfigurationError:
-        """Return the error *what* about *node*, which is at *path*."""
+    def wrong(self, node: yaml.Node, path: Path_, problem: str) -> ConfigurationError:
+        """Return the error *problem* about *node*, which is at *path*."""
         key = ".".join(path)
-        text = f"{self.source}, line {node.start_mark.line + 1}: {key + ': ' if key else ''}{what}"
+        text = f"{self.source}, line {node.start_mark.line + 1}: {key + ': ' if key else ''}{problem}"
         return ConfigurationError(text, key=key, source=self.source)
 
     def read(self, kind: Any, node: yaml.Node, path: Path_) -> Any:
@@ -584,7 +590,9 @@ class _Reader:
                 raise self.wrong(node, path, "expected a mapping")
             return value
         if origin is not None:
-            return {key: self.read(arguments[1], of, (*path, key)) for key, of in self._entries(node, path)}
+            return {
+                key: self.read(arguments[1], child, (*path, key)) for key, child in self._entries(node, path)
+            }
         if attrs.has(kind) and kind is not KeyHash:
             return self._section(kind, node, path)
         return self._value(kind, node, path)
@@ -597,15 +605,17 @@ class _Reader:
         hints = typing.get_type_hints(kind)
         for name in entries:
             if name not in fields:
-                known = {**fields, **attrs.fields_dict(Target)} if kind is Model else fields
-                raise self.wrong(entries[name], (*path, name), f"unknown key{_meant(name, known)}")
-        missing = [name for name, f in fields.items() if f.default is attrs.NOTHING and name not in entries]
-        if missing:
-            raise self.wrong(node, path, f"expected the key {missing[0]!r}")
+                known_keys = {**fields, **attrs.fields_dict(Target)} if kind is Model else fields
+                raise self.wrong(entries[name], (*path, name), f"unknown key{_meant(name, known_keys)}")
+        missing_keys = [
+            name for name, f in fields.items() if f.default is attrs.NOTHING and name not in entries
+        ]
+        if missing_keys:
+            raise self.wrong(node, path, f"expected the key {missing_keys[0]!r}")
         values = {
-            name: self.read(hints[name], of, (*path, name))
-            for name, of in entries.items()
-            if not self._is_null(of) or fields[name].default is attrs.NOTHING
+            name: self.read(hints[name], child, (*path, name))
+            for name, child in entries.items()
+            if not self._is_null(child) or fields[name].default is attrs.NOTHING
         }
         try:
             return kind(**values)
@@ -625,19 +635,21 @@ class _Reader:
         if kind is Model and isinstance(node, yaml.SequenceNode):
             return _mapping(node, {"endpoints": node})
         if kind is Model and isinstance(node, yaml.MappingNode):
-            own = attrs.fields_dict(Model)
-            remainder = [(key, of) for key, of in node.value if key.value not in own]
+            model_fields = attrs.fields_dict(Model)
+            target_entries = [(key, child) for key, child in node.value if key.value not in model_fields]
             if "endpoints" not in {key.value for key, _ in node.value}:
-                known = attrs.fields_dict(Target)
-                for key, of in remainder:
-                    if key.value not in known:
-                        text = f"unknown key{_meant(str(key.value), {**own, **known})}"
-                        raise self.wrong(of, (*path, str(key.value)), text)
-                one = yaml.MappingNode(node.tag, remainder, node.start_mark, node.end_mark)
-                many = yaml.SequenceNode(f"{_TAG}seq", [one], node.start_mark, node.end_mark)
-                whole = _mapping(node, {"endpoints": many})
-                whole.value += [(key, of) for key, of in node.value if key.value in own]
-                return whole
+                target_fields = attrs.fields_dict(Target)
+                for key, child in target_entries:
+                    if key.value not in target_fields:
+                        text = f"unknown key{_meant(str(key.value), {**model_fields, **target_fields})}"
+                        raise self.wrong(child, (*path, str(key.value)), text)
+                endpoint_node = yaml.MappingNode(node.tag, target_entries, node.start_mark, node.end_mark)
+                list_node = yaml.SequenceNode(
+                    f"{_TAG_PREFIX}seq", [endpoint_node], node.start_mark, node.end_mark
+                )
+                model_node = _mapping(node, {"endpoints": list_node})
+                model_node.value += [(key, child) for key, child in node.value if key.value in model_fields]
+                return model_node
         return node
 
     def _entries(self, node: yaml.Node, path: Path_) -> Iterable[tuple[str, yaml.Node]]:
@@ -646,13 +658,13 @@ class _Reader:
         if not isinstance(node, yaml.MappingNode):
             raise self.wrong(node, path, "expected a mapping")
         seen = set()
-        for key, of in node.value:
+        for key, child in node.value:
             name = str(key.value)
             if name in seen or not isinstance(key, yaml.ScalarNode):
-                what = "is given twice" if name in seen else "expected a plain key"
-                raise self.wrong(key, (*path, name) if name in seen else path, what)
+                problem = "is given twice" if name in seen else "expected a plain key"
+                raise self.wrong(key, (*path, name) if name in seen else path, problem)
             seen.add(name)
-            yield name, of
+            yield name, child
 
     def _items(self, node: yaml.Node, path: Path_) -> list[yaml.Node]:
         if isinstance(node, yaml.ScalarNode):
@@ -671,8 +683,8 @@ class _Reader:
             value = float(value)
         if kind in (bool, int, float):
             if type(value) is not kind:
-                word = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-                raise self.wrong(node, path, f"expected {word}")
+                expectation = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+                raise self.wrong(node, path, f"expected {expectation}")
             return value
         if type(value) is not str:
             hint = "; put it in quotes" if isinstance(node, yaml.ScalarNode) and value is not None else ""
@@ -710,9 +722,11 @@ class _Reader:
         if depth > _DEEPEST:
             raise self.wrong(node, path, "nested too deeply")
         if isinstance(node, yaml.MappingNode):
-            return {key: self._plain(of, (*path, key), depth + 1) for key, of in self._entries(node, path)}
+            return {
+                key: self._plain(child, (*path, key), depth + 1) for key, child in self._entries(node, path)
+            }
         if isinstance(node, yaml.SequenceNode):
-            return [self._plain(of, (*path, str(n)), depth + 1) for n, of in enumerate(node.value)]
+            return [self._plain(child, (*path, str(n)), depth + 1) for n, child in enumerate(node.value)]
         value = self._scalar(node)
         if isinstance(value, str):
             return self._filled(value, node, path)
@@ -731,7 +745,7 @@ class _Reader:
 
     @staticmethod
     def _is_null(node: yaml.Node) -> bool:
-        return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
+        return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG_PREFIX}null"
 
 
 def _mapping(node: yaml.Node, entries: Mapping[str, Any]) -> yaml.MappingNode:
@@ -739,13 +753,16 @@ def _mapping(node: yaml.Node, entries: Mapping[str, Any]) -> yaml.MappingNode:
     start, end = node.start_mark, node.end_mark
 
     def scalar(text: str, tag: str) -> yaml.ScalarNode:
-        return yaml.ScalarNode(f"{_TAG}{tag}", text, start, end)
+        return yaml.ScalarNode(f"{_TAG_PREFIX}{tag}", text, start, end)
 
-    made = [(scalar(key, "str"), scalar(*of) if isinstance(of, tuple) else of) for key, of in entries.items()]
-    return yaml.MappingNode(f"{_TAG}map", made, start, end)
+    pairs = [
+        (scalar(key, "str"), scalar(*child) if isinstance(child, tuple) else child)
+        for key, child in entries.items()
+    ]
+    return yaml.MappingNode(f"{_TAG_PREFIX}map", pairs, start, end)
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
     """Return the hint for an unknown *word*: the nearest known one, or else all of them."""
-    close = difflib.get_close_matches(word.lower(), list(known), n=1)
-    return f", did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
+    close_words = difflib.get_close_matches(word.lower(), list(known), n=1)
+    return f", did you mean {close_words[0]!r}?" if close_words else f"; known: {', '.join(known)}"

@@ -106,16 +106,16 @@ def record_request(
         gateway.metrics.seconds.labels(form, model).observe(seconds)
         if dropped:
             gateway.metrics.dropped.labels(form, model).inc()
-    omitted = header_of(dropped)
+    dropped_header = header_of(dropped)
     extra = {
         "crosswalk.request.id": id,
         "crosswalk.form": form,
         "crosswalk.key": key,
-        "crosswalk.dropped": omitted,
+        "crosswalk.dropped": dropped_header,
         "gen_ai.request.model": model,
         "http.response.status_code": status,
     }
-    text = f"{form} {model or '-'} {key or '-'} {status} {seconds:.3f}s{omitted and f' dropped: {omitted}'}"
+    text = f"{form} {model or '-'} {key or '-'} {status} {seconds:.3f}s{dropped_header and f' dropped: {dropped_header}'}"
     _log.info("%s %s", id, text, extra=extra)
 
 
@@ -140,12 +140,12 @@ class AttemptLog:
         address = where(route.host)
         if attempt.outcome is AttemptOutcome.ERROR:
             status = attempt.extra.get("status")
-            info = ErrorInfo(
+            error_info = ErrorInfo(
                 ErrorKind(attempt.extra.get("kind", "unknown")),
                 attempt.error or "",
                 status=status if isinstance(status, int) else None,
             )
-            log_failure(attempt.provider_name, address, attempt.model, info)
+            log_failure(attempt.provider_name, address, attempt.model, error_info)
         seconds = attempt.extra.get("cool_down")
         if isinstance(seconds, int | float):
             _log_cool_down(attempt.provider_name, address, seconds)
@@ -184,7 +184,7 @@ def log_failure(provider: str, address: str, model: str, error: ErrorInfo) -> No
     _log.warning("%s attempt failed: %s: %s", request_id.get(), text, message, extra=extra)
 
 
-_MODE: Final = 0o600
+_FILE_MODE: Final = 0o600
 """The file mode. The file holds people's questions and answers."""
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
@@ -201,7 +201,7 @@ class ExchangeLog:
 
     def __init__(self, path: Path) -> None:
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE))
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _FILE_MODE))
         except OSError as error:
             raise ConfigurationError(
                 f"log.exchanges: {path}: {error.strerror}", key="log.exchanges"
@@ -212,7 +212,7 @@ class ExchangeLog:
     def add(self, response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str]) -> None:
         """Write a line for *response*, see :func:`exchange_line`. A full disk is logged once, and stops no answer."""
         try:
-            append_line(self._path, exchange_line(response, about, redact), mode=_MODE)
+            append_line(self._path, exchange_line(response, about, redact), mode=_FILE_MODE)
             self._has_failed = False
         except OSError as error:
             if not self._has_failed:
@@ -230,11 +230,13 @@ def exchange_line(
         about: more for the line.
         redact: removes credentials from an error, because servers may repeat them, or ``None`` for no removal.
     """
-    sent = _sent(response)
+    sent_bytes = _sent(response)
     if redact is not None and response.error_info is not None:
-        sent = redact(sent.decode("latin-1")).encode("latin-1")  # in any encoding, credentials are ASCII
+        sent_bytes = redact(sent_bytes.decode("latin-1")).encode(
+            "latin-1"
+        )  # in any encoding, credentials are ASCII
     return record_line(
-        sent,
+        sent_bytes,
         status=_status(response),
         provider=response.metadata.provider_id,
         id=response.id,
@@ -264,10 +266,10 @@ def _sent(response: ChatResponse) -> bytes:
         response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
         or response.metadata.provenance.get("usage") is Provenance.CUT
     )
-    sent = b"\n\n".join(b"data: " + _LINE_END.sub(b"\ndata: ", frame) for frame in frames)
+    sse_bytes = b"\n\n".join(b"data: " + _LINE_END.sub(b"\ndata: ", frame) for frame in frames)
     if not is_cut:
-        return sent + b"\n\ndata: [DONE]\n\n"
-    return sent if isinstance(response.raw_events[-1], str) else sent + b"\n\n"
+        return sse_bytes + b"\n\ndata: [DONE]\n\n"
+    return sse_bytes if isinstance(response.raw_events[-1], str) else sse_bytes + b"\n\n"
 
 
 # ------------------------------------------------------------------------ stored responses
@@ -295,23 +297,23 @@ class StoredConversation:
 
     def to_bytes(self) -> bytes:
         """It as it is kept."""
-        turns = [
+        turn_objects = [
             {"response" if isinstance(turn, ChatResponse) else "message": orjson.Fragment(to_json(turn))}
             for turn in self.turns
         ]
-        return orjson.dumps({"turns": turns, "body": base64.b64encode(self.body).decode()})
+        return orjson.dumps({"turns": turn_objects, "body": base64.b64encode(self.body).decode()})
 
     @classmethod
-    def of_bytes(cls, kept: bytes) -> StoredConversation:
+    def of_bytes(cls, stored_bytes: bytes) -> StoredConversation:
         """What :meth:`to_bytes` gave."""
-        read: dict[str, Any] = orjson.loads(kept)
+        document: dict[str, Any] = orjson.loads(stored_bytes)
         turns = tuple(
             from_json(orjson.dumps(turn["response"]), ChatResponse)
             if "response" in turn
             else from_json(orjson.dumps(turn["message"]), ChatMessage)
-            for turn in read["turns"]
+            for turn in document["turns"]
         )
-        return cls(turns, base64.b64decode(read["body"]))
+        return cls(turns, base64.b64decode(document["body"]))
 
 
 class Documents(Protocol):
@@ -338,7 +340,7 @@ class MemoryDocuments:
     def __init__(self, store: Store, clock: Callable[[], float] = time) -> None:
         self._store = store
         self._clock = clock
-        self._kept: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+        self._stored_documents: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
         self._size = 0
 
     async def put(self, name: str, data: bytes) -> None:
@@ -347,14 +349,14 @@ class MemoryDocuments:
         store, now = self._store, self._clock()
         if len(data) > store.bytes or not store.entries:
             return
-        self._kept[name] = data, now + store.seconds
+        self._stored_documents[name] = data, now + store.seconds
         self._size += len(data)
-        while len(self._kept) > store.entries or self._size > store.bytes:
-            self._drop(next(iter(self._kept)))
+        while len(self._stored_documents) > store.entries or self._size > store.bytes:
+            self._drop(next(iter(self._stored_documents)))
 
     async def get(self, name: str) -> bytes | None:
         """See :class:`Documents`."""
-        data, end = self._kept.get(name, (None, 0.0))
+        data, end = self._stored_documents.get(name, (None, 0.0))
         if data is not None and end <= self._clock():
             self._drop(name)
             return None
@@ -368,7 +370,7 @@ class MemoryDocuments:
         return is_kept
 
     def _drop(self, name: str) -> None:
-        data, _ = self._kept.pop(name)
+        data, _ = self._stored_documents.pop(name)
         self._size -= len(data)
 
 
@@ -438,26 +440,26 @@ class Conversations:
         if self.keeps(store):
             await self._documents.put(name_of(owner, id), conversation.to_bytes())
 
-    async def turns_before(self, owner: str | None, previous: str | None) -> Turns:
-        """Return the conversation that a request continues by the id of its *previous* answer.
+    async def turns_before(self, owner: str | None, previous_id: str | None) -> Turns:
+        """Return the conversation that a request continues by the id of its *previous_id* answer.
 
         Raises:
             Refusal: there is no such answer, or nobody can tell now.
         """
-        if previous is None:
+        if previous_id is None:
             return ()
         try:
-            earlier = await self.find(owner, previous)
+            conversation = await self.find(owner, previous_id)
         except StoreError:
             raise store_is_away() from None
-        if earlier is None:
+        if conversation is None:
             raise Refusal(
                 ErrorKind.INVALID_REQUEST,
                 "there is no answer of this previous_response_id, or no longer",
                 status=400,
                 code="previous_response_not_found",
             )
-        return earlier.turns
+        return conversation.turns
 
     async def find(self, owner: str | None, id: str) -> StoredConversation | None:
         """The one called *id* of *owner*, or ``None`` where it has none.
@@ -562,21 +564,21 @@ class StoredResponses:
         ids = [item["id"] for item in items]
         if after is not None and after not in ids:
             raise Refusal(ErrorKind.INVALID_REQUEST, "after names no item of this response", status=400)
-        begin = 0 if after is None else ids.index(after) + 1
-        page = items[begin : begin + int(limit)]
-        ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
-        has_more = begin + len(page) < len(items)
-        return _json({"object": "list", "data": page, **ends, "has_more": has_more})
+        start = 0 if after is None else ids.index(after) + 1
+        page = items[start : start + int(limit)]
+        page_ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
+        has_more = start + len(page) < len(items)
+        return _json({"object": "list", "data": page, **page_ends, "has_more": has_more})
 
     async def _find(self, request: Request) -> StoredConversation:
         caller, id = self._gateway.caller(request), request.path_params["id"]
         try:
-            result = await self._gateway.conversations.find(caller.name, id)
+            conversation = await self._gateway.conversations.find(caller.name, id)
         except StoreError:
             raise store_is_away() from None
-        if result is None:
+        if conversation is None:
             raise _unknown()
-        return result
+        return conversation
 
 
 def _items(conversation: StoredConversation, id: str) -> list[dict[str, Any]]:
@@ -614,7 +616,7 @@ def _json(value: Any) -> Response:
 _REFERENCE: Final = "item_reference"
 _ITEM: Final = re.compile(r"input\[(\d+)\]")
 """The path of an item that names a kept one."""
-_UNKNOWN: Final = "this key has not received it from the server of this model, or that is long ago"
+_UNKNOWN_MESSAGE: Final = "this key has not received it from the server of this model, or that is long ago"
 
 
 class KeptState:
@@ -639,8 +641,8 @@ class KeptState:
                 await self._documents.put(name_of(owner, f"reasoning:{id}"), server.encode())
         if not is_kept:
             return
-        thread = {response.id} if "thread" in incoming.state else set()
-        for id in {*thread, *kept_ids(response)}:
+        thread_ids = {response.id} if "thread" in incoming.state else set()
+        for id in {*thread_ids, *kept_ids(response)}:
             await self._documents.put(name_of(owner, f"{server}:{id}"), b"1")
 
     async def check(self, owner: str | None, server: str | None, incoming: Incoming) -> None:
@@ -653,7 +655,7 @@ class KeptState:
         for path, value in incoming.state.items():
             for id in ids_in(value):
                 if not await self._has_received(owner, server, id):
-                    raise BadRequestError(_UNKNOWN, path)
+                    raise BadRequestError(_UNKNOWN_MESSAGE, path)
 
     async def turns_for(
         self, owner: str | None, servers: Collection[str], turns: Turns
@@ -666,37 +668,39 @@ class KeptState:
         Raises:
             Refusal: nobody can tell now.
         """
-        givers: dict[str, str] = {}
-        return tuple([await self._turn_for(owner, servers, turn, givers) for turn in turns]), givers
+        giving_servers: dict[str, str] = {}
+        return tuple(
+            [await self._turn_for(owner, servers, turn, giving_servers) for turn in turns]
+        ), giving_servers
 
     async def _turn_for(
         self,
         owner: str | None,
         servers: Collection[str],
         turn: ChatMessage | ChatResponse,
-        givers: dict[str, str],
+        giving_servers: dict[str, str],
     ) -> ChatMessage | ChatResponse:
         if not isinstance(turn, ChatResponse):
             return turn
         for id, is_whole in reasoning_ids(turn).items():
-            giver = await self._get(name_of(owner, f"reasoning:{id}"))
+            giving_server = await self._get(name_of(owner, f"reasoning:{id}"))
             # All of it in the turn is of any server as long as none is known. An id alone is of none.
-            if not (is_whole if giver is None else giver.decode() in servers):
+            if not (is_whole if giving_server is None else giving_server.decode() in servers):
                 return at_another_address(turn)
-            if giver is not None:
-                givers[turn.id] = giver.decode()
-        fields = turn.metadata.extensions
+            if giving_server is not None:
+                giving_servers[turn.id] = giving_server.decode()
+        extensions = turn.metadata.extensions
         server = next(iter(servers)) if len(servers) == 1 else None
-        foreign = [
+        foreign_names = [
             name
             for name in KEPT_FIELDS
-            for id in ids_in(fields.get(name))
+            for id in ids_in(extensions.get(name))
             if not await self._has_received(owner, server, id)
         ]
-        if not foreign:
+        if not foreign_names:
             return turn
-        own = {name: value for name, value in fields.items() if name not in foreign}
-        return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=own))
+        own_extensions = {name: value for name, value in extensions.items() if name not in foreign_names}
+        return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=own_extensions))
 
     async def _has_received(self, owner: str | None, server: str | None, id: str) -> bool:
         return server is not None and await self._get(name_of(owner, f"{server}:{id}")) is not None
@@ -718,17 +722,19 @@ class KeptState:
         Raises:
             Refusal: nobody can tell now.
         """
-        found: dict[int, Any] = {}
+        is_changed: dict[int, Any] = {}
         for path, value in incoming.state.items():
             place = _ITEM.fullmatch(path)
             if place is not None and value.get("type") in (None, _REFERENCE):
-                kept = await self._get(name_of(owner, f"item:{value['id']}"))
-                if kept is not None:
-                    found[int(place[1])] = load_json(kept)
-        if not found:
+                kept_item = await self._get(name_of(owner, f"item:{value['id']}"))
+                if kept_item is not None:
+                    is_changed[int(place[1])] = load_json(kept_item)
+        if not is_changed:
             return incoming
         items = incoming.request.said["input"]
-        return with_fields(incoming, input=[found.get(number, item) for number, item in enumerate(items)])
+        return with_fields(
+            incoming, input=[is_changed.get(number, item) for number, item in enumerate(items)]
+        )
 
     async def _get(self, name: str) -> bytes | None:
         try:
@@ -741,12 +747,12 @@ class KeptState:
 # The state that all requests of a gateway share.
 
 
-_ENDS = ErrorInfo(
+_SHUTDOWN_ERROR = ErrorInfo(
     ErrorKind.SERVER, "the gateway is being shut down", retryable=True, status=503, code="shutting_down"
 )
 
 
-_RELOADED: Final = ("models", "keys", "timeouts", "retry", "on_unsupported", "reasoning_events")
+_RELOADED_SECTIONS: Final = ("models", "keys", "timeouts", "retry", "on_unsupported", "reasoning_events")
 """The sections that :meth:`Gateway.reload` takes. The others belong to open resources, such as sockets and files."""
 
 
@@ -795,20 +801,24 @@ class Gateway:
         document_limits = config.responses if is_shared else attrs.evolve(config.responses, entries=0)
         self.stores = document_limits.entries > 0
         documents: Documents = MemoryDocuments(document_limits)
-        ids: Documents = MemoryDocuments(document_limits)  # of their own, so that they displace no answers
+        id_documents: Documents = MemoryDocuments(
+            document_limits
+        )  # of their own, so that they displace no answers
         if config.redis is not None and self._redis is not None:
             counters = RedisCounters(self._redis, config.redis.prefix)
-            documents = ids = RedisDocuments(self._redis, config.redis.prefix, config.responses)
+            documents = id_documents = RedisDocuments(self._redis, config.redis.prefix, config.responses)
         self.quotas = Quotas(counters, clock)
         self.conversations = Conversations(documents)
-        self.kept_state = KeptState(ids)
+        self.kept_state = KeptState(id_documents)
         self.exchanges = None if config.log.exchanges is None else ExchangeLog(config.log.exchanges)
         self.is_draining = False
         self._running: set[Interruptible] = set()
         self._count = 0
-        self._uses: Counter[Router] = Counter()  # the requests by the router that was current when they began
-        self._closing: set[asyncio.Task[None]] = set()
-        self._is_idle = asyncio.Event()  # set when the gateway is shutting down and no request runs
+        self._requests_by_router: Counter[Router] = (
+            Counter()
+        )  # the requests by the router that was current when they began
+        self._closing_tasks: set[asyncio.Task[None]] = set()
+        self._idle_event = asyncio.Event()  # set when the gateway is shutting down and no request runs
 
     # Requests.
 
@@ -833,41 +843,47 @@ class Gateway:
             Refusal: all places are taken, or the gateway is shutting down.
         """
         if self.is_draining:
-            raise Refusal(_ENDS.kind, _ENDS.message, status=503, code=_ENDS.code, retry_after=1)
+            raise Refusal(
+                _SHUTDOWN_ERROR.kind,
+                _SHUTDOWN_ERROR.message,
+                status=503,
+                code=_SHUTDOWN_ERROR.code,
+                retry_after=1,
+            )
         if self._count >= self.config.limits.concurrent_requests:
             raise Refusal(
                 ErrorKind.SERVER, "too many requests at once", status=503, code="overloaded", retry_after=1
             )
         router = self.router
         self._count += 1
-        self._uses[router] += 1
+        self._requests_by_router[router] += 1
         try:
             yield
         finally:
             self._count -= 1
-            self._uses[router] -= 1
+            self._requests_by_router[router] -= 1
             self._close_if_unused(router)
             self._note_idle()
 
     @contextmanager
-    def running(self, block: Interruptible, caller: Caller) -> Iterator[None]:
-        """Run *block* for *caller*. The end of the gateway ends it.
+    def running(self, interruptible: Interruptible, caller: Caller) -> Iterator[None]:
+        """Run *interruptible* for *caller*. The end of the gateway ends it.
 
         Raises:
             Refusal: the key of *caller* has reached its limit of concurrent requests.
         """
-        with self.quotas.place(caller), self._noted(block):
+        with self.quotas.place(caller), self._noted(interruptible):
             yield
 
     @contextmanager
-    def _noted(self, block: Interruptible) -> Iterator[None]:
-        self._running.add(block)
+    def _noted(self, interruptible: Interruptible) -> Iterator[None]:
+        self._running.add(interruptible)
         if self.metrics is not None:
             self.metrics.running.inc()
         try:
             yield
         finally:
-            self._running.discard(block)
+            self._running.discard(interruptible)
             if self.metrics is not None:
                 self.metrics.running.dec()
 
@@ -905,23 +921,27 @@ class Gateway:
             PluginError: a plugin is broken. Nothing has changed.
         """
         router = Router(config, self._observers, **self._service_options)
-        old, self.router = self.router, router
+        old_router, self.router = self.router, router
         self.keyring = Keyring(config.keys)
-        names = [field.name for field in attrs.fields(Config) if field.name not in _RELOADED]
+        fixed_sections = [
+            field.name for field in attrs.fields(Config) if field.name not in _RELOADED_SECTIONS
+        ]
         restart_sections = tuple(
-            name for name in names if getattr(config, name) != getattr(self.config, name)
+            name for name in fixed_sections if getattr(config, name) != getattr(self.config, name)
         )
-        self.config = attrs.evolve(self.config, **{name: getattr(config, name) for name in _RELOADED})
-        self._close_if_unused(old)
+        self.config = attrs.evolve(
+            self.config, **{name: getattr(config, name) for name in _RELOADED_SECTIONS}
+        )
+        self._close_if_unused(old_router)
         return restart_sections
 
     def _close_if_unused(self, router: Router) -> None:
         """Close the connections of *router* if a newer one has replaced it and none of its requests runs any more."""
-        if router is not self.router and not self._uses[router]:
-            del self._uses[router]
+        if router is not self.router and not self._requests_by_router[router]:
+            del self._requests_by_router[router]
             task = asyncio.get_running_loop().create_task(router.aclose())
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._closing_tasks.add(task)
+            task.add_done_callback(self._closing_tasks.discard)
 
     # Shutdown.
 
@@ -937,24 +957,24 @@ class Gateway:
         """Call :meth:`drain` and wait until no request runs, or until the time for it is over."""
         self.drain()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._is_idle.wait(), self.config.limits.shutdown_seconds)
+            await asyncio.wait_for(self._idle_event.wait(), self.config.limits.shutdown_seconds)
 
     def _note_idle(self) -> None:
         if self.is_draining and not self._count:
-            self._is_idle.set()
+            self._idle_event.set()
 
     def end_all(self) -> None:
         """End the running requests, each in the form of its client."""
         if self._running:
             _log.warning("ending %d answers: the time for shutting down is over", len(self._running))
-        for block in list(self._running):
-            block.interrupt(_ENDS)
+        for interruptible in list(self._running):
+            interruptible.interrupt(_SHUTDOWN_ERROR)
 
     async def aclose(self) -> None:
         """Close all connections."""
         async with AsyncExitStack() as stack:
             if self._redis is not None:
                 stack.push_async_callback(self._redis.aclose)
-            for router in {self.router, *self._uses}:
+            for router in {self.router, *self._requests_by_router}:
                 stack.push_async_callback(router.aclose)
-            await asyncio.gather(*self._closing)
+            await asyncio.gather(*self._closing_tasks)

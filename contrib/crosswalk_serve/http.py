@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from crosswalk.convert import DangerousLossError, Loss, WireForm, error_body
-from crosswalk.convert.losses import ENVELOPE
+from crosswalk.convert.losses import ENVELOPE_KEYS
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.formats.writing import source_form
 from crosswalk.service import UnsupportedRequestError, adaptations_of
@@ -54,13 +54,13 @@ class Refusal(CrosswalkError):
         may_repeat: bool = True,
     ) -> None:
         super().__init__(message)
-        retryable = kind in (ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT)
-        self.info = ErrorInfo(kind, message, retryable=retryable, status=status, code=code)
+        is_retryable = kind in (ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT)
+        self.info = ErrorInfo(kind, message, retryable=is_retryable, status=status, code=code)
         self.retry_after = retry_after
         self.may_repeat = may_repeat
 
 
-_UNREACHED: Final = {
+_UNREACHED_MESSAGES: Final = {
     "connect_error": ("cannot be reached", 502),
     "connect_timeout": ("cannot be reached", 504),
     "connection_lost": ("broke off", 502),
@@ -73,8 +73,8 @@ _UNREACHED: Final = {
 def for_client(error: ErrorInfo) -> ErrorInfo:
     """Return a provider's *error* for a client. Refused credentials are the gateway's and not the client's, and the
     addresses of servers are private."""
-    if error.code in _UNREACHED:
-        text, status = _UNREACHED[error.code]
+    if error.code in _UNREACHED_MESSAGES:
+        text, status = _UNREACHED_MESSAGES[error.code]
         return attrs.evolve(error, message=f"the server of this model {text}", status=status)
     if error.status is not None and 300 <= error.status < 400:
         text = f"the server of this model gave no answer (HTTP {error.status})"
@@ -128,9 +128,9 @@ def form_at(path: str, headers: Container[str]) -> WireForm:
     return WireForm.ANTHROPIC if is_anthropic else WireForm.OPENAI_CHAT
 
 
-_NO_THREADS: Final = "thread_unsupported_request"
+_THREADS_UNSUPPORTED: Final = "thread_unsupported_request"
 """Anthropic's code for a request that no thread can hold. Then its SDKs send the whole conversation."""
-_NO_THREAD: Final = "thread_not_found"
+_THREAD_NOT_FOUND: Final = "thread_not_found"
 """Anthropic's code for a thread that is not there. Then its SDKs begin a new one."""
 
 
@@ -149,7 +149,7 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     if error_body is not None and param == "thread":
         is_unknown = isinstance(error, BadRequestError)
         error_body["error"]["details"] = {
-            "error_code": _NO_THREAD if is_unknown else _NO_THREADS,
+            "error_code": _THREAD_NOT_FOUND if is_unknown else _THREADS_UNSUPPORTED,
             "unsupported": [param],
         }
     return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=error_body)
@@ -157,15 +157,15 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
 
 def failed(form: WireForm, error: ErrorInfo, request_id: str) -> tuple[bytes, int]:
     """Return the body of *error* for a client of *form*, and its HTTP status. Anthropic's repeats the *request_id*."""
-    made = error_body(error, form)
+    converted_error = error_body(error, form)
     if form is not WireForm.ANTHROPIC:
-        return made.value, made.status
-    body = load_json(made.value)
-    given = error.raw.get("error") if error.raw is not None else None
-    details = given.get("details") if isinstance(given, Mapping) else None
+        return converted_error.value, converted_error.status
+    body = load_json(converted_error.value)
+    given_error = error.raw.get("error") if error.raw is not None else None
+    details = given_error.get("details") if isinstance(given_error, Mapping) else None
     if isinstance(details, Mapping) and isinstance(details.get("error_code"), str):
         body["error"]["details"] = dict(details)  # by this Anthropic's SDKs know how to go on
-    return dump_json({**body, "request_id": request_id}), made.status
+    return dump_json({**body, "request_id": request_id}), converted_error.status
 
 
 def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
@@ -184,20 +184,20 @@ def error_response(request: Request, error: Exception, id: str) -> Response:
     """Return the response to *request*, called *id*, that reports *error* in the format of its sender."""
     headers: dict[str, str] = {}
     if isinstance(error, Refusal):
-        info = error.info
+        error_info = error.info
         headers = retry_headers(error.retry_after, may_repeat=error.may_repeat)
     elif isinstance(error, BadRequestError):
-        info = info_of(error)
+        error_info = info_of(error)
     elif isinstance(error, FieldError):
-        info = info_of(BadRequestError(error.problem, error.path))
+        error_info = info_of(BadRequestError(error.problem, error.path))
     elif isinstance(error, HTTPException):
         message = f"{error.detail}: there is no such page here, or not for {request.method}"
-        info = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=error.status_code)
+        error_info = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=error.status_code)
         headers = dict(error.headers or {})
     else:
         return Response(status_code=LEFT)
     form = form_of(request)
-    body, status = failed(form, info, id)
+    body, status = failed(form, error_info, id)
     return Response(body, status, {**id_headers(form, id), **headers}, "application/json")
 
 
@@ -234,7 +234,7 @@ class Origins:
 # names of the fields that did not reach the client or the server.
 
 
-_IDLE: Final = {
+_KEEP_ALIVE_SIGNS: Final = {
     **dict.fromkeys(
         (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS, WireForm.OPENAI_RESPONSES), b": \n\n"
     ),
@@ -280,8 +280,8 @@ class Reply:
 
     async def whole(self, body: bytes, status: int, headers: Mapping[str, str] | None = None) -> None:
         """Send a complete response with a JSON *body*."""
-        more = {"content-length": str(len(body)), **(headers or {})}
-        await self._head(status, "application/json", more)
+        all_headers = {"content-length": str(len(body)), **(headers or {})}
+        await self._head(status, "application/json", all_headers)
         await self._body(body, more=False)
 
     async def begin(self) -> None:
@@ -296,7 +296,7 @@ class Reply:
 
     async def end(self, frames: bytes) -> None:
         """Send the end of a stream, with a comment about dropped fields if its format has comments."""
-        if self.dropped and self._form in _IDLE:
+        if self.dropped and self._form in _KEEP_ALIVE_SIGNS:
             frames += f": x-crosswalk-dropped: {header_of(self.dropped)}\n\n".encode()
         await self._body(frames, more=False)
 
@@ -317,23 +317,23 @@ class Reply:
     async def _keep_alive(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            wait = self._sent_at + seconds - loop.time()
-            if wait > 0:
-                await asyncio.sleep(wait)
+            wait_seconds = self._sent_at + seconds - loop.time()
+            if wait_seconds > 0:
+                await asyncio.sleep(wait_seconds)
                 continue
             async with self._lock:
                 await self._begin()
-                await self._body(_IDLE.get(self._form, b""), more=True)
+                await self._body(_KEEP_ALIVE_SIGNS.get(self._form, b""), more=True)
 
     async def _begin(self) -> None:
         if not self.is_stream:
             self.is_stream = True
-            kind = "application/json" if self.is_array else media_type(self._form)
-            await self._head(200, kind, {"cache-control": "no-store"})
+            content_type = "application/json" if self.is_array else media_type(self._form)
+            await self._head(200, content_type, {"cache-control": "no-store"})
 
-    async def _head(self, status: int, kind: str, headers: Mapping[str, str]) -> None:
+    async def _head(self, status: int, content_type: str, headers: Mapping[str, str]) -> None:
         self.status = status
-        sent_headers = {"content-type": kind, **id_headers(self._form, self.id), **headers}
+        sent_headers = {"content-type": content_type, **id_headers(self._form, self.id), **headers}
         if self.dropped:
             sent_headers["x-crosswalk-dropped"] = header_of(self.dropped)
         if self.is_last:
@@ -416,33 +416,33 @@ class Interruptible:
         self._task.cancel()
 
 
-_COUNTS: Final = {
+_COUNT_NAMES: Final = {
     WireForm.OPENAI_CHAT: ("usage.", chat.COUNTS),
     WireForm.OPENAI_RESPONSES: ("usage.", responses.COUNTS),
     WireForm.ANTHROPIC: ("usage.", messages.COUNTS),
     WireForm.OLLAMA: ("", ollama.COUNTS),
 }
 """Where each API has its token counts."""
-_CONTENT: Final = {
+_CONTENT_PATHS: Final = {
     WireForm.OPENAI_CHAT: "choices[0].message.",
     WireForm.OPENAI_RESPONSES: "output[].",
     WireForm.ANTHROPIC: "content[].",
     WireForm.OLLAMA: "message.",
 }
 """Where each API has what the model said."""
-_ARGUMENTS: Final = {
+_ARGUMENT_PATHS: Final = {
     WireForm.OPENAI_CHAT: "choices[0].message.tool_calls[].function.arguments",
     WireForm.OPENAI_RESPONSES: "output[].arguments",
     WireForm.ANTHROPIC: "content[].input",
     WireForm.OLLAMA: "message.tool_calls[].function.arguments",
 }
 """Where each API has the arguments of a call."""
-_ANSWERS: Final = {WireForm.OPENAI_CHAT: "choices", WireForm.GEMINI: "candidates"}
+_ANSWER_KEYS: Final = {WireForm.OPENAI_CHAT: "choices", WireForm.GEMINI: "candidates"}
 """Where each API has further answers."""
-_OPAQUE: Final = {WireForm.OPENAI_RESPONSES: "encrypted_content", WireForm.ANTHROPIC: "data"}
+_OPAQUE_KEYS: Final = {WireForm.OPENAI_RESPONSES: "encrypted_content", WireForm.ANTHROPIC: "data"}
 """The name of encrypted reasoning."""
-_EXTENSIONS: Final = "metadata.extensions"
-_MOST: Final = 20
+_EXTENSIONS_PATH: Final = "metadata.extensions"
+_MAX_PATHS: Final = 20
 _LONGEST: Final = 1000
 
 
@@ -454,34 +454,34 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
         response: the converted answer.
     """
     form = source_form(response)
-    results: list[str] = []
+    names: list[str] = []
     answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
     for answer in answers:
         if answer.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON:
-            results.append(f"finish_reason: {str(answer.raw_finish_reason)[:60]!r} is unknown")
+            names.append(f"finish_reason: {str(answer.raw_finish_reason)[:60]!r} is unknown")
     for loss in losses:
-        results += _names(loss.path, response, form)
-    return results
+        names += _names(loss.path, response, form)
+    return names
 
 
 def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
     """The names of the field *path* of *response*, a canonical path, in the server's API."""
-    if path.startswith(_EXTENSIONS):
+    if path.startswith(_EXTENSIONS_PATH):
         for leaf_path, name in _leaves("metadata.extensions", "", response.metadata.extensions.thawed()):
             if leaf_path == path or leaf_path.startswith((f"{path}.", f"{path}[")):
                 yield name.removeprefix(".")
     elif path.startswith("usage."):
-        count = path.removeprefix("usage.")
-        prefix, names = _COUNTS.get(form, ("usage.", {})) if form else ("usage.", {})
-        yield prefix + names.get(count, count)
+        count_name = path.removeprefix("usage.")
+        prefix, names = _COUNT_NAMES.get(form, ("usage.", {})) if form else ("usage.", {})
+        yield prefix + names.get(count_name, count_name)
     elif path.startswith("segments["):
         yield from _segment(path, response, form)
-    elif form in _ARGUMENTS and path.startswith("message.tool_calls[") and path.endswith("].arguments"):
-        yield _ARGUMENTS[form]
-    elif form in _ANSWERS and path.startswith("alternatives["):
+    elif form in _ARGUMENT_PATHS and path.startswith("message.tool_calls[") and path.endswith("].arguments"):
+        yield _ARGUMENT_PATHS[form]
+    elif form in _ANSWER_KEYS and path.startswith("alternatives["):
         number, _, field = path.removeprefix("alternatives[").partition("]")
-        yield f"{_ANSWERS[form]}[{response.alternatives[int(number)].index}]{field}"
-    elif path not in ENVELOPE:
+        yield f"{_ANSWER_KEYS[form]}[{response.alternatives[int(number)].index}]{field}"
+    elif path not in ENVELOPE_KEYS:
         yield path
 
 
@@ -492,7 +492,7 @@ def _leaves(path: str, name: str, value: Any) -> Iterator[tuple[str, str]]:
     """
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key not in ENVELOPE:
+            if key not in ENVELOPE_KEYS:
                 yield from _leaves(path + step(key), name + step(key), inner)
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
         for position, item in enumerate(value):
@@ -507,14 +507,14 @@ def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterat
     number, _, field = path.removeprefix("segments[").partition("]")
     segment = response.segments[int(number)]
     name = field.removeprefix(".metadata").removeprefix(".").partition(".")[0]
-    prefix = "" if form is None else _CONTENT.get(form, "")
-    if name in ENVELOPE:
+    prefix = "" if form is None else _CONTENT_PATHS.get(form, "")
+    if name in ENVELOPE_KEYS:
         return
-    if segment.type is SegmentType.TOOL_CALL and name == "content" and form in _ARGUMENTS:
-        yield _ARGUMENTS[form]
+    if segment.type is SegmentType.TOOL_CALL and name == "content" and form in _ARGUMENT_PATHS:
+        yield _ARGUMENT_PATHS[form]
         return
-    if name == "encrypted" and form in _OPAQUE:
-        name = _OPAQUE[form]
+    if name == "encrypted" and form in _OPAQUE_KEYS:
+        name = _OPAQUE_KEYS[form]
     is_part = name in ("", "content") or name.startswith("annotations") or not prefix
     yield f"{prefix}{segment.type}{field.replace('.metadata', '', 1)}" if is_part else f"{prefix}{name}"
 
@@ -534,14 +534,14 @@ def dropped(response: ChatResponse) -> list[str]:
 
 def header_of(paths: Iterable[str]) -> str:
     """*paths* as the value of a header: each once, in plain characters, at most 20 of them and 1,000 characters."""
-    unique = list(dict.fromkeys(paths))
+    unique_paths = list(dict.fromkeys(paths))
     shown_paths: list[str] = []
     length = 0
-    for path in unique[:_MOST]:
-        plain = "".join(c if " " <= c <= "~" else "?" for c in path.replace(",", ";"))
-        length += len(plain) + 2
+    for path in unique_paths[:_MAX_PATHS]:
+        plain_path = "".join(c if " " <= c <= "~" else "?" for c in path.replace(",", ";"))
+        length += len(plain_path) + 2
         if length > _LONGEST:
             break
-        shown_paths.append(plain)
-    more = len(unique) - len(shown_paths)
-    return ", ".join([*shown_paths, f"and {more} more"] if more else shown_paths)
+        shown_paths.append(plain_path)
+    further_count = len(unique_paths) - len(shown_paths)
+    return ", ".join([*shown_paths, f"and {further_count} more"] if further_count else shown_paths)

@@ -17,12 +17,12 @@ from crosswalk.errors import ConfigurationError
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.routing import SHORTEST
 
-_SAME: Final = (
+_SAME_NAMES: Final = (
     *("openai", "anthropic", "gemini", "bedrock", "cohere", "ollama", "vllm", "groq", "mistral", "xai"),
     *("deepseek", "openrouter", "perplexity", "dashscope", "moonshot", "zai", "minimax", "cloudflare"),
 )
 _PROVIDERS: Final = {
-    **dict(zip(_SAME, _SAME, strict=True)),
+    **dict(zip(_SAME_NAMES, _SAME_NAMES, strict=True)),
     "azure": "openai",
     "cohere_chat": "cohere",
     "fireworks_ai": "fireworks",
@@ -34,11 +34,18 @@ _PROVIDERS: Final = {
     "together_ai": "together",
 }
 """The provider by LiteLLM's prefix of a model."""
-_UNPREFIXED: Final = "litellm_names.toml"
+_VENDORS_FILE: Final = "litellm_names.toml"
 """The file with the vendor by the beginning of a model's name. LiteLLM's own names need no prefix."""
-_DEFAULTS: Final = ("temperature", "max_tokens", "top_p", "seed", "frequency_penalty", "presence_penalty")
-_COSTS: Final = ("input_cost_per_token", "output_cost_per_token")
-_ENVIRONMENT: Final = "os.environ/"
+_DEFAULT_OPTIONS: Final = (
+    "temperature",
+    "max_tokens",
+    "top_p",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+)
+_COST_KEYS: Final = ("input_cost_per_token", "output_cost_per_token")
+_ENVIRONMENT_PREFIX: Final = "os.environ/"
 _CALLBACKS: Final = {"prometheus": "metrics", "otel": "tracing"}
 
 
@@ -70,14 +77,14 @@ def import_litellm(path: Path | str, environ: Mapping[str, str] | None = None) -
         ConfigurationError: the file cannot be read, or is not such a configuration.
     """
     try:
-        read = yaml.safe_load(Path(path).read_bytes())
+        document = yaml.safe_load(Path(path).read_bytes())
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}", source=str(path)) from None
     except yaml.YAMLError:
         raise ConfigurationError(f"{path}: not YAML", source=str(path)) from None
-    if not (isinstance(read, dict) and isinstance(read.get("model_list"), list)):
+    if not (isinstance(document, dict) and isinstance(document.get("model_list"), list)):
         raise ConfigurationError(f"{path}: expected a mapping with `model_list`", source=str(path))
-    return _Import(os.environ if environ is None else environ).of(read)
+    return _Import(os.environ if environ is None else environ).of(document)
 
 
 class _Import:
@@ -88,11 +95,11 @@ class _Import:
         self._omitted: list[str] = []
         self._models: dict[str, dict[str, Any]] = {}
 
-    def of(self, read: dict[str, Any]) -> Imported:
-        for number, entry in enumerate(read.pop("model_list")):
+    def of(self, document: dict[str, Any]) -> Imported:
+        for number, entry in enumerate(document.pop("model_list")):
             self._add(f"model_list[{number}]", entry if isinstance(entry, dict) else {})
         settings, router, general = (
-            _mapping(read.pop(name, None))
+            _mapping(document.pop(name, None))
             for name in ("litellm_settings", "router_settings", "general_settings")
         )
         self._weigh(router.pop("routing_strategy", "simple-shuffle"))
@@ -108,11 +115,11 @@ class _Import:
             ("general_settings", general),
         ):
             self._rest(section_name, section)
-        self._rest("", read)
+        self._rest("", document)
         for model in self._models.values():
-            weighted = [target for target in model["endpoints"] if "weight" in target]
-            if len(weighted) == 1:
-                del weighted[0]["weight"]
+            weighted_targets = [target for target in model["endpoints"] if "weight" in target]
+            if len(weighted_targets) == 1:
+                del weighted_targets[0]["weight"]
         return Imported(config, tuple(self._omitted))
 
     # Models.
@@ -120,33 +127,33 @@ class _Import:
     def _add(self, place: str, entry: dict[str, Any]) -> None:
         """Add the deployment *entry* to its model."""
         name, parameters = str(entry.pop("model_name", "")), dict(_mapping(entry.pop("litellm_params", None)))
-        result = self._target(place, name, parameters)
-        if result is None:
+        target = self._target(place, name, parameters)
+        if target is None:
             return
-        info = dict(_mapping(entry.pop("model_info", None)))
+        model_info = dict(_mapping(entry.pop("model_info", None)))
         model = self._models.setdefault(name, {"endpoints": []})
-        own: dict[str, dict[str, Any]] = {
-            "defaults": {key: parameters.pop(key) for key in _DEFAULTS if key in parameters}
+        model_settings: dict[str, dict[str, Any]] = {
+            "defaults": {key: parameters.pop(key) for key in _DEFAULT_OPTIONS if key in parameters}
         }
-        costs: list[Any] = [{**info, **parameters}.get(key) for key in _COSTS]
-        for key in _COSTS:
-            info.pop(key, None)
+        costs: list[Any] = [{**model_info, **parameters}.get(key) for key in _COST_KEYS]
+        for key in _COST_KEYS:
+            model_info.pop(key, None)
             parameters.pop(key, None)
         if all(type(cost) in (int, float) for cost in costs):
-            own["price"] = {
+            model_settings["price"] = {
                 f"{kind}_per_million": round(cost * 1e6, 6)
                 for kind, cost in zip(("input", "output"), costs, strict=True)
             }
         if type(parameters.get("timeout")) in (int, float):
-            own["timeouts"] = {"total": float(parameters.pop("timeout"))}
-        for key, value in own.items():
+            model_settings["timeouts"] = {"total": float(parameters.pop("timeout"))}
+        for key, value in model_settings.items():
             if value and not model["endpoints"]:
                 model[key] = value
             elif value and model.get(key) != value:
                 self._omit(f"{place}.litellm_params", f"other {key} than the first endpoint of {name}")
-        model["endpoints"].append(result)
+        model["endpoints"].append(target)
         self._rest(f"{place}.litellm_params", parameters)
-        self._rest(f"{place}.model_info", info)
+        self._rest(f"{place}.model_info", model_info)
         self._rest(place, entry)
 
     def _target(self, place: str, name: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
@@ -171,11 +178,11 @@ class _Import:
         elif model != name:
             self._omit(place, f"the client's name {name!r} would become {model!r}")
             return None
-        base = parameters.pop("api_base", parameters.pop("base_url", None))
-        if base is not None:
-            base = _text(base)
-            target["base_url"] = f"{base.rstrip('/')}/openai/v1" if prefix == "azure" else base
-        key = parameters.pop("api_key", f"{_ENVIRONMENT}AZURE_API_KEY" if prefix == "azure" else None)
+        base_url = parameters.pop("api_base", parameters.pop("base_url", None))
+        if base_url is not None:
+            base_url = _text(base_url)
+            target["base_url"] = f"{base_url.rstrip('/')}/openai/v1" if prefix == "azure" else base_url
+        key = parameters.pop("api_key", f"{_ENVIRONMENT_PREFIX}AZURE_API_KEY" if prefix == "azure" else None)
         if key is not None:  # Azure must not get the key of OpenAI
             target["api_key"] = _text(key)
         headers = {
@@ -200,18 +207,18 @@ class _Import:
 
     def _fall_back(self, place: str, section: dict[str, Any]) -> None:
         """Append the endpoints of the fallbacks to those of their models."""
-        own = {name: list(model["endpoints"]) for name, model in self._models.items()}
+        targets_by_model = {name: list(model["endpoints"]) for name, model in self._models.items()}
         for entry in section.pop("fallbacks", None) or ():
-            for name, others in _mapping(entry).items():
-                if name not in own:
+            for name, fallback_names in _mapping(entry).items():
+                if name not in targets_by_model:
                     self._omit(f"{place}.fallbacks", f"no model {name!r}")
                     continue
-                for other in others:
-                    if other not in own:
-                        self._omit(f"{place}.fallbacks", f"no model {other!r}")
-                    for target in own.get(other, ()):
-                        last = {key: value for key, value in target.items() if key != "weight"}
-                        self._models[name]["endpoints"].append({"model": other, **last})
+                for fallback_name in fallback_names:
+                    if fallback_name not in targets_by_model:
+                        self._omit(f"{place}.fallbacks", f"no model {fallback_name!r}")
+                    for target in targets_by_model.get(fallback_name, ()):
+                        fallback_target = {key: value for key, value in target.items() if key != "weight"}
+                        self._models[name]["endpoints"].append({"model": fallback_name, **fallback_target})
 
     def _name(self, aliases: Mapping[str, Any]) -> None:
         for alias, target in aliases.items():
@@ -228,8 +235,8 @@ class _Import:
         if settings.pop("drop_params", False):
             options["on_unsupported"] = "drop"
         retry: dict[str, float] = {}
-        retries = [section.pop("num_retries", None) for section in (settings, router)]
-        count = next((one for one in reversed(retries) if type(one) is int), None)
+        retry_counts = [section.pop("num_retries", None) for section in (settings, router)]
+        count = next((one for one in reversed(retry_counts) if type(one) is int), None)
         if count is not None:
             retry["attempts"] = count + 1
         if type(router.get("cooldown_time")) in (int, float):
@@ -254,8 +261,8 @@ class _Import:
         if master_key is None:
             return {}
         setting, key = "general_settings.master_key", str(master_key)
-        if key.startswith(_ENVIRONMENT):
-            key = self._environ.get(key.removeprefix(_ENVIRONMENT), "")
+        if key.startswith(_ENVIRONMENT_PREFIX):
+            key = self._environ.get(key.removeprefix(_ENVIRONMENT_PREFIX), "")
         if len(key) < SHORTEST:
             self._omit(setting, f"not set, or shorter than {SHORTEST} characters; `--new-key` makes a key")
             return {}
@@ -277,9 +284,9 @@ def _mapping(value: object) -> dict[str, Any]:
 def _text(value: object) -> str:
     """Return *value* as a text of the gateway's file, with ``${NAME}`` for a variable of the environment."""
     text = str(value)
-    return f"${{{text.removeprefix(_ENVIRONMENT)}}}" if text.startswith(_ENVIRONMENT) else text
+    return f"${{{text.removeprefix(_ENVIRONMENT_PREFIX)}}}" if text.startswith(_ENVIRONMENT_PREFIX) else text
 
 
 def _vendors() -> Iterable[tuple[str, str]]:
-    content = files("crosswalk_serve").joinpath(_UNPREFIXED).read_text("utf-8")
+    content = files("crosswalk_serve").joinpath(_VENDORS_FILE).read_text("utf-8")
     return tomllib.loads(content).items()

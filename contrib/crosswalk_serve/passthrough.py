@@ -98,14 +98,14 @@ async def fetch(
         is_free = is_unstarted(None, None if error is None else error.code)
     except CrosswalkError:
         pass
-    info = for_client(error or _NO_ANSWER)
+    client_error = for_client(error or _NO_ANSWER)
     raise Refusal(
-        info.kind,
-        service.redact(info.message),
-        status=info.status,
-        code=info.code,
+        client_error.kind,
+        service.redact(client_error.message),
+        status=client_error.status,
+        code=client_error.code,
         retry_after=None if retry_after is None else math.ceil(retry_after),
-        may_repeat=is_free and not is_spent(info),
+        may_repeat=is_free and not is_spent(client_error),
     )
 
 
@@ -136,18 +136,22 @@ async def supervised(
         Refusal: too many requests run, or the gateway ends.
         starlette.requests.ClientDisconnect: the client has left.
     """
-    block = Interruptible(request.receive)
-    with gateway.slot(), gateway.running(block, caller):
-        async with block:
+    interruptible = Interruptible(request.receive)
+    with gateway.slot(), gateway.running(interruptible, caller):
+        async with interruptible:
             return await work()
-    if block.cause is None:
+    if interruptible.cause is None:
         raise ClientDisconnect
     raise Refusal(
-        block.cause.kind, block.cause.message, status=block.cause.status, retry_after=1, may_repeat=False
+        interruptible.cause.kind,
+        interruptible.cause.message,
+        status=interruptible.cause.status,
+        retry_after=1,
+        may_repeat=False,
     )
 
 
-_ABOUT = ("keep_alive", "options")
+_LOAD_FIELDS = ("keep_alive", "options")
 """The other fields of such a request: how long to keep the model, and with which context to load it."""
 
 
@@ -161,19 +165,23 @@ async def load(route: ModelRoute, incoming: Incoming, name: str) -> bytes:
         Refusal: a server cannot do it.
     """
     done_reason = incoming.wants.load
-    load_options = {field: incoming.request.said[field] for field in _ABOUT if field in incoming.request.said}
+    load_options = {
+        field: incoming.request.said[field] for field in _LOAD_FIELDS if field in incoming.request.said
+    }
     for (service, _), target in zip(route.services, route.first, strict=True):
         if target.provider == WireForm.OLLAMA.provider:
             body = {"model": target.model or name, "messages": [], "stream": False, **load_options}
             answer = await fetch(service, target.provider, "POST", WireForm.OLLAMA.paths[0], body)
             done_reason = read(answer, _done)
-    own = (
+    own_fields = (
         {"message": {"role": "assistant", "content": ""}}
         if incoming.form is WireForm.OLLAMA
         else {"response": ""}
     )
-    made = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    return orjson.dumps({"model": name, "created_at": made, **own, "done": True, "done_reason": done_reason})
+    created_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    return orjson.dumps(
+        {"model": name, "created_at": created_at, **own_fields, "done": True, "done_reason": done_reason}
+    )
 
 
 def _done(body: bytes) -> str | None:
@@ -185,10 +193,10 @@ def _done(body: bytes) -> str | None:
     return normalize(body, WireForm.OLLAMA.provider, keep_raw=False).raise_for_error().raw_finish_reason
 
 
-_PATH: Final = "/v1/messages/count_tokens"
-_ABSENT: Final = (404, 405, 501)
+_COUNT_PATH: Final = "/v1/messages/count_tokens"
+_ABSENT_STATUSES: Final = (404, 405, 501)
 """The statuses of a server without this page."""
-_COUNTS: Final = {
+_COUNTING_PROVIDERS: Final = {
     "anthropic": True,
     "gemini": True,
     "openai_responses": False,
@@ -198,7 +206,15 @@ _COUNTS: Final = {
 """The providers that count, and whether every version of their servers does. Those without a page of their own API have
 Anthropic's."""
 _OWN_PAGES: Final = ("gemini", "openai_responses")
-_NOT_COUNTED: Final = ("max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata")
+_OMITTED_OPTIONS: Final = (
+    "max_tokens",
+    "stream",
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop_sequences",
+    "metadata",
+)
 """The options that Anthropic's page does not take, because it makes no answer."""
 _COUNTED: Final = ("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text",
                    "truncation", "conversation")  # fmt: skip
@@ -223,11 +239,11 @@ class TokenCounts:
         gateway = self._gateway
         caller = gateway.caller(request)
         check_head(request.headers)
-        body, target, name = await read_body(request, gateway.config.limits), None, "input_tokens"
+        body, target, count_key = await read_body(request, gateway.config.limits), None, "input_tokens"
         if self._form is WireForm.GEMINI:
-            given = load_body(body).given
-            body = dump_json(given.get("generateContentRequest", given))
-            target, name = {"model": request.path_params["model"]}, "totalTokens"
+            given_fields = load_body(body).given
+            body = dump_json(given_fields.get("generateContentRequest", given_fields))
+            target, count_key = {"model": request.path_params["model"]}, "totalTokens"
         incoming = read_request(self._form, body, headers=request.headers.raw, target=target)
         if self._form is WireForm.OPENAI_RESPONSES:
             incoming = await gateway.kept_state.with_items(caller.name, incoming)
@@ -235,10 +251,12 @@ class TokenCounts:
         asked = await self._asked(caller, route, Seals(gateway.config, caller).opened(incoming))
         await gateway.quotas.admit(caller)
         count = await supervised(gateway, request, caller, lambda: _counted(route, asked))
-        headers = {} if count is not None else {"x-crosswalk-estimated": name}
+        headers = {} if count is not None else {"x-crosswalk-estimated": count_key}
         about = {"object": "response.input_tokens"} if self._form is WireForm.OPENAI_RESPONSES else {}
         tokens = prompt_tokens(asked) if count is None else count
-        return Response(orjson.dumps({**about, name: tokens}), headers=headers, media_type="application/json")
+        return Response(
+            orjson.dumps({**about, count_key: tokens}), headers=headers, media_type="application/json"
+        )
 
     async def _asked(self, caller: Caller, route: ModelRoute, incoming: Incoming) -> ChatRequest:
         """Return the request with the turns before it, as for an answer. It names only what *caller* has received.
@@ -267,26 +285,28 @@ async def _counted(route: ModelRoute, asked: ChatRequest) -> int | None:
         Refusal: it counts, but not this request.
     """
     target, name = route.model.endpoints[0], asked.model or ""
-    is_sure = target.counts_tokens if target.counts_tokens is not None else _COUNTS.get(target.provider)
+    is_sure = (
+        target.counts_tokens if target.counts_tokens is not None else _COUNTING_PROVIDERS.get(target.provider)
+    )
     if is_sure is None or target.counts_tokens is False:
         return None
-    requested = attrs.evolve(route.request(asked, name), model=target.model or name)
+    server_request = attrs.evolve(route.request(asked, name), model=target.model or name)
     provider = target.provider if target.provider in _OWN_PAGES else "anthropic"
-    built = build_http_request(requested, provider, on_unsupported="drop")
-    path, name, body = _PATH, "input_tokens", built.body
+    built_request = build_http_request(server_request, provider, on_unsupported="drop")
+    path, name, body = _COUNT_PATH, "input_tokens", built_request.body
     if provider == "gemini":
-        model, name = built.path.partition(":")[0], "totalTokens"
+        model, name = built_request.path.partition(":")[0], "totalTokens"
         path = f"{model}:countTokens"
-        body = {"generateContentRequest": {"model": model.removeprefix("/v1beta/"), **built.body}}
+        body = {"generateContentRequest": {"model": model.removeprefix("/v1beta/"), **built_request.body}}
     elif provider == "openai_responses":
-        path = f"{built.path}/{name}"
+        path = f"{built_request.path}/{name}"
         body = {key: body[key] for key in _COUNTED if key in body}
     else:
-        body = {key: value for key, value in body.items() if key not in _NOT_COUNTED}
+        body = {key: value for key, value in body.items() if key not in _OMITTED_OPTIONS}
     try:
-        answer = await fetch(route.services[0][0], provider, "POST", path, body, built.headers)
+        answer = await fetch(route.services[0][0], provider, "POST", path, body, built_request.headers)
     except Refusal as error:
-        if not is_sure and error.info.status in _ABSENT:
+        if not is_sure and error.info.status in _ABSENT_STATUSES:
             return None
         raise
     return read(answer, partial(_count, name))
@@ -312,17 +332,17 @@ def _count(name: str, body: bytes) -> int:
 # counts. Servers of another API, which have no such page, answer with their own "not found".
 
 
-_OLD_EMBEDDINGS: Final = "/api/embeddings"
+_OLD_EMBEDDING_PATH: Final = "/api/embeddings"
 """Ollama's older page, which takes one ``prompt``."""
-_EMBEDDINGS: Final = ("/api/embed", _OLD_EMBEDDINGS)
+_EMBEDDING_PATHS: Final = ("/api/embed", _OLD_EMBEDDING_PATH)
 _EMBEDDING_FIELDS: Final = frozenset({"model", "input", "prompt", "dimensions", "keep_alive"})
 """The fields with a meaning for OpenAI's servers, and ``keep_alive``, whose models stay in memory."""
-_PAGES: Final = (
-    *("/v1/embeddings", "/v1/moderations", "/v1/rerank", *_EMBEDDINGS),
+_PAGE_PATHS: Final = (
+    *("/v1/embeddings", "/v1/moderations", "/v1/rerank", *_EMBEDDING_PATHS),
     *("/v1/images/generations", "/v1/images/edits", "/v1/images/variations"),
     *("/v1/audio/speech", "/v1/audio/transcriptions", "/v1/audio/translations"),
 )
-_FILES: Final = {
+_FILE_METHODS: Final = {
     "/v1/files": ["GET", "POST"],
     "/v1/files/{id}": ["GET", "DELETE"],
     "/v1/files/{id}/content": ["GET"],
@@ -346,9 +366,9 @@ _PREFIXES: Final = {
 """The beginning of a server's other paths, by the end of its path for chats, which it replaces."""
 _SWITCHES: Final = (VERSION, "anthropic-beta", "openai-beta")
 """The headers that switch features on. Files and batches of Anthropic need them."""
-_ID: Final = re.compile(r"[\w-]+", re.ASCII)
-_INPUT: Final = ("prompt_tokens", "input_tokens")
-_OUTPUT: Final = ("completion_tokens", "output_tokens")
+_ID_PATTERN: Final = re.compile(r"[\w-]+", re.ASCII)
+_INPUT_KEYS: Final = ("prompt_tokens", "input_tokens")
+_OUTPUT_KEYS: Final = ("completion_tokens", "output_tokens")
 
 
 class Passthrough:
@@ -363,8 +383,8 @@ class Passthrough:
 
     def pages(self) -> list[Page]:
         """Return Starlette's routes to them."""
-        pages = [Page(path, self.answer, methods=["POST"]) for path in _PAGES]
-        named = {**_FILES, **_BATCHES}
+        pages = [Page(path, self.answer, methods=["POST"]) for path in _PAGE_PATHS]
+        named = {**_FILE_METHODS, **_BATCHES}
         return pages + [Page(path, self.answer, methods=methods) for path, methods in named.items()]
 
     async def answer(self, request: Request) -> Response:
@@ -390,10 +410,10 @@ class _Exchange:
         self._request = request
         self._path = request.url.path
         self._is_batch = request.scope["route"].path in _BATCHES
-        self._began = perf_counter()
+        self._start_time = perf_counter()
         self._caller = Caller(None, None)
         self._route: ModelRoute | None = None
-        self._reserved: Reservation | None = None
+        self._reservation: Reservation | None = None
         self._dropped: list[str] = []
         self.id = str(uuid4())
         request_id.set(self.id)
@@ -401,7 +421,7 @@ class _Exchange:
     async def run(self) -> Response:
         gateway, request = self._gateway, self._request
         self._caller = caller = gateway.caller(request)
-        if not _ID.fullmatch(request.path_params.get("id", "-")):
+        if not _ID_PATTERN.fullmatch(request.path_params.get("id", "-")):
             raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such id", status=404)
         if self._is_batch and caller.key is not None and not caller.key.batches:
             raise Refusal(ErrorKind.PERMISSION, "this key may not send batches", status=403)
@@ -409,9 +429,9 @@ class _Exchange:
         self._route = route = gateway.route(caller, payload.model)
         number = route.choose()
         targets, estimate = route.targets[number], UsageInfo(payload.tokens, 0)
-        first = targets[0]
-        most = route.cost_of_tokens(estimate, first, first.model or payload.model)
-        self._reserved = await gateway.quotas.admit(caller, most)
+        first_target = targets[0]
+        max_cost = route.cost_of_tokens(estimate, first_target, first_target.model or payload.model)
+        self._reservation = await gateway.quotas.admit(caller, max_cost)
         service = route.services[number][0]
         answer, target = await supervised(
             gateway, request, caller, lambda: self._first_answer(service, targets, payload)
@@ -438,35 +458,39 @@ class _Exchange:
 
     async def _ask(self, service: LLMService, number: int, target: Target, payload: Payload) -> PlainAnswer:
         name = target.model or payload.model
-        path, body, kind = self._path, payload.named(name), payload.content_type
+        path, body, content_type = self._path, payload.named(name), payload.content_type
         if self._is_translated(target) and payload.fields is not None:
             path = "/v1/embeddings"
             body, self._dropped = _openai_request(payload.fields, name)
-            kind = "application/json"
+            content_type = "application/json"
         path = _server_path(target.provider, path) + _query(self._request)
         headers = {name: self._request.headers[name] for name in _SWITCHES if name in self._request.headers}
         headers |= repetition_headers(self._request.headers.raw)
-        if kind is not None:
-            headers["Content-Type"] = kind
+        if content_type is not None:
+            headers["Content-Type"] = content_type
         return await fetch(
             service, target.provider, self._request.method, path, body or None, headers, endpoint=number
         )
 
     def _is_translated(self, target: Target) -> bool:
-        return self._path in _EMBEDDINGS and target.provider != "ollama"
+        return self._path in _EMBEDDING_PATHS and target.provider != "ollama"
 
     async def _respond(
         self, answer: PlainAnswer, target: Target, payload: Payload, estimate: UsageInfo
     ) -> Response:
         body, name = answer.body, target.model or payload.model
-        value = _json_object(answer)
+        answer_object = _json_object(answer)
         # Each look at a batch that has ended would count it.
-        usage = estimate if value is None or self._is_batch else _usage(value) or estimate
+        usage = estimate if answer_object is None or self._is_batch else _usage(answer_object) or estimate
         await self._count(usage, target, name)
         if self._is_translated(target):
             body = read(answer, partial(_ollama_answer, self._path, payload.model))
-        elif value is not None and name != payload.model and isinstance(value.get("model"), str):
-            body = dump_json({**value, "model": payload.model})
+        elif (
+            answer_object is not None
+            and name != payload.model
+            and isinstance(answer_object.get("model"), str)
+        ):
+            body = dump_json({**answer_object, "model": payload.model})
         headers = id_headers(form_of(self._request), self.id)
         if self._dropped:
             headers["x-crosswalk-dropped"] = header_of(self._dropped)
@@ -478,18 +502,18 @@ class _Exchange:
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
         dollars = route.cost_of_tokens(usage, target, model)
-        reserved, self._reserved = self._reserved, None
-        await gateway.quotas.spend(caller, usage.total_tokens, dollars, reserved)
+        reservation, self._reservation = self._reservation, None
+        await gateway.quotas.spend(caller, usage.total_tokens, dollars, reservation)
         if gateway.metrics is not None:
             gateway.metrics.spent(route.name, caller.name, usage, dollars)
 
     async def end(self, status: int) -> None:
         """Return what is still reserved, and record the request."""
-        if self._reserved is not None:
-            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reserved)
+        if self._reservation is not None:
+            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reservation)
         model = "" if self._route is None else self._route.name
         page: Any = self._request.scope["route"]
-        seconds = perf_counter() - self._began
+        seconds = perf_counter() - self._start_time
         record_request(
             self._gateway, self.id, page.path, model, self._caller.name, status, seconds, self._dropped
         )
@@ -513,12 +537,12 @@ def _server_path(provider: str, path: str) -> str:
     Raises:
         Refusal: its API has no such path.
     """
-    if path in _EMBEDDINGS:
+    if path in _EMBEDDING_PATHS:
         return path
-    chat = _chat_path(provider)
+    chat_path = _chat_path(provider)
     for end, prefix in _PREFIXES.items():
-        if chat.endswith(end):
-            return chat.removesuffix(end) + prefix + path.removeprefix("/v1")
+        if chat_path.endswith(end):
+            return chat_path.removesuffix(end) + prefix + path.removeprefix("/v1")
     raise Refusal(ErrorKind.MODEL_UNAVAILABLE, "the server of this model has no such page", status=404)
 
 
@@ -536,13 +560,13 @@ def _ollama_answer(path: str, model: str, body: bytes) -> bytes:
     Raises:
         ValueError, LookupError, TypeError: it is not such an answer.
     """
-    value = load_json(body)
-    rows = [item["embedding"] for item in value["data"]]
-    if path == _OLD_EMBEDDINGS:
-        return dump_json({"embedding": rows[0]})
-    count = (value.get("usage") or {}).get("prompt_tokens")
-    counted = {} if count is None else {"prompt_eval_count": count}
-    return dump_json({"model": model, "embeddings": rows, **counted})
+    answer_object = load_json(body)
+    embeddings = [item["embedding"] for item in answer_object["data"]]
+    if path == _OLD_EMBEDDING_PATH:
+        return dump_json({"embedding": embeddings[0]})
+    count = (answer_object.get("usage") or {}).get("prompt_tokens")
+    count_field = {} if count is None else {"prompt_eval_count": count}
+    return dump_json({"model": model, "embeddings": embeddings, **count_field})
 
 
 def _json_object(answer: PlainAnswer) -> dict[str, Any] | None:
@@ -559,8 +583,8 @@ def _usage(value: dict[str, Any]) -> UsageInfo | None:
     """Return the token counts in an answer, or ``None`` without them."""
     counts = value.get("usage")
     counts = counts if isinstance(counts, dict) else {"input_tokens": value.get("prompt_eval_count")}
-    results = [
+    token_counts = [
         next((counts[name] for name in names if type(counts.get(name)) is int and counts[name] >= 0), None)
-        for names in (_INPUT, _OUTPUT)
+        for names in (_INPUT_KEYS, _OUTPUT_KEYS)
     ]
-    return None if results == [None, None] else UsageInfo(results[0] or 0, results[1] or 0)
+    return None if token_counts == [None, None] else UsageInfo(token_counts[0] or 0, token_counts[1] or 0)

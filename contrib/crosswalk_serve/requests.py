@@ -48,15 +48,17 @@ from crosswalk_serve.routing import Caller
 
 
 _DRAIN_SECONDS: Final = 5.0
-_JSON: Final = frozenset({"application/json", ""})
+_JSON_TYPES: Final = frozenset({"application/json", ""})
 """The content types of JSON."""
-_FORM: Final = "multipart/form-data"
+_FORM_TYPE: Final = "multipart/form-data"
 """The content type of a form with files."""
-_CURL: Final = "application/x-www-form-urlencoded"
+_CURL_TYPE: Final = "application/x-www-form-urlencoded"
 """What ``curl -d`` says, as Ollama's own documentation has it."""
 
 
-def check_head(headers: Mapping[str, str], types: Container[str] = _JSON, *, takes_any: bool = False) -> None:
+def check_head(
+    headers: Mapping[str, str], types: Container[str] = _JSON_TYPES, *, takes_any: bool = False
+) -> None:
     """Refuse what the *headers* of a request say that a gateway must not serve.
 
     Args:
@@ -71,10 +73,12 @@ def check_head(headers: Mapping[str, str], types: Container[str] = _JSON, *, tak
         raise _wrong("conflicting Content-Length and Transfer-Encoding")
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise _wrong("a compressed body is not read", status=415)
-    kind, *parameters = headers.get("content-type", "").lower().split(";")
-    charset = [value.strip(" \"'") for name, _, value in map(_split, parameters) if name == "charset"]
-    is_utf8 = all(value in ("utf-8", "utf8") for value in charset)
-    if not is_utf8 or (kind.strip() not in types and not (takes_any and kind.strip() == _CURL)):
+    media_type, *parameters = headers.get("content-type", "").lower().split(";")
+    charsets = [value.strip(" \"'") for name, _, value in map(_split, parameters) if name == "charset"]
+    is_utf8 = all(value in ("utf-8", "utf8") for value in charsets)
+    if not is_utf8 or (
+        media_type.strip() not in types and not (takes_any and media_type.strip() == _CURL_TYPE)
+    ):
         raise _wrong("the body must be JSON in UTF-8 (content-type: application/json)", status=415)
 
 
@@ -91,7 +95,7 @@ async def read_body(request: Request, limits: GatewayLimits) -> bytes:
     pieces: list[bytes] = []
     size, is_too_long = 0, False
     try:
-        async with asyncio.timeout(limits.body_seconds) as clock:
+        async with asyncio.timeout(limits.body_seconds) as timeout:
             async for piece in request.stream():
                 size += len(piece)
                 if size <= limits.body_bytes:
@@ -100,7 +104,7 @@ async def read_body(request: Request, limits: GatewayLimits) -> bytes:
                     # It is read on, and thrown away: who is writing does not see an answer.
                     is_too_long = True
                     pieces.clear()
-                    clock.reschedule(asyncio.get_running_loop().time() + _DRAIN_SECONDS)
+                    timeout.reschedule(asyncio.get_running_loop().time() + _DRAIN_SECONDS)
     except TimeoutError:
         if not is_too_long:
             raise Refusal(
@@ -200,13 +204,13 @@ def with_fields(incoming: Incoming, **fields: Any) -> Incoming:
     return attrs.evolve(read, request=request)
 
 
-_KNOWN: Final = (b"2023-06-01", b"2026-10-21")
+_KNOWN_VERSIONS: Final = (b"2023-06-01", b"2026-10-21")
 """The versions of Anthropic's API with the same answers. The newer one only refuses some options of the older one."""
-_OPENAI: Final = (b"openai-beta",)
-_READ: Final = {
-    WireForm.OPENAI_CHAT: _OPENAI,
-    WireForm.OPENAI_COMPLETIONS: _OPENAI,
-    WireForm.OPENAI_RESPONSES: _OPENAI,
+_OPENAI_HEADERS: Final = (b"openai-beta",)
+_READ_HEADERS: Final = {
+    WireForm.OPENAI_CHAT: _OPENAI_HEADERS,
+    WireForm.OPENAI_COMPLETIONS: _OPENAI_HEADERS,
+    WireForm.OPENAI_RESPONSES: _OPENAI_HEADERS,
     WireForm.ANTHROPIC: (b"anthropic-beta", VERSION.encode()),
 }
 """The headers that switch features on and do not identify the sender, by the client's form."""
@@ -216,7 +220,7 @@ _PASSED: Final = (b"idempotency-key", _RETRY_COUNT.encode())
 """The headers about repetitions, for servers of every format: one of them may know the request already."""
 _LINE: Final = re.compile(rb"[ -~]{1,255}")
 _COUNT: Final = re.compile(r"[0-9]{1,4}")
-_WORDS: Final = re.compile(rb"[!-+\--~]+(?:[ \t]*,[ \t]*[!-+\--~]+)*")
+_WORDS_PATTERN: Final = re.compile(rb"[!-+\--~]+(?:[ \t]*,[ \t]*[!-+\--~]+)*")
 
 
 def repetition_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -249,24 +253,24 @@ def _header_options(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> d
     Raises:
         BadRequestError: a header is not a list of plain words.
     """
-    wanted = _READ.get(form, ())
-    results: dict[str, str] = {}
+    wanted_headers = _READ_HEADERS.get(form, ())
+    options: dict[str, str] = {}
     for name, value in headers:
-        if name not in wanted or value in (b"", *_KNOWN):
+        if name not in wanted_headers or value in (b"", *_KNOWN_VERSIONS):
             continue
         header_name = name.decode()
-        if not _WORDS.fullmatch(value):
+        if not _WORDS_PATTERN.fullmatch(value):
             raise BadRequestError("expected words with commas between them", header_name)
         header_value = value.decode()
-        results[header_name] = (
-            f"{results[header_name]}, {header_value}" if header_name in results else header_value
+        options[header_name] = (
+            f"{options[header_name]}, {header_value}" if header_name in options else header_value
         )
-    return results
+    return options
 
 
-_DISPOSITION: Final = re.compile(rb"^content-disposition:(.*)$", re.IGNORECASE | re.MULTILINE)
-_NAME: Final = re.compile(rb';\s*name=(?:"([^"\r]*)"|([^;\s]*))', re.IGNORECASE)
-_CODED: Final = re.compile(rb";\s*name\*", re.IGNORECASE)
+_DISPOSITION_PATTERN: Final = re.compile(rb"^content-disposition:(.*)$", re.IGNORECASE | re.MULTILINE)
+_NAME_PATTERN: Final = re.compile(rb';\s*name=(?:"([^"\r]*)"|([^;\s]*))', re.IGNORECASE)
+_CODED_NAME_PATTERN: Final = re.compile(rb";\s*name\*", re.IGNORECASE)
 
 
 @attrs.frozen
@@ -313,33 +317,33 @@ async def read_payload(request: Request, limits: GatewayLimits, *, is_batch: boo
         Refusal: it is too long, too slow, or of another content type.
         starlette.requests.ClientDisconnect: the client has left.
     """
-    model, kind = request.query_params.get("model"), request.headers.get("content-type", "")
+    model, content_type = request.query_params.get("model"), request.headers.get("content-type", "")
     if request.method != "POST":
         if model is None:
             raise BadRequestError("is missing in the query", "model")
         return Payload(model)
-    is_form = kind.lower().startswith(_FORM)
-    check_head(request.headers, {_FORM} if is_form else _JSON)
+    is_form = content_type.lower().startswith(_FORM_TYPE)
+    check_head(request.headers, {_FORM_TYPE} if is_form else _JSON_TYPES)
     body = await read_body(request, limits)
     if is_batch and not is_form:
         if model is None:
             raise BadRequestError("is missing in the query", "model")
-        return Payload(model, body, kind or None)
+        return Payload(model, body, content_type or None)
     if not is_form:
         fields = load_body(body).given
         model_name = fields.get("model")
         if not isinstance(model_name, str):
             raise BadRequestError("is missing" if model_name is None else "must be a string", "model")
-        return Payload(model_name, body, kind, fields)
-    model_span = _place_of_model(body, kind)
+        return Payload(model_name, body, content_type, fields)
+    model_span = _place_of_model(body, content_type)
     if model_span is not None and model is None:
         try:
-            return Payload(body[model_span].decode(), body, kind, place=model_span)
+            return Payload(body[model_span].decode(), body, content_type, place=model_span)
         except UnicodeDecodeError:
             raise BadRequestError("must be UTF-8", "model") from None
     if model_span is not None or model is None:
         raise BadRequestError("is named twice" if model else "is missing", "model")
-    return Payload(model, body, kind)
+    return Payload(model, body, content_type)
 
 
 def _place_of_model(body: bytes, content_type: str) -> slice | None:
@@ -354,26 +358,26 @@ def _place_of_model(body: bytes, content_type: str) -> slice | None:
     if not isinstance(boundary, str) or not boundary.isascii():
         raise BadRequestError("the form has no boundary")
     delimiter = b"--" + boundary.encode()
-    first, *parts = body.split(delimiter)
-    if first or not parts or not parts[-1].startswith(b"--"):
+    preamble, *parts = body.split(delimiter)
+    if preamble or not parts or not parts[-1].startswith(b"--"):
         raise BadRequestError("the form is not between its boundaries")
-    result: slice | None = None
+    model_span: slice | None = None
     start = len(delimiter)
     for part in parts[:-1]:
         head, blank, value = part.partition(b"\r\n\r\n")
         if not (head.startswith(b"\r\n") and blank and value.endswith(b"\r\n")):
             raise BadRequestError("a part of the form has no head or no end")
-        line = b"".join(_DISPOSITION.findall(head))
-        names = [quoted or plain for quoted, plain in _NAME.findall(line)]
-        if len(names) != 1 or _CODED.search(line):
+        disposition = b"".join(_DISPOSITION_PATTERN.findall(head))
+        names = [quoted or plain for quoted, plain in _NAME_PATTERN.findall(disposition)]
+        if len(names) != 1 or _CODED_NAME_PATTERN.search(disposition):
             raise BadRequestError("a part of the form has no plain name")
         if names == [b"model"]:
-            if result is not None:
+            if model_span is not None:
                 raise BadRequestError("is named twice", "model")
             begin = start + len(head) + len(blank)
-            result = slice(begin, begin + len(value) - 2)
+            model_span = slice(begin, begin + len(value) - 2)
         start += len(part) + len(delimiter)
-    return result
+    return model_span
 
 
 # ---------------------------------------------------------------------------------- owners
@@ -397,17 +401,17 @@ FORMAT: Final = "crosswalk"
 _PREFIX: Final = "crosswalk001"
 """The beginning of a seal. A seal is base64, because the SDKs of Gemini decode a signature and encode it again."""
 _URL_SAFE: Final = str.maketrans("-_", "+/")
-_TYPED: Final = {"type": "reasoning.encrypted", "format": FORMAT}
-_FIELDS: Final[Mapping[WireForm, tuple[str, Mapping[str, str]]]] = {
-    WireForm.OPENAI_CHAT: ("encrypted", _TYPED),
+_ENCRYPTED_FACTS: Final = {"type": "reasoning.encrypted", "format": FORMAT}
+_SEAL_FIELDS: Final[Mapping[WireForm, tuple[str, Mapping[str, str]]]] = {
+    WireForm.OPENAI_CHAT: ("encrypted", _ENCRYPTED_FACTS),
     WireForm.OPENAI_RESPONSES: ("encrypted", {}),
     WireForm.ANTHROPIC: ("signature", {}),
-    WireForm.GEMINI: ("encrypted", _TYPED),
+    WireForm.GEMINI: ("encrypted", _ENCRYPTED_FACTS),
 }
 """The metadata that each format writes into its field for opaque values: the key of the seal, and facts about it."""
-_LARGEST: Final = 1 << 24
-_FOREIGN: Final = "reasoning: its seal is not of this gateway and key"
-_CHANGED: Final = "reasoning: the client has changed the answer that it belongs to"
+_LARGEST_SEAL: Final = 1 << 24
+_FOREIGN_SEAL_REASON: Final = "reasoning: its seal is not of this gateway and key"
+_CHANGED_ANSWER_REASON: Final = "reasoning: the client has changed the answer that it belongs to"
 
 
 class Seals:
@@ -425,8 +429,8 @@ class Seals:
     def _key(self) -> bytes:
         """The secret of the seals. Most requests need none."""
         caller = self._caller
-        own = b"" if caller.key is None else str(caller.key.hash).encode()
-        return sha256(_secret(self._config) + own).digest()
+        key_hash = b"" if caller.key is None else str(caller.key.hash).encode()
+        return sha256(_secret(self._config) + key_hash).digest()
 
     def of(self, response: ChatResponse, form: WireForm) -> Segment | None:
         """Return the part with the seal of *response* for a client of *form*, or ``None`` if it holds nothing opaque."""
@@ -434,7 +438,7 @@ class Seals:
             one.type in (SegmentType.TEXT, SegmentType.TOOL_CALL) and not one.metadata.keys() - {"id", "name"}
             for one in response.segments
         )
-        if form not in _FIELDS or is_plain or response.error_info is not None:
+        if form not in _SEAL_FIELDS or is_plain or response.error_info is not None:
             return None
         sealed_response = attrs.evolve(
             response,
@@ -444,37 +448,39 @@ class Seals:
             usage=UsageInfo.EMPTY,
         )
         data = zlib.compress(to_json(sealed_response))
-        key, about = _FIELDS[form]
+        key, facts = _SEAL_FIELDS[form]
         seal = _PREFIX + b64encode(self._mac(data) + data).decode()
-        return Segment(SegmentType.REASONING, "", {**about, key: seal})
+        return Segment(SegmentType.REASONING, "", {**facts, key: seal})
 
     def opened(self, incoming: Incoming) -> Incoming:
         """Return *incoming* with the answers of its seals in place. Whatever a seal does not prove is left out."""
         request = incoming.request
         turns: list[Turn] = []
         notes: list[Adaptation] = []
-        known: set[str] = set()
+        known_ids: set[str] = set()
         for turn in request.messages:
             seal = _seal_in(turn)
             if seal is None or not isinstance(turn, ChatResponse):
                 turns.append(turn)
                 continue
-            sealed = self._read(seal)
-            same = None if sealed is None else _as_client_has_it(sealed, turn)
-            if same is None:
+            sealed_answer = self._read(seal)
+            restored_answer = None if sealed_answer is None else _as_client_has_it(sealed_answer, turn)
+            if restored_answer is None:
                 segments = [
                     one for one in (_without(seal, each) for each in turn.segments) if one is not None
                 ]
                 turns.append(attrs.evolve(turn, segments=segments))
-                why = _FOREIGN if sealed is None else _CHANGED
-                notes.append(Adaptation.dropped(turn.id, why))
+                reason = _FOREIGN_SEAL_REASON if sealed_answer is None else _CHANGED_ANSWER_REASON
+                notes.append(Adaptation.dropped(turn.id, reason))
             else:
-                turns.append(same)
-                known.add(same.id)
-        if not (known or notes):
+                turns.append(restored_answer)
+                known_ids.add(restored_answer.id)
+        if not (known_ids or notes):
             return incoming
-        changed = attrs.evolve(request, messages=turns, notes=tuple(notes), known=frozenset(known))
-        return attrs.evolve(incoming, request=changed)
+        changed_request = attrs.evolve(
+            request, messages=turns, notes=tuple(notes), known=frozenset(known_ids)
+        )
+        return attrs.evolve(incoming, request=changed_request)
 
     def _mac(self, data: bytes) -> bytes:
         return hmac.digest(self._key, data, sha256)
@@ -489,7 +495,7 @@ class Seals:
         if not hmac.compare_digest(mac, self._mac(data)):
             return None
         try:
-            return from_json(zlib.decompressobj().decompress(data, _LARGEST), ChatResponse)
+            return from_json(zlib.decompressobj().decompress(data, _LARGEST_SEAL), ChatResponse)
         except (CanonicalJSONError, zlib.error):
             return None
 
@@ -497,9 +503,9 @@ class Seals:
 def _secret(config: Config) -> bytes:
     """Return the secret of the gateway: the credentials in its configuration, which all its processes have."""
     targets = [target for model in config.models.values() for target in model.endpoints]
-    known = [target.api_key.reveal() for target in targets if target.api_key is not None]
-    known += [str(key.hash) for key in config.keys.values()]
-    return sha256("\n".join(known).encode()).digest()
+    credentials = [target.api_key.reveal() for target in targets if target.api_key is not None]
+    credentials += [str(key.hash) for key in config.keys.values()]
+    return sha256("\n".join(credentials).encode()).digest()
 
 
 def _seal_in(turn: Turn) -> str | None:
@@ -523,12 +529,12 @@ def _without(seal: str, segment: Segment) -> Segment | None:
 
 def _as_client_has_it(sealed: ChatResponse, turn: ChatResponse) -> ChatResponse | None:
     """Return the *sealed* answer with the client's ids, or ``None`` if the client's *turn* differs from it."""
-    calls, others = sealed.tool_calls, turn.tool_calls
-    if sealed.text != turn.text or [call.name for call in calls] != [call.name for call in others]:
+    calls, client_calls = sealed.tool_calls, turn.tool_calls
+    if sealed.text != turn.text or [call.name for call in calls] != [call.name for call in client_calls]:
         return None
-    if any(_arguments(one) != _arguments(other) for one, other in zip(calls, others, strict=True)):
+    if any(_arguments(one) != _arguments(other) for one, other in zip(calls, client_calls, strict=True)):
         return None
-    ids = {one.id: other.id for one, other in zip(calls, others, strict=True)}
+    ids = {one.id: other.id for one, other in zip(calls, client_calls, strict=True)}
     message = attrs.evolve(
         sealed.message, tool_calls=[attrs.evolve(call, id=ids[call.id]) for call in calls] or None
     )

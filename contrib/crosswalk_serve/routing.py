@@ -202,14 +202,14 @@ class Keyring:
         keys = {headers.get(name, "").strip() for name in _KEY_HEADERS}
         keys |= {token.strip()} if scheme.lower() == "bearer" else set()
         keys -= {""}
-        result = None
+        matching_caller = None
         if len(keys) == 1 and len(key := keys.pop()) <= _LONGEST:
             for caller in self._callers:
                 if caller.key is not None and caller.key.hash.fits(key):
-                    result = caller
-        if result is None:
+                    matching_caller = caller
+        if matching_caller is None:
             raise Refusal(ErrorKind.AUTHENTICATION, "no valid API key was given", code="invalid_api_key")
-        return result
+        return matching_caller
 
 
 @attrs.frozen
@@ -245,10 +245,10 @@ class Quotas:
         Raises:
             Refusal: the key has reached its limit of concurrent requests.
         """
-        most = None if caller.key is None else caller.key.concurrent_requests
-        if most is not None and self._running[caller.name] >= most:
-            text = f"the key's limit: more than {most} requests at once"
-            raise Refusal(ErrorKind.RATE_LIMIT, text, code="rate_limit_exceeded", retry_after=1)
+        max_requests = None if caller.key is None else caller.key.concurrent_requests
+        if max_requests is not None and self._running[caller.name] >= max_requests:
+            message = f"the key's limit: more than {max_requests} requests at once"
+            raise Refusal(ErrorKind.RATE_LIMIT, message, code="rate_limit_exceeded", retry_after=1)
         self._running[caller.name] += 1
         try:
             yield
@@ -264,14 +264,14 @@ class Quotas:
         key = caller.key
         if key is None or not key.is_limited:
             return Reservation()
-        used = self._used
+        count_use = self._used
         try:
-            tokens = key.tokens_per_minute
-            if tokens is not None and await used(caller, "tokens", _MINUTE, 0) >= tokens:
-                raise self._over(f"more than {tokens} tokens a minute", _MINUTE)
-            requests = key.requests_per_minute
-            if requests is not None and await used(caller, "requests", _MINUTE, 1) > requests:
-                raise self._over(f"more than {requests} requests a minute", _MINUTE)
+            max_tokens = key.tokens_per_minute
+            if max_tokens is not None and await count_use(caller, "tokens", _MINUTE, 0) >= max_tokens:
+                raise self._over(f"more than {max_tokens} tokens a minute", _MINUTE)
+            max_requests = key.requests_per_minute
+            if max_requests is not None and await count_use(caller, "requests", _MINUTE, 1) > max_requests:
+                raise self._over(f"more than {max_requests} requests a minute", _MINUTE)
             return await self._reserve(caller, dollars, key.budget_per_day)
         except CountError:
             raise Refusal(
@@ -281,11 +281,11 @@ class Quotas:
     async def _reserve(self, caller: Caller, dollars: float, budget: float | None) -> Reservation:
         if budget is None:
             return Reservation()
-        amount, most, day = math.ceil(dollars * _MICRO), budget * _MICRO, self._number(_DAY)
+        amount, budget_micros, day = math.ceil(dollars * _MICRO), budget * _MICRO, self._number(_DAY)
         total = await self._used(caller, "cost", _DAY, amount, day)
-        if total > most or total - amount >= most:
+        if total > budget_micros or total - amount >= budget_micros:
             await self._used(caller, "cost", _DAY, -amount, day)
-            is_empty = total - amount >= most
+            is_empty = total - amount >= budget_micros
             ending = (
                 "is used up" if is_empty else f"has not the ${dollars:.2f} left that this request may cost"
             )
@@ -314,14 +314,18 @@ class Quotas:
         return int(self._clock()) // window
 
     async def _used(
-        self, caller: Caller, what: str, window: int, amount: int, number: int | None = None
+        self, caller: Caller, counter_name: str, window: int, amount: int, number: int | None = None
     ) -> int:
         number = self._number(window) if number is None else number
-        return await self._counters.add(f"{what}:{number}:{caller.name}", amount, (number + 1) * window)
+        return await self._counters.add(
+            f"{counter_name}:{number}:{caller.name}", amount, (number + 1) * window
+        )
 
-    def _over(self, what: str, window: int, code: str = "rate_limit_exceeded") -> Refusal:
-        wait = window - int(self._clock()) % window
-        return Refusal(ErrorKind.RATE_LIMIT, f"the key's limit: {what}", code=code, retry_after=wait)
+    def _over(self, excess: str, window: int, code: str = "rate_limit_exceeded") -> Refusal:
+        wait_seconds = window - int(self._clock()) % window
+        return Refusal(
+            ErrorKind.RATE_LIMIT, f"the key's limit: {excess}", code=code, retry_after=wait_seconds
+        )
 
 
 # --------------------------------------------------------------------------------- routing
@@ -369,8 +373,8 @@ class ModelRoute:
 
         It is empty if none of them speaks *form*: such servers get nothing that another one keeps.
         """
-        speaks = any(target.provider == form.provider for target in self.model.endpoints)
-        return self.server if speaks else ""
+        has_format = any(target.provider == form.provider for target in self.model.endpoints)
+        return self.server if has_format else ""
 
     @property
     def server(self) -> str | None:
@@ -407,14 +411,14 @@ class ModelRoute:
             option: value for option, value in self.defaults.items() if getattr(asked, option) in (None, ())
         }
         if self.options:
-            options = {provider: dict(given) for provider, given in self.options.items()}
-            for provider, given in asked.provider_options.items():
-                options[provider] = {**options.get(provider, {}), **given.thawed()}
+            options = {provider: dict(given_options) for provider, given_options in self.options.items()}
+            for provider, given_options in asked.provider_options.items():
+                options[provider] = {**options.get(provider, {}), **given_options.thawed()}
             fields["provider_options"] = options
         if earlier:
             fields["messages"] = (*earlier, *asked.messages)
-        changed = attrs.evolve(asked, **fields) if fields else asked
-        return changed.for_model(name if self.passes_name else None)
+        changed_request = attrs.evolve(asked, **fields) if fields else asked
+        return changed_request.for_model(name if self.passes_name else None)
 
     def retry_options(self, config: Config, repetitions: int) -> CallOptions:
         """Return the options of a call that the client has made *repetitions* times before.
@@ -434,10 +438,10 @@ class ModelRoute:
             per_million = (price.input_per_million, price.output_per_million)
             return sum(count * rate for count, rate in zip(tokens, per_million, strict=True)) / 1e6
         try:
-            listed = cost_of(response)
+            listed_cost = cost_of(response)
         except ConfigurationError:  # without price lists no budget depends on them, see Router
             return 0.0
-        return float(listed.amount) if listed is not None and listed.currency == "USD" else 0.0
+        return float(listed_cost.amount) if listed_cost is not None and listed_cost.currency == "USD" else 0.0
 
     def cost_of_tokens(self, usage: UsageInfo, target: Target, model: str) -> float:
         """Return the cost of *usage* in US dollars, as far as known, if *target* has answered with *model*."""
@@ -445,18 +449,20 @@ class ModelRoute:
         message, now = ChatMessage(Role.ASSISTANT, ""), datetime.now(UTC)
         return self.cost(ChatResponse("-", message, FinishReason.STOP, usage, metadata, now, model))
 
-    def most_cost(self, request: ChatRequest, answers: int) -> float:
-        """Return the most that *answers* to *request* may cost in US dollars, at the most expensive endpoint.
+    def most_cost(self, request: ChatRequest, answer_count: int) -> float:
+        """Return the most that *answer_count* to *request* may cost in US dollars, at the most expensive endpoint.
 
         The prompt is estimated by its length. An answer counts with ``max_tokens``, or else with the most tokens that the
         model writes, or with 16,384 tokens if that is unknown.
         """
-        prompt = prompt_tokens(request)
+        prompt_count = prompt_tokens(request)
         costs = []
         for target in self.model.endpoints:
             model = target.model or request.model or self.name
-            most = request.max_tokens or target.max_tokens(model) or _ANSWER_TOKENS
-            costs.append(self.cost_of_tokens(UsageInfo(prompt, most * answers), target, model))
+            max_answer_tokens = request.max_tokens or target.max_tokens(model) or _ANSWER_TOKENS
+            costs.append(
+                self.cost_of_tokens(UsageInfo(prompt_count, max_answer_tokens * answer_count), target, model)
+            )
         return max(costs)
 
 
@@ -491,11 +497,11 @@ class Router:
 
     def find(self, name: str) -> ModelRoute | None:
         """Return the route for the model *name*, or ``None`` if the file has no such model."""
-        result = self._names.get(name)
-        if result is None:
-            fitting = [one for one in self._names if one.endswith("*") and name.startswith(one[:-1])]
-            result = self._names[max(fitting, key=len)] if fitting else None
-        return None if result is None else self._routes[result]
+        model_name = self._names.get(name)
+        if model_name is None:
+            patterns = [one for one in self._names if one.endswith("*") and name.startswith(one[:-1])]
+            model_name = self._names[max(patterns, key=len)] if patterns else None
+        return None if model_name is None else self._routes[model_name]
 
     async def aclose(self) -> None:
         """End all running calls and close all connections."""
@@ -511,11 +517,11 @@ class Router:
             targets = model.endpoints
             if not passes_name:
                 targets = tuple(attrs.evolve(target, model=target.model or name) for target in targets)
-            first = [target for target in targets if target.weight is not None] or targets[:1]
-            orders = tuple(_led_by(one, targets) for one in first)
+            first_targets = [target for target in targets if target.weight is not None] or targets[:1]
+            orders = tuple(_led_by(one, targets) for one in first_targets)
             services = tuple(
                 (self._service(order, model, config), one.weight or 1.0)
-                for one, order in zip(first, orders, strict=True)
+                for one, order in zip(first_targets, orders, strict=True)
             )
             for target in targets:
                 target.max_tokens(
@@ -525,21 +531,21 @@ class Router:
             raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
         options = {target.provider: target.options for target in model.endpoints if target.options}
         route = ModelRoute(
-            name, model, tuple(first), services, orders, dict(model.defaults), options, passes_name
+            name, model, tuple(first_targets), services, orders, dict(model.defaults), options, passes_name
         )
-        native = {}
+        native_routes = {}
         for form in () if route.is_mixed else WireForm:
             endpoints = tuple(target.in_format(form) for target in model.endpoints)
             if endpoints != model.endpoints:
-                native[form] = self._route(name, attrs.evolve(model, endpoints=endpoints), config)
-        return attrs.evolve(route, native=native)
+                native_routes[form] = self._route(name, attrs.evolve(model, endpoints=endpoints), config)
+        return attrs.evolve(route, native=native_routes)
 
     def _service(self, targets: tuple[Target, ...], model: Model, config: Config) -> LLMService:
         """Return the service for *targets*, in this order. Models with the same targets share one."""
         timeouts: Timeouts = model.timeouts or config.timeouts
         retry: RetryPolicy = model.retry or config.retry
         on_unsupported = model.on_unsupported or config.on_unsupported
-        most = config.limits.answer_bytes
+        max_bytes = config.limits.answer_bytes
         endpoints = [target.endpoint() for target in targets]
         headers = [tuple(target.headers.items()) for target in targets]
         key = (*endpoints, *headers, timeouts, retry, on_unsupported)
@@ -549,7 +555,7 @@ class Router:
                 timeout=timeouts,
                 retry=retry,
                 on_unsupported="raise" if on_unsupported == "refuse" else "drop",
-                limits=Limits(line_bytes=most, total_bytes=most),
+                limits=Limits(line_bytes=max_bytes, total_bytes=max_bytes),
                 observers=self._observers,
                 transport="aiohttp",  # many calls at once
                 **self._options,
@@ -571,11 +577,13 @@ def _check_targets(model: Model, *, names_models: bool) -> None:
 
 
 def _defaults(model: Model) -> dict[str, Any]:
-    wrong = next((name for name in model.defaults if name in _NOT_DEFAULTS), None)
-    if wrong is None:
-        wrong = next((name for name in model.defaults if name not in attrs.fields_dict(ChatRequest)), None)
-    if wrong is not None:
-        raise ConfigurationError(f"defaults: no option of a request is called {wrong!r:.60}")
+    wrong_name = next((name for name in model.defaults if name in _NOT_DEFAULTS), None)
+    if wrong_name is None:
+        wrong_name = next(
+            (name for name in model.defaults if name not in attrs.fields_dict(ChatRequest)), None
+        )
+    if wrong_name is not None:
+        raise ConfigurationError(f"defaults: no option of a request is called {wrong_name!r:.60}")
     return dict(model.defaults)
 
 
@@ -585,9 +593,9 @@ def _check_prices(config: Config) -> None:
     Raises:
         ConfigurationError: a key with a budget may use a model without a price, and there are no price lists.
     """
-    unpriced = [name for name, model in config.models.items() if model.price is None]
-    limited = [key for key in config.keys.values() if key.budget_per_day is not None]
-    name = next((name for name in unpriced if any(key.may_ask(name) for key in limited)), None)
+    unpriced_models = [name for name, model in config.models.items() if model.price is None]
+    limited_keys = [key for key in config.keys.values() if key.budget_per_day is not None]
+    name = next((name for name in unpriced_models if any(key.may_ask(name) for key in limited_keys)), None)
     if name is None:
         return
     try:
@@ -599,11 +607,11 @@ def _check_prices(config: Config) -> None:
         ) from None
 
 
-_BYTES: Final = 4
+_BYTES_PER_TOKEN: Final = 4
 """The bytes of a token, about: a limit that a client passes by leaving early would be none."""
-_SAID: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.TOOL_CALL, SegmentType.REFUSAL)
-_COUNTS: Final = ("usage", "usage.prompt_tokens", "usage.completion_tokens")
-_NONE: Final = (Provenance.ABSENT, Provenance.CUT)
+_SAID_TYPES: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.TOOL_CALL, SegmentType.REFUSAL)
+_COUNT_PATHS: Final = ("usage", "usage.prompt_tokens", "usage.completion_tokens")
+_MISSING_MARKS: Final = (Provenance.ABSENT, Provenance.CUT)
 
 
 def prompt_tokens(request: ChatRequest) -> int:
@@ -624,20 +632,20 @@ def by_length(response: ChatResponse, asked: Iterable[ChatMessage | ChatResponse
     """
     usage, metadata = response.usage, response.metadata
     is_cut = response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
-    if not is_cut and not any(metadata.provenance.get(count) in _NONE for count in _COUNTS):
+    if not is_cut and not any(metadata.provenance.get(count) in _MISSING_MARKS for count in _COUNT_PATHS):
         return response
     answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
-    texts = [one.content for answer in answers for one in answer.segments if one.type in _SAID]
+    texts = [one.content for answer in answers for one in answer.segments if one.type in _SAID_TYPES]
     if not any(texts):
         return response
-    counts = attrs.evolve(
+    counted_usage = attrs.evolve(
         usage,
         prompt_tokens=max(usage.prompt_tokens, _tokens(message_of(turn).text for turn in asked)),
         completion_tokens=max(usage.completion_tokens, _tokens(texts)),
     )
-    provenance = {path: mark for path, mark in metadata.provenance.items() if path not in _COUNTS}
-    return attrs.evolve(response, usage=counts, metadata=attrs.evolve(metadata, provenance=provenance))
+    provenance = {path: mark for path, mark in metadata.provenance.items() if path not in _COUNT_PATHS}
+    return attrs.evolve(response, usage=counted_usage, metadata=attrs.evolve(metadata, provenance=provenance))
 
 
 def _tokens(texts: Iterable[str]) -> int:
-    return -(-sum(len(text.encode()) for text in texts) // _BYTES)
+    return -(-sum(len(text.encode()) for text in texts) // _BYTES_PER_TOKEN)

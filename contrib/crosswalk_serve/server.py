@@ -33,8 +33,8 @@ from crosswalk_serve.telemetry import forget
 
 
 _HEAD_BYTES: Final = 65536
-_BEHIND: Final = "this offers another protocol behind a request"
-_NO_REQUEST: Final = "not a valid HTTP/1.1 request"
+_BEHIND_MESSAGE: Final = "this offers another protocol behind a request"
+_NO_REQUEST_MESSAGE: Final = "not a valid HTTP/1.1 request"
 _LONG: Final = f"the head of the request is longer than {_HEAD_BYTES} bytes"
 
 
@@ -67,8 +67,8 @@ class GuardedProtocol(HttpToolsProtocol):
     url = b""  # of the last request that has begun
     _head_bytes = 0
     _is_in_head = False
-    _is_broken = False
-    _is_told_again = False
+    _has_stopped_reading = False
+    _is_head_repeated = False
     _data = b""
     _running: Any = None  # the request that is answered, while others may wait behind it
 
@@ -82,15 +82,15 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take data. The rest of a head that has begun has to come soon, and must not be long."""
-        if self._is_broken:
+        if self._has_stopped_reading:
             return
         self._data = data
         super().data_received(data)
         if self._is_in_head or not self._is_answering:
             self._head_bytes += len(data)
-            if self._head_bytes > _HEAD_BYTES and not self._is_broken:
+            if self._head_bytes > _HEAD_BYTES and not self._has_stopped_reading:
                 self._refuse(431, _LONG)
-        if self._is_answering or self._is_broken:
+        if self._is_answering or self._has_stopped_reading:
             _stop(self._head_timer)
             self._head_timer = None
         elif self._head_timer is None:
@@ -102,7 +102,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin the head of a request."""
-        if not self._is_told_again:
+        if not self._is_head_repeated:
             super().on_message_begin()
             self._is_in_head = True
 
@@ -139,8 +139,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse input that is not a request."""
-        if not self._is_broken:
-            self._refuse(400, _NO_REQUEST)
+        if not self._has_stopped_reading:
+            self._refuse(400, _NO_REQUEST_MESSAGE)
 
     def on_message_complete(self) -> None:
         """End the request. If it offers another protocol, the parser reports the end after the head alone."""
@@ -150,28 +150,30 @@ class GuardedProtocol(HttpToolsProtocol):
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection to the protocol of WebSockets. Nothing more is read here."""
         if self._is_answering or self.pipeline:
-            return self._refuse(400, _BEHIND)
-        self._is_broken = True
+            return self._refuse(400, _BEHIND_MESSAGE)
+        self._has_stopped_reading = True
         super().handle_websocket_upgrade()
-        socket = self.transport.get_protocol()
-        if isinstance(socket, GuardedSocket) and not socket.handshake_initiated:  # it waits for another head
-            self._refuse(400, _NO_REQUEST)
+        websocket = self.transport.get_protocol()
+        if (
+            isinstance(websocket, GuardedSocket) and not websocket.handshake_initiated
+        ):  # it waits for another head
+            self._refuse(400, _NO_REQUEST_MESSAGE)
 
     def _unsupported_upgrade_warning(self) -> None:
         """Ignore the offer of another protocol, as Java's client makes it: the body comes in this one.
 
         For the parser that protocol has begun after the head. So it gets another head, with only the end of the body.
         """
-        offered = sys.exception()
-        assert offered is not None, "it is told where it is caught"
+        upgrade_error = sys.exception()
+        assert upgrade_error is not None, "it is told where it is caught"
         if self.pipeline:
-            return self._refuse(400, _BEHIND)
-        framing = (b"content-length", b"transfer-encoding")
-        lines = [b"%s: %s\r\n" % header for header in self.headers if header[0] in framing]
-        self._is_told_again = True
-        self.parser.feed_data(b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(lines))
-        self._is_told_again = False
-        super().data_received(self._data[offered.args[0] :])
+            return self._refuse(400, _BEHIND_MESSAGE)
+        framing_headers = (b"content-length", b"transfer-encoding")
+        framing_lines = [b"%s: %s\r\n" % header for header in self.headers if header[0] in framing_headers]
+        self._is_head_repeated = True
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(framing_lines))
+        self._is_head_repeated = False
+        super().data_received(self._data[upgrade_error.args[0] :])
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._running = cycle
@@ -179,14 +181,14 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: int, message: str) -> None:
         """Read nothing more. Send the reason, unless an answer is on its way, which is then the last one."""
-        self._is_broken = True
-        running = self._running
-        if self._is_answering and not (running is self.cycle and running.more_body):
-            running.keep_alive = False
+        self._has_stopped_reading = True
+        running_cycle = self._running
+        if self._is_answering and not (running_cycle is self.cycle and running_cycle.more_body):
+            running_cycle.keep_alive = False
             return
-        names = {name.decode("latin-1") for name, _ in self.headers or ()}
+        header_names = {name.decode("latin-1") for name, _ in self.headers or ()}
         error = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=status)
-        form, id = form_at(self.url.decode("latin-1"), names), str(uuid4())
+        form, id = form_at(self.url.decode("latin-1"), header_names), str(uuid4())
         body, _ = failed(form, error, id)
         head = "".join(f"{name}: {value}\r\n" for name, value in id_headers(form, id).items()).encode()
         head += b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
@@ -265,13 +267,13 @@ def _stop(timer: asyncio.TimerHandle | None) -> None:
 
 
 _log = logging.getLogger("crosswalk.serve")
-_KEEP_ALIVE = 75
+_KEEP_ALIVE_SECONDS = 75
 """The seconds for which an idle connection is kept, and between signs to an idle WebSocket. Load balancers close earlier."""
-_GARBAGE = (2000, 10, 10)
+_GARBAGE_THRESHOLDS = (2000, 10, 10)
 """The number of new objects after which Python looks for garbage, as for :func:`gc.set_threshold`."""
-_GRACE = 10
+_GRACE_SECONDS = 10
 """The seconds between the time when all answers are ended and the time when waiting stops."""
-_SILENCE = 120
+_SILENCE_SECONDS = 120
 """The seconds for which a process, or the client of a WebSocket, may be silent. Startup takes long on a slow machine."""
 
 
@@ -298,17 +300,17 @@ class _Workers(Multiprocess):
 
     def keep_subprocess_alive(self) -> None:
         """Start another process for each dead one."""
-        before = {process.pid for process in self.processes}
+        pids_before = {process.pid for process in self.processes}
         super().keep_subprocess_alive()
-        for pid in filter(None, before.difference(process.pid for process in self.processes)):
+        for pid in filter(None, pids_before.difference(process.pid for process in self.processes)):
             forget(pid)
 
     def handle_hup(self) -> None:
         """Make each process reload the file. A process that starts later has the new one, too."""
-        made = self.config.app
-        assert isinstance(made, AppOf), "serve() gives it"
+        app_factory = self.config.app
+        assert isinstance(app_factory, AppOf), "serve() gives it"
         try:
-            self.config.app = attrs.evolve(made, config=made.load())
+            self.config.app = attrs.evolve(app_factory, config=app_factory.load())
         except CrosswalkError as error:
             _log.error("the configuration was not reloaded: %s", error)
             return
@@ -324,16 +326,16 @@ def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
         head_seconds=limits.head_seconds,
         send_seconds=limits.send_seconds,
         ws_max_size=limits.body_bytes,
-        ws_ping_interval=_KEEP_ALIVE,
-        ws_ping_timeout=_SILENCE,
+        ws_ping_interval=_KEEP_ALIVE_SECONDS,
+        ws_ping_timeout=_SILENCE_SECONDS,
         workers=config.listen.workers,
         log_config=None,
         access_log=False,
         server_header=False,
         lifespan="on",
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=int(limits.shutdown_seconds) + _GRACE,
-        timeout_worker_healthcheck=_SILENCE,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(limits.shutdown_seconds) + _GRACE_SECONDS,
+        timeout_worker_healthcheck=_SILENCE_SECONDS,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
         ssl_certfile=None if tls is None else tls.certificate,
@@ -368,7 +370,7 @@ def _prepare(config: Config) -> None:
     The process runs for weeks, unlike a command, which collects garbage as late as possible.
     """
     gc.freeze()  # loaded objects stay
-    gc.set_threshold(*_GARBAGE)
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
     logger = logging.getLogger("crosswalk.serve")
     if config.log.requests and not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
@@ -377,8 +379,8 @@ def _prepare(config: Config) -> None:
         logger.setLevel(logging.INFO)
 
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_RELOAD: Final = tuple(one for one in signal.Signals if one.name == "SIGHUP")  # Windows has none
+_END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_RELOAD_SIGNALS: Final = tuple(one for one in signal.Signals if one.name == "SIGHUP")  # Windows has none
 
 
 def ends_gently(app: Starlette, load: Callable[[], Config]) -> Starlette:
@@ -390,11 +392,11 @@ def ends_gently(app: Starlette, load: Callable[[], Config]) -> Starlette:
         app: the application.
         load: reads the file.
     """
-    inner = app.router.lifespan_context
+    inner_lifespan = app.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Any]:
-        async with inner(app) as state:
+        async with inner_lifespan(app) as state:
             ending = _Ending(app.state.gateway, load)
             try:
                 yield state
@@ -412,8 +414,8 @@ class _Ending:
         self._gateway = gateway
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
-        self._handlers: dict[int, Any] = {one: signal.signal(one, self._receive) for one in _SIGNALS}
-        for one in _RELOAD:
+        self._handlers: dict[int, Any] = {one: signal.signal(one, self._receive) for one in _END_SIGNALS}
+        for one in _RELOAD_SIGNALS:
             self._handlers[one] = signal.signal(
                 one, lambda *_: self._loop.call_soon_threadsafe(reload, gateway, load)
             )

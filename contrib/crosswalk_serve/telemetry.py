@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from crosswalk.types import ChatResponse, ProviderAttempt, UsageInfo
 
 
-_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+_FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The variable for the folder in which processes add up their counts. prometheus-client reads it once, on import."""
-_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_SECOND_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 
 @contextmanager
@@ -37,28 +37,28 @@ def shared() -> Iterator[None]:
     Raises:
         ConfigurationError: the folder does not exist, or cannot be made.
     """
-    named = os.environ.get(_FOLDER)
-    if named is not None:
-        if not Path(named).is_dir():
-            raise ConfigurationError(f"{_FOLDER}: there is no such folder", key="metrics")
+    given_folder = os.environ.get(_FOLDER_VARIABLE)
+    if given_folder is not None:
+        if not Path(given_folder).is_dir():
+            raise ConfigurationError(f"{_FOLDER_VARIABLE}: there is no such folder", key="metrics")
         yield
         return
     try:
         folder = tempfile.TemporaryDirectory(prefix="crosswalk-serve-", ignore_cleanup_errors=True)
     except OSError as error:
-        text = f"processes need a folder to add up their numbers in ({_FOLDER}): {error.strerror}"
+        text = f"processes need a folder to add up their numbers in ({_FOLDER_VARIABLE}): {error.strerror}"
         raise ConfigurationError(text, key="metrics") from None
-    with folder as name:
-        os.environ[_FOLDER] = name
+    with folder as folder_path:
+        os.environ[_FOLDER_VARIABLE] = folder_path
         try:
             yield
         finally:
-            del os.environ[_FOLDER]
+            del os.environ[_FOLDER_VARIABLE]
 
 
 def forget(process: int) -> None:
     """Clear the current activity of *process*, which has died. Its counts stay."""
-    if _FOLDER in os.environ:
+    if _FOLDER_VARIABLE in os.environ:
         from prometheus_client.multiprocess import mark_process_dead
 
         mark_process_dead(process)  # type: ignore[no-untyped-call]
@@ -98,14 +98,14 @@ class Metrics:
             "crosswalk_serve_seconds",
             "From a request's head to the end of its answer.",
             ("form", "model"),
-            buckets=_SECONDS,
+            buckets=_SECOND_BUCKETS,
             registry=registry,
         )
         self.first_seconds = Histogram(
             "crosswalk_serve_first_event_seconds",
             "From a request's head to the first event of its stream.",
             ("form", "model"),
-            buckets=_SECONDS,
+            buckets=_SECOND_BUCKETS,
             registry=registry,
         )
         self.tokens = Counter(
@@ -145,7 +145,7 @@ class Metrics:
         from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
         registry = self._registry
-        if _FOLDER in os.environ:
+        if _FOLDER_VARIABLE in os.environ:
             registry = CollectorRegistry()
             registry.register(_Shared())
         return generate_latest(registry), CONTENT_TYPE_LATEST
@@ -158,7 +158,7 @@ class _Shared:
         """Return the numbers of all files in the folder."""
         from prometheus_client.multiprocess import MultiProcessCollector
 
-        files = [str(file) for file in Path(os.environ[_FOLDER]).glob("*.db") if _is_begun(file)]
+        files = [str(file) for file in Path(os.environ[_FOLDER_VARIABLE]).glob("*.db") if _is_begun(file)]
         return MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call,no-any-return]
 
 
@@ -220,8 +220,8 @@ class Traced:
         request = Request(scope)
         parent = self._propagator.extract(dict(request.headers))
         method = request.method if request.method in _METHODS else "_OTHER"
-        about = {"http.request.method": method, "url.path": request.url.path[:200]}
-        with self._tracer.start_as_current_span(method, parent, SpanKind.SERVER, about) as span:
+        attributes = {"http.request.method": method, "url.path": request.url.path[:200]}
+        with self._tracer.start_as_current_span(method, parent, SpanKind.SERVER, attributes) as span:
 
             async def told(message: Message) -> None:
                 if message["type"] == "http.response.start":

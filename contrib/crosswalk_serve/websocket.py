@@ -37,16 +37,16 @@ from crosswalk_serve.requests import load_body, read_request
 from crosswalk_serve.routing import Caller
 
 _FORM: Final = WireForm.OPENAI_RESPONSES
-_OF_CONNECTION: Final = (
+_CONNECTION_PREFIXES: Final = (
     *(b"connection", b"content-", b"expect", b"host", b"origin"),
     *(b"sec-websocket-", b"transfer-encoding", b"upgrade"),
 )
 """The beginnings of headers that are about the connection, and not about its requests."""
-_BETA: Final = b"responses_websockets"
-_SHOWN: Final = ("retry-after", "x-request-id", "x-should-retry")
+_BETA_PREFIX: Final = b"responses_websockets"
+_SHOWN_HEADERS: Final = ("retry-after", "x-request-id", "x-should-retry")
 """The headers of an error that a client needs."""
 """The beginning of the word for WebSockets in ``OpenAI-Beta``, which is not for the server."""
-_BUSY: Final = ErrorInfo(
+_BUSY_ERROR: Final = ErrorInfo(
     ErrorKind.RATE_LIMIT,
     "another request waits for the current answer already",
     status=429,
@@ -108,16 +108,16 @@ class _Connection:
         self._caller = caller
         self._conversations = _LastAnswer(gateway.conversations)
         self._ask = Ask(gateway, _FORM, self._conversations)
-        self._waiting: bytes | None = None
+        self._waiting_message: bytes | None = None
         self._has_left = False
 
     async def run(self) -> None:
         """Answer the messages until the client leaves."""
         while not self._has_left:
-            if self._waiting is None:
+            if self._waiting_message is None:
                 await self._take()
             else:
-                message, self._waiting = self._waiting, None
+                message, self._waiting_message = self._waiting_message, None
                 await self._answer(message)
 
     async def _take(self) -> None:
@@ -125,19 +125,19 @@ class _Connection:
         message = await self._socket.receive()
         if message["type"] == "websocket.disconnect":
             self._has_left = True
-        elif self._waiting is not None:
-            await self._refuse(_BUSY)
+        elif self._waiting_message is not None:
+            await self._refuse(_BUSY_ERROR)
         else:
-            self._waiting = message.get("bytes") or (message.get("text") or "").encode()
+            self._waiting_message = message.get("bytes") or (message.get("text") or "").encode()
 
     async def _answer(self, message: bytes) -> None:
         try:
             fields = dict(load_body(message).given)
             if fields.pop("type", None) != "response.create":
                 raise BadRequestError("expected 'response.create'", "type")
-            is_asked = fields.pop("generate", None) is not False
+            wants_answer = fields.pop("generate", None) is not False
             body = dump_json({**fields, "stream": True})
-            if not is_asked:
+            if not wants_answer:
                 await self._prepare(body)
             else:
                 await self._ask(self._scope(), _Request(body, self).receive, _Reply(self).send)
@@ -156,10 +156,10 @@ class _Connection:
         incoming = read_request(_FORM, body).without("previous_response_id")
         owner, model = self._caller.name, incoming.request.model
         self._gateway.route(self._caller, model)
-        earlier = await self._conversations.turns_before(owner, incoming.wants.previous_response_id)
-        id, turns = f"resp_{uuid4().hex}", (*earlier, *incoming.request.messages)
+        earlier_turns = await self._conversations.turns_before(owner, incoming.wants.previous_response_id)
+        id, turns = f"resp_{uuid4().hex}", (*earlier_turns, *incoming.request.messages)
         await self._conversations.keep(owner, id, StoredConversation(turns, b""), store=False)
-        empty = ChatResponse(
+        empty_response = ChatResponse(
             id=id,
             message=ChatMessage(Role.ASSISTANT, ""),
             finish_reason=FinishReason.STOP,
@@ -168,9 +168,9 @@ class _Connection:
             created=datetime.now(UTC),
             model=model or "-",
         )
-        converter = StreamConverter.of(_FORM, lambda: empty, request=incoming.request.said)
-        end = ResponseDelta(finish_reason=FinishReason.STOP)
-        for event in (*converter.feed(end), *converter.finish(empty)):
+        converter = StreamConverter.of(_FORM, lambda: empty_response, request=incoming.request.said)
+        end_delta = ResponseDelta(finish_reason=FinishReason.STOP)
+        for event in (*converter.feed(end_delta), *converter.finish(empty_response)):
             await self.send(dump_json(event))
 
     def _scope(self) -> dict[str, Any]:
@@ -180,8 +180,8 @@ class _Connection:
         for name, value in scope["headers"]:
             if name == b"openai-beta":
                 words = map(bytes.strip, value.split(b","))
-                value = b", ".join(word for word in words if not word.startswith(_BETA))
-            if not name.startswith(_OF_CONNECTION):
+                value = b", ".join(word for word in words if not word.startswith(_BETA_PREFIX))
+            if not name.startswith(_CONNECTION_PREFIXES):
                 headers.append((name, value))
         return {**scope, "type": "http", "method": "POST", "headers": headers}
 
@@ -191,12 +191,12 @@ class _Connection:
             await self._take()
         return {"type": "http.disconnect"}
 
-    async def send(self, text: bytes) -> None:
+    async def send(self, message_bytes: bytes) -> None:
         """Send a message, unless the client has left."""
         if self._has_left:
             return
         try:
-            await self._socket.send_text(text.decode())
+            await self._socket.send_text(message_bytes.decode())
         except WebSocketDisconnect:
             self._has_left = True
 
@@ -206,8 +206,8 @@ class _Connection:
 
     async def send_error(self, body: bytes, status: int, headers: Mapping[str, str]) -> None:
         """Send the error *body* with the HTTP *status*, and those of the *headers* that a client needs."""
-        about = {name: headers[name] for name in _SHOWN if name in headers}
-        error = {"type": "error", "status": status, **orjson.loads(body), "headers": about}
+        shown_headers = {name: headers[name] for name in _SHOWN_HEADERS if name in headers}
+        error = {"type": "error", "status": status, **orjson.loads(body), "headers": shown_headers}
         await self.send(orjson.dumps(error))
 
 

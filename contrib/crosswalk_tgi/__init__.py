@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = ["TGI", "plugin"]
 
-_NO_OPTION = "the server has no such option"
+_NO_OPTION_CAUSE = "the server has no such option"
 
 # The OpenAI layer: ``/v1/chat/completions`` and ``/v1/completions`` (sections 3 to 5).
 
-_VERSION = re.compile(r"\d+\.\d+\.\d+(-dev\d+)?-.+")
-_COUNT = re.compile(r"-?\d+")
-_MARK = re.compile(r'["\[\]{}]|\\.?', re.DOTALL)
+_VERSION_PATTERN = re.compile(r"\d+\.\d+\.\d+(-dev\d+)?-.+")
+_COUNT_PATTERN = re.compile(r"-?\d+")
+_MARK_PATTERN = re.compile(r'["\[\]{}]|\\.?', re.DOTALL)
 
 
 @attrs.define(eq=False, repr=False)
@@ -63,7 +63,7 @@ class Arguments:
 
     def add(self, fragment: str) -> None:
         """Take the next fragment."""
-        marks = _MARK.findall(self.backslash + fragment)
+        marks = _MARK_PATTERN.findall(self.backslash + fragment)
         self.backslash = marks.pop() if marks and marks[-1] == "\\" else ""
         for mark in marks:
             if mark == '"':
@@ -95,7 +95,9 @@ class OpenAILayer(OpenAIChatDialect):
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* is of this layer: its fingerprint is TGI's version, and its id is empty."""
-        return event.get("id") == "" and bool(_VERSION.fullmatch(str(event.get("system_fingerprint"))))
+        return event.get("id") == "" and bool(
+            _VERSION_PATTERN.fullmatch(str(event.get("system_fingerprint")))
+        )
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -120,9 +122,9 @@ class OpenAILayer(OpenAIChatDialect):
         self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> Iterator[ToolCallDelta]:
         """Take the tool calls. Version 1.4 sends its one call without an array."""
-        only = part.get("tool_calls")
-        if type(only) is dict:
-            yield self.tool_call(only, choice, state, whole=whole)
+        single_call = part.get("tool_calls")
+        if type(single_call) is dict:
+            yield self.tool_call(single_call, choice, state, whole=whole)
         else:
             yield from super().tool_calls(part, choice, state, whole=whole)
 
@@ -134,7 +136,7 @@ class OpenAILayer(OpenAIChatDialect):
         match function:
             case {"parameters": dict()} if "arguments" not in function:
                 function["arguments"] = function.pop("parameters")  # as version 1.4 calls them
-        if not _COUNT.fullmatch(str(id)):
+        if not _COUNT_PATTERN.fullmatch(str(id)):
             return super().tool_call(call, choice, state, whole=whole)
         del call["id"]
         delta = super().tool_call(call, choice, state, whole=whole)
@@ -186,14 +188,14 @@ class TGI(DialectFamily):
         """
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request, thaw
 
-        unsupported = dict.fromkeys(("parallel_tool_calls", "reasoning_effort"), _NO_OPTION)
-        wanted = request.response_format
-        if wanted is not None and wanted.schema is None:
+        unsupported = dict.fromkeys(("parallel_tool_calls", "reasoning_effort"), _NO_OPTION_CAUSE)
+        response_format = request.response_format
+        if response_format is not None and response_format.schema is None:
             unsupported["response_format"] = "JSON needs a schema here"
-        built = build_openai_chat_request(request, OpenAIChatStyle(unsupported=unsupported))
-        if wanted is not None and wanted.schema is not None:
-            built.body["response_format"] = {"type": "json", "value": thaw(wanted.schema)}
-        return built
+        http_request = build_openai_chat_request(request, OpenAIChatStyle(unsupported=unsupported))
+        if response_format is not None and response_format.schema is not None:
+            http_request.body["response_format"] = {"type": "json", "value": thaw(response_format.schema)}
+        return http_request
 
 
 plugin = TGI(NativeDialect(), OpenAILayer())

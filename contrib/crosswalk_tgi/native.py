@@ -93,9 +93,11 @@ class NativeDialect:
             return None
         answers = (details, *accept_objects(details, "best_of_sequences"))
         counts = [accept_count(answer, "generated_tokens") for answer in answers]
-        known = [count for count in counts if count is not None]
-        usage = state.usage_info(accept_count(details, "input_length"), sum(known) if known else None)
-        if known and len(answers) > 1:
+        known_counts = [count for count in counts if count is not None]
+        usage = state.usage_info(
+            accept_count(details, "input_length"), sum(known_counts) if known_counts else None
+        )
+        if known_counts and len(answers) > 1:
             state.note("usage.completion_tokens", Provenance.DERIVED)
             for answer, count in zip(answers, counts, strict=True):
                 if count is not None:
@@ -117,20 +119,20 @@ def _unwrapped(event: Any) -> dict[str, Any]:
 def _token(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """Take one token. A special one, such as the end of the sequence, is not shown (section 4)."""
     token = take_object(event, "token") or {}
-    token_text, special = take_string(token, "text"), take_boolean(token, "special")
-    if special is not None:
-        token["special"] = special
-    text = "" if special else token_text or ""
+    token_text, is_special = take_string(token, "text"), take_boolean(token, "special")
+    if is_special is not None:
+        token["special"] = is_special
+    text = "" if is_special else token_text or ""
     logprobs = None
     if token_text is not None:
         top = accept_logprobs(event, "top_tokens", token="text") or ()
         logprobs = token_logprobs(token, token_text, top)
         yield ResponseDelta(content_delta=text or None, logprobs=logprobs)
-    details, whole = take_object(event, "details") or {}, take_string(event, "generated_text")
-    if whole is not None:
+    details, whole_text = take_object(event, "details") or {}, take_string(event, "generated_text")
+    if whole_text is not None:
         # If the prompt was requested too, it is not the text of the tokens.
-        if whole != state.choice(0).joined(SegmentType.TEXT) + text:
-            event["generated_text"] = whole
+        if whole_text != state.choice(0).joined(SegmentType.TEXT) + text:
+            event["generated_text"] = whole_text
         yield ResponseDelta(raw_finish_reason=take_string(details, "finish_reason") or "")
 
 
@@ -146,17 +148,17 @@ def _texts(event: dict[str, Any]) -> Iterator[ResponseDelta]:
     has_ended = event.get("generated_text") is not None
     yield from _text(event, event.get("details"), 0)
     details = take_object(event, "details") or {}
-    for choice, other in enumerate(take_objects(details, "best_of_sequences"), 1):
-        yield from _text(other, other, choice)
-        yield ResponseDelta(raw_finish_reason=take_string(other, "finish_reason") or "", choice=choice)
+    for choice, other_answer in enumerate(take_objects(details, "best_of_sequences"), 1):
+        yield from _text(other_answer, other_answer, choice)
+        yield ResponseDelta(raw_finish_reason=take_string(other_answer, "finish_reason") or "", choice=choice)
     if has_ended:
         yield ResponseDelta(raw_finish_reason=take_string(details, "finish_reason") or "")
 
 
-def _text(answer: dict[str, Any], about: Any, choice: int) -> Iterator[ResponseDelta]:
-    """Take the text of *answer*, with the tokens in *about*."""
+def _text(answer: dict[str, Any], details: Any, choice: int) -> Iterator[ResponseDelta]:
+    """Take the text of *answer*, with the tokens in *details*."""
     text = take_string(answer, "generated_text")
-    logprobs = _logprobs(about) if type(about) is dict else None
+    logprobs = _logprobs(details) if type(details) is dict else None
     if text or logprobs:
         yield ResponseDelta(content_delta=text or None, logprobs=logprobs, choice=choice)
 
@@ -164,19 +166,19 @@ def _text(answer: dict[str, Any], about: Any, choice: int) -> Iterator[ResponseD
 def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     """Take the tokens of a body, with the likeliest at each position, a list of lists that stays with their ids."""
     tokens = accept_logprobs(details, "tokens", token="text")
-    tops = details.get("top_tokens")
-    if not tokens or tops is None:
+    top_lists = details.get("top_tokens")
+    if not tokens or top_lists is None:
         return tokens
-    if type(tops) is not list or len(tops) != len(tokens):
+    if type(top_lists) is not list or len(top_lists) != len(tokens):
         leave_mistyped(details, "top_tokens")
         return tokens
-    results = []
-    for token, top in zip(tokens, tops, strict=True):
+    entries = []
+    for token, top in zip(tokens, top_lists, strict=True):
         details["top_tokens"] = top
-        likeliest = accept_logprobs(details, "top_tokens", token="text")
-        results.append(TokenLogprob(token.token, token.logprob, None, likeliest or ()))
-    details["top_tokens"] = tops
-    return tuple(results)
+        likeliest_tokens = accept_logprobs(details, "top_tokens", token="text")
+        entries.append(TokenLogprob(token.token, token.logprob, None, likeliest_tokens or ()))
+    details["top_tokens"] = top_lists
+    return tuple(entries)
 
 
 _ERRORS = VendorErrors("crosswalk_tgi", "tgi")

@@ -78,32 +78,36 @@ def _is_seconds(value: Any) -> bool:
     return type(value) in (int, float) and 0 < value < math.inf
 
 
-_BOOLEANS = {"true": True, "yes": True, "on": True, "1": True}
-_BOOLEANS |= {"false": False, "no": False, "off": False, "0": False}
+_BOOLEAN_WORDS = {"true": True, "yes": True, "on": True, "1": True}
+_BOOLEAN_WORDS |= {"false": False, "no": False, "off": False, "0": False}
 
 
 def _switch(text: str) -> bool | None:
-    return _BOOLEANS.get(text.lower())
+    return _BOOLEAN_WORDS.get(text.lower())
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(name.strip() for name in text.split(",") if name.strip())
 
 
-_NAME = _Kind("a provider id", lambda v: type(v) is str and bool(v.strip()), str, str.strip)
+_PROVIDER_ID = _Kind("a provider id", lambda v: type(v) is str and bool(v.strip()), str, str.strip)
 _SECONDS = _Kind("a number above 0", _is_seconds, float, float)
 _SWITCH = _Kind("true or false", lambda v: type(v) is bool, _switch, bool)
 _LENGTH = _Kind("a whole number of at least 0", lambda v: type(v) is int and v >= 0, int, int)
-_MODEL = _Kind("the name of a model", _NAME.fits, str, str.strip)
-_NAMES = _Kind("provider ids, separated by commas", lambda _: True, _names, frozenset)
+_MODEL = _Kind("the name of a model", _PROVIDER_ID.fits, str, str.strip)
+_PROVIDER_IDS = _Kind("provider ids, separated by commas", lambda _: True, _names, frozenset)
 
-_IN_FILE = {
-    "model": {"default_provider": _NAME, "default_model": _MODEL, "timeout_seconds": _SECONDS},
+_FILE_KINDS = {
+    "model": {"default_provider": _PROVIDER_ID, "default_model": _MODEL, "timeout_seconds": _SECONDS},
     "logging": {"include_response_content": _SWITCH, "max_content_length": _LENGTH},
 }
-_IN_ENVIRONMENT = {
+_VARIABLE_KINDS = {
     f"CROSSWALK_{name.upper()}": (name, kind)
-    for name, kind in {**_IN_FILE["model"], **_IN_FILE["logging"], "disabled_plugins": _NAMES}.items()
+    for name, kind in {
+        **_FILE_KINDS["model"],
+        **_FILE_KINDS["logging"],
+        "disabled_plugins": _PROVIDER_IDS,
+    }.items()
 }
 
 
@@ -134,7 +138,7 @@ def apply_settings(settings: Settings) -> None:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for variable, (name, kind) in _IN_ENVIRONMENT.items():
+    for variable, (name, kind) in _VARIABLE_KINDS.items():
         text = environ.get(variable, "").strip()
         if text:
             try:
@@ -157,13 +161,13 @@ def _from_file(source: str, *, required: bool) -> dict[str, Any]:
         raise ConfigurationError(f"{source}: {error.strerror}", source=source) from None
     document = _parsed(data, source)
     values: dict[str, Any] = {}
-    for section, kinds in _IN_FILE.items():
-        result = document.get(section)
-        if result is None:
+    for section, kinds in _FILE_KINDS.items():
+        section_values = document.get(section)
+        if section_values is None:
             continue
-        if not isinstance(result, dict):
+        if not isinstance(section_values, dict):
             raise ConfigurationError(f"{source}: {section}: expected a mapping", key=section, source=source)
-        for name, value in result.items():
+        for name, value in section_values.items():
             key = f"{section}.{name}"
             kind = kinds.get(name)
             if kind is None:
@@ -184,8 +188,8 @@ def _parsed(data: bytes, source: str) -> dict[Any, Any]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # The parser's own message would quote the file, which may contain secrets of the agent.
         mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark is not None else ""
-        raise ConfigurationError(f"{source}{where}: not YAML", source=source) from None
+        line_phrase = f", line {mark.line + 1}" if mark is not None else ""
+        raise ConfigurationError(f"{source}{line_phrase}: not YAML", source=source) from None
     if document is None:
         return {}
     if not isinstance(document, dict):

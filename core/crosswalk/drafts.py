@@ -34,9 +34,9 @@ def written(file: Path, *, replace: bool) -> Iterator[BinaryIO]:
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     _remove_left_drafts(file.parent)
-    draft, opened = _draft_in(file.parent)
+    draft, draft_file = _draft_in(file.parent)
     try:
-        with opened as out:
+        with draft_file as out:
             yield out
             out.flush()
             if replace:
@@ -52,13 +52,13 @@ def _draft_in(folder: Path) -> tuple[Path, BinaryIO]:
     while True:
         # A short name, for any length of the file's; and the permissions of any other new file.
         draft = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
-        opened = draft.open("xb")
+        draft_file = draft.open("xb")
         if fcntl is None:
-            return draft, opened
-        fcntl.flock(opened, fcntl.LOCK_EX)
-        if os.fstat(opened.fileno()).st_nlink:
-            return draft, opened
-        opened.close()  # another program took it for one that was left
+            return draft, draft_file
+        fcntl.flock(draft_file, fcntl.LOCK_EX)
+        if os.fstat(draft_file.fileno()).st_nlink:
+            return draft, draft_file
+        draft_file.close()  # another program took it for one that was left
 
 
 @cache
@@ -67,8 +67,8 @@ def _remove_left_drafts(folder: Path) -> None:
     if fcntl is None:
         return
     for draft in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
-        with suppress(OSError), draft.open("rb") as opened:  # still being written, or gone
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(OSError), draft.open("rb") as draft_file:  # still being written, or gone
+            fcntl.flock(draft_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             draft.unlink()
 
 
@@ -81,14 +81,14 @@ def made(folder: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be written, or *folder* exists and is not empty.
     """
-    extra = folder.absolute().parent
-    extra.mkdir(parents=True, exist_ok=True)
-    for remaining in extra.glob(f"{_PREFIX}*{_SUFFIX}/lock"):
-        with suppress(OSError), remaining.open("rb") as lock:  # still being written, or gone
+    parent = folder.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    for lock_path in parent.glob(f"{_PREFIX}*{_SUFFIX}/lock"):
+        with suppress(OSError), lock_path.open("rb") as lock:  # still being written, or gone
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                rmtree(remaining.parent)
-    draft = extra / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+                rmtree(lock_path.parent)
+    draft = parent / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
     draft.mkdir()
     try:
         with (draft / "lock").open("xb") as lock:

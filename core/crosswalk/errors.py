@@ -137,8 +137,8 @@ class MappingError(CrosswalkError):
         return self
 
     def __str__(self) -> str:
-        where = ", ".join(part for part in (self.provider, self.place) if part)
-        return f"{where}: {self.cause}" if where else self.cause
+        location = ", ".join(part for part in (self.provider, self.place) if part)
+        return f"{location}: {self.cause}" if location else self.cause
 
 
 class FramingError(MappingError):
@@ -260,8 +260,10 @@ class UnknownFinishReasonError(MappingError):
         place: str | None = None,
         partial: ChatResponse | None = None,
     ) -> None:
-        shown = clean_message(reason, 60)
-        super().__init__(f"unknown finish reason {shown!r}", provider=provider, place=place, partial=partial)
+        shown_reason = clean_message(reason, 60)
+        super().__init__(
+            f"unknown finish reason {shown_reason!r}", provider=provider, place=place, partial=partial
+        )
         self.reason = reason
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NONE: Mapping[str, str] = {}
+_NO_MODULES: Mapping[str, str] = {}
 _Functions = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
@@ -32,7 +32,7 @@ def face(
     package: str,
     names: Mapping[str, str],
     *,
-    modules: Mapping[str, str] = _NONE,
+    modules: Mapping[str, str] = _NO_MODULES,
     beside: Iterable[str] = (),
     hidden: str = "",
 ) -> _Functions:
@@ -45,21 +45,21 @@ def face(
         beside: public names that it defines itself.
         hidden: the names that ``__all__`` leaves out, separated by spaces.
     """
-    homes = {name: module for module, listed in names.items() for name in listed.split()}
-    own = {path.rpartition(".")[2]: path for path in names if path.rpartition(".")[0] == package}
-    attributes = {**own, **modules}
-    public = sorted({*homes, *modules, *beside} - {*hidden.split()})
+    homes = {name: module for module, module_names in names.items() for name in module_names.split()}
+    submodule_paths = {path.rpartition(".")[2]: path for path in names if path.rpartition(".")[0] == package}
+    modules_by_attribute = {**submodule_paths, **modules}
+    public_names = sorted({*homes, *modules, *beside} - {*hidden.split()})
 
     def __getattr__(name: str) -> Any:
         if name == "__all__":
-            return public
+            return public_names
         home = homes.get(name)
         if home is not None:
             value = getattr(import_module(home), name)
             setattr(sys.modules[package], name, value)  # found the usual way from now on
             return value
-        if name in attributes:
-            return import_module(attributes[name])
+        if name in modules_by_attribute:
+            return import_module(modules_by_attribute[name])
         raise _no_name(package, name)
 
     def __dir__() -> list[str]:
@@ -106,9 +106,9 @@ class _Later:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        result = getattr(import_module(self._module), name)
-        setattr(self, name, result)  # a plain attribute from now on
-        return result
+        attribute = getattr(import_module(self._module), name)
+        setattr(self, name, attribute)  # a plain attribute from now on
+        return attribute
 
 
 def pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
@@ -124,9 +124,9 @@ class _Pattern:
     def __getattr__(self, name: str) -> Any:
         import re
 
-        result = getattr(re.compile(self._source, self._flags), name)
-        setattr(self, name, result)  # a plain attribute from now on
-        return result
+        attribute = getattr(re.compile(self._source, self._flags), name)
+        setattr(self, name, attribute)  # a plain attribute from now on
+        return attribute
 
 
 # ----------------------------------------------------------------------------------- words

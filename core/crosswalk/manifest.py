@@ -12,7 +12,7 @@ import orjson
 from crosswalk.errors import ConfigurationError
 
 MANIFEST: Final = "MANIFEST.jsonl"
-STATEMENT: Final = ".says.json"
+STATEMENT_SUFFIX: Final = ".says.json"
 """The end of the name of a file with statements about a capture."""
 
 
@@ -26,9 +26,9 @@ def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
     entry = manifest_of(folder).answers.get(os.path.realpath(file), {})
     stem, suffix = os.path.splitext(name)
     case = stem.removesuffix(".response")
-    meta = os.path.join(folder, f"{case}.meta.json")
-    if not entry and os.path.isfile(meta):
-        entry = _checked(_said_in(meta), meta, meta)
+    meta_path = os.path.join(folder, f"{case}.meta.json")
+    if not entry and os.path.isfile(meta_path):
+        entry = _checked(_said_in(meta_path), meta_path, meta_path)
     stream = entry.get("stream")
     capture_fields = {
         "case": case,
@@ -44,17 +44,15 @@ def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
 
 
 def _bytes_of(file: str) -> bytes:
-    with open(file, "rb") as opened:
-        return opened.read()
+    with open(file, "rb") as opened_file:
+        return opened_file.read()
 
 
-def _said_in(manifest: str) -> bytes:
+def _said_in(path: str) -> bytes:
     try:
-        return _bytes_of(manifest)
+        return _bytes_of(path)
     except OSError as error:
-        raise ConfigurationError(
-            f"{manifest}: {error.strerror or type(error).__name__}", source=manifest
-        ) from None
+        raise ConfigurationError(f"{path}: {error.strerror or type(error).__name__}", source=path) from None
 
 
 class Manifest:
@@ -80,23 +78,23 @@ def manifest_of(folder: str) -> Manifest:
     """
     folder = os.path.realpath(folder)
     for _ in range(5):
-        manifest = os.path.join(folder, MANIFEST)
-        if os.path.isfile(manifest):
-            return _read_manifest(manifest, os.stat(manifest).st_mtime_ns)
+        manifest_path = os.path.join(folder, MANIFEST)
+        if os.path.isfile(manifest_path):
+            return _read_manifest(manifest_path, os.stat(manifest_path).st_mtime_ns)
         folder = os.path.dirname(folder)
     return Manifest({}, frozenset())
 
 
 @lru_cache(maxsize=4)
-def _read_manifest(manifest: str, _changed: int) -> Manifest:
+def _read_manifest(manifest_path: str, _changed: int) -> Manifest:
     answers: dict[str, dict[str, Any]] = {}
     requests: set[str] = set()
-    folder = os.path.dirname(manifest)
-    for number, line in enumerate(_said_in(manifest).splitlines(), 1):
-        entry = _checked(line, f"{manifest}:{number}", manifest, needed=("file",))
-        request = entry.get("request") or entry.get("request_file")
-        if request:
-            entry["request"] = os.path.realpath(os.path.join(folder, request))
+    folder = os.path.dirname(manifest_path)
+    for number, line in enumerate(_said_in(manifest_path).splitlines(), 1):
+        entry = _checked(line, f"{manifest_path}:{number}", manifest_path, needed=("file",))
+        request_path = entry.get("request") or entry.get("request_file")
+        if request_path:
+            entry["request"] = os.path.realpath(os.path.join(folder, request_path))
             requests.add(entry["request"])
         answers[os.path.realpath(os.path.join(folder, entry["file"]))] = entry
     return Manifest(answers, frozenset(requests))
@@ -117,7 +115,7 @@ def _no_status(value: object) -> str | None:
     return None if is_status else "is not an HTTP status from 100 to 599"
 
 
-_TEXTS = (
+_TEXT_KEYS = (
     "file",
     "pair",
     "path",
@@ -128,8 +126,8 @@ _TEXTS = (
     "request_file",
     "content_type",
 )
-_FAULTS: Final[dict[str, Callable[[object], str | None]]] = {
-    **dict.fromkeys(_TEXTS, _no_text),
+_FAULT_CHECKS: Final[dict[str, Callable[[object], str | None]]] = {
+    **dict.fromkeys(_TEXT_KEYS, _no_text),
     **dict.fromkeys(("stream", "complete"), _no_flag),
     "status": _no_status,
 }
@@ -147,9 +145,9 @@ def _checked(text: bytes, place: str, source: str, *, needed: tuple[str, ...] = 
     except orjson.JSONDecodeError:
         entry = None
     if not isinstance(entry, dict) or any(entry.get(name) is None for name in needed):
-        inside = "".join(f' with "{name}" in it' for name in needed)
-        raise ConfigurationError(f"{place}: not a JSON object{inside}", source=source)
-    for name, fault_of in _FAULTS.items():
+        needed_phrase = "".join(f' with "{name}" in it' for name in needed)
+        raise ConfigurationError(f"{place}: not a JSON object{needed_phrase}", source=source)
+    for name, fault_of in _FAULT_CHECKS.items():
         fault = None if entry.get(name) is None else fault_of(entry[name])
         if fault is not None:
             raise ConfigurationError(f'{place}: "{name}" {fault}', key=name, source=source)

@@ -35,12 +35,12 @@ __all__ = [
 AttributeValue: TypeAlias = str | int | float | tuple[str, ...]
 
 _WORD = re.compile(r"[A-Za-z][\w.-]{0,63}")
-_MADE_UP = {Provenance.ABSENT, Provenance.SYNTHETIC}
+_UNSENT_MARKS = {Provenance.ABSENT, Provenance.SYNTHETIC}
 _FINISH_WORDS = {FinishReason.TOOL_CALLS: "tool_call"}
 """The conventions use ``tool_call`` for our ``tool_calls``. The other words are the same."""
 
 
-_DETAILS = {
+_DETAIL_ATTRIBUTES = {
     "text_input_tokens": "gen_ai.usage.text.input_tokens",
     "audio_input_tokens": "gen_ai.usage.audio.input_tokens",
     "image_input_tokens": "gen_ai.usage.image.input_tokens",
@@ -61,7 +61,7 @@ _DETAILS = {
 """The conventions' names for the details of usage, and ours for details without one."""
 
 
-_PROVIDERS = {
+_PROVIDER_NAMES = {
     "bedrock": "aws.bedrock",
     "gemini": "gcp.gemini",
     "mistral": "mistral_ai",
@@ -73,7 +73,7 @@ _PROVIDERS = {
 
 def otel_provider_name(provider: str) -> str:
     """Return ``gen_ai.provider.name`` for a provider id: the conventions' value if there is one, else the id."""
-    return _PROVIDERS.get(provider, provider)
+    return _PROVIDER_NAMES.get(provider, provider)
 
 
 def finish_word(reason: FinishReason) -> str:
@@ -89,7 +89,7 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
     """
     usage, metadata = response.usage, response.metadata
     reasons = (response.finish_reason, *(other.finish_reason for other in response.alternatives))
-    results: dict[str, AttributeValue | None] = {
+    attributes: dict[str, AttributeValue | None] = {
         "gen_ai.provider.name": otel_provider_name(metadata.provider_id),
         "gen_ai.response.id": _said(response, "id", response.id),
         "gen_ai.response.model": _said(response, "model", response.model),
@@ -99,7 +99,10 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
         "gen_ai.usage.cache_write.input_tokens": usage.cache_write_tokens,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
-        **{word: getattr(usage.details, name) for name, word in _DETAILS.items()},
+        **{
+            attribute_name: getattr(usage.details, name)
+            for name, attribute_name in _DETAIL_ATTRIBUTES.items()
+        },
         "crosswalk.duration": metadata.request_duration.total_seconds() or None,
         "gen_ai.response.time_to_first_chunk": None
         if metadata.time_to_first_token is None
@@ -107,7 +110,7 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
         "error.type": otel_error_type(response),
         "crosswalk.error.kind": None if response.error_info is None else response.error_info.kind.value,
     }
-    return {name: value for name, value in results.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def otel_error_type(response: ChatResponse) -> str | None:
@@ -124,8 +127,8 @@ def otel_error_type(response: ChatResponse) -> str | None:
 def _said(response: ChatResponse, path: str, value: int | str) -> int | str | None:
     """Return *value*, or ``None`` if the provider did not send it."""
     provenance = response.metadata.provenance
-    made = _MADE_UP | {Provenance.DERIVED} if path == "model" else _MADE_UP
-    return None if any(provenance.get(p) in made for p in (path, path.partition(".")[0])) else value
+    unsent_marks = _UNSENT_MARKS | {Provenance.DERIVED} if path == "model" else _UNSENT_MARKS
+    return None if any(provenance.get(p) in unsent_marks for p in (path, path.partition(".")[0])) else value
 
 
 # -------------------------------------------------------------------------------- messages
@@ -173,9 +176,9 @@ def _part(segment: Segment) -> dict[str, Any]:
             name = str(metadata.get("type") or metadata.get("name") or "tool")
             kind = "server_tool_call_response" if name.endswith("_result") else "server_tool_call"
             id = metadata.get("id") or metadata.get("tool_use_id")
-            more = {} if kind.endswith("response") else {"name": str(metadata.get("name") or name)}
-            about = {**plain_view(metadata), "type": name, "content": _decoded(content)}
-            return {"type": kind, "id": id if isinstance(id, str) else None, **more, kind: about}
+            name_fields = {} if kind.endswith("response") else {"name": str(metadata.get("name") or name)}
+            tool_fields = {**plain_view(metadata), "type": name, "content": _decoded(content)}
+            return {"type": kind, "id": id if isinstance(id, str) else None, **name_fields, kind: tool_fields}
         case SegmentType.MEDIA:
             media_type = metadata.get("media_type")
             mime = media_type if isinstance(media_type, str) else None
@@ -202,12 +205,27 @@ def _decoded(text: str) -> Any:
 SCHEMA_URL: Final = "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
 """The edition of the conventions whose names are used, from their repository's ``model/manifest.yaml``."""
 # The conventions' own advice on how to divide seconds and tokens.
-_SECONDS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-_TOKENS: Final = (
+_SECOND_BOUNDS: Final = (
+    0.01,
+    0.02,
+    0.04,
+    0.08,
+    0.16,
+    0.32,
+    0.64,
+    1.28,
+    2.56,
+    5.12,
+    10.24,
+    20.48,
+    40.96,
+    81.92,
+)
+_TOKEN_BOUNDS: Final = (
     *(1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864),
 )
-_INFERENCE: Final = {"chat", "generate_content", "text_completion"}
-_USAGE: Final = {
+_INFERENCE_OPERATIONS: Final = {"chat", "generate_content", "text_completion"}
+_USAGE_DESCRIPTIONS: Final = {
     "input_tokens": "How many tokens were put in, with those from a cache.",
     "output_tokens": "How many tokens came out, with those of the reasoning.",
     "cache_read.input_tokens": "How many tokens were read from a cache.",
@@ -216,8 +234,8 @@ _USAGE: Final = {
 }
 _MODALITIES: Final = ("text", "audio", "image")
 _MOST_VALUES: Final = 100
-_LABELS: Final = ("gen_ai.provider.name", "gen_ai.response.model", "error.type")
-_UNBOUNDED: Final = {"gen_ai.request.model", "gen_ai.response.model", "error.type", "server.address"}
+_RESPONSE_LABELS: Final = ("gen_ai.provider.name", "gen_ai.response.model", "error.type")
+_UNBOUNDED_LABELS: Final = {"gen_ai.request.model", "gen_ai.response.model", "error.type", "server.address"}
 
 
 class ClientMetrics:
@@ -238,25 +256,35 @@ class ClientMetrics:
                 f"gen_ai.client.{name}", unit, description, explicit_bucket_boundaries_advisory=bounds
             )
 
-        self._inference = histogram("inference.duration", "s", _SECONDS, "How long an inference took.")
-        self._operation = histogram("operation.duration", "s", _SECONDS, "How long another operation took.")
-        self._first_chunk = histogram(
-            "inference.time_to_first_chunk", "s", _SECONDS, "How long the first piece of a stream took."
+        self._inference_histogram = histogram(
+            "inference.duration", "s", _SECOND_BOUNDS, "How long an inference took."
         )
-        self._next_chunks = histogram(
-            "inference.time_per_output_chunk", "s", _SECONDS, "How long each later piece of a stream took."
+        self._operation_histogram = histogram(
+            "operation.duration", "s", _SECOND_BOUNDS, "How long another operation took."
         )
-        self._per_call = {
+        self._first_chunk_histogram = histogram(
+            "inference.time_to_first_chunk", "s", _SECOND_BOUNDS, "How long the first piece of a stream took."
+        )
+        self._next_chunk_histogram = histogram(
+            "inference.time_per_output_chunk",
+            "s",
+            _SECOND_BOUNDS,
+            "How long each later piece of a stream took.",
+        )
+        self._token_histograms = {
             kind: histogram(
-                f"inference.operation.{kind}_tokens", "{token}", _TOKENS, f"{kind.title()} tokens of a call."
+                f"inference.operation.{kind}_tokens",
+                "{token}",
+                _TOKEN_BOUNDS,
+                f"{kind.title()} tokens of a call.",
             )
             for kind in ("input", "output")
         }
-        self._usage = {
+        self._usage_counters = {
             kind: meter.create_counter(f"gen_ai.client.inference.usage.{kind}", "{token}", description)
-            for kind, description in _USAGE.items()
+            for kind, description in _USAGE_DESCRIPTIONS.items()
         }
-        self._values: dict[str, set[str]] = {}
+        self._seen_values: dict[str, set[str]] = {}
 
     def record(
         self,
@@ -273,38 +301,40 @@ class ClientMetrics:
             took: its duration.
             chunk_times: when each piece of a stream came, in seconds since any moment.
         """
-        labels = {**common, **{name: results[name] for name in _LABELS if name in results}}
-        for name in _UNBOUNDED & labels.keys():
+        labels = {**common, **{name: results[name] for name in _RESPONSE_LABELS if name in results}}
+        for name in _UNBOUNDED_LABELS & labels.keys():
             labels[name] = self._series_of(name, labels[name])
         operation = labels["gen_ai.operation.name"]
-        (self._inference if operation in _INFERENCE else self._operation).record(took.total_seconds(), labels)
-        first = results.get("gen_ai.response.time_to_first_chunk")
-        if first is not None:
-            self._first_chunk.record(first, labels)
-        for before, after in pairwise(chunk_times):
-            self._next_chunks.record(after - before, labels)
+        (
+            self._inference_histogram if operation in _INFERENCE_OPERATIONS else self._operation_histogram
+        ).record(took.total_seconds(), labels)
+        first_chunk_seconds = results.get("gen_ai.response.time_to_first_chunk")
+        if first_chunk_seconds is not None:
+            self._first_chunk_histogram.record(first_chunk_seconds, labels)
+        for earlier, later in pairwise(chunk_times):
+            self._next_chunk_histogram.record(later - earlier, labels)
         if operation != "fetch_response":  # its tokens were counted when it was made
             self._record_tokens(results, labels)
 
-    def _record_tokens(self, results: Mapping[str, Any], labels: Mapping[str, Any]) -> None:
-        for kind, histogram in self._per_call.items():
-            if (count := results.get(f"gen_ai.usage.{kind}_tokens")) is not None:
+    def _record_tokens(self, attributes: Mapping[str, Any], labels: Mapping[str, Any]) -> None:
+        for kind, histogram in self._token_histograms.items():
+            if (count := attributes.get(f"gen_ai.usage.{kind}_tokens")) is not None:
                 histogram.record(count, labels)
-        for kind, counter in self._usage.items():
-            remaining = results.get(f"gen_ai.usage.{kind}")
-            if remaining is None:
+        for kind, counter in self._usage_counters.items():
+            remaining_count = attributes.get(f"gen_ai.usage.{kind}")
+            if remaining_count is None:
                 continue
             for modality in _MODALITIES:
-                count = results.get(f"gen_ai.usage.{modality}.{kind}", 0)
+                count = attributes.get(f"gen_ai.usage.{modality}.{kind}", 0)
                 if count:
                     counter.add(count, {**labels, "gen_ai.token.modality": modality})
-                    remaining -= count
-            if remaining > 0:
-                counter.add(remaining, {**labels, "gen_ai.token.modality": "unknown"})
+                    remaining_count -= count
+            if remaining_count > 0:
+                counter.add(remaining_count, {**labels, "gen_ai.token.modality": "unknown"})
 
     def _series_of(self, name: str, value: str) -> str:
         """Return *value* of *name* while its values are few: each is a separate series, chosen by users and servers."""
-        values = self._values.setdefault(name, set())
+        values = self._seen_values.setdefault(name, set())
         if value not in values and len(values) >= _MOST_VALUES:
             return "_OTHER"
         values.add(value)

@@ -18,14 +18,14 @@ from crosswalk.types.usage import Cost, Provenance
 
 __all__ = ["check_prices", "cost_of", "price_list", "tier_of"]
 
-_NAMES: Final = {
+_LISTED_NAMES: Final = {
     "bedrock": "aws", "gemini": "google", "moonshot": "moonshotai", "openai_responses": "openai",
     "vertex_ai": "google", "xai": "x-ai",
 }  # fmt: skip
 """The provider's name in the price lists, where it differs from the provider id."""
 _USUAL_TIERS: Final = frozenset({"auto", "default", "on_demand", "standard", "standard_only"})
 _HALF: Final = Decimal("0.5")
-_TIERS: Final = {
+_TIER_SHARES: Final = {
     "batch": dict.fromkeys(
         ("anthropic", "aws", "azure", "fireworks", "google", "groq", "mistral", "openai", "together"), _HALF
     ),
@@ -66,7 +66,7 @@ def price_list() -> str:
     from genai_prices.types import StartDateConstraint
 
     snapshot = get_snapshot()
-    changes = [
+    change_days = [
         price.constraint.start_date
         for provider in snapshot.providers
         for model in provider.models
@@ -74,8 +74,10 @@ def price_list() -> str:
         if isinstance(price.constraint, StartDateConstraint)
     ]
     today = datetime.now(UTC).date()
-    latest = max((day for day in changes if day <= today), default=None)
-    return f"genai-prices {version('genai-prices')}" + (f", latest change {latest}" if latest else "")
+    latest_change = max((day for day in change_days if day <= today), default=None)
+    return f"genai-prices {version('genai-prices')}" + (
+        f", latest change {latest_change}" if latest_change else ""
+    )
 
 
 def cost_of(response: ChatResponse, *, vendor: str | None = None, tier: str | None = None) -> Cost | None:
@@ -98,12 +100,12 @@ def cost_of(response: ChatResponse, *, vendor: str | None = None, tier: str | No
         ConfigurationError: the provider did not send it, and ``genai-prices`` is not installed.
     """
     usage, provenance = response.usage, response.metadata.provenance
-    if usage.cost is not None or any(mark is Provenance.ABSENT for mark in map(provenance.get, _COUNTED)):
+    if usage.cost is not None or any(mark is Provenance.ABSENT for mark in map(provenance.get, _COUNT_PATHS)):
         return usage.cost
     check_prices()
     from genai_prices import calc_price
 
-    provider = _provider(response) if vendor is None else _NAMES.get(vendor, vendor)
+    provider = _provider(response) if vendor is None else _LISTED_NAMES.get(vendor, vendor)
     share = _share(provider, tier or tier_of(response))
     if share is None or not _is_listed(provider, response.model, response.created.date()):
         return None
@@ -113,8 +115,8 @@ def cost_of(response: ChatResponse, *, vendor: str | None = None, tier: str | No
         )
     except (LookupError, ValueError):  # impossible counts
         return None
-    ended, old = _ended_prices().get((price.provider.id, price.model.id), (None, frozenset()))
-    if ended is not None and response.created >= ended and price.model_price.input_mtok in old:
+    end_date, ended_prices = _ended_prices().get((price.provider.id, price.model.id), (None, frozenset()))
+    if end_date is not None and response.created >= end_date and price.model_price.input_mtok in ended_prices:
         return None
     return Cost(price.total_price * share, "USD", Provenance.DERIVED)
 
@@ -123,7 +125,7 @@ def _share(provider: str | None, tier: str | None) -> Decimal | None:
     """The share of the list price that *tier* costs, or ``None`` if it is unknown."""
     if tier is None or tier in _USUAL_TIERS:
         return Decimal(1)
-    return _TIERS.get(tier, {}).get(provider or "")
+    return _TIER_SHARES.get(tier, {}).get(provider or "")
 
 
 def check_prices() -> None:
@@ -136,7 +138,7 @@ def _provider(response: ChatResponse) -> str | None:
     """The name of *response*'s provider in the price lists, or ``None`` if it was derived, so that the model decides."""
     if response.metadata.provenance.get("metadata.provider_id") is Provenance.DERIVED:
         return None
-    return _NAMES.get(response.metadata.provider_id, response.metadata.provider_id)
+    return _LISTED_NAMES.get(response.metadata.provider_id, response.metadata.provider_id)
 
 
 @lru_cache(maxsize=1024)
@@ -153,4 +155,4 @@ def _is_listed(provider: str | None, model: str, _day: date) -> bool:
     return True
 
 
-_COUNTED: Final = ("usage", "usage.prompt_tokens", "usage.completion_tokens")
+_COUNT_PATHS: Final = ("usage", "usage.prompt_tokens", "usage.completion_tokens")

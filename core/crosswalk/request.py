@@ -219,7 +219,7 @@ and text."""
 Messages: TypeAlias = str | Given | Iterable[Given]
 """A conversation, a single turn, or the user's message as a text."""
 
-_ACCEPTED: Final = (
+_ACCEPTED_FORMS: Final = (
     "a text, a ChatMessage, a ChatResponse, or a dictionary in OpenAI's chat form, such as "
     '{"role": "user", "content": "Hi"}; or a list of those'
 )
@@ -275,8 +275,8 @@ def turns_of(given: Messages) -> tuple[Turn, ...]:
         return (_turn(given, "messages"),)
     turns: object = given
     if not isinstance(turns, Iterable) or isinstance(turns, bytes | bytearray):
-        raise ResponseValidationError(f"messages must be {_ACCEPTED}; not {json_type_name(turns)}")
-    return tuple(_turn(turn, "messages", number) for number, turn in enumerate(turns))
+        raise ResponseValidationError(f"messages must be {_ACCEPTED_FORMS}; not {json_type_name(turns)}")
+    return tuple(_turn(turn, "messages", index) for index, turn in enumerate(turns))
 
 
 def _turn(given: Any, *place: str | int) -> Turn:
@@ -284,12 +284,12 @@ def _turn(given: Any, *place: str | int) -> Turn:
         return given
     if isinstance(given, tuple | list) and len(given) == 2 and all(isinstance(text, str) for text in given):
         given = {"role": given[0], "content": given[1]}  # a pair, as LangChain's users write it
-    wanted = f"must be {_ACCEPTED.partition(';')[0].removeprefix('a text, ')}"
-    given_fields = _plain(_mapping(given, wanted, *place))
+    requirement = f"must be {_ACCEPTED_FORMS.partition(';')[0].removeprefix('a text, ')}"
+    given_fields = _plain(_mapping(given, requirement, *place))
     if isinstance(given_fields.get("content"), list):
         given_fields["content"] = [
-            _given_part(part, (*place, "content", number))
-            for number, part in enumerate(given_fields["content"])
+            _given_part(part, (*place, "content", index))
+            for index, part in enumerate(given_fields["content"])
         ]
     fields = Fields({name: value for name, value in given_fields.items() if value != []}, place)
     role = read_role(fields)
@@ -330,11 +330,13 @@ def tool_fields(given: object, place: str) -> dict[str, Any]:
     Raises:
         ResponseValidationError: it does not define a tool.
     """
-    accepted = 'must be a ToolDefinition, or {"type": "function", "function": {"name": …, "parameters": …}}'
-    fields = Fields(dict(_mapping(given, accepted, place)), (place,))
+    requirement = (
+        'must be a ToolDefinition, or {"type": "function", "function": {"name": …, "parameters": …}}'
+    )
+    fields = Fields(dict(_mapping(given, requirement, place)), (place,))
     kind = fields.take("type")
     if kind not in ("function", "custom"):
-        fields.refuse(f"{accepted}; what the provider runs goes into hosted_tools or provider_options")
+        fields.refuse(f"{requirement}; what the provider runs goes into hosted_tools or provider_options")
     read = read_tool if kind == "function" else read_custom_tool
     definition = read(fields.object(kind) or fields)
     _need_all_read(fields)
@@ -360,21 +362,21 @@ def format_fields(given: object) -> dict[str, Any] | None:
     Raises:
         ResponseValidationError: it is not a response format.
     """
-    accepted = (
+    requirement = (
         'must be a ResponseFormat, or {"type": "json_object"}, or {"type": "json_schema", "json_schema": {…}}'
     )
     if isinstance(given, type):
-        accepted = f"for an answer of a type, use complete_json(request, {given.__name__:.60})"
-    fields = Fields(dict(_mapping(given, accepted, "response_format")), ("response_format",))
+        requirement = f"for an answer of a type, use complete_json(request, {given.__name__:.60})"
+    fields = Fields(dict(_mapping(given, requirement, "response_format")), ("response_format",))
     if fields.look("type") not in ("text", "json_object", "json_schema"):
-        fields.refuse(accepted)
+        fields.refuse(requirement)
     response_format = read_format(fields)
     _need_all_read(fields)
     return response_format
 
 
-_RENAMED: Final = {"max_completion_tokens": "max_tokens"}
-_USAGE: Final = ({"include_usage": True}, {"include_usage": False})
+_FIELD_NAMES: Final = {"max_completion_tokens": "max_tokens"}
+_USAGE_OPTIONS: Final = ({"include_usage": True}, {"include_usage": False})
 
 
 def request_fields(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
@@ -383,15 +385,15 @@ def request_fields(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, 
     Raises:
         ResponseValidationError: it holds a field that no request has.
     """
-    fields = {_RENAMED.get(name, name): value for name, value in given.items() if value is not None}
-    if fields.get("stream_options") in _USAGE:
+    fields = {_FIELD_NAMES.get(name, name): value for name, value in given.items() if value is not None}
+    if fields.get("stream_options") in _USAGE_OPTIONS:
         del fields["stream_options"]  # a service always asks for the usage
     if isinstance(search := fields.pop("web_search_options", None), Mapping):
         fields["hosted_tools"] = [*fields.get("hosted_tools", ()), _web_search(search)]
     for name in fields:
         if name not in known and option_named(name) is None:
-            why = "no option of a ChatRequest; what only one API knows goes into provider_options"
-            raise FieldError(f"{why}{meant(name, [*known, *OPTIONS])}", f"request.{name:.40}")
+            reason = "no option of a ChatRequest; what only one API knows goes into provider_options"
+            raise FieldError(f"{reason}{meant(name, [*known, *OPTIONS])}", f"request.{name:.40}")
     return fields
 
 
@@ -405,11 +407,11 @@ def _web_search(options: Mapping[str, Any]) -> HostedTool:
     )
 
 
-def _mapping(given: object, accepted: str, *place: str | int) -> Mapping[str, Any]:
+def _mapping(given: object, requirement: str, *place: str | int) -> Mapping[str, Any]:
     if is_dumpable(given):
         given = dumped(given)
     if not isinstance(given, Mapping):
-        raise FieldError(f"{accepted}; not {json_type_name(given)}", path_of(place))
+        raise FieldError(f"{requirement}; not {json_type_name(given)}", path_of(place))
     return given
 
 
@@ -419,9 +421,9 @@ def _need_all_read(fields: Fields) -> None:
         raise FieldError(unread.why, unread.path)
 
 
-def in_words(noun: str, *about: str | None) -> str:
-    """Return the text for *noun*, with the facts *about* it."""
-    details = ", ".join(filter(None, about))
+def in_words(noun: str, *facts: str | None) -> str:
+    """Return the text for *noun*, with the facts *facts* it."""
+    details = ", ".join(filter(None, facts))
     return f"({noun}: {details})" if details else f"({noun})"
 
 
@@ -449,7 +451,7 @@ def _as_examples(value: Iterable[JSONObject]) -> tuple[FrozenObject, ...]:
     return tuple(map(as_frozen_object, as_tuple("input_examples", value)))
 
 
-_FREE_TEXT: Final = {
+_FREE_TEXT_SCHEMA: Final = {
     "type": "object",
     "properties": {"input": {"type": "string"}},
     "required": ["input"],
@@ -516,7 +518,7 @@ class ToolDefinition:
         if format.get("type") == "grammar":
             syntax, grammar = format.get("syntax"), format.get("definition")
             about.append(f"The input must match this grammar ({syntax}):\n{grammar}")
-        return ToolDefinition(self.name, "\n\n".join(about) or None, _FREE_TEXT)
+        return ToolDefinition(self.name, "\n\n".join(about) or None, _FREE_TEXT_SCHEMA)
 
 
 @attrs.frozen
@@ -551,11 +553,11 @@ def _as_kind(value: str) -> HostedToolKind:
     )
 
 
-def _names(what: str, value: Iterable[str]) -> tuple[str, ...]:
-    """Convert *value* to a tuple of names. *what* says of what, for the error."""
-    names = () if isinstance(value, str) else as_tuple(what, value)
+def _names(field_name: str, value: Iterable[str]) -> tuple[str, ...]:
+    """Convert *value* to a tuple of names. *field_name* says of what, for the error."""
+    names = () if isinstance(value, str) else as_tuple(field_name, value)
     if not all(type(name) is str and name for name in names) or isinstance(value, str):
-        raise ResponseValidationError(f"{what} must be a list of names")
+        raise ResponseValidationError(f"{field_name} must be a list of names")
     return names
 
 
@@ -661,7 +663,7 @@ def as_tools(value: Iterable[ToolDefinition | Mapping[str, Any]]) -> tuple[ToolD
         ResponseValidationError: an item does not define a tool, or two have one name.
     """
     tools = tuple(
-        as_definition(tool, f"tools[{number}]") for number, tool in enumerate(as_tuple("tools", value))
+        as_definition(tool, f"tools[{index}]") for index, tool in enumerate(as_tuple("tools", value))
     )
     names = [tool.name for tool in tools]
     if len(set(names)) != len(names):
@@ -874,7 +876,10 @@ def _as_servers(value: Any) -> list[Any]:
         for name in server:
             if name not in known:
                 raise ResponseValidationError(f"an MCPServer has no {name!r:.60}{meant(name, known)}")
-    return [{name: field for name, field in server.items() if field is not None} for server in servers]
+    return [
+        {name: field_value for name, field_value in server.items() if field_value is not None}
+        for server in servers
+    ]
 
 
 _OPTION_VALUES: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -1001,7 +1006,7 @@ def with_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ResponseValidationError: its ``extra_options`` are no such options.
     """
-    fields = {_RENAMED.get(name, name): value for name, value in fields.items()}
+    fields = {_FIELD_NAMES.get(name, name): value for name, value in fields.items()}
     own = {name: value for name, value in fields.items() if name in _FIELDS}
     places = ((option_named(name), value) for name, value in fields.items() if name not in _FIELDS)
     if more := {place.name: value for place, value in places if place is not None and value is not None}:

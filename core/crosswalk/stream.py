@@ -105,13 +105,13 @@ class SharedSource(Source):
     def __init__(self, deltas: AsyncIterator[ResponseDelta]) -> None:
         super().__init__(deltas)
         self.read: list[ResponseDelta] = []
-        self._wanted = 0
+        self._wanted_count = 0
         self._is_reading = False  # its task may be cancelled: it has begun, and is not closing
         self._task: asyncio.Task[None] | None = None
-        self._idle: asyncio.Future[None] | None = (
+        self._idle_future: asyncio.Future[None] | None = (
             None  # what the task waits for while no consumer wants a delta
         )
-        self._waiting: list[asyncio.Future[None]] = []  # what consumers wait for
+        self._waiting_futures: list[asyncio.Future[None]] = []  # what consumers wait for
 
     async def reach(self, position: int) -> bool:
         """Whether there is a delta at *position*, once that is known.
@@ -128,12 +128,12 @@ class SharedSource(Source):
             if self.state is not StreamState.ACTIVE:
                 return False
             task = self._task or self._start()
-            if position >= self._wanted:
-                self._wanted = position + 1
+            if position >= self._wanted_count:
+                self._wanted_count = position + 1
                 self._wake()
-            news = task.get_loop().create_future()
-            self._waiting.append(news)
-            await news
+            arrival = task.get_loop().create_future()
+            self._waiting_futures.append(arrival)
+            await arrival
         return True
 
     async def stop(self, failure: CrosswalkError) -> None:
@@ -153,13 +153,13 @@ class SharedSource(Source):
     def _note(self, delta: ResponseDelta) -> None:
         super()._note(delta)
         self.read.append(delta)
-        if self._waiting:
+        if self._waiting_futures:
             self._tell()
 
     def _wake(self) -> None:
         """Wake the task, if it is idle."""
-        if self._idle is not None and not self._idle.done():
-            self._idle.set_result(None)
+        if self._idle_future is not None and not self._idle_future.done():
+            self._idle_future.set_result(None)
 
     def _start(self) -> asyncio.Task[None]:
         self._task = asyncio.create_task(self._run(), name="crosswalk stream")
@@ -189,16 +189,16 @@ class SharedSource(Source):
                 return
             self._note(delta)
             await asyncio.sleep(0)  # the consumers' turn: most want the next one at once
-            if self._wanted <= len(self.read) and self.state is StreamState.ACTIVE:
-                self._idle = loop.create_future()
-                await self._idle
+            if self._wanted_count <= len(self.read) and self.state is StreamState.ACTIVE:
+                self._idle_future = loop.create_future()
+                await self._idle_future
 
     def _tell(self) -> None:
         """Wake every consumer that waits."""
-        for news in self._waiting:
-            if not news.done():
-                news.set_result(None)
-        self._waiting.clear()
+        for arrival in self._waiting_futures:
+            if not arrival.done():
+                arrival.set_result(None)
+        self._waiting_futures.clear()
 
 
 class OwnSource(Source, AsyncIterator[ResponseDelta]):
@@ -210,7 +210,9 @@ class OwnSource(Source, AsyncIterator[ResponseDelta]):
     def __init__(self, deltas: AsyncIterator[ResponseDelta]) -> None:
         super().__init__(deltas)
         self._reader: asyncio.Task[None] | None = None  # the task that waits for a delta
-        self._busy: asyncio.Future[None] | None = None  # done once that delta has come, or it has been closed
+        self._busy_future: asyncio.Future[None] | None = (
+            None  # done once that delta has come, or it has been closed
+        )
         self._is_stopped = False  # by another task than its reader
         self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -221,16 +223,16 @@ class OwnSource(Source, AsyncIterator[ResponseDelta]):
         Raises:
             StopAsyncIteration: there are no more. Exception: what ended the source.
         """
-        if self._busy is not None:
+        if self._busy_future is not None:
             await self._wait_for_others()
-        if (ready := self.take_ready()) is not None:
-            return ready
-        cancelled: asyncio.CancelledError | None = None
+        if (ready_delta := self.take_ready()) is not None:
+            return ready_delta
+        cancellation: asyncio.CancelledError | None = None
         if self.state is StreamState.ACTIVE:
             task = self._reader = asyncio.current_task()
             assert task is not None, "coroutines run in tasks"
             self._loop = loop = task.get_loop()
-            busy = self._busy = loop.create_future()
+            busy = self._busy_future = loop.create_future()
             try:
                 delta = await self._deltas.__anext__()
                 self._note(delta)
@@ -239,17 +241,17 @@ class OwnSource(Source, AsyncIterator[ResponseDelta]):
                 pass
             except asyncio.CancelledError as error:
                 self._end(StreamState.CANCELLED, CrosswalkError("the stream was cancelled"))
-                cancelled = error if task.cancelling() > self._is_stopped else None
+                cancellation = error if task.cancelling() > self._is_stopped else None
             except Exception as error:
                 self._end(StreamState.ERROR, error)
             finally:
-                self._reader = self._busy = None
+                self._reader = self._busy_future = None
                 busy.set_result(None)
                 if self._is_stopped:
                     task.uncancel()
         await self._close()
-        if cancelled is not None:
-            raise cancelled
+        if cancellation is not None:
+            raise cancellation
         if self.failure is not None:
             raise self.failure
         raise StopAsyncIteration
@@ -270,17 +272,17 @@ class OwnSource(Source, AsyncIterator[ResponseDelta]):
             loop.call_soon_threadsafe(lambda: loop.create_task(self._close()))
 
     async def _wait_for_others(self) -> None:
-        while self._busy is not None:
-            await asyncio.wait([self._busy])
+        while self._busy_future is not None:
+            await asyncio.wait([self._busy_future])
 
     async def _close(self) -> None:
         if not self._is_closed:
             self._is_closed = True
-            busy = self._busy = asyncio.get_running_loop().create_future()
+            busy = self._busy_future = asyncio.get_running_loop().create_future()
             try:
                 await super()._close()
             finally:
-                self._busy = None
+                self._busy_future = None
                 busy.set_result(None)
 
 

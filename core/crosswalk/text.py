@@ -79,17 +79,17 @@ def clean_message(text: str, limit: int = 500) -> str:
     A provider's error text is untrusted, and may quote headers or paths of its own machine.
     """
     head = text[: 4 * limit]  # the rest is cut anyway
-    head = _PATH.sub("<path>", _SECRET.sub(lambda found: f"{found[1] or ''}<secret>", head))
+    head = _PATH.sub("<path>", _SECRET.sub(lambda match: f"{match[1] or ''}<secret>", head))
     head = " ".join("".join(c if c.isprintable() else " " for c in head).split())
     return head if len(head) <= limit and len(text) <= 4 * limit else f"{head[: limit - 1]}…"
 
 
 # C1, DEL, marks of direction and line separators, which JSON allows in strings and a terminal may obey.
-_IN_JSON = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
-HARMFUL_IN_JSON = pattern(f"[{_IN_JSON}]")
+_HARMFUL_CHARACTERS = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
+HARMFUL_IN_JSON = pattern(f"[{_HARMFUL_CHARACTERS}]")
 """The characters that JSON text may contain and a terminal may obey."""
-_HARMFUL = pattern(f"[\x00-\x1f\ud800-\udfff{_IN_JSON}]")
-_HARMFUL_IN_LINES = pattern(f"[\x00-\x08\x0b-\x1f\ud800-\udfff{_IN_JSON}]")
+_HARMFUL = pattern(f"[\x00-\x1f\ud800-\udfff{_HARMFUL_CHARACTERS}]")
+_HARMFUL_IN_LINES = pattern(f"[\x00-\x08\x0b-\x1f\ud800-\udfff{_HARMFUL_CHARACTERS}]")
 
 
 def harmless(text: str, *, lines: bool = False) -> str:
@@ -102,9 +102,9 @@ def harmless(text: str, *, lines: bool = False) -> str:
     return (_HARMFUL_IN_LINES if lines else _HARMFUL).sub(escaped, text)
 
 
-def escaped(found: re.Match[str]) -> str:
-    """The character that was *found* as ``\\uXXXX``."""
-    return f"\\u{ord(found[0]):04x}"
+def escaped(match: re.Match[str]) -> str:
+    """The character that was *match* as ``\\uXXXX``."""
+    return f"\\u{ord(match[0]):04x}"
 
 
 def json_type_name(value: object) -> str:
@@ -193,16 +193,16 @@ def summary(name: str, fields: Iterable[tuple[str, Any]]) -> str:
             continue
         if isinstance(value, str):
             text = repr(value[: max(remaining, 0) + 1])  # one more, to detect a cut
-            cut = _cut(text[1:-1], remaining)
-            parts.append((field, f"{text[0]}{cut}{text[0]}"))
+            shown_text = _cut(text[1:-1], remaining)
+            parts.append((field, f"{text[0]}{shown_text}{text[0]}"))
         else:
-            cut = _cut(repr(value), remaining)
-            parts.append((field, cut))
-        remaining -= len(cut)
+            shown_text = _cut(repr(value), remaining)
+            parts.append((field, shown_text))
+        remaining -= len(shown_text)
     message = f"{name}({', '.join(f'{field}={text}' for field, text in parts)})"
-    noted = _summaries.get()
-    if noted is not None:
-        noted.append((message, parts))
+    summaries = _summaries.get()
+    if summaries is not None:
+        summaries.append((message, parts))
     return message
 
 
@@ -234,17 +234,17 @@ def brief(cls: type[T]) -> type[T]:
 
 
 def _shown(value: object) -> _Shown:
-    noted: list[tuple[str, _Shown]] = []
-    token = _summaries.set(noted)
+    summaries: list[tuple[str, _Shown]] = []
+    token = _summaries.set(summaries)
     try:
         text = repr(value)
     finally:
         _summaries.reset(token)
-    for summed, shown in noted[-1:]:
-        if summed is text:  # else it is one of the values inside
-            return shown
-    inside = text.partition("(")[2].removesuffix(")")
-    return (("", inside),) if inside else ()
+    for summary_text, shown_fields in summaries[-1:]:
+        if summary_text is text:  # else it is one of the values inside
+            return shown_fields
+    field_text = text.partition("(")[2].removesuffix(")")
+    return (("", field_text),) if field_text else ()
 
 
 def _rich_repr(self: object) -> Iterator[Any]:
@@ -286,5 +286,5 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def meant(word: str, known: Iterable[str]) -> str:
     """A suggestion after an unknown *word*: the nearest of the *known* ones, or nothing if none is near."""
-    near = nearest(word, known)
-    return f", did you mean {near!r}?" if near else ""
+    suggestion = nearest(word, known)
+    return f", did you mean {suggestion!r}?" if suggestion else ""

@@ -138,8 +138,8 @@ def _tool_calls(part: dict[str, Any], state: MappingState) -> Iterator[ToolCallD
         # An object. Clones of Ollama write its text, as in OpenAI's dialect.
         arguments, _ = take_arguments(function)
         index = function.get("index")
-        known = index if type(index) is int else None
-        fragment = state.take_tool_call(call, function, arguments=arguments, index=known, whole=True)
+        known_index = index if type(index) is int else None
+        fragment = state.take_tool_call(call, function, arguments=arguments, index=known_index, whole=True)
         take_same(function, "index", fragment.index)
         yield fragment
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VLLM", "plugin"]
 
-_NULLS = ("prompt_token_ids", "token_ids")
+_NULL_KEYS = ("prompt_token_ids", "token_ids")
 """Other servers send these on request. vLLM sends ``null`` otherwise."""
 
 
@@ -80,7 +80,7 @@ class VLLM(OpenAIChatDialect):
             or any(
                 type(holder) is dict and holder.get(name, "") is None
                 for holder in (event, *event["choices"])
-                for name in _NULLS
+                for name in _NULL_KEYS
             )
         )
 

@@ -12,7 +12,7 @@ import pytest
 
 from crosswalk import UsageInfo, normalize
 from crosswalk.plugins import UsageDetails
-from crosswalk.types.usage import OPENAI_COUNTS, OPENAI_DETAILS
+from crosswalk.types.usage import OPENAI_COUNT_PATHS, OPENAI_COUNTS
 from crosswalk.wire import messages, responses
 
 SNAPSHOTS: Final = Path(__file__).parents[2] / "snapshots"
@@ -69,7 +69,7 @@ def filled(paths: Mapping[str, str]) -> dict[str, Any]:
     return made
 
 
-CHAT: Final = {**OPENAI_COUNTS, **OPENAI_DETAILS}
+CHAT: Final = {**OPENAI_COUNTS, **OPENAI_COUNT_PATHS}
 FORMS: Final[dict[str, tuple[Mapping[str, str], dict[str, Any]]]] = {
     "chat": (
         CHAT,

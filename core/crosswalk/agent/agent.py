@@ -63,15 +63,15 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT, OutputT]):
         self._consumer: asyncio.Task[Any] | None = None
         self._is_stopped = False
         self._is_started = False
-        self._resumed: AgentRun[StepT] | None = None
+        self._resuming_run: AgentRun[StepT] | None = None
 
     @property
     def _latest(self) -> AgentRun[StepT]:
         """The last run that resumed this one, or this run."""
-        last: AgentRun[StepT] = self
-        while last._resumed is not None:
-            last = last._resumed
-        return last
+        last_run: AgentRun[StepT] = self
+        while last_run._resuming_run is not None:
+            last_run = last_run._resuming_run
+        return last_run
 
     @property
     def _is_active(self) -> bool:
@@ -139,8 +139,8 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT, OutputT]):
     def _resume(self, loop: AgentLoop) -> AgentRun[StepT]:
         """Return a run of *loop* that replaces this one. This run does nothing more, even if it had not started."""
         self.stop()
-        self._resumed = AgentRun(loop)
-        return self._resumed
+        self._resuming_run = AgentRun(loop)
+        return self._resuming_run
 
     async def finish(self) -> AgentResponse[OutputT]:
         """Run to the end.
@@ -171,9 +171,11 @@ async def collect(turns: AsyncIterable[AgentTurn]) -> AgentResponse:
     """
     if isinstance(turns, AgentRun):
         return await turns.finish()
-    collected = tuple([turn async for turn in turns])
-    text, value = (collected[-1].final_output, collected[-1].value) if collected else (None, None)
-    return AgentResponse(collected, text, value=value)
+    collected_turns = tuple([turn async for turn in turns])
+    text, value = (
+        (collected_turns[-1].final_output, collected_turns[-1].value) if collected_turns else (None, None)
+    )
+    return AgentResponse(collected_turns, text, value=value)
 
 
 # ----------------------------------------------------------------------------------- agent
@@ -404,8 +406,8 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
         if run.turns and run.turns[-1].outcome is AgentOutcome.WAITING:
             raise CrosswalkError("calls wait: answer them with approved= or results=")
         if turns and turns[-1].is_void:
-            void = turns.pop().conversation
-            if session is not None and void and session.turns[-len(void) :] == void:
+            void_turns = turns.pop().conversation
+            if session is not None and void_turns and session.turns[-len(void_turns) :] == void_turns:
                 session.pop()
         return run._resume(
             AgentLoop(
@@ -439,9 +441,9 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
         if session is not None:
             turns = ChatRequest((*session.turns, *new_turns)).messages
         approved, results = approved or {}, results or {}
-        waiting = {call.id for call in open_calls(turns)}
+        waiting_ids = {call.id for call in open_calls(turns)}
         for id in (*approved, *results):
-            if id not in waiting:
+            if id not in waiting_ids:
                 raise ConfigurationError(
                     f"no call {id[:80]!r} waits: it already has a result, or does not exist", key=id
                 )

@@ -57,8 +57,8 @@ def check_type(option: str, value: object, kind: Any) -> None:
         ConfigurationError: *value* has another type.
     """
     if value is not None and not isinstance(value, kind):
-        wanted = "a function" if kind is Callable else kind.__name__
-        raise ConfigurationError(f"{option} must be {wanted}, not {type(value).__name__}", key=option)
+        expected_name = "a function" if kind is Callable else kind.__name__
+        raise ConfigurationError(f"{option} must be {expected_name}, not {type(value).__name__}", key=option)
 
 
 def async_service(service: LLMService | Endpoint | str) -> LLMService:
@@ -91,8 +91,10 @@ def _check_service(service: object, *, is_async: bool) -> None:
     complete = getattr(service, "complete", None)
     is_other = isinstance(service, SyncLLMService) if is_async else inspect.iscoroutinefunction(complete)
     if is_other or not callable(complete) or isinstance(service, type):
-        wanted = "LLMService" if is_async else "SyncLLMService"
-        raise ConfigurationError(f"service must be {wanted}, not {type(service).__name__}", key="service")
+        expected_name = "LLMService" if is_async else "SyncLLMService"
+        raise ConfigurationError(
+            f"service must be {expected_name}, not {type(service).__name__}", key="service"
+        )
 
 
 class AsyncServiceOwner:
@@ -234,7 +236,7 @@ class ChatConfig:
         max_completion_tokens: int | None = None,
         **options: Unpack[ExtraOptions],
     ) -> None:
-        more = with_extra({**options, "extra_options": extra_options})["extra_options"]
+        merged_extra_options = with_extra({**options, "extra_options": extra_options})["extra_options"]
         self.__attrs_init__(
             model=model,
             temperature=temperature,
@@ -251,7 +253,7 @@ class ChatConfig:
             reasoning_effort=reasoning_effort,
             cache_marks=cache_marks,
             provider_options=provider_options,
-            extra_options=more,
+            extra_options=merged_extra_options,
             extra_headers=extra_headers,
         )
 
@@ -275,7 +277,7 @@ class ChatConfig:
         return {field.name: getattr(self, field.name) for field in attrs.fields(ChatConfig)}
 
 
-_CHECKED: Final = checks_keywords(
+_CHECK_KEYWORDS: Final = checks_keywords(
     elsewhere={"ChatConfig": attrs.fields_dict(ChatConfig), "Endpoint": ("api_key", "base_url")}
 )
 
@@ -294,7 +296,7 @@ class ChatAgent(SyncServiceOwner):
         ConfigurationError: *service* is asynchronous, or an option has the wrong type.
     """
 
-    @_CHECKED
+    @_CHECK_KEYWORDS
     def __init__(
         self,
         service: SyncLLMService | Endpoint | str,
@@ -353,7 +355,7 @@ class AsyncChatAgent(AsyncServiceOwner):
         ConfigurationError: *service* is synchronous, or an option has the wrong type.
     """
 
-    @_CHECKED
+    @_CHECK_KEYWORDS
     def __init__(
         self,
         service: LLMService | Endpoint | str,
@@ -392,10 +394,10 @@ def _check_config(config: ChatConfig | None) -> ChatConfig | None:
 
 def _trimmed_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | None) -> ChatRequest:
     """Return *request*, which was too long, trimmed by *trim*. Raise *error* if that is not possible."""
-    trimmed = None if error.response is None else trim_refused_request(request, error.response, trim)
-    if trimmed is None:
+    shorter_request = None if error.response is None else trim_refused_request(request, error.response, trim)
+    if shorter_request is None:
         raise error
-    return trimmed
+    return shorter_request
 
 
 class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
@@ -447,16 +449,16 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
         self, request: ChatRequest, trim: Trimming | None
     ) -> Generator[ResponseDelta, None, ChatResponse]:
         while True:
-            trimmed, is_shown = None, False
+            shorter_request, is_shown = None, False
             with self._events as events:
                 for event in events:
-                    trimmed = None if is_shown else _trimmed_retry(request, event, trim)
-                    if trimmed is None and (delta := _delta_of(event)) is not None:
+                    shorter_request = None if is_shown else _trimmed_retry(request, event, trim)
+                    if shorter_request is None and (delta := _delta_of(event)) is not None:
                         is_shown = True
                         yield delta
-            if trimmed is None:
+            if shorter_request is None:
                 return events.response.raise_for_error()
-            request, trim, self._events = trimmed, None, self._service.stream(trimmed)
+            request, trim, self._events = shorter_request, None, self._service.stream(shorter_request)
             if self._is_stopped:  # by another thread, meanwhile
                 self._events.cancel()
 
@@ -497,14 +499,14 @@ class AsyncChatStream(StreamingChatResponse):
 
     async def _all_deltas(self, request: ChatRequest, trim: Trimming | None) -> AsyncIterator[ResponseDelta]:
         while True:
-            trimmed, is_shown = None, False
+            shorter_request, is_shown = None, False
             async with self._events as events:
                 async for event in events:
-                    trimmed = None if is_shown else _trimmed_retry(request, event, trim)
-                    if trimmed is None and (delta := _delta_of(event)) is not None:
+                    shorter_request = None if is_shown else _trimmed_retry(request, event, trim)
+                    if shorter_request is None and (delta := _delta_of(event)) is not None:
                         is_shown = True
                         yield delta
-            if trimmed is None:
+            if shorter_request is None:
                 events.response.raise_for_error()
                 return
-            request, trim, self._events = trimmed, None, self._service.stream(trimmed)
+            request, trim, self._events = shorter_request, None, self._service.stream(shorter_request)

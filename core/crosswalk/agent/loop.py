@@ -180,9 +180,9 @@ def _with_instructions(turns: Sequence[Turn], instructions: str | None) -> Seque
     """Return *turns* with *instructions* in one leading system message, because many chat templates read only the first."""
     if instructions is None or not turns:
         return turns
-    first = message_of(turns[0])
-    if first.role is Role.SYSTEM and isinstance(first.content, str):
-        return (ChatMessage.system(f"{instructions}\n\n{first.content}"), *turns[1:])
+    first_message = message_of(turns[0])
+    if first_message.role is Role.SYSTEM and isinstance(first_message.content, str):
+        return (ChatMessage.system(f"{instructions}\n\n{first_message.content}"), *turns[1:])
     return (ChatMessage.system(instructions), *turns)
 
 
@@ -236,10 +236,10 @@ class ToolPhase:
     ) -> None:
         self.calls = calls
         self.results: dict[str, ToolExecutionResult] = {}
-        self._started: set[str] = set()
+        self._started_ids: set[str] = set()
         self._runner = runner
         self._approve = approve
-        self._approved = approved
+        self._decisions = approved
         self._trace_tool = trace_tool
         self._current_span = current_span
         self._add_message = add_message
@@ -256,7 +256,7 @@ class ToolPhase:
         A started tool is added to the session as cancelled. If the program ends now, the session already says so.
         """
         if isinstance(step, ToolExecutionStart):
-            self._started.add(step.call.id)
+            self._started_ids.add(step.call.id)
             step = stopped(step.call)
         else:
             self.results[step.call.id] = step
@@ -269,17 +269,17 @@ class ToolPhase:
         return tuple(self.results.get(call.id) or self._unfinished(call) for call in self.calls)
 
     def _unfinished(self, call: ToolCall) -> ToolExecutionResult:
-        return stopped(call) if call.id in self._started else not_run(call, "the run was stopped")
+        return stopped(call) if call.id in self._started_ids else not_run(call, "the run was stopped")
 
     async def run(self) -> AsyncGenerator[ToolStep, None]:
         """Run the calls that have no result yet.
 
         Final tools run last, one after the other, and only until one succeeds: a run has one final answer.
         """
-        pending = [call for call in self.calls if call.id not in self.results]
-        finals = [call for call in pending if is_final_call(self._runner.tools, call)]
-        others = [call for call in pending if call not in finals]
-        for calls, is_final in ((others, False), *(([call], True) for call in finals)):
+        pending_calls = [call for call in self.calls if call.id not in self.results]
+        final_calls = [call for call in pending_calls if is_final_call(self._runner.tools, call)]
+        other_calls = [call for call in pending_calls if call not in final_calls]
+        for calls, is_final in ((other_calls, False), *(([call], True) for call in final_calls)):
             if is_final and self.is_waiting:
                 reason = "another call waits"
             elif any(is_final_result(self._runner.tools, result) for result in self.results.values()):
@@ -325,13 +325,13 @@ class ToolPhase:
 
     def _approve_function(self) -> Approve | None:
         """Return a function that looks up earlier decisions before it asks the agent's own function."""
-        approved, approve = self._approved, self._approve
-        if not approved:
+        decisions, approve = self._decisions, self._approve
+        if not decisions:
             return approve
 
         def decide(call: ToolCall) -> Any:
-            if call.id in approved:
-                return approved[call.id]
+            if call.id in decisions:
+                return decisions[call.id]
             return None if approve is None else approve(call)
 
         return decide
@@ -343,7 +343,7 @@ class ToolPhase:
 
 Step: TypeAlias = StreamEvent | ToolStep | AgentTurn
 
-_EMPTY: Mapping[str, Any] = {}
+_EMPTY_MAPPING: Mapping[str, Any] = {}
 
 _active_runs: WeakValueDictionary[int, AgentLoop] = WeakValueDictionary()
 """The runs between their first and last step, by the identity of their session."""
@@ -355,8 +355,8 @@ def check_is_free(session: ChatSession | None) -> None:
     Raises:
         CrosswalkError: another run does.
     """
-    active = _active_runs.get(id(session))
-    if session is not None and active is not None and active.session is session:
+    active_loop = _active_runs.get(id(session))
+    if session is not None and active_loop is not None and active_loop.session is session:
         raise CrosswalkError("the session is in use by another run: wait for its end, or close it")
 
 
@@ -389,8 +389,8 @@ class AgentLoop:
         save: Callable[[ChatSession], object] | None = None,
         turns: Iterable[AgentTurn] = (),
         open_results: Iterable[ToolExecutionResult] = (),
-        approved: Mapping[str, bool | str] = _EMPTY,
-        results: Mapping[str, Any] = _EMPTY,
+        approved: Mapping[str, bool | str] = _EMPTY_MAPPING,
+        results: Mapping[str, Any] = _EMPTY_MAPPING,
         deps: object = None,
     ) -> None:
         self.deps = deps
@@ -411,7 +411,7 @@ class AgentLoop:
         self._request: ChatRequest
         self._answer: tuple[ChatResponse, CrosswalkError | None]
         self._plan = plan
-        self._first_turn = len(self.turns)
+        self._first_turn_index = len(self.turns)
         self._tools = plan.runner.tools
 
     @property
@@ -419,8 +419,8 @@ class AgentLoop:
         """The final answer as text and value, or ``(None, None)`` before the answer."""
         if self.turns:
             return self.turns[-1].final_output, self.turns[-1].value
-        final = next(filter(self._is_final, self.open_results), None)
-        return (None, None) if final is None else (final.output, final.value)
+        final_result = next(filter(self._is_final, self.open_results), None)
+        return (None, None) if final_result is None else (final_result.output, final_result.value)
 
     def steps(self) -> AsyncGenerator[Step, None]:
         """Yield every step of the run as it happens."""
@@ -438,7 +438,7 @@ class AgentLoop:
             error = raised
             raise
         finally:
-            span.end(self.turns[self._first_turn :], error)
+            span.end(self.turns[self._first_turn_index :], error)
 
     async def _all_steps(self) -> AsyncGenerator[Step, None]:
         check_is_free(self.session)
@@ -454,8 +454,8 @@ class AgentLoop:
     async def _ask_and_run_tools(self) -> AsyncGenerator[Step, None]:
         self._add_to_session()  # saves the question, in case the program ends before the answer
         request = self._first_request()
-        if pending := open_calls(request.messages):
-            async with aclosing(self._run_open_calls(request.messages, pending)) as steps:
+        if pending_calls := open_calls(request.messages):
+            async with aclosing(self._run_open_calls(request.messages, pending_calls)) as steps:
                 async for step in steps:
                     yield step
             if self.final[0] is not None or any(result.is_waiting for result in self.open_results):
@@ -464,20 +464,20 @@ class AgentLoop:
         taken_ids = {call.id for turn in request.messages for call in calls_of(turn)}
         trim = self._plan.trim
         if trim is not None and self._was_refused_as_too_long(request):
-            trimmed = trimmed_request(request, trim)
-            if trimmed is not None:
-                self._note_trimming(request, trimmed)
-                request = trimmed
+            shorter_request = trimmed_request(request, trim)
+            if shorter_request is not None:
+                self._note_trimming(request, shorter_request)
+                request = shorter_request
         turns_left = self._plan.max_turns
         while True:
             async with aclosing(self._ask(request, taken_ids)) as events:
                 async for event in events:
                     yield event
             answer, failure = self._answer
-            if (trimmed := trim_refused_request(request, answer, trim)) is not None:
+            if (shorter_request := trim_refused_request(request, answer, trim)) is not None:
                 self._note_refusal(request, answer)
-                self._note_trimming(request, trimmed)
-                request, trim = trimmed, None
+                self._note_trimming(request, shorter_request)
+                request, trim = shorter_request, None
                 continue
             self._request = request
             turns_left -= 1
@@ -525,8 +525,8 @@ class AgentLoop:
         if self.session is not None:
             self.session.refused_lengths[request.model or ""] = len(request.messages)
 
-    def _note_trimming(self, request: ChatRequest, trimmed: ChatRequest) -> None:
-        self._trim_note = {"sent": len(trimmed.messages), "of": len(request.messages)}
+    def _note_trimming(self, request: ChatRequest, shorter_request: ChatRequest) -> None:
+        self._trim_note = {"sent": len(shorter_request.messages), "of": len(request.messages)}
 
     async def _ask(self, request: ChatRequest, taken_ids: set[str]) -> AsyncGenerator[StreamEvent, None]:
         """Yield the events of the answer, and set ``_answer`` to the answer and the error that the service raised."""
@@ -611,7 +611,7 @@ class AgentLoop:
 
     @property
     def _tools_run(self) -> int:
-        turns = self.turns[self._first_turn :]
+        turns = self.turns[self._first_turn_index :]
         return sum(result.was_run for turn in turns for result in turn.tool_results)
 
     def _tool_phase(self, calls: tuple[ToolCall, ...]) -> ToolPhase:
@@ -646,23 +646,30 @@ class AgentLoop:
         *,
         is_last: bool = False,
     ) -> None:
-        renamed = [[old.id, own.id] for old, own in zip(answer.tool_calls, calls, strict=True) if old != own]
-        notes: dict[str, Any] = {"renamed_calls": renamed} if renamed else {}
+        renamed_ids = [
+            [old_call.id, new_call.id]
+            for old_call, new_call in zip(answer.tool_calls, calls, strict=True)
+            if old_call != new_call
+        ]
+        notes: dict[str, Any] = {"renamed_calls": renamed_ids} if renamed_ids else {}
         if self._trim_note:
             notes["trimmed"], self._trim_note = self._trim_note, {}
         if self._usage.is_estimated:
             notes["estimated_usage"] = True
         turn = AgentTurn(answer, results, notes, outcome, error=failure)
-        final = next(filter(self._is_final, results), None)
-        if final is not None:
+        final_result = next(filter(self._is_final, results), None)
+        if final_result is not None:
             turn = attrs.evolve(
-                turn, outcome=AgentOutcome.ANSWERED, final_output=final.output, value=final.value
+                turn,
+                outcome=AgentOutcome.ANSWERED,
+                final_output=final_result.output,
+                value=final_result.value,
             )
         elif outcome is AgentOutcome.ANSWERED:
             turn = self._with_output(turn, is_last=is_last)
         self.turns.append(turn)
-        if more := turn.conversation[1:]:
-            self._add_to_session(*more)
+        if following_turns := turn.conversation[1:]:
+            self._add_to_session(*following_turns)
 
     def _with_output(self, turn: AgentTurn, *, is_last: bool) -> AgentTurn:
         """Return *turn*, an answer, with its value or with a reply that asks for a valid one."""
@@ -671,13 +678,15 @@ class AgentLoop:
             message = attrs.evolve(answer.message, content=paused_text + answer.text)
             answer = attrs.evolve(answer, message=message)
         text = answer.text
-        value, problems = (text, "") if output is None else output.read(answer)
-        if not problems:
+        value, problem_text = (text, "") if output is None else output.read(answer)
+        if not problem_text:
             return attrs.evolve(turn, final_output=text, value=value)
-        if is_last or any(before.reply is not None for before in self.turns[self._first_turn :]):
+        if is_last or any(
+            earlier_turn.reply is not None for earlier_turn in self.turns[self._first_turn_index :]
+        ):
             return attrs.evolve(turn, outcome=AgentOutcome.INVALID_OUTPUT)
         reply = ChatMessage.user(
-            f"This is not a valid answer: {problems}. Answer again, in the form that was asked for."
+            f"This is not a valid answer: {problem_text}. Answer again, in the form that was asked for."
         )
         return attrs.evolve(turn, outcome=None, reply=reply)
 

@@ -49,10 +49,10 @@ async def mcp_tools(
         raise CrosswalkError("this needs the package mcp: pip install 'crosswalk-llm[mcp]'") from None
     connection = _Connection(lambda: client_of(server))
     try:
-        listed, cursor = [], None
+        listed_tools, cursor = [], None
         while True:
             page = await connection.request("list_tools", cursor=cursor)
-            listed += page.tools
+            listed_tools += page.tools
             cursor = page.next_cursor
             if not cursor:
                 break
@@ -65,13 +65,13 @@ async def mcp_tools(
                 timeout=timeout,
                 needs_approval=needs_approval,
             )
-            for listed_tool in listed
+            for listed_tool in listed_tools
         ]
     finally:
         await connection.close()
 
 
-_LOST: Final = (-32000, -32600)
+_LOST_CODES: Final = (-32000, -32600)
 """The codes of errors after which a connection is of no use: it was closed, or its session is over at the server."""
 
 
@@ -86,12 +86,12 @@ class _Connection:
 
     def __init__(self, client_of: Callable[[], Any]) -> None:
         self._client_of = client_of
-        self._holders: list[asyncio.Task[None]] = []
-        self._ended = asyncio.Event()  # of the present one: it is lost, or to be closed
-        self._ended.set()
+        self._holder_tasks: list[asyncio.Task[None]] = []
+        self._end_event = asyncio.Event()  # of the present one: it is lost, or to be closed
+        self._end_event.set()
         self._is_closed = False
 
-    async def request(self, method: str, *arguments: Any, **named: Any) -> Any:
+    async def request(self, method: str, *arguments: Any, **keyword_arguments: Any) -> Any:
         """Return the result of the client's *method*.
 
         Raises:
@@ -99,21 +99,23 @@ class _Connection:
         """
         if self._is_closed:
             raise CrosswalkError("the connection to the MCP server is closed: use its tools inside the block")
-        if self._ended.is_set() or self._holders[-1].done():
+        if self._end_event.is_set() or self._holder_tasks[-1].done():
             self._open()
-        holder, opened, ended = self._holders[-1], self._opened, self._ended
-        await asyncio.wait({holder, opened}, return_when=asyncio.FIRST_COMPLETED)
-        if not opened.done():
-            [error] = await asyncio.gather(holder, return_exceptions=True)
+        holder_task, client_future, end_event = self._holder_tasks[-1], self._opened, self._end_event
+        await asyncio.wait({holder_task, client_future}, return_when=asyncio.FIRST_COMPLETED)
+        if not client_future.done():
+            [error] = await asyncio.gather(holder_task, return_exceptions=True)
             raise CrosswalkError(f"no connection to the MCP server: {_first_cause(error)}") from error
-        work = asyncio.ensure_future(getattr(opened.result(), method)(*arguments, **named))
+        request_task = asyncio.ensure_future(
+            getattr(client_future.result(), method)(*arguments, **keyword_arguments)
+        )
         try:
-            await asyncio.wait({holder, work}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({holder_task, request_task}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            work.cancel()  # does nothing if it is done
-        if work.done() and getattr(work.exception(), "code", None) not in _LOST:
-            return work.result()
-        ended.set()
+            request_task.cancel()  # does nothing if it is done
+        if request_task.done() and getattr(request_task.exception(), "code", None) not in _LOST_CODES:
+            return request_task.result()
+        end_event.set()
         raise ToolError(
             "the connection to the MCP server was lost; the call may have taken effect, and the next one connects again"
         )
@@ -121,20 +123,20 @@ class _Connection:
     async def close(self) -> None:
         """Close the connection, or give up opening it."""
         self._is_closed = True
-        self._ended.set()
+        self._end_event.set()
         if not self._opened.done():
-            self._holders[-1].cancel()
-        await asyncio.gather(*self._holders, return_exceptions=True)
+            self._holder_tasks[-1].cancel()
+        await asyncio.gather(*self._holder_tasks, return_exceptions=True)
 
     def _open(self) -> None:
         self._opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._ended = asyncio.Event()
-        self._holders.append(asyncio.create_task(self._hold(self._opened, self._ended)))
+        self._end_event = asyncio.Event()
+        self._holder_tasks.append(asyncio.create_task(self._hold(self._opened, self._end_event)))
 
-    async def _hold(self, opened: asyncio.Future[Any], ended: asyncio.Event) -> None:
+    async def _hold(self, client_future: asyncio.Future[Any], end_event: asyncio.Event) -> None:
         async with self._client_of() as client:
-            opened.set_result(client)
-            await ended.wait()
+            client_future.set_result(client)
+            await end_event.wait()
 
 
 def _first_cause(error: BaseException | None) -> str:
@@ -170,7 +172,7 @@ def _content_of(block: Any) -> str | ContentPart:
         case "resource" if hasattr(block.resource, "text"):
             return str(block.resource.text)
         case "resource":
-            kind = block.resource.mime_type
-            return FilePart(data=block.resource.blob, media_type=kind, name=str(block.resource.uri))
+            media_type = block.resource.mime_type
+            return FilePart(data=block.resource.blob, media_type=media_type, name=str(block.resource.uri))
         case _:  # a link, or a block of a later version of the protocol
             return dump_json(block.model_dump(mode="json", exclude_none=True)).decode()

@@ -37,13 +37,13 @@ class AgentTelemetry:
             raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk-llm[otel]'") from None
         self._tracer = trace.get_tracer("crosswalk.agent", tracer_provider=tracer_provider)
 
-    def begin(self, name: str | None, conversation: str | None) -> RunSpan:
-        """Start the span of a run of the agent *name* in the session *conversation*."""
+    def begin(self, name: str | None, conversation_id: str | None) -> RunSpan:
+        """Start the span of a run of the agent *name* in the session *conversation_id*."""
         attributes = {"gen_ai.operation.name": "invoke_agent"}
         if name is not None:
             attributes["gen_ai.agent.name"] = name
-        if conversation is not None:
-            attributes["gen_ai.conversation.id"] = conversation
+        if conversation_id is not None:
+            attributes["gen_ai.conversation.id"] = conversation_id
         span = self._tracer.start_span(" ".join(filter(None, ("invoke_agent", name))), attributes=attributes)
         return RunSpan(self, span)
 
@@ -66,10 +66,10 @@ class AgentTelemetry:
             def set_result(result: ToolExecutionResult) -> None:
                 span.set_attribute("crosswalk.outcome", result.outcome.value)
                 if result.error is not None:
-                    kind = (
+                    error_type = (
                         result.outcome.value if result.exception is None else type(result.exception).__name__
                     )
-                    span.set_attribute("error.type", kind)
+                    span.set_attribute("error.type", error_type)
                     span.set_status(Status(StatusCode.ERROR))
 
             yield set_result

@@ -150,7 +150,7 @@ def stopped(call: ToolCall) -> ToolExecutionResult:
     return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED)
 
 
-_MEDIA = (TextPart, SearchResultPart, DocumentPart, ImagePart, AudioPart, VideoPart, FilePart)
+_PART_CLASSES = (TextPart, SearchResultPart, DocumentPart, ImagePart, AudioPart, VideoPart, FilePart)
 _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
@@ -161,24 +161,27 @@ def result_of(call: ToolCall, value: Any) -> ToolExecutionResult:
         ToolError: *value* cannot be written as JSON.
     """
     values = value if isinstance(value, list | tuple) else (value,)
-    if not any(isinstance(one, _MEDIA) for one in values):
+    if not any(isinstance(one, _PART_CLASSES) for one in values):
         return ToolExecutionResult(call, _as_text(value), value=value)
-    parts = [one if isinstance(one, _MEDIA) else TextPart(_as_text(one)) for one in values]
-    texts = "".join(part.text for part in parts if isinstance(part, TextPart))
-    return ToolExecutionResult(call, texts, value=value, parts=tuple(parts))
+    parts = [one if isinstance(one, _PART_CLASSES) else TextPart(_as_text(one)) for one in values]
+    text = "".join(part.text for part in parts if isinstance(part, TextPart))
+    return ToolExecutionResult(call, text, value=value, parts=tuple(parts))
 
 
 @functools.cache
 def _converter() -> CanonicalConverter:
     """The converter of answers, which reads a tool's arguments, for the value of a tool."""
-    made = new_answer_converter()
-    for kind in (*_MEDIA, bytes):
-        made.register_unstructure_hook(kind, _refuse)
+    tool_converter = new_answer_converter()
+    for kind in (*_PART_CLASSES, bytes):
+        tool_converter.register_unstructure_hook(kind, _refuse)
     # orjson writes a key that is not text, such as None, as JSON names it.
-    made.register_unstructure_hook(
-        dict, lambda value: {made.unstructure(key): made.unstructure(item) for key, item in value.items()}
+    tool_converter.register_unstructure_hook(
+        dict,
+        lambda value: {
+            tool_converter.unstructure(key): tool_converter.unstructure(item) for key, item in value.items()
+        },
     )
-    return made
+    return tool_converter
 
 
 def _refuse(value: object) -> NoReturn:
@@ -200,13 +203,13 @@ def _as_text(value: Any) -> str:
         if isinstance(value, str):
             value.encode()
             return value
-        plain = _converter().unstructure(value)
-        text = dump_json(plain, default=_as_list, option=_JSON_OPTIONS).decode()
+        json_value = _converter().unstructure(value)
+        text = dump_json(json_value, default=_as_list, option=_JSON_OPTIONS).decode()
     except UnicodeEncodeError:
         raise ToolError("the tool's result contains an unpaired surrogate") from None
     except (TypeError, RecursionError):
         raise ToolError(f"the tool's result, a {type(value).__name__}, cannot be written as JSON") from None
-    if "null" in text and holds_non_finite(plain):
+    if "null" in text and holds_non_finite(json_value):
         raise ToolError("the tool's result contains NaN or an infinity, which JSON does not have")
     return text
 
@@ -218,7 +221,7 @@ def _as_text(value: Any) -> str:
 # providers refuse a conversation with duplicate ids, and all refuse one with a call that has no result.
 
 
-_CUT: dict[IncompleteReason | None, str] = {
+_CUT_REASONS: dict[IncompleteReason | None, str] = {
     IncompleteReason.ERROR: "error",
     IncompleteReason.CANCELLED: "cancelled",
     IncompleteReason.CONTENT_FILTER: "content_filter",
@@ -240,31 +243,31 @@ def cut_reason(turn: Turn) -> str | None:
     """
     if not isinstance(turn, ChatResponse):
         return None
-    return _CUT.get(turn.incomplete_reason)
+    return _CUT_REASONS.get(turn.incomplete_reason)
 
 
 def open_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:
     """Return the calls at the end of *turns* that have no result."""
-    answered: set[str | None] = set()
+    answered_ids: set[str | None] = set()
     for turn in reversed(turns):
         message = message_of(turn)
         if message.role is not Role.TOOL:
-            return tuple(call for call in calls_of(turn) if call.id not in answered)
-        answered.add(message.tool_call_id)
+            return tuple(call for call in calls_of(turn) if call.id not in answered_ids)
+        answered_ids.add(message.tool_call_id)
     return ()
 
 
-def with_unique_ids(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall, ...]:
-    """Return *calls* with ids that are not in *taken*, renamed where necessary, and add them to *taken*."""
-    own: list[ToolCall] = []
+def with_unique_ids(calls: Iterable[ToolCall], taken_ids: set[str]) -> tuple[ToolCall, ...]:
+    """Return *calls* with ids that are not in *taken_ids*, renamed where necessary, and add them to *taken_ids*."""
+    unique_calls: list[ToolCall] = []
     for call in calls:
         id, number = call.id, 1
-        while id in taken:
+        while id in taken_ids:
             number += 1
             id = f"{call.id}_{number}"
-        taken.add(id)
-        own.append(call if id == call.id else attrs.evolve(call, id=id))
-    return tuple(own)
+        taken_ids.add(id)
+        unique_calls.append(call if id == call.id else attrs.evolve(call, id=id))
+    return tuple(unique_calls)
 
 
 def with_calls(answer: ChatResponse, calls: Sequence[ToolCall]) -> ChatResponse:

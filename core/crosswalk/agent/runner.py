@@ -64,35 +64,35 @@ class ToolSlots:
     """
 
     def __init__(self, number: int) -> None:
-        self._number = number
+        self._max_running = number
         self._lock = threading.Lock()
         self._running: set[ToolSlot] = set()
         self._late_threads: set[threading.Thread] = set()
-        self._waiting: deque[tuple[ToolSlot, asyncio.Event, asyncio.AbstractEventLoop]] = deque()
+        self._waiting_calls: deque[tuple[ToolSlot, asyncio.Event, asyncio.AbstractEventLoop]] = deque()
 
     @property
     def has_too_many_late(self) -> bool:
         """Whether so many threads run past their time limit that no other may start."""
         with self._lock:
             self._late_threads = {thread for thread in self._late_threads if thread.is_alive()}
-            return len(self._late_threads) >= _LATE_THREADS_PER_SLOT * self._number
+            return len(self._late_threads) >= _LATE_THREADS_PER_SLOT * self._max_running
 
     async def acquire(self) -> ToolSlot:
         """Wait for a slot, first come, first served.
 
         A call made by a running call, by an agent inside a tool, shares the slot of the outer call.
         """
-        slot, free = ToolSlot(), asyncio.Event()
+        slot, free_event = ToolSlot(), asyncio.Event()
         if self in _held_slots.get():
             return slot
         with self._lock:
-            self._waiting.append((slot, free, asyncio.get_running_loop()))
+            self._waiting_calls.append((slot, free_event, asyncio.get_running_loop()))
         try:
-            while not free.is_set():
+            while not free_event.is_set():
                 # Nothing is notified when the time limit of an abandoned call ends, so check again then.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._grant_free_slots(slot)):
-                        await free.wait()
+                        await free_event.wait()
         except BaseException:
             self.release(slot)
             raise
@@ -107,35 +107,35 @@ class ToolSlots:
             is_late: whether its thread runs past its time limit.
         """
         with self._lock:
-            self._waiting = deque(one for one in self._waiting if one[0] is not slot)
+            self._waiting_calls = deque(one for one in self._waiting_calls if one[0] is not slot)
             self._running.discard(slot)
             if is_late and slot.thread is not None:
                 self._late_threads.add(slot.thread)
         self._grant_free_slots(slot)
 
-    def _grant_free_slots(self, own: ToolSlot) -> float | None:
+    def _grant_free_slots(self, own_slot: ToolSlot) -> float | None:
         """Give free slots to waiting calls.
 
         Returns the seconds until another slot may become free, or ``None`` if that is unknown.
         """
         with self._lock:
-            now, ends = time.monotonic(), []
+            now, seconds_left = time.monotonic(), []
             for slot in list(self._running):
                 if slot.thread is not None and slot.deadline is not None:
                     if slot.deadline > now:
-                        ends.append(slot.deadline - now)
+                        seconds_left.append(slot.deadline - now)
                     else:
                         self._running.discard(slot)
                         self._late_threads.add(slot.thread)
-            while self._waiting and len(self._running) < self._number:
-                slot, free, loop = self._waiting.popleft()
+            while self._waiting_calls and len(self._running) < self._max_running:
+                slot, free_event, loop = self._waiting_calls.popleft()
                 with suppress(RuntimeError):  # its event loop has been closed
-                    if slot is own:
-                        free.set()
+                    if slot is own_slot:
+                        free_event.set()
                     else:
-                        loop.call_soon_threadsafe(free.set)
+                        loop.call_soon_threadsafe(free_event.set)
                     self._running.add(slot)
-            return min(ends, default=None)
+            return min(seconds_left, default=None)
 
 
 _held_slots: ContextVar[tuple[ToolSlots, ...]] = ContextVar("crosswalk_tool_places", default=())
@@ -273,8 +273,8 @@ class ToolRunner:
             return ToolExecutionResult(call, "", str(error), outcome=outcome, exception=error)
         if tool.is_external:
             return waiting(call, "its result comes from elsewhere")
-        if tool.needs_approval and (declined := await self._declined(call, hooks)) is not None:
-            return declined
+        if tool.needs_approval and (declined_result := await self._declined(call, hooks)) is not None:
+            return declined_result
         slot = await self._slots.acquire()
         try:
             hooks.report(ToolExecutionStart(call))
@@ -355,32 +355,32 @@ class ToolRunner:
         if self._slots.has_too_many_late:
             raise ToolError("the tool was not run: too many calls are running past their time limit")
         loop = asyncio.get_running_loop()
-        done = asyncio.Event()
-        ended: list[tuple[Any, BaseException | None]] = []
+        done_event = asyncio.Event()
+        call_results: list[tuple[Any, BaseException | None]] = []
         context = contextvars.copy_context()
 
         def work() -> None:
             try:
-                ended.append((context.run(function, **arguments), None))
+                call_results.append((context.run(function, **arguments), None))
             except BaseException as error:
-                ended.append((None, error))
+                call_results.append((None, error))
             with suppress(RuntimeError):  # the event loop is closed
-                loop.call_soon_threadsafe(done.set)
+                loop.call_soon_threadsafe(done_event.set)
             if slot.is_abandoned:
                 self._slots.release(slot)
 
         slot.thread = threading.Thread(target=work, name=f"crosswalk tool {function!r:.60}", daemon=True)
         slot.thread.start()
         try:
-            await done.wait()
+            await done_event.wait()
         except asyncio.CancelledError:
             slot.is_abandoned = (
                 True  # set before the check, so that this task or the thread releases the slot
             )
-            if not ended:
+            if not call_results:
                 raise
             slot.is_abandoned = False  # the result exists: return it
-        value, failure = ended[0]
+        value, failure = call_results[0]
         if failure is not None:
             raise failure
         return value

@@ -72,20 +72,22 @@ def keep_tokens(number: int) -> Trimming:
     _check_number(number)
 
     def trim(groups: Sequence[Group]) -> Sequence[Group]:
-        counts = [_usage(group) for group in groups]
-        reported = [count for count in counts if count is not None]
-        if not reported:
+        usages = [_usage(group) for group in groups]
+        reported_usages = [usage for usage in usages if usage is not None]
+        if not reported_usages:
             return _last_fitting(groups, [estimated_tokens(group) for group in groups], number)
-        if reported[-1].total_tokens <= number:
+        if reported_usages[-1].total_tokens <= number:
             return groups
-        costs, before = [], 0
-        for count in counts:
+        costs, earlier_total = [], 0
+        for usage in usages:
             cost = 0
-            if count is not None:
-                whole = count.total_tokens
+            if usage is not None:
+                total = usage.total_tokens
                 # A conversation that was longer before has been trimmed since, so only the answer's own tokens are certain.
-                is_longer = before <= whole and (before or whole <= reported[-1].total_tokens)
-                cost, before = whole - before if is_longer else count.completion_tokens, whole
+                is_longer = earlier_total <= total and (
+                    earlier_total or total <= reported_usages[-1].total_tokens
+                )
+                cost, earlier_total = total - earlier_total if is_longer else usage.completion_tokens, total
             costs.append(cost)
         return _last_fitting(groups, costs, number)
 
@@ -102,11 +104,11 @@ def _last_fitting(groups: Sequence[Group], costs: Sequence[int], room: int) -> S
 
 def estimated_tokens(turns: Iterable[Turn]) -> int:
     """Estimate the tokens of texts and calls, at four characters a token."""
-    count = 0
+    character_count = 0
     for message in map(message_of, turns):
         calls = message.tool_calls or ()
-        count += len(message.text) + sum(len(call.name) + len(call.arguments) for call in calls)
-    return -(-count // 4)
+        character_count += len(message.text) + sum(len(call.name) + len(call.arguments) for call in calls)
+    return -(-character_count // 4)
 
 
 def groups_of(turns: Iterable[Turn]) -> list[Group]:
@@ -128,13 +130,13 @@ def trim_turns(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
     Raises:
         ResponseValidationError: *policy* returns something other than groups of turns.
     """
-    system = tuple(takewhile(lambda turn: message_of(turn).role is Role.SYSTEM, turns))
-    groups = groups_of(turns[len(system) :])
+    system_turns = tuple(takewhile(lambda turn: message_of(turn).role is Role.SYSTEM, turns))
+    groups = groups_of(turns[len(system_turns) :])
     kept_groups = [group for group in _as_groups(policy(tuple(groups))) if group]
     if kept_groups and _role(kept_groups[0]) is Role.ASSISTANT:
         start = next((index for index, group in enumerate(groups) if group is kept_groups[0]), 0)
         kept_groups[:0] = [group for group in groups[:start] if _role(group) is Role.USER][-1:]
-    return (*system, *(turn for group in kept_groups for turn in group))
+    return (*system_turns, *(turn for group in kept_groups for turn in group))
 
 
 def trim_refused_request(
@@ -302,15 +304,15 @@ def read_document(data: bytes | str, cls: type, turns: Iterable[bytes] | None = 
 def write_file(file: Path, data: bytes) -> None:
     """Write *data* to *file*, which afterwards is complete or, if writing fails, unchanged."""
     file = Path(os.path.realpath(file))
-    handle, name = tempfile.mkstemp(prefix=f".{file.name[:100]}.", dir=file.parent)
+    handle, temporary_path = tempfile.mkstemp(prefix=f".{file.name[:100]}.", dir=file.parent)
     try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(data)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
         if file.exists():
-            shutil.copymode(file, name)
-        os.replace(name, file)
+            shutil.copymode(file, temporary_path)
+        os.replace(temporary_path, file)
     except BaseException:
-        os.unlink(name)
+        os.unlink(temporary_path)
         raise
 
 
@@ -349,11 +351,11 @@ class ChatSession:
         created: datetime | None = None,
         refused_lengths: Mapping[str, int] | None = None,
     ) -> None:
-        start: object = datetime.now(UTC) if created is None else created
-        if not isinstance(start, datetime) or start.utcoffset() is None:
+        creation_time: object = datetime.now(UTC) if created is None else created
+        if not isinstance(creation_time, datetime) or creation_time.utcoffset() is None:
             raise ResponseValidationError("created must be a datetime with a time zone")
         self.id = as_text(id or str(uuid.uuid4()), "the id of a session")
-        self.created = start.astimezone(UTC)
+        self.created = creation_time.astimezone(UTC)
         self._turns: list[Turn] = []
         self.refused_lengths: dict[str, int] = dict(refused_lengths or {})
         self.extend(turns)
@@ -376,8 +378,8 @@ class ChatSession:
     @property
     def usage(self) -> UsageInfo:
         """The tokens of all answers together."""
-        answers = (turn.usage for turn in self._turns if isinstance(turn, ChatResponse))
-        return sum(answers, UsageInfo.EMPTY)
+        usages = (turn.usage for turn in self._turns if isinstance(turn, ChatResponse))
+        return sum(usages, UsageInfo.EMPTY)
 
     def add_message(self, message: ChatMessage) -> None:
         """Add a message. The results of calls are placed in the order of the calls.
@@ -419,9 +421,9 @@ class ChatSession:
         """
         if not self._turns:
             raise IndexError("the session is empty")
-        taken = groups_of(self._turns)[-1]
-        del self._turns[-len(taken) :]
-        return taken
+        removed_group = groups_of(self._turns)[-1]
+        del self._turns[-len(removed_group) :]
+        return removed_group
 
     def replace(self, index: int, *turns: Turn) -> None:
         """Replace a turn by *turns*. An answer is replaced together with the results of its calls.
@@ -435,10 +437,10 @@ class ChatSession:
             ResponseValidationError: an item is not a turn, or not a result of the same call.
             ProviderError: an item is an error response.
         """
-        old = self.turns[index]
+        old_turn = self.turns[index]
         index %= len(self._turns)
-        if (call := message_of(old).tool_call_id) is not None:
-            if [message_of(turn).tool_call_id for turn in turns] != [call]:
+        if (call_id := message_of(old_turn).tool_call_id) is not None:
+            if [message_of(turn).tool_call_id for turn in turns] != [call_id]:
                 raise ResponseValidationError(
                     "a result can only be replaced by another result of the same call"
                 )
@@ -478,10 +480,10 @@ class ChatSession:
         Raises:
             ResponseValidationError: *policy* returns something other than groups of turns.
         """
-        before = self.turns
-        self._replace_all(trim_turns(before, policy))
-        remaining = {id(turn) for turn in self._turns}
-        return tuple(turn for turn in before if id(turn) not in remaining)
+        earlier_turns = self.turns
+        self._replace_all(trim_turns(earlier_turns, policy))
+        remaining_ids = {id(turn) for turn in self._turns}
+        return tuple(turn for turn in earlier_turns if id(turn) not in remaining_ids)
 
     def _replace_all(self, turns: Iterable[Turn]) -> None:
         self._turns = ChatSession(turns)._turns
@@ -506,12 +508,12 @@ class ChatSession:
             turns.append(result)
             return
         order = {call.id: number for number, call in enumerate(calls_of(turns[position]))}
-        begin = end = position + 1
+        start = end = position + 1
         while end < len(turns) and message_of(turns[end]).role is Role.TOOL:
             end += 1
-        others = [one for one in turns[begin:end] if message_of(one).tool_call_id != id]
-        turns[begin:end] = sorted(
-            [*others, result], key=lambda one: order.get(str(message_of(one).tool_call_id), len(order))
+        other_results = [one for one in turns[start:end] if message_of(one).tool_call_id != id]
+        turns[start:end] = sorted(
+            [*other_results, result], key=lambda one: order.get(str(message_of(one).tool_call_id), len(order))
         )
 
     def __len__(self) -> int:

@@ -50,7 +50,7 @@ class _Store(ABC):
     """The common part of stores: no writer overwrites a version that it has not loaded."""
 
     def __init__(self) -> None:
-        self._stored: WeakKeyDictionary[ChatSession, _Stored] = WeakKeyDictionary()
+        self._states: WeakKeyDictionary[ChatSession, _Stored] = WeakKeyDictionary()
 
     def load(self, id: str) -> ChatSession:
         """Return the session with this id, or an empty one if it is not stored.
@@ -65,7 +65,7 @@ class _Store(ABC):
             version, session = storage.version(key), storage.read(key)
         session = session or ChatSession(id=id)
         session.id = id  # even if the data is a copy of another session: save it where it was loaded
-        self._stored[session] = _Stored(version, session.turns)
+        self._states[session] = _Stored(version, session.turns)
         return session
 
     def save(self, session: ChatSession) -> None:
@@ -81,12 +81,12 @@ class _Store(ABC):
         if not isinstance(session, ChatSession):
             raise ResponseValidationError(f"a store saves sessions, not {type(session).__name__}")
         key = _key(session.id)
-        loaded_state = self._stored.get(session, _NOTHING)
+        loaded_state = self._states.get(session, _EMPTY_STATE)
         with self._open_storage() as storage:
             if storage.version(key) != loaded_state.version:
                 raise SessionConflictError(session.id)
             new_state = storage.write(key, session, loaded_state.turns)
-        self._stored[session] = new_state
+        self._states[session] = new_state
 
     def delete(self, id: str) -> None:
         """Delete the session with this id, if it is stored.
@@ -124,7 +124,7 @@ class _Stored:
     turns: tuple[Turn, ...]
 
 
-_NOTHING: Final = _Stored(b"", ())
+_EMPTY_STATE: Final = _Stored(b"", ())
 
 
 class _Storage(Protocol):
@@ -134,8 +134,8 @@ class _Storage(Protocol):
     def read(self, key: bytes) -> ChatSession | None:
         """Return the session under *key*, or ``None``."""
 
-    def write(self, key: bytes, session: ChatSession, before: Sequence[Turn]) -> _Stored:
-        """Store *session* under *key*, where *before* are the stored turns."""
+    def write(self, key: bytes, session: ChatSession, stored_turns: Sequence[Turn]) -> _Stored:
+        """Store *session* under *key*, where *stored_turns* are the stored turns."""
 
     def delete(self, key: bytes) -> None:
         """Delete the session under *key*, if there is one."""
@@ -195,7 +195,7 @@ class _Folder:
         data = self._data(key)
         return None if data is None else ChatSession.from_json(data)
 
-    def write(self, key: bytes, session: ChatSession, before: Sequence[Turn]) -> _Stored:
+    def write(self, key: bytes, session: ChatSession, stored_turns: Sequence[Turn]) -> _Stored:
         """Write the whole file."""
         turns = session.turns
         data = write_session(session, turns, indent=True) + b"\n"
@@ -224,8 +224,8 @@ class _Folder:
 
     def _file(self, key: bytes) -> Path:
         # Escape everything that a file system may treat specially, and capitals, which some file systems ignore.
-        plain = b"abcdefghijklmnopqrstuvwxyz0123456789-_"
-        name = "".join(chr(byte) if byte in plain else f"%{byte:02x}" for byte in key)
+        safe_characters = b"abcdefghijklmnopqrstuvwxyz0123456789-_"
+        name = "".join(chr(byte) if byte in safe_characters else f"%{byte:02x}" for byte in key)
         if len(name) > _MAX_NAME_LENGTH:  # file systems take 255 bytes
             name = f"{name[: _MAX_NAME_LENGTH - 65]}~{hashlib.sha256(key).hexdigest()}"
         return self._folder / f"{name}.json"
@@ -305,23 +305,25 @@ class _Table:
     def read(self, key: bytes) -> ChatSession | None:
         """Return the session of the rows."""
         row = self._run("SELECT CAST(data AS BLOB) FROM sessions WHERE id = ?", (key,)).fetchone()
-        turns = "SELECT CAST(data AS BLOB) FROM turns WHERE session = ? ORDER BY number"
+        turns_query = "SELECT CAST(data AS BLOB) FROM turns WHERE session = ? ORDER BY number"
         return (
             None
             if row is None
-            else ChatSession._from_parts(row[0], (turn for (turn,) in self._run(turns, (key,))))
+            else ChatSession._from_parts(row[0], (turn for (turn,) in self._run(turns_query, (key,))))
         )
 
-    def write(self, key: bytes, session: ChatSession, before: Sequence[Turn]) -> _Stored:
-        """Write the rows from the first turn that is another one than *before*: turns never change."""
+    def write(self, key: bytes, session: ChatSession, stored_turns: Sequence[Turn]) -> _Stored:
+        """Write the rows from the first turn that is another one than *stored_turns*: turns never change."""
         turns, version = session.turns, os.urandom(16)
-        pairs = enumerate(zip(turns, before, strict=False))
-        begin = next((n for n, (one, old) in pairs if one is not old), min(len(turns), len(before)))
+        pairs = enumerate(zip(turns, stored_turns, strict=False))
+        first_changed_index = next(
+            (n for n, (one, old) in pairs if one is not old), min(len(turns), len(stored_turns))
+        )
         self._run(
             "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", (key, version, write_session(session, ()))
         )
-        self._run("DELETE FROM turns WHERE session = ? AND number >= ?", (key, begin))
-        for number in range(begin, len(turns)):
+        self._run("DELETE FROM turns WHERE session = ? AND number >= ?", (key, first_changed_index))
+        for number in range(first_changed_index, len(turns)):
             self._run("INSERT INTO turns VALUES (?, ?, ?)", (key, number, write_turn(turns[number])))
         return _Stored(version, turns)
 

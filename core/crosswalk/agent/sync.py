@@ -213,18 +213,18 @@ def _running(loop: asyncio.AbstractEventLoop) -> Iterator[Callable[[Coroutine[An
     def until_done(work: Coroutine[Any, Any, _T]) -> _T:
         future: Future[_T] | None = None
         try:
-            future = thread.submit(copy_context().run, _run_until_done, loop, work)
+            future = executor.submit(copy_context().run, _run_until_done, loop, work)
             return future.result()
         except BaseException:
             if future is None or not future.done():  # this thread was interrupted
                 loop.call_soon_threadsafe(_cancel_all, loop)
                 wait(
-                    [thread.submit(_run_until_done, loop, asyncio.sleep(0))]
+                    [executor.submit(_run_until_done, loop, asyncio.sleep(0))]
                 )  # behind *work*, if that has begun
             raise
 
-    with ThreadPoolExecutor(1, "crosswalk agent") as thread:
-        thread.submit(int).result()  # an interruption while it starts leaves nothing in the loop
+    with ThreadPoolExecutor(1, "crosswalk agent") as executor:
+        executor.submit(int).result()  # an interruption while it starts leaves nothing in the loop
         yield until_done
 
 

@@ -32,7 +32,7 @@ from crosswalk.types.values import checks_keywords
 
 D = TypeVar("D", covariant=True)
 
-_RESERVED: Final = frozenset({"self", "NOTHING"})
+_RESERVED_NAMES: Final = frozenset({"self", "NOTHING"})
 """Names that the constructor of an attrs class uses itself."""
 
 
@@ -58,11 +58,17 @@ def context_parameter(function: Callable[..., Any], name: str) -> tuple[str, Any
         ToolDefinitionError: there are two such parameters, or an annotation cannot be resolved.
     """
     hints = _type_hints(function, name)[0]
-    results = [(key, hint) for key, hint in hints.items() if key != "return" and _is_context(hint)]
-    if len(results) > 1:
-        cause = f"two parameters take the context: {results[0][0]!r} and {results[1][0]!r}"
-        raise ToolDefinitionError(f"tool {name!r}: {cause}", tool=name, parameter=results[1][0])
-    return (results[0][0], next(iter(typing.get_args(results[0][1])), Any)) if results else None
+    context_parameters = [(key, hint) for key, hint in hints.items() if key != "return" and _is_context(hint)]
+    if len(context_parameters) > 1:
+        cause = (
+            f"two parameters take the context: {context_parameters[0][0]!r} and {context_parameters[1][0]!r}"
+        )
+        raise ToolDefinitionError(f"tool {name!r}: {cause}", tool=name, parameter=context_parameters[1][0])
+    return (
+        (context_parameters[0][0], next(iter(typing.get_args(context_parameters[0][1])), Any))
+        if context_parameters
+        else None
+    )
 
 
 def _is_context(hint: object) -> bool:
@@ -81,13 +87,13 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
             checked, or it cannot be passed by name.
     """
     fields: dict[str, Any] = {}
-    types, annotated = _type_hints(function, name)
-    _, documented = read_docstring(function)
+    types, annotated_types = _type_hints(function, name)
+    _, descriptions = read_docstring(function)
     try:
         for parameter in _parameters(function, name):
             _check_parameter(parameter, types, name)
             if not _is_context(types[parameter.name]):
-                fields[parameter.name] = _field(parameter, annotated[parameter.name], documented)
+                fields[parameter.name] = _field(parameter, annotated_types[parameter.name], descriptions)
         return Schema(attrs.make_class("Arguments", fields), forbid_unknown=True)
     except SchemaDefinitionError as error:
         raise ToolDefinitionError(f"tool {name!r}: {error}", tool=name) from error
@@ -96,18 +102,18 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
 def _check_parameter(parameter: inspect.Parameter, types: dict[str, Any], name: str) -> None:
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         raise _parameter_error(name, parameter, "cannot be passed by name")
-    if parameter.name in _RESERVED or parameter.name.startswith("__"):
+    if parameter.name in _RESERVED_NAMES or parameter.name.startswith("__"):
         raise _parameter_error(name, parameter, "has a reserved name")
     if parameter.name not in types:
         raise _parameter_error(name, parameter, "needs a type annotation")
 
 
-def _field(parameter: inspect.Parameter, hint: Any, documented: dict[str, str]) -> Any:
+def _field(parameter: inspect.Parameter, hint: Any, descriptions: dict[str, str]) -> Any:
     """Return the field for *parameter*. The text of its ``Annotated`` counts before that of the docstring."""
     refuse_field_as_default(parameter.default, parameter.name)
     is_annotated = typing.get_origin(hint) is typing.Annotated
-    said = description_of(hint.__metadata__) if is_annotated else None
-    description = said or documented.get(parameter.name)
+    annotated_description = description_of(hint.__metadata__) if is_annotated else None
+    description = annotated_description or descriptions.get(parameter.name)
     default: Any = attrs.NOTHING
     if parameter.default is not parameter.empty:
         # A factory, so that the schema takes the default from _schema_default alone.
@@ -149,12 +155,12 @@ def _type_hints(function: Callable[..., Any], name: str) -> tuple[dict[str, Any]
     except (NameError, TypeError) as error:
         cause = f"an annotation cannot be resolved ({error})"
         raise ToolDefinitionError(f"tool {name!r}: {cause}", tool=name) from None
-    plain = {
+    bare_types = {
         key: typing.get_args(hint)[0]
         for key, hint in hints.items()
         if typing.get_origin(hint) is typing.Annotated
     }
-    return hints | plain, hints
+    return hints | bare_types, hints
 
 
 def _same(value: Any) -> Any:
@@ -170,14 +176,16 @@ def _schema_default(default: object) -> dict[str, Any]:
     return {} if default_json is None else {"default": default_json}
 
 
-_PARAMETERS: Final = frozenset({"args", "arguments", "parameters", "params", "attributes"})
-_OTHERS: Final = frozenset({"returns", "return", "yields", "raises", "example", "examples", "note", "notes"})
+_PARAMETER_HEADINGS: Final = frozenset({"args", "arguments", "parameters", "params", "attributes"})
+_OTHER_HEADINGS: Final = frozenset(
+    {"returns", "return", "yields", "raises", "example", "examples", "note", "notes"}
+)
 
 _UNDERLINE: Final = re.compile(r"-{3,}\s*")
 
 
 # Sphinx: ``:param city: text``, ``:param str city: text``, ``:returns: text``.
-_FIELD: Final = re.compile(r":(\w+)(?:[^:\n]*?(\w+))?\s*:\s*(.*)")
+_SPHINX_FIELD: Final = re.compile(r":(\w+)(?:[^:\n]*?(\w+))?\s*:\s*(.*)")
 
 
 # ``city: text``, ``city (str): text``.
@@ -197,34 +205,38 @@ def read_docstring(documented: object) -> tuple[str, dict[str, str]]:
     description: list[str] = []
     parameters: dict[str, list[str]] = {}
     section, is_numpy = description, False
-    entries: list[tuple[list[str], bool]] = []  # sections of parameters, and whether they are numpy's
+    parameter_sections: list[
+        tuple[list[str], bool]
+    ] = []  # sections of parameters, and whether they are numpy's
     lines = (inspect.getdoc(documented) or "").splitlines()
-    for line, below in zip(lines, [*lines[1:], ""], strict=False):
-        field = _FIELD.fullmatch(line)
-        default_json = line.rstrip(" :").lower()
-        if field:
-            is_parameter = field[1] in {"param", "parameter", "arg", "argument"} and field[2]
-            section = parameters.setdefault(field[2], []) if is_parameter else []
-            section.append(field[3])
-        elif default_json in _PARAMETERS | _OTHERS and (line.endswith(":") or _UNDERLINE.fullmatch(below)):
+    for line, next_line in zip(lines, [*lines[1:], ""], strict=False):
+        field_match = _SPHINX_FIELD.fullmatch(line)
+        heading = line.rstrip(" :").lower()
+        if field_match:
+            is_parameter = field_match[1] in {"param", "parameter", "arg", "argument"} and field_match[2]
+            section = parameters.setdefault(field_match[2], []) if is_parameter else []
+            section.append(field_match[3])
+        elif heading in _PARAMETER_HEADINGS | _OTHER_HEADINGS and (
+            line.endswith(":") or _UNDERLINE.fullmatch(next_line)
+        ):
             section, is_numpy = [], not line.endswith(":")
-            if default_json in _PARAMETERS:
-                entries.append((section, is_numpy))
+            if heading in _PARAMETER_HEADINGS:
+                parameter_sections.append((section, is_numpy))
         elif not (is_numpy and _UNDERLINE.fullmatch(line)):
             section.append(line)
-    for lines_of_section, is_numpy in entries:
+    for lines_of_section, is_numpy in parameter_sections:
         _read_entries(textwrap.dedent("\n".join(lines_of_section)), is_numpy, parameters)
     return _joined(description), {name: _joined(texts) for name, texts in parameters.items()}
 
 
 def _read_entries(section: str, is_numpy: bool, parameters: dict[str, list[str]]) -> None:
     """Add the entries of *section* to *parameters*. An entry starts a line, and its continuation is indented."""
-    current: list[str] = []
+    current_lines: list[str] = []
     for line in section.splitlines():
         entry = (_NUMPY_ENTRY if is_numpy else _GOOGLE_ENTRY).fullmatch(line)
         if entry:
-            current = parameters.setdefault(entry[1], [])
-        current.append(entry[2] if entry else line)
+            current_lines = parameters.setdefault(entry[1], [])
+        current_lines.append(entry[2] if entry else line)
 
 
 def _joined(lines: list[str]) -> str:
@@ -251,7 +263,7 @@ class ToolDefinitionError(CrosswalkError, TypeError):
 # Tools that a model may call, made from typed Python functions.
 
 
-_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NAME_PATTERN: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def is_limit(seconds: object) -> bool:
@@ -332,7 +344,7 @@ class Tool:
             ToolDefinitionError: a parameter cannot be described to a model, or the name is invalid.
         """
         name = name or str(getattr(function, "__name__", type(function).__name__))
-        if not _NAME.fullmatch(name):
+        if not _NAME_PATTERN.fullmatch(name):
             raise ToolDefinitionError(
                 f"tool {name[:80]!r}: a name has 1 to 64 letters, digits, _ and -", tool=name
             )
@@ -361,7 +373,7 @@ class Tool:
         Raises:
             ToolDefinitionError: the name is invalid.
         """
-        if not _NAME.fullmatch(name):
+        if not _NAME_PATTERN.fullmatch(name):
             raise ToolDefinitionError(
                 f"tool {name[:80]!r}: a name has 1 to 64 letters, digits, _ and -", tool=name
             )
@@ -388,8 +400,8 @@ class Tool:
         arguments = call.parsed()
         if not isinstance(self.schema, Schema):
             return arguments
-        if self.schema.has_decimal and type(exact := loads(call.arguments, is_exact=True)) is dict:
-            arguments = exact
+        if self.schema.has_decimal and type(exact_arguments := loads(call.arguments, is_exact=True)) is dict:
+            arguments = exact_arguments
         value, violations = self.schema.read(arguments)[:2]
         if violations:
             text = f"invalid arguments: {'; '.join(map(str, violations))}"
@@ -402,14 +414,14 @@ class Tool:
         Raises:
             ConfigurationError: it has another type.
         """
-        wanted = Any if self.context is None else self.context[1]
+        expected_type = Any if self.context is None else self.context[1]
         try:
-            fits = wanted is Any or isinstance(deps, wanted)
+            is_instance = expected_type is Any or isinstance(deps, expected_type)
         except TypeError:  # such as a protocol or a generic alias
             return
-        if not fits:
-            kind = getattr(wanted, "__name__", wanted)
-            text = f"tool {self.name!r} needs deps= of type {kind}, not {type(deps).__name__}"
+        if not is_instance:
+            type_name = getattr(expected_type, "__name__", expected_type)
+            text = f"tool {self.name!r} needs deps= of type {type_name}, not {type(deps).__name__}"
             raise ConfigurationError(text, key="deps")
 
     def with_context(self, arguments: dict[str, Any], deps: object, call: ToolCall) -> dict[str, Any]:
@@ -492,11 +504,11 @@ class ToolRegistry(Mapping[str, Tool]):
                 "a definition that is only sent to the model goes into ChatConfig(tools=…)",
                 tool=type(one).__name__,
             )
-        added = one if isinstance(one, Tool) else Tool.from_function(one)
-        if added.name in self._tools:
-            raise ToolDefinitionError(f"there are two tools {added.name!r}", tool=added.name)
-        self._tools[added.name] = added
-        return added
+        new_tool = one if isinstance(one, Tool) else Tool.from_function(one)
+        if new_tool.name in self._tools:
+            raise ToolDefinitionError(f"there are two tools {new_tool.name!r}", tool=new_tool.name)
+        self._tools[new_tool.name] = new_tool
+        return new_tool
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]

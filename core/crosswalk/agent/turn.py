@@ -57,7 +57,7 @@ class AgentOutcome(StrEnum):
 OutputT = TypeVar("OutputT", default=Any)
 """The type of an agent's answers."""
 
-_OUTCOMES = {
+_OUTCOME_BY_REASON = {
     IncompleteReason.LENGTH: AgentOutcome.TRUNCATED,
     IncompleteReason.CONTENT_FILTER: AgentOutcome.CONTENT_FILTER,
     IncompleteReason.CANCELLED: AgentOutcome.CANCELLED,
@@ -77,8 +77,8 @@ A paused answer is sent back instead. For invalid arguments, the model gets an e
 def outcome_of(answer: ChatResponse, calls: Sequence[ToolCall]) -> AgentOutcome | None:
     """Return how a run ends with *answer*, which made *calls*, or ``None`` if the run continues."""
     reason = answer.incomplete_reason
-    if reason in _OUTCOMES:
-        return _OUTCOMES[reason]
+    if reason in _OUTCOME_BY_REASON:
+        return _OUTCOME_BY_REASON[reason]
     return None if calls or reason is IncompleteReason.PAUSED else AgentOutcome.ANSWERED
 
 
@@ -117,8 +117,10 @@ class AgentTurn:
     @property
     def is_void(self) -> bool:
         """Whether a resumed run must ask for this turn again: it was stopped, cut or refused, and nothing was run."""
-        continues = (None, AgentOutcome.ANSWERED, AgentOutcome.MAX_TURNS, AgentOutcome.WAITING)
-        return self.outcome not in continues and not any(result.was_run for result in self.tool_results)
+        continuing_outcomes = (None, AgentOutcome.ANSWERED, AgentOutcome.MAX_TURNS, AgentOutcome.WAITING)
+        return self.outcome not in continuing_outcomes and not any(
+            result.was_run for result in self.tool_results
+        )
 
     @property
     def conversation(self) -> tuple[Turn, ...]:
@@ -205,10 +207,10 @@ class AgentResponse(Generic[OutputT]):
         """
         if self.outcome is AgentOutcome.ANSWERED:
             return self
-        for last in self.turns[-1:]:
-            if last.error is not None:
-                raise last.error
-            last.response.raise_for_error()
+        for last_turn in self.turns[-1:]:
+            if last_turn.error is not None:
+                raise last_turn.error
+            last_turn.response.raise_for_error()
         raise AgentError(f"no answer after {counted(len(self.turns), 'turn')}: {self.outcome}", response=self)
 
     __repr__ = short_repr("outcome", "final_output", "turns")

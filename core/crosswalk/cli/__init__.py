@@ -31,7 +31,7 @@ from crosswalk.plain_errors import ConfigurationError, CrosswalkError, PluginErr
 
 __all__ = ["main"]
 
-_NEW_OBJECTS = 250_000
+_GC_THRESHOLD = 250_000
 """The number of new objects after which Python looks for garbage. A command makes many objects and hardly any garbage in
 cycles. Loading the program makes about 80,000, and all of them stay."""
 
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     _open_closed_streams()
     thresholds = gc.get_threshold()
-    gc.set_threshold(_NEW_OBJECTS, *thresholds[1:])
+    gc.set_threshold(_GC_THRESHOLD, *thresholds[1:])
     try:
         return _main(argv)
     finally:
@@ -109,9 +109,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     arguments.settings = load_settings()
     apply_settings(arguments.settings)
-    own = f"crosswalk.cli.{arguments.command.replace('-', '_')}"
+    module_name = f"crosswalk.cli.{arguments.command.replace('-', '_')}"
     run = (
-        arguments.run if "run" in arguments else import_module(own).run
+        arguments.run if "run" in arguments else import_module(module_name).run
     )  # a command of another package brings its own
     status: int = run(arguments)
     return status

@@ -19,7 +19,7 @@ from crosswalk.cli.inputs import InputFault, InputItem, InputSource, RecordedAns
 from crosswalk.cli.terminal import FAILED, OK, USAGE, Progress, WorkerError
 from crosswalk.config import Settings, apply_settings
 from crosswalk.errors import CrosswalkError, DetectionError
-from crosswalk.mapping.detect import LOOKED_AT, decode_events, fault_of, holder_of, nameable, recognizing
+from crosswalk.mapping.detect import MOST_EVENTS, decode_events, fault_of, holder_of, nameable, recognizing
 from crosswalk.mapping.normalize import (
     DeltaStream,
     guess,
@@ -99,8 +99,8 @@ def _deltas(
         chunks = [b"".join(chunks)]
     provider = _provider(answer, arguments, chunks)
     if isinstance(chunks, list):  # the whole answer: most providers send an id, and none has to be made
-        there = chunks
-        options = _options(answer, arguments, lambda: _id(_digest(*there)))
+        whole_chunks = chunks
+        options = _options(answer, arguments, lambda: _id(_digest(*whole_chunks)))
     else:
         digest = _digest()
         chunks, options = _digested(chunks, digest), _options(answer, arguments, lambda: _id(digest))
@@ -153,13 +153,13 @@ def _stored(body: bytes) -> ChatResponse | None:
 
 
 def _provider(answer: RecordedAnswer, arguments: argparse.Namespace, chunks: Iterable[bytes]) -> Provider:
-    known: str | None = arguments.provider or answer.provider
-    if known is not None:
-        return Provider(known, is_guess=answer.is_guess and arguments.provider is None)
+    provider_name: str | None = arguments.provider or answer.provider
+    if provider_name is not None:
+        return Provider(provider_name, is_guess=answer.is_guess and arguments.provider is None)
     body, status = b"".join(chunks), arguments.status or answer.status or 200
     try:
-        prefer = arguments.settings.default_provider
-        return provider_of(body, prefer, answer.server, status=status)
+        preferred_provider = arguments.settings.default_provider
+        return provider_of(body, preferred_provider, answer.server, status=status)
     except DetectionError as error:
         if error.candidates or answer.record is None or answer.record.layout is not None:
             raise
@@ -191,8 +191,8 @@ def _digest(*chunks: bytes) -> hashlib._Hash:
     except ImportError:  # a Python without it
         from hashlib import sha1
 
-    result: hashlib._Hash = sha1(b"".join(chunks), usedforsecurity=False)
-    return result
+    digest: hashlib._Hash = sha1(b"".join(chunks), usedforsecurity=False)
+    return digest
 
 
 def _id(digest: hashlib._Hash) -> str:
@@ -207,15 +207,17 @@ def _digested(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]
         yield chunk
 
 
-def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: int = 200) -> Provider:
+def provider_of(
+    body: bytes, preferred_provider: str | None, server: str | None, *, status: int = 200
+) -> Provider:
     """The provider that recognizes *body*, or a guess. The lines before it in a log never count.
 
-    If several providers recognize it, the order is: the *server* that its recorder names, the provider to *prefer*, and, if
-    all of them read it alike, the one whose dialect it is (``openai``).
+    If several providers recognize it, the order is: the *server* that its recorder names, the *preferred_provider*, and,
+    if all of them read it alike, the one whose dialect it is (``openai``).
 
     Args:
         body: an answer.
-        prefer: the user's default provider, or ``None`` for none.
+        preferred_provider: the user's default provider, or ``None`` for none.
         server: the server's name in the recording, or ``None`` if unknown.
         status: the HTTP status.
 
@@ -224,19 +226,19 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
     """
     if not body.strip():
         raise DetectionError("it is empty")
-    events = list(islice(decode_events(body, DEFAULT), LOOKED_AT))
+    events = list(islice(decode_events(body, DEFAULT), MOST_EVENTS))
     try:
         return Provider(recognizing(events, registry))
     except DetectionError as error:
-        ambiguous = error
-    candidates = ambiguous.candidates
-    for preferred in (server, prefer):
-        if preferred in candidates:
-            return Provider(preferred)
+        detection_error = error
+    candidates = detection_error.candidates
+    for provider_name in (server, preferred_provider):
+        if provider_name in candidates:
+            return Provider(provider_name)
     if candidates:
         options = ReaderOptions(status=status, keep_raw=False)
         with suppress(DetectionError):
-            return Provider(guess(ambiguous, body, options, registry), is_guess=True)
+            return Provider(guess(detection_error, body, options, registry), is_guess=True)
         names = ", ".join(candidates)
         raise DetectionError(
             f"several providers recognize it; pass --provider: {names}", candidates=candidates
@@ -245,14 +247,14 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
         from crosswalk.wire.events import looks_like  # reading JSON does not need it
 
         likeness = looks_like(body)
-        why = (
+        reason = (
             f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT) or "there is no event in it"
         )
-        raise DetectionError(f"its beginning is not JSON; {why}")
+        raise DetectionError(f"its beginning is not JSON; {reason}")
     if (key := holder_of(events, registry)) is not None:
         raise DetectionError(f"there is an answer under {key!r}, in the envelope of a log")
     raise DetectionError(
-        f"no provider recognizes it; pass --provider: {nameable(ambiguous.known, ambiguous.broken)}"
+        f"no provider recognizes it; pass --provider: {nameable(detection_error.known, detection_error.broken)}"
     )
 
 
@@ -265,8 +267,8 @@ VendorSource: TypeAlias = Literal["log", "url", "model", "answer"]
 
 _WIRE_FORMATS: Final = frozenset({"anthropic", "gemini", "openai", "openai_responses"})
 """Providers in whose form many servers answer."""
-_UNKNOWN: Final = "unknown"
-_MOST_URLS: Final = 4096
+_UNKNOWN_PROVIDER: Final = "unknown"
+_MAX_CACHED_URLS: Final = 4096
 
 
 def vendor_of(
@@ -280,13 +282,17 @@ def vendor_of(
     """
     if exchange is not None and exchange.vendor is not None:
         return vendor_name(exchange.vendor), "log"
-    if exchange is not None and exchange.url is not None and (at := _vendor_at(exchange.url)) is not None:
-        return at, "url"
+    if (
+        exchange is not None
+        and exchange.url is not None
+        and (vendor_at_url := _vendor_at(exchange.url)) is not None
+    ):
+        return vendor_at_url, "url"
     provider = None if response is None else response.metadata.provider_id
     if exchange is not None and exchange.provider is not None:
         provider = None  # the form in which the log's tool writes every answer, of any vendor
     is_guess = response is not None and "metadata.provider_id" in response.metadata.provenance
-    if provider not in {None, _UNKNOWN, *_WIRE_FORMATS} and not is_guess:
+    if provider not in {None, _UNKNOWN_PROVIDER, *_WIRE_FORMATS} and not is_guess:
         return vendor_name(str(provider)), "answer"
     models = [] if response is None else [response.model]
     if exchange is not None:
@@ -294,10 +300,10 @@ def vendor_of(
     for model in models:
         if (vendor := vendor_of_model(model)) is not None:
             return vendor, "model"
-    return (None, None) if provider in (None, _UNKNOWN) else (vendor_name(str(provider)), "answer")
+    return (None, None) if provider in (None, _UNKNOWN_PROVIDER) else (vendor_name(str(provider)), "answer")
 
 
-@lru_cache(_MOST_URLS)
+@lru_cache(_MAX_CACHED_URLS)
 def _vendor_at(url: str) -> str | None:
     """Return the vendor whose server *url* names, or ``None``."""
     site = _hosts().site(url if "://" in url else f"https://{url}")
@@ -365,14 +371,14 @@ def guesses(response: ChatResponse) -> Iterator[Guess]:
 
 def guessed(counts: Counter[str]) -> str:
     """A sentence about the answers that fit several providers, by the provider that they were read as."""
-    several = ", ".join(f"{count:,} as {provider}" for provider, count in counts.most_common())
-    return f"{counted(counts.total(), 'answer')} of several possible providers: {several}; --provider names another"
+    provider_counts = ", ".join(f"{count:,} as {provider}" for provider, count in counts.most_common())
+    return f"{counted(counts.total(), 'answer')} of several possible providers: {provider_counts}; --provider names another"
 
 
 def left_out(counts: Counter[str]) -> str:
     """A sentence about the lines that are no exchanges, by what they are."""
-    several = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
-    return f"left out {counted(counts.total(), 'line')}: {several}"
+    reason_counts = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
+    return f"left out {counted(counts.total(), 'line')}: {reason_counts}"
 
 
 Work: TypeAlias = Callable[[InputItem, RecordedAnswer | InputFault], Iterable[Any]]
@@ -391,34 +397,34 @@ def failed(answer: RecordedAnswer | InputFault, error: CrosswalkError | None = N
 class MappingTally:
     """Counts successes and failures, reports each failure, and writes a total if there were many."""
 
-    def __init__(self, progress: Progress, did: str) -> None:
+    def __init__(self, progress: Progress, verb: str) -> None:
         self._progress = progress
-        self._did = did
-        self._taken = self._void = 0
-        self._kinds: Counter[str] = Counter()
-        self._guesses: Counter[str] = Counter()
+        self._verb = verb
+        self._taken_count = self._void_count = 0
+        self._failure_counts: Counter[str] = Counter()
+        self._guess_counts: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
 
     @property
     def failed(self) -> int:
         """The number of failures."""
-        return self._kinds.total()
+        return self._failure_counts.total()
 
     @property
     def status(self) -> int:
         """The exit status: all went well, something failed, or nothing could be tried."""
         if not self.failed:
             return OK
-        return FAILED if self._taken > self._void else USAGE
+        return FAILED if self._taken_count > self._void_count else USAGE
 
     def take(self, size: int) -> None:
         """Count an answer of *size* bytes."""
-        self._taken += 1
+        self._taken_count += 1
         self._progress.advance(size)
 
     def note(self, guess: Guess) -> None:
         """Count *guess*."""
-        self._guesses[guess.provider] += 1
+        self._guess_counts[guess.provider] += 1
 
     def report(self, failure: Failed, item: InputItem | None = None) -> None:
         """Count and report *failure*; *item* is the input that was tried, ``None`` if there was none.
@@ -428,21 +434,21 @@ class MappingTally:
         if failure.kind == LEFT_OUT:
             self.left_out[failure.cause] += 1
             return
-        self._kinds[failure.kind] += 1
+        self._failure_counts[failure.kind] += 1
         if failure.kind == _UNREADABLE and item is not None and item.line is None:
-            self._void += 1  # a file without an answer in it
+            self._void_count += 1  # a file without an answer in it
         self._progress.say(f"{failure.place}: {failure.cause}")
 
     def write_total(self) -> None:
         """If there were several answers, report the number of failures by kind, and of derived providers."""
         if self.left_out:
             self._progress.say(left_out(self.left_out))
-        if self._guesses and self._taken > 1:
-            self._progress.say(guessed(self._guesses))
-        if self.failed and self._taken > 1:
-            kinds = ", ".join(f"{count:,} {kind}" for kind, count in self._kinds.most_common())
-            done = max(self._taken - self.failed - self.left_out.total(), 0)
-            self._progress.say(f"{done:,} {self._did}, {self.failed:,} failed: {kinds}")
+        if self._guess_counts and self._taken_count > 1:
+            self._progress.say(guessed(self._guess_counts))
+        if self.failed and self._taken_count > 1:
+            kind_counts = ", ".join(f"{count:,} {kind}" for kind, count in self._failure_counts.most_common())
+            done_count = max(self._taken_count - self.failed - self.left_out.total(), 0)
+            self._progress.say(f"{done_count:,} {self._verb}, {self.failed:,} failed: {kind_counts}")
 
 
 def total_size(sources: Iterable[InputSource]) -> int | None:
@@ -461,35 +467,37 @@ def worked(
         arguments: ``jobs``, ``layout``, ``field`` and ``settings``; perhaps ``keep``, the paths of values to keep by name.
         work: with several jobs it must be a module's function, or a ``partial`` of one.
     """
-    layout, keep = layout_from(arguments), getattr(arguments, "keep", None)
-    every = (item for source in sources for item in items(source))
+    layout, kept_paths = layout_from(arguments), getattr(arguments, "keep", None)
+    input_items = (item for source in sources for item in items(source))
     is_live = any(source.file is None and not source.records for source in sources)
     if arguments.jobs == 1 or is_live:
-        for item in every:
-            yield item, work(item, item.answer(layout, keep))
+        for item in input_items:
+            yield item, work(item, item.answer(layout, kept_paths))
         return
     sent: deque[list[InputItem]] = deque()
 
     def batches() -> Iterator[list[InputItem]]:
-        for batch in _batches(every):
+        for batch in _batches(input_items):
             sent.append(batch)
             yield batch
 
-    with processes(partial(_perform, work, layout, keep), arguments.jobs, arguments.settings) as perform:
+    with processes(
+        partial(_perform, work, layout, kept_paths), arguments.jobs, arguments.settings
+    ) as perform:
         for results in perform(batches()):
             yield from zip(sent.popleft(), results, strict=True)
 
 
 def _perform(
-    work: Work, layout: Layout | None, keep: dict[str, tuple[str, ...]] | None, batch: list[InputItem]
+    work: Work, layout: Layout | None, kept_paths: dict[str, tuple[str, ...]] | None, batch: list[InputItem]
 ) -> list[list[Any]]:
-    return [list(work(item, item.answer(layout, keep))) for item in batch]
+    return [list(work(item, item.answer(layout, kept_paths))) for item in batch]
 
 
-def _batches(every: Iterable[InputItem]) -> Iterator[list[InputItem]]:
+def _batches(input_items: Iterable[InputItem]) -> Iterator[list[InputItem]]:
     batch: list[InputItem] = []
     size = 0
-    for item in every:
+    for item in input_items:
         batch.append(item)
         size += item.size
         if len(batch) >= _MOST_ITEMS or size >= _MOST_BYTES:

@@ -103,11 +103,13 @@ def _field(text: str) -> tuple[str, str]:
 # The arguments of the commands that ask a server. Importing this module loads no command.
 
 
-_KEY = """\
+_KEY_HELP = """\
 The API key, if one is needed, is read from the environment: CROSSWALK_<PROVIDER>_API_KEY, or the provider's own
 variable.
 """
-_EXITS = "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried, 130 ended by Ctrl-C."
+_EXIT_HELP = (
+    "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried, 130 ended by Ctrl-C."
+)
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
@@ -117,8 +119,8 @@ def _ask(commands: argparse._SubParsersAction[Any]) -> None:
         help="ask a model and show its answer as it arrives",
         description=f"""Ask a model. The answer goes to standard output while it comes; reasoning, and in the end
             tokens, speed, latency and time to the first token, go to standard error. Ctrl-C ends the answer and
-            keeps what came. {_KEY}""",
-        epilog=_EXITS,
+            keeps what came. {_KEY_HELP}""",
+        epilog=_EXIT_HELP,
     )
     _add_prompt(parser)
     _add_asking(parser)
@@ -139,8 +141,8 @@ def _models(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "models",
         help="list the models of a server",
-        description=f"List the models of a server, one on each line. {_KEY}",
-        epilog=_EXITS,
+        description=f"List the models of a server, one on each line. {_KEY_HELP}",
+        epilog=_EXIT_HELP,
     )
     parser.add_argument(
         "provider",
@@ -164,8 +166,8 @@ def _chat(commands: argparse._SubParsersAction[Any]) -> None:
         help="talk to a model, in a session that is saved and resumed",
         description=f"""Talk to a model: each line is a message. Ctrl-C ends an answer, Ctrl-D the session. A line
             that begins with / is a command: /system TEXT, /retry, /save FILE, /quit; for a message that
-            begins so, write //. {_KEY}""",
-        epilog=_EXITS,
+            begins so, write //. {_KEY_HELP}""",
+        epilog=_EXIT_HELP,
     )
     _add_asking(parser)
     _add_service(parser)
@@ -183,8 +185,8 @@ def _record(commands: argparse._SubParsersAction[Any]) -> None:
         description=f"""Ask a server once and keep its answer, byte for byte, as a capture: CASE.response.json for a
             whole answer, CASE_stream.response.sse or .ndjson for a stream, the request's body next to it, and a line
             in MANIFEST.jsonl. normalize, check, explain and diff read it. Every answer is recorded, an
-            error too. No request is repeated, no file is overwritten, and no credential is written. {_KEY}""",
-        epilog=_EXITS,
+            error too. No request is repeated, no file is overwritten, and no credential is written. {_KEY_HELP}""",
+        epilog=_EXIT_HELP,
     )
     _add_prompt(parser)
     _add_asking(parser)
@@ -195,18 +197,18 @@ def _record(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="CASE",
         help="what to call it: letters, digits, and - or _ between them",
     )
-    forms = parser.add_mutually_exclusive_group()
-    forms.add_argument(
+    form_group = parser.add_mutually_exclusive_group()
+    form_group.add_argument(
         "--stream",
         dest="forms",
         action="store_const",
         const=(True,),
         help="ask for a stream (the default)",
     )
-    forms.add_argument(
+    form_group.add_argument(
         "--no-stream", dest="forms", action="store_const", const=(False,), help="ask for a whole answer"
     )
-    forms.add_argument(
+    form_group.add_argument(
         "--both",
         dest="forms",
         action="store_const",
@@ -222,7 +224,7 @@ def _demo(commands: argparse._SubParsersAction[Any]) -> None:
         help="see ask at work, without a model and without a network",
         description="""Ask a server in this process, which replays recorded answers of Ollama and vLLM over HTTP.
             You need no model and no network.""",
-        epilog=_EXITS,
+        epilog=_EXIT_HELP,
     )
 
 
@@ -326,7 +328,7 @@ LIVE_COMMANDS = {"ask": _ask, "models": _models, "chat": _chat, "record": _recor
 # The arguments of the commands that read recorded answers.
 
 
-_CAPTURES = """\
+_CAPTURES_HELP = """\
 A capture is CASE.response.json (or .sse, .ndjson, .txt); further facts are read from
 MANIFEST.jsonl or CASE.meta.json next to it. Folders are searched; requests and hidden folders are left
 out.
@@ -337,7 +339,7 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "normalize",
         help="map recorded answers to canonical JSON",
-        description=f"""Map recorded answers, bodies or streams, to canonical JSON. {_CAPTURES}
+        description=f"""Map recorded answers, bodies or streams, to canonical JSON. {_CAPTURES_HELP}
             A record is a line of JSON Lines: an answer by itself, an object with "body" (text, or a JSON object) or
             "body_base64" and perhaps "provider", "status" and "id", or a line of the results of OpenAI's or
             Anthropic's batches. What cannot be mapped is reported on standard error
@@ -400,7 +402,7 @@ def _check(commands: argparse._SubParsersAction[Any]) -> None:
         "check",
         help="test a provider's mapping on captures",
         description=f"""Run the conformance kit over captures: nothing lost, framing does not matter, never
-            silently wrong, deterministic, nothing invented, and body and stream of one exchange agree. {_CAPTURES}
+            silently wrong, deterministic, nothing invented, and body and stream of one exchange agree. {_CAPTURES_HELP}
             Captures of other endpoints than the provider's are skipped and counted.""",
         epilog="Exit status: 0 nothing is broken, 1 something is, 2 nothing could be tried.",
     )
@@ -465,7 +467,7 @@ def _table(commands: argparse._SubParsersAction[Any]) -> None:
         "table",
         help="list which wire field is which canonical field, by provider",
         description=f"""Write which path of the providers' answers lands in which canonical paths, found out by
-            changing every leaf of captures and mapping again. {_CAPTURES}""",
+            changing every leaf of captures and mapping again. {_CAPTURES_HELP}""",
         epilog=f"""Without PATH the captures that the provider's package ships in a folder 'captures' are
             taken, else those in tests/captures/PROVIDER below the working directory, else those that come with Crosswalk.
             With several providers, PATH is a folder that has one for each, by its name. {EXIT_STATUS}""",
@@ -494,7 +496,7 @@ def _diff(commands: argparse._SubParsersAction[Any]) -> None:
         "diff",
         help="map stored answers again and show the changes of a new mapping",
         description=f"""Map recorded answers again and show, field by field, what differs from the canonical JSON
-            that was stored: what an upgrade changes on your own log. {_CAPTURES}
+            that was stored: what an upgrade changes on your own log. {_CAPTURES_HELP}
             A record is a line of JSON Lines with its stored "response" in it. Ids and times that were made up are
             no difference. Values are shortened.""",
         epilog="Exit status: 0 nothing differs but what is accepted, 1 something does or could not be compared, 2 "
@@ -575,7 +577,7 @@ def _parse_answer(commands: argparse._SubParsersAction[Any]) -> None:
     )
 
 
-_FORMS = (
+_WIRE_FORMS = (
     "openai-chat",
     "openai-responses",
     "anthropic",
@@ -593,7 +595,7 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
         help="write recorded answers in another wire form and list what it cannot express",
         description=f"""Write recorded answers, of any provider that Crosswalk reads, as another API would: a body on a
             line for each, or one stream. What the form cannot express is listed on standard error, by canonical
-            path; a field that is not listed is the same when it is read back. {_CAPTURES}""",
+            path; a field that is not listed is the same when it is read back. {_CAPTURES_HELP}""",
         epilog="Exit status: 0 all were converted, whatever the form cannot express; 1 some could not be; 2 nothing "
         "could be tried.",
     )
@@ -601,9 +603,9 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--to",
         required=True,
-        choices=_FORMS,
+        choices=_WIRE_FORMS,
         metavar="FORM",
-        help=f"{', '.join(_FORMS[:-1])} or {_FORMS[-1]}",
+        help=f"{', '.join(_WIRE_FORMS[:-1])} or {_WIRE_FORMS[-1]}",
     )
     parser.add_argument(
         "--stream", action="store_true", help="write server-sent events, as they come; for one answer"
@@ -646,9 +648,9 @@ def _report(commands: argparse._SubParsersAction[Any]) -> None:
         "session, user, team, tier, tags, tag (each on its own), logged_vendor, or the path of any value in a line, such as "
         "metadata.tenant (default: model)",
     )
-    forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--csv", action="store_true", help="write CSV")
-    forms.add_argument("--html", action="store_true", help="write a page to look at")
+    form_group = parser.add_mutually_exclusive_group()
+    form_group.add_argument("--csv", action="store_true", help="write CSV")
+    form_group.add_argument("--html", action="store_true", help="write a page to look at")
     parser.add_argument(
         "--prices",
         action="store_true",
@@ -671,8 +673,10 @@ def _groupings(text: str) -> list[str]:
         try:
             parse_path(name)
         except ValueError:
-            known = ", ".join(GROUPINGS)
-            raise argparse.ArgumentTypeError(f"{name!r} is neither a path nor one of {known}") from None
+            grouping_names = ", ".join(GROUPINGS)
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is neither a path nor one of {grouping_names}"
+            ) from None
     return names
 
 

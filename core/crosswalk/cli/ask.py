@@ -85,13 +85,13 @@ def panel_lines(response: ChatResponse) -> list[list[str]]:
     written in that time.
     """
     seconds = _latency(response)
-    count = response.usage.completion_tokens
-    speed = f"Speed: {count / seconds:.1f} tok/s" if seconds and count else None
-    first = response.metadata.time_to_first_token
-    times = [
+    token_count = response.usage.completion_tokens
+    speed = f"Speed: {token_count / seconds:.1f} tok/s" if seconds and token_count else None
+    time_to_first_token = response.metadata.time_to_first_token
+    time_cells = [
         speed,
         None if seconds is None else f"Latency: {_duration(seconds)}",
-        None if first is None else f"TTFT: {_duration(first.total_seconds())}",
+        None if time_to_first_token is None else f"TTFT: {_duration(time_to_first_token.total_seconds())}",
     ]
     finish = response.finish_reason.value
     finish_word = response.raw_finish_reason
@@ -99,7 +99,7 @@ def panel_lines(response: ChatResponse) -> list[list[str]]:
     lines = [
         [tokens_line(response)],
         [cost for cost in (_cost(response),) if cost],
-        [cell for cell in times if cell is not None],
+        [cell for cell in time_cells if cell is not None],
         [f"Model: {_short(model)}", f"Provider: {_short(provider)}"],
         [
             f"Finish: {finish}"
@@ -122,9 +122,9 @@ def _short(name: str) -> str:
 
 def _latency(response: ChatResponse) -> float | None:
     """The duration of the last attempt in seconds, or the answer's own figure if there is no attempt."""
-    measured = response.attempts[-1].latency_ms if response.attempts else None
-    if measured is not None:
-        return measured / 1000
+    latency_ms = response.attempts[-1].latency_ms if response.attempts else None
+    if latency_ms is not None:
+        return latency_ms / 1000
     return response.metadata.request_duration.total_seconds() or None
 
 
@@ -139,14 +139,16 @@ def tokens_line(response: ChatResponse) -> str:
     usage, provenance = response.usage, response.metadata.provenance
     if provenance.get("usage") is Provenance.ABSENT:
         return "Tokens: not reported"
-    prompt, completion = (
+    prompt_count, completion_count = (
         "unknown" if provenance.get(f"usage.{name}") is Provenance.ABSENT else str(getattr(usage, name))
         for name in ("prompt_tokens", "completion_tokens")
     )
-    cached = f" ({usage.cached_tokens} cached)" if usage.cached_tokens else ""
-    reasoning = f" ({usage.reasoning_tokens} reasoning)" if usage.reasoning_tokens else ""
-    total = f" ({usage.total_tokens} total)" if "unknown" not in (prompt, completion) else ""
-    return f"Tokens: {prompt} prompt{cached}, {completion} completion{reasoning}{total}"
+    cached_suffix = f" ({usage.cached_tokens} cached)" if usage.cached_tokens else ""
+    reasoning_suffix = f" ({usage.reasoning_tokens} reasoning)" if usage.reasoning_tokens else ""
+    total_suffix = (
+        f" ({usage.total_tokens} total)" if "unknown" not in (prompt_count, completion_count) else ""
+    )
+    return f"Tokens: {prompt_count} prompt{cached_suffix}, {completion_count} completion{reasoning_suffix}{total_suffix}"
 
 
 def _cost(response: ChatResponse) -> str | None:
@@ -166,9 +168,11 @@ def _attempts(attempts: tuple[ProviderAttempt, ...]) -> Iterator[str]:
         return
     yield f"Attempts: {len(attempts)}"
     for number, attempt in enumerate(attempts, 1):
-        took = "" if attempt.latency_ms is None else f" after {_duration(attempt.latency_ms / 1000)}"
-        cause = "" if attempt.error is None else f": {attempt.error}"
-        yield f"  {number}. {attempt.provider_name}, {attempt.model}: {attempt.outcome.value}{took}{cause}"
+        latency_suffix = (
+            "" if attempt.latency_ms is None else f" after {_duration(attempt.latency_ms / 1000)}"
+        )
+        cause_suffix = "" if attempt.error is None else f": {attempt.error}"
+        yield f"  {number}. {attempt.provider_name}, {attempt.model}: {attempt.outcome.value}{latency_suffix}{cause_suffix}"
 
 
 class Screen:
@@ -180,15 +184,15 @@ class Screen:
     """
 
     def __init__(self, *, reasoning: bool | None = None, silent: bool = False) -> None:
-        on_terminal = sys.stderr.isatty()
-        shows_reasoning = on_terminal if reasoning is None else reasoning
+        is_terminal = sys.stderr.isatty()
+        shows_reasoning = is_terminal if reasoning is None else reasoning
         self._answer = _Channel(shown=not silent)
-        self._refusal = _Channel(shown=not silent)
-        self._reasoning = _ReasoningChannel(shown=shows_reasoning and not silent, dimmed=on_terminal)
+        self._refusal_channel = _Channel(shown=not silent)
+        self._reasoning_channel = _ReasoningChannel(shown=shows_reasoning and not silent, dimmed=is_terminal)
         self._channels = {
-            SegmentType.REASONING: self._reasoning,
+            SegmentType.REASONING: self._reasoning_channel,
             SegmentType.TEXT: self._answer,
-            SegmentType.REFUSAL: self._refusal,
+            SegmentType.REFUSAL: self._refusal_channel,
         }
         self._last: _Channel = self._answer
         self._status: Status | None = None
@@ -209,21 +213,21 @@ class Screen:
         """Show the text that *delta* adds to the first choice."""
         if delta.choice != 0:
             return
-        self._write(self._reasoning, delta.reasoning_delta)
+        self._write(self._reasoning_channel, delta.reasoning_delta)
         self._write(self._answer, delta.content_delta)
-        self._write(self._refusal, delta.refusal_delta)
+        self._write(self._refusal_channel, delta.refusal_delta)
         if delta.segment is not None and delta.segment.type in self._channels:
             self._write(self._channels[delta.segment.type], delta.segment.content)
 
     def finish(self, response: ChatResponse) -> None:
         """Show the text of *response* that was in no delta. For a whole answer that is all of it."""
         refusal = "".join(part.content for part in response.segments if part.type is SegmentType.REFUSAL)
-        for channel, whole in (
-            (self._reasoning, response.reasoning),
+        for channel, whole_text in (
+            (self._reasoning_channel, response.reasoning),
             (self._answer, response.text),
-            (self._refusal, refusal),
+            (self._refusal_channel, refusal),
         ):
-            self._write(channel, channel.rest_of(whole))
+            self._write(channel, channel.rest_of(whole_text))
         self._stop_waiting()
         self._last.end_line()
 
@@ -263,10 +267,10 @@ class _Channel:
         """Whether a line break may separate two kinds of text: yes on a terminal, no in a pipe."""
         return sys.stdout.isatty()
 
-    def rest_of(self, whole: str) -> str:
-        """The rest of *whole* after the text so far, or empty if *whole* begins otherwise."""
+    def rest_of(self, whole_text: str) -> str:
+        """The rest of *whole_text* after the text so far, or empty if *whole_text* begins otherwise."""
         text_so_far = "".join(self.said)
-        return whole[len(text_so_far) :] if whole.startswith(text_so_far) else ""
+        return whole_text[len(text_so_far) :] if whole_text.startswith(text_so_far) else ""
 
     def write(self, text: str) -> None:
         """Write *text*, which is not empty."""
@@ -312,25 +316,25 @@ class _ReasoningChannel(_Channel):
 # The shared part of the commands that ask a server: its endpoint, the request, and the answer on the screen.
 
 
-_OPTIONS = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "reasoning_effort")
+_OPTION_NAMES = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "reasoning_effort")
 
 
-def prompt_of(said: str) -> str:
+def prompt_of(prompt: str) -> str:
     """The prompt, read from standard input if it is ``-``.
 
     Raises:
         UsageError: it is empty, or not UTF-8.
     """
-    if said == "-":
+    if prompt == "-":
         if sys.stdin.isatty():
             say("reading the prompt from the terminal; end it with Ctrl-D")
         try:
-            said = sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
+            prompt = sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError as error:
             raise UsageError(f"standard input: not UTF-8 at byte {error.start}") from None
-    if not said.strip():
+    if not prompt.strip():
         raise UsageError("the prompt is empty")
-    return said
+    return prompt
 
 
 def name_words(arguments: argparse.Namespace) -> None:
@@ -366,8 +370,8 @@ def turns_of(arguments: argparse.Namespace) -> list[Turn]:
     Raises:
         UsageError: the prompt is empty, or a text is not UTF-8.
     """
-    before = [typed_message(Role.SYSTEM, arguments.system)] if arguments.system else []
-    return [*before, typed_message(Role.USER, prompt_of(arguments.prompt))]
+    system_messages = [typed_message(Role.SYSTEM, arguments.system)] if arguments.system else []
+    return [*system_messages, typed_message(Role.USER, prompt_of(arguments.prompt))]
 
 
 def typed_message(role: Role, text: str) -> ChatMessage:
@@ -388,7 +392,7 @@ def request_of(arguments: argparse.Namespace, turns: Iterable[Turn], *, stream: 
     Raises:
         UsageError: an option is out of its bounds.
     """
-    options: dict[str, Any] = {name: getattr(arguments, name) for name in _OPTIONS}
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in _OPTION_NAMES}
     try:
         return ChatRequest(turns, stream=stream, **options)
     except ResponseValidationError as error:
@@ -422,11 +426,13 @@ def service_of(arguments: argparse.Namespace) -> SyncLLMService:
         ConfigurationError: the address or the key of the server is not configured.
         PluginError: the provider is unknown or broken.
     """
-    named = map(Endpoint, arguments.fallback)
-    others = [one if one.model else attrs.evolve(one, model=arguments.model) for one in named]
+    named_endpoints = map(Endpoint, arguments.fallback)
+    other_endpoints = [
+        one if one.model else attrs.evolve(one, model=arguments.model) for one in named_endpoints
+    ]
     return SyncLLMService(
         endpoint_of(arguments),
-        *others,
+        *other_endpoints,
         retry=None if arguments.attempts is None else RetryPolicy(attempts=arguments.attempts),
         unknown=arguments.unknown,
         on_unsupported=arguments.unsupported,
@@ -457,9 +463,9 @@ def ask(service: SyncLLMService, request: ChatRequest, screen: Screen, *, stream
         KeyboardInterrupt: the user ended the wait for a whole answer before any of it arrived.
     """
     with screen:
-        requested = _streamed(service, request, screen) if stream else _whole(service, request)
-        screen.finish(requested.response)
-    return requested
+        ask_result = _streamed(service, request, screen) if stream else _whole(service, request)
+        screen.finish(ask_result.response)
+    return ask_result
 
 
 def _whole(service: SyncLLMService, request: ChatRequest) -> Asked:
@@ -512,18 +518,18 @@ def run(arguments: argparse.Namespace) -> int:
     screen = Screen(reasoning=arguments.reasoning, silent=arguments.json)
     with service_of(arguments) as service:
         try:
-            requested = ask(service, request, screen, stream=arguments.stream)
+            ask_result = ask(service, request, screen, stream=arguments.stream)
         except UnsupportedRequestError as error:
             if error.options == ("model",):
                 raise UsageError(_which_model(service)) from None
             raise UsageError(str(error)) from None
         except ConfigurationError as error:
             raise UsageError(str(error)) from None
-        if isinstance(requested.error, ModelUnavailableError):
+        if isinstance(ask_result.error, ModelUnavailableError):
             say(f"crosswalk: {_models_of(service)}")
     if arguments.json:
-        write_json(to_json(requested.response, indent=True) + b"\n")
-    return report(requested, panel=arguments.panel and not arguments.json)
+        write_json(to_json(ask_result.response, indent=True) + b"\n")
+    return report(ask_result, panel=arguments.panel and not arguments.json)
 
 
 def list_models(arguments: argparse.Namespace) -> int:
@@ -558,7 +564,7 @@ def _plan(arguments: argparse.Namespace, request: ChatRequest) -> int:
         except (UnsupportedRequestError, ConfigurationError) as error:
             raise UsageError(str(error)) from None
     if arguments.json:
-        about = {
+        plan_fields = {
             "provider": plan.endpoint.provider,
             "model": plan.model,
             "model_class": plan.model_class,
@@ -568,13 +574,13 @@ def _plan(arguments: argparse.Namespace, request: ChatRequest) -> int:
             "body": plan.request.body,
             "adaptations": [one.plain() for one in plan.adaptations],
         }
-        write_json(dump_json(about, option=orjson.OPT_INDENT_2) + b"\n")
+        write_json(dump_json(plan_fields, option=orjson.OPT_INDENT_2) + b"\n")
         return OK
-    where, who, *lines = str(plan).splitlines()
+    request_line, endpoint_line, *lines = str(plan).splitlines()
     if not (sys.stdout.isatty() and plan.adaptations):
-        write_text("".join(f"{harmless(line)}\n" for line in (where, who, *lines)))
+        write_text("".join(f"{harmless(line)}\n" for line in (request_line, endpoint_line, *lines)))
         return OK
-    write_text(f"{harmless(where)}\n{harmless(who)}\n\n")
+    write_text(f"{harmless(request_line)}\n{harmless(endpoint_line)}\n\n")
     write_table(_HEADINGS, [[_cell(getattr(one, name)) for name in _HEADINGS] for one in plan.adaptations])
     return OK
 
@@ -596,26 +602,26 @@ def _models_of(service: SyncLLMService) -> str:
     return f"the server has: {', '.join(models) or 'no model'}"
 
 
-def _hint(error: CrosswalkError, asked: Asked) -> str:
+def _hint(error: CrosswalkError, ask_result: Asked) -> str:
     """Advice on *error*, or ``""`` if there is none."""
     info = getattr(error, "info", None)
     if info is None or info.code != "connect_error":
         return ""
-    provider = asked.response.metadata.provider_id
+    provider = ask_result.response.metadata.provider_id
     return f"; pass --base-url, or set CROSSWALK_{provider.upper()}_BASE_URL"
 
 
-def report(asked: Asked, *, panel: bool) -> int:
+def report(ask_result: Asked, *, panel: bool) -> int:
     """Report the result on standard error, and return the exit status."""
-    for call in asked.response.tool_calls:
+    for call in ask_result.response.tool_calls:
         say(f"-> {call.name}({call.arguments})")
-    hint = "" if asked.error is None else _hint(asked.error, asked)
+    hint = "" if ask_result.error is None else _hint(ask_result.error, ask_result)
     if panel and not hint:
-        show_panel(asked.response)
-    if asked.error is not None:
-        say(f"crosswalk: {type(asked.error).__name__}: {asked.error}{hint}")
+        show_panel(ask_result.response)
+    if ask_result.error is not None:
+        say(f"crosswalk: {type(ask_result.error).__name__}: {ask_result.error}{hint}")
         return FAILED
-    if asked.is_interrupted:
+    if ask_result.is_interrupted:
         say("interrupted: the answer is not complete")
         return INTERRUPTED
     return OK

@@ -17,7 +17,7 @@ from crosswalk.service import SyncLLMService, UnsupportedRequestError
 from crosswalk.text import counted
 from crosswalk.types.message import ChatMessage, Role
 
-_COMMANDS: Final = "commands: /system [TEXT], /retry, /save [FILE], /quit; // begins a message with /"
+_COMMANDS_HELP: Final = "commands: /system [TEXT], /retry, /save [FILE], /quit; // begins a message with /"
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.system:
             talk.set_system(arguments.system)
         if sys.stdin.isatty():
-            say(f"{counted(len(session), 'turn')} so far; {_COMMANDS}")
+            say(f"{counted(len(session), 'turn')} so far; {_COMMANDS_HELP}")
         for line in _lines():
             if not talk.take(line):
                 break
@@ -60,7 +60,7 @@ class _Talk:
         self._arguments = arguments
         self._service = service
         self._file = file
-        self._unanswered: ChatMessage | None = None
+        self._unanswered_message: ChatMessage | None = None
 
     def take(self, line: str) -> bool:
         """Obey *line*, or ``False`` at the end of the session."""
@@ -90,7 +90,7 @@ class _Talk:
             case "/save":
                 self._save_as(remainder.strip())
             case _:
-                say(f"no command {command}; {_COMMANDS}")
+                say(f"no command {command}; {_COMMANDS_HELP}")
         return True
 
     def set_system(self, text: str) -> None:
@@ -105,8 +105,8 @@ class _Talk:
 
     def _retry(self) -> None:
         """Ask the last message again, in place of its answer."""
-        if self._unanswered is not None:
-            self._ask(self._unanswered)
+        if self._unanswered_message is not None:
+            self._ask(self._unanswered_message)
             return
         turns = self.session.turns
         for index in reversed(range(len(turns))):
@@ -116,37 +116,37 @@ class _Talk:
                 return
         say("nothing was asked yet")
 
-    def _ask(self, message: ChatMessage, place: int | None = None) -> None:
-        """Ask *message*, which replaces the turn at *place* and all later ones.
+    def _ask(self, message: ChatMessage, turn_index: int | None = None) -> None:
+        """Ask *message*, which replaces the turn at *turn_index* and all later ones.
 
         Only a message with an answer joins the session.
         """
-        self._unanswered = message
-        conversation = self.session.fork(place)
+        self._unanswered_message = message
+        conversation = self.session.fork(turn_index)
         conversation.add_message(message)
         arguments = self._arguments
         screen = Screen(reasoning=arguments.reasoning)
         try:
             request = request_of(arguments, conversation.turns)
-            requested = ask(self._service, request, screen, stream=arguments.stream)
+            ask_result = ask(self._service, request, screen, stream=arguments.stream)
         except (UnsupportedRequestError, ProviderError) as error:
             say(f"crosswalk: {type(error).__name__}: {error}")
             self.has_failed = True
             return
-        report(requested, panel=arguments.panel)
-        response = requested.response
-        if requested.error is not None:
+        report(ask_result, panel=arguments.panel)
+        response = ask_result.response
+        if ask_result.error is not None:
             self.has_failed = True
             return
         if response.tool_calls:
             say("the model asks for tools, and a chat has none: its answer is not kept")
             return
-        if requested.is_interrupted and not response.text:
+        if ask_result.is_interrupted and not response.text:
             return
-        if not requested.is_interrupted and response.incomplete_reason is not None:
+        if not ask_result.is_interrupted and response.incomplete_reason is not None:
             say(f"[{response.incomplete_reason.value}]")
-        self._unanswered = None
-        while place is not None and len(self.session) > place:
+        self._unanswered_message = None
+        while turn_index is not None and len(self.session) > turn_index:
             self.session.pop()
         self.session.extend([message, response])
         if self._file is not None:
@@ -203,5 +203,5 @@ def _lines() -> Iterator[str]:
 
 def _system_of(session: ChatSession) -> str | None:
     """The text of the system message, or ``None`` if the session has none."""
-    first = next(iter(session.messages), None)
-    return first.text if first is not None and first.role is Role.SYSTEM else None
+    first_message = next(iter(session.messages), None)
+    return first_message.text if first_message is not None and first_message.role is Role.SYSTEM else None

@@ -42,35 +42,42 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.provider is None:
         raise UsageError("which provider? pass --provider")
     mapper = registry.mapper(arguments.provider)
-    canonical: dict[Path, Any] = {}
+    canonical_answers: dict[Path, Any] = {}
     if arguments.corpus is None:
         files = find_captures(arguments.paths)
     else:
-        loaded = _corpus_of(arguments).load(arguments.corpus or arguments.provider)
-        canonical = {capture.file: answer for capture, answer in loaded}
-        files = [*canonical]
-    known = _known_exceptions(arguments.exceptions, files)
-    folders = [(folder, list(inside)) for folder, inside in groupby(files, key=lambda file: file.parent)]
-    total = _Report()
-    with Progress("checking", len(files)) as progress, _mapping(arguments.jobs, arguments.settings) as each:
-        for folder, inside in folders:
+        corpus_answers = _corpus_of(arguments).load(arguments.corpus or arguments.provider)
+        canonical_answers = {capture.file: answer for capture, answer in corpus_answers}
+        files = [*canonical_answers]
+    known_exceptions = _known_exceptions(arguments.exceptions, files)
+    files_by_folder = [
+        (folder, list(folder_files)) for folder, folder_files in groupby(files, key=lambda file: file.parent)
+    ]
+    total_report = _Report()
+    with (
+        Progress("checking", len(files)) as progress,
+        _mapping(arguments.jobs, arguments.settings) as map_tasks,
+    ):
+        for folder, folder_files in files_by_folder:
             report = _Report()
-            name = folder if arguments.corpus is None else Path("corpus", folder.name)
-            for task, outcome in _checked(folder, inside, mapper, arguments.sample, each, report, canonical):
-                report.add(name, outcome, known)
+            label = folder if arguments.corpus is None else Path("corpus", folder.name)
+            for task, outcome in _checked(
+                folder, folder_files, mapper, arguments.sample, map_tasks, report, canonical_answers
+            ):
+                report.add(label, outcome, known_exceptions)
                 progress.advance(len(task.captures) % 2)  # a pair was counted already
-            _write(f"{name}: {report}")
-            if missing := unproven(mapper, report.captures):
-                _write(f"{name}: unproven, in no capture: {', '.join(missing)}")
-            total.include(report)
-    if len(folders) > 1:
-        _write(f"in all: {total}")
-    for problem in known:
+            _write(f"{label}: {report}")
+            if unproven_names := unproven(mapper, report.captures):
+                _write(f"{label}: unproven, in no capture: {', '.join(unproven_names)}")
+            total_report.include(report)
+    if len(files_by_folder) > 1:
+        _write(f"in all: {total_report}")
+    for problem in known_exceptions:
         if arguments.exceptions and not problem.is_used:
             say(f"not needed: the exception '{problem}'")
-    if total.problems:
+    if total_report.problems:
         return FAILED
-    if not total.tally.events:
+    if not total_report.tally.events:
         raise UsageError("these captures contain no event, so they do not test the plugin")
     return OK
 
@@ -92,12 +99,12 @@ def _check_answers(arguments: argparse.Namespace) -> int:
         for capture, canonical in corpus.load(name):
             file = Path(arguments.answers) / name / f"{capture.case}.json"
             try:
-                result = compare_answer(capture, canonical, orjson.loads(file.read_bytes()))
+                problems = compare_answer(capture, canonical, orjson.loads(file.read_bytes()))
             except (OSError, orjson.JSONDecodeError) as error:
                 cause = error.strerror if isinstance(error, OSError) else f"not JSON: {error}"
                 place = f"{capture.case}, canonical JSON"
-                result = [Problem("P4", place, str(cause), "canonical JSON", "", capture.case)]
-            report.add(Path(name), (result, Tally(captures=1)), [])
+                problems = [Problem("P4", place, str(cause), "canonical JSON", "", capture.case)]
+            report.add(Path(name), (problems, Tally(captures=1)), [])
     _write(f"{counted(report.tally.captures, 'capture')}; {report.causes}")
     return FAILED if report.problems else OK
 
@@ -105,12 +112,12 @@ def _check_answers(arguments: argparse.Namespace) -> int:
 def _known_exceptions(file: str | None, captures: Iterable[Path]) -> list[KnownException]:
     """The exceptions in *file*, and those that lie beside *captures*."""
     try:
-        known = [] if file is None else read_exceptions(Path(file), CHECKS)
+        exceptions = [] if file is None else read_exceptions(Path(file), CHECKS)
         for folder in dict.fromkeys(capture.parent for capture in captures):
-            known += load_exceptions(folder)
+            exceptions += load_exceptions(folder)
     except ConfigurationError as error:
         raise UsageError(str(error)) from None
-    return known
+    return exceptions
 
 
 def _write(line: str) -> None:
@@ -171,9 +178,9 @@ def _checked(
     files: list[Path],
     mapper: Mapper,
     sample: int | None,
-    each: _Each,
+    map_tasks: _Each,
     report: _Report,
-    canonical: Mapping[Path, Any],
+    canonical_answers: Mapping[Path, Any],
 ) -> Iterator[tuple[_Task, _Outcome]]:
     """Check the captures of one folder and their pairs. *report* gets the captures that are left out."""
     captures = []
@@ -185,10 +192,13 @@ def _checked(
         else:
             captures.append(capture)
     report.captures += captures
-    inside = tuple(one.file for one in captures)
-    tasks = [_Task(mapper.provider, sample, (one,), inside, canonical.get(one.file)) for one in captures]
+    folder_files = tuple(one.file for one in captures)
+    tasks = [
+        _Task(mapper.provider, sample, (one,), folder_files, canonical_answers.get(one.file))
+        for one in captures
+    ]
     tasks += [_Task(mapper.provider, sample, pair) for pair in pairs(captures)]
-    yield from zip(tasks, each(_perform, tasks), strict=True)
+    yield from zip(tasks, map_tasks(_perform, tasks), strict=True)
 
 
 @attrs.define
@@ -202,20 +212,22 @@ class _Report:
     captures: list[Capture] = attrs.field(factory=list)
     _causes: Counter[tuple[str, ...]] = attrs.field(factory=Counter)
 
-    def add(self, folder: Path, outcome: _Outcome, known: list[KnownException]) -> None:
+    def add(self, folder: Path, outcome: _Outcome, known_exceptions: list[KnownException]) -> None:
         """Count *outcome* and write its problems, each cause once."""
         problems, tally = outcome
         self.tally.add(tally)
-        counted: list[Problem] = []
+        remaining_problems: list[Problem] = []
         for problem in problems:
-            exception = next((one for one in known if one.covers(problem, folder.as_posix())), None)
+            exception = next(
+                (one for one in known_exceptions if one.covers(problem, folder.as_posix())), None
+            )
             if exception is None:
-                counted.append(problem)
+                remaining_problems.append(problem)
             else:
                 self.excepted += 1
                 exception.is_used = True
                 _write(f"{folder}: excepted, {exception.reason}: {problem}")
-        for problem in by_cause(counted):
+        for problem in by_cause(remaining_problems):
             self._causes[problem.cause] += 1
             if self._causes[problem.cause] == 1:
                 self.problems += 1
@@ -231,9 +243,9 @@ class _Report:
     @property
     def causes(self) -> str:
         """The number of problems, one for each cause."""
-        again = self._causes.total() - len(self._causes)
+        repeat_count = self._causes.total() - len(self._causes)
         return counted(self.problems, "problem") + (
-            f", {again} times more in other captures" if again else ""
+            f", {repeat_count} times more in other captures" if repeat_count else ""
         )
 
     def __str__(self) -> str:

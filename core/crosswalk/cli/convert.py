@@ -42,8 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         tally = MappingTally(progress, "converted")
         for fault in faults:
             tally.report(failed(fault))
-        for item, result in worked(sources, arguments, work):
-            for one in result:
+        for item, results in worked(sources, arguments, work):
+            for one in results:
                 if isinstance(one, Failed):
                     tally.report(one, item)
                 elif isinstance(one, _Reported):
@@ -55,16 +55,16 @@ def run(arguments: argparse.Namespace) -> int:
     return tally.status
 
 
-def _open(report: str | None, stack: ExitStack) -> BinaryIO | None:
+def _open(report_path: str | None, stack: ExitStack) -> BinaryIO | None:
     """The file of the report, or ``None`` if no report is written to a file."""
-    if report is None or report == "-":
+    if report_path is None or report_path == "-":
         return None
     try:
         return stack.enter_context(
-            Path(report).open("wb", buffering=0)
+            Path(report_path).open("wb", buffering=0)
         )  # nothing is left to be written at its end
     except OSError as error:
-        raise UsageError(f"{report}: {error.strerror or type(error).__name__}") from None
+        raise UsageError(f"{report_path}: {error.strerror or type(error).__name__}") from None
 
 
 @attrs.frozen
@@ -95,17 +95,17 @@ def _converted(
             report = stream.report
         else:
             response = deltas_of(answer, arguments).until_done()
-            converted = convert(
+            conversion = convert(
                 response, form, carry=carry, losses=losses
             )  # without a word of ours about who was guessed
-            yield converted.value + b"\n"
-            report = converted.report
+            yield conversion.value + b"\n"
+            report = conversion.report
     except CrosswalkError as error:
         yield failed(answer, error)
         return
-    first, *remainder = str(report).splitlines()
+    first_line, *other_lines = str(report).splitlines()
     line = orjson.dumps({"place": answer.label, **report.to_jsonable()}) + b"\n"
-    yield _Reported(line, (f"{answer.label}: {first}", *remainder))
+    yield _Reported(line, (f"{answer.label}: {first_line}", *other_lines))
 
 
 def _tell(reported: _Reported, file: BinaryIO | None, progress: Progress, *, alone: bool) -> None:

@@ -32,9 +32,9 @@ from crosswalk.types.values import ContentFilterResult, SegmentType, TokenLogpro
 # streamed, and by the type of events that name it. HTTP errors are one section.
 
 
-_ITEM: Final = "[]"
+_ANY_ITEM: Final = "[]"
 """Stands for every item of an array."""
-_ANY: Final = "*"
+_ANY_KEY: Final = "*"
 """Stands for every key of an object whose keys are data."""
 _PLAIN_KEY: Final = re.compile(r"[\w*-]+")
 
@@ -44,7 +44,7 @@ Shape: TypeAlias = tuple[str, ...]
 
 def shape(path: Path) -> Shape:
     """*path* without the indices of items. A key that is a number, such as a token's, counts as data, too."""
-    return tuple(_ITEM if isinstance(key, int) else _ANY if key.isdecimal() else key for key in path)
+    return tuple(_ANY_ITEM if isinstance(key, int) else _ANY_KEY if key.isdecimal() else key for key in path)
 
 
 def shown(path: Shape) -> str:
@@ -99,16 +99,16 @@ class Row:
 
     def trace(self, tracer: Tracer, leaf: Leaf) -> None:
         """Trace *leaf* and count it."""
-        result = tracer.trace(leaf)
-        self.response |= _shapes(result.response)
-        self.delta |= _shapes(result.delta)
-        self.refused |= {result.refused} if result.refused else set()
-        self.is_lost |= result.is_lost
-        stands = (
-            (_shape_of(effect), at(tracer.baseline.response, effect.path)) for effect in result.response
+        leaf_trace = tracer.trace(leaf)
+        self.response |= _shapes(leaf_trace.response)
+        self.delta |= _shapes(leaf_trace.delta)
+        self.refused |= {leaf_trace.refused} if leaf_trace.refused else set()
+        self.is_lost |= leaf_trace.is_lost
+        paths_and_values = (
+            (_shape_of(effect), at(tracer.baseline.response, effect.path)) for effect in leaf_trace.response
         )
-        canonical = {path: value for path, value in stands if value is not MISSING}
-        self._see(Example(tracer.case, leaf.value, canonical))
+        canonical_values = {path: value for path, value in paths_and_values if value is not MISSING}
+        self._see(Example(tracer.case, leaf.value, canonical_values))
 
     def add(self, other: Row) -> None:
         """Count the leaves of *other*."""
@@ -133,8 +133,8 @@ def _shape_of(effect: Effect) -> Shape:
     path = shape(effect.path)
     if effect.segment is None:
         return path
-    number = path.index("segments") + 1
-    return (*path[:number], f"[{effect.segment}]", *path[number + 1 :])
+    segment_index = path.index("segments") + 1
+    return (*path[:segment_index], f"[{effect.segment}]", *path[segment_index + 1 :])
 
 
 @attrs.frozen
@@ -158,8 +158,12 @@ class Section:
 
 def endpoint_of(capture: Capture, endpoints: Iterable[str]) -> str | None:
     """The member of *endpoints* that *capture* comes from, also behind a gateway's prefix, or ``None`` if it is another."""
-    requested = (capture.path or "").partition("?")[0]
-    return max((known for known in endpoints if _pattern(known).search(requested)), key=len, default=None)
+    requested_path = (capture.path or "").partition("?")[0]
+    return max(
+        (endpoint for endpoint in endpoints if _pattern(endpoint).search(requested_path)),
+        key=len,
+        default=None,
+    )
 
 
 @lru_cache(maxsize=512)
@@ -170,7 +174,7 @@ def _pattern(endpoint: str) -> re.Pattern[str]:
 
 def sections(mapper: Mapper, captures: Iterable[Capture]) -> list[Section]:
     """The crosswalk of *mapper*'s provider, as far as *captures* show it."""
-    results: dict[_Key, _Gathering] = defaultdict(_Gathering)
+    gathered_by_key: dict[_Key, _Gathering] = defaultdict(_Gathering)
     endpoints = mapper.endpoints()
     for capture in captures:
         tracer = Tracer(mapper, capture)
@@ -181,16 +185,16 @@ def sections(mapper: Mapper, captures: Iterable[Capture]) -> list[Section]:
             else set()
         )
         for key in dict.fromkeys(keys):
-            results[key].captures += 1
-            results[key].said |= shapes
-        similar: dict[tuple[_Key, Shape, str], list[Leaf]] = defaultdict(list)
+            gathered_by_key[key].captures += 1
+            gathered_by_key[key].said |= shapes
+        leaves_by_kind: dict[tuple[_Key, Shape, str], list[Leaf]] = defaultdict(list)
         for leaf in tracer.leaves():
-            similar[keys[leaf.event], shape(leaf.path), _type_of(leaf.value)].append(leaf)
-        for (key, path, kind), leaves in similar.items():
-            results[key].add(tracer, path, kind, leaves)
+            leaves_by_kind[keys[leaf.event], shape(leaf.path), _type_of(leaf.value)].append(leaf)
+        for (key, path, kind), leaves in leaves_by_kind.items():
+            gathered_by_key[key].add(tracer, path, kind, leaves)
     return [
         Section(key.title, key.is_stream, gathering.captures, gathering.rows(), gathering.said)
-        for key, gathering in sorted(results.items())
+        for key, gathering in sorted(gathered_by_key.items())
     ]
 
 
@@ -211,15 +215,18 @@ class _Key:
         return f"{self.endpoint}, {form}" + (f", {self.event_type}" if self.event_type else "")
 
 
-def _key(capture: Capture, event: Any, events: int, endpoints: tuple[str, ...]) -> _Key:
+def _key(capture: Capture, event: Any, event_count: int, endpoints: tuple[str, ...]) -> _Key:
     if capture.status >= 400:
         return _Key(len(endpoints) + 1, "")
     endpoint = endpoint_of(capture, endpoints)
     endpoint_number = endpoints.index(endpoint) if endpoint else len(endpoints)
-    is_stream = events > 1 or not capture.body.lstrip().startswith(b"{")
-    word = event.get("type") if isinstance(event, dict) else None
+    is_stream = event_count > 1 or not capture.body.lstrip().startswith(b"{")
+    event_type = event.get("type") if isinstance(event, dict) else None
     return _Key(
-        endpoint_number, endpoint or "unknown endpoint", is_stream, word if isinstance(word, str) else ""
+        endpoint_number,
+        endpoint or "unknown endpoint",
+        is_stream,
+        event_type if isinstance(event_type, str) else "",
     )
 
 
@@ -244,15 +251,15 @@ class _Gathering:
         rows = self._nulls if kind == "null" else self._rows
         row = rows.setdefault(path, Row(path))
         row.types.add(kind)
-        for number in sorted({0, min(1, len(leaves) - 1), len(leaves) - 1}):
-            row.trace(tracer, leaves[number])
+        for index in sorted({0, min(1, len(leaves) - 1), len(leaves) - 1}):
+            row.trace(tracer, leaves[index])
 
     def rows(self) -> list[Row]:
         """The rows so far. A null counts only if nothing else was observed."""
-        for path, nulls in self._nulls.items():
-            row = self._rows.setdefault(path, nulls)
-            row.types |= nulls.types
-            row.is_lost |= nulls.is_lost
+        for path, null_row in self._nulls.items():
+            row = self._rows.setdefault(path, null_row)
+            row.types |= null_row.types
+            row.is_lost |= null_row.is_lost
         rows = sorted(self._rows.values(), key=self._place)
         return _without_data_keys(rows)
 
@@ -263,27 +270,29 @@ class _Gathering:
 
 def _without_data_keys(rows: list[Row]) -> list[Row]:
     """*rows*, with one row for all keys of an object whose keys are data: they become the same typed fields."""
-    below: dict[Shape, list[Row]] = defaultdict(list)
+    rows_by_parent: dict[Shape, list[Row]] = defaultdict(list)
     for row in rows:
         for length in range(len(row.path)):
-            below[row.path[:length]].append(row)
-    result: dict[Shape, Row] = {}
+            rows_by_parent[row.path[:length]].append(row)
+    merged_rows: dict[Shape, Row] = {}
     for row in rows:
         parents = (row.path[:length] for length in range(len(row.path)))
-        path = next(((*parent, _ANY) for parent in parents if _are_data(parent, below[parent])), row.path)
-        if path in result:
-            result[path].add(row)
+        path = next(
+            ((*parent, _ANY_KEY) for parent in parents if _are_data(parent, rows_by_parent[parent])), row.path
+        )
+        if path in merged_rows:
+            merged_rows[path].add(row)
         else:
-            result[path] = attrs.evolve(row, path=path)
-    return list(result.values())
+            merged_rows[path] = attrs.evolve(row, path=path)
+    return list(merged_rows.values())
 
 
 def _are_data(parent: Shape, rows: list[Row]) -> bool:
     """Whether the keys below *parent* are data."""
     keys = {row.path[len(parent)] for row in rows}
-    first = rows[0].response
-    is_typed = any(how is How.TYPED for _, how in first)
-    return len(keys) > 1 and is_typed and all(row.response == first for row in rows)
+    first_response = rows[0].response
+    is_typed = any(how is How.TYPED for _, how in first_response)
+    return len(keys) > 1 and is_typed and all(row.response == first_response for row in rows)
 
 
 # --------------------------------------------------------------------------------- wording
@@ -352,13 +361,13 @@ def told(effects: set[tuple[Shape, How]]) -> list[tuple[Shape, How]]:
     """*effects* in their order, without those that others make redundant."""
     paths = {path for path, how in effects if how is not How.OTHERWISE}
     is_typed = any(how is How.TYPED for _, how in effects)
-    results: list[tuple[Shape, How]] = []
+    ordered_effects: list[tuple[Shape, How]] = []
     for path, how in sorted(effects, key=_order_of_telling):
         is_consequence = is_typed and how in (How.CONVERTED, How.DECIDES, How.SAME)
         is_repeated = path[:2] == ("alternatives", "[]") and path[2:] in paths
         if how is not How.OTHERWISE and not is_consequence and not is_repeated:
-            results.append((path, how))
-    return results
+            ordered_effects.append((path, how))
+    return ordered_effects
 
 
 def _order_of_telling(effect: tuple[Shape, How]) -> tuple[int, bool, int, Shape]:
@@ -372,28 +381,31 @@ def _paths(effects: list[tuple[Shape, How]]) -> list[CellPiece]:
 
 def headings(section: Section) -> list[str]:
     """The headings of the columns of *section*."""
-    middle = ["canonical", "in the delta"] if section.is_stream else ["canonical"]
-    return ["wire", "type", *middle, "how"]
+    middle_headings = ["canonical", "in the delta"] if section.is_stream else ["canonical"]
+    return ["wire", "type", *middle_headings, "how"]
 
 
 def pieces(row: Row, section: Section) -> list[list[CellPiece]]:
     """The cells of *row*, one for each heading."""
     response, delta = told(row.response), told(row.delta)
-    canonical = [_paths(response), _paths(delta)] if section.is_stream else [_paths(response)]
+    canonical_cells = [_paths(response), _paths(delta)] if section.is_stream else [_paths(response)]
     how: list[str] = list(dict.fromkeys(how for _, how in response))
     how = how or [_without_path(row, in_delta=bool(delta))]
-    elsewhere = {path for path, how in row.response if how is How.OTHERWISE}
-    elsewhere -= {path for path, _ in response}
+    other_paths = {path for path, how in row.response if how is How.OTHERWISE}
+    other_paths -= {path for path, _ in response}
     is_switch = not response or How.DECIDES in how
-    refused = row.refused if is_switch and row.types != {"null"} else ()
+    refusals = row.refused if is_switch and row.types != {"null"} else ()
     mapping_cells = [
         *map(CellPiece, how),
-        *(CellPiece(path, is_path=True, label=ELSEWHERE) for path in sorted(map(shown, elsewhere))),
-        *(CellPiece(error, label=REFUSED) for error in sorted(refused)),
+        *(CellPiece(path, is_path=True, label=ELSEWHERE) for path in sorted(map(shown, other_paths))),
+        *(CellPiece(error, label=REFUSED) for error in sorted(refusals)),
         *([CellPiece(LOST)] if row.is_lost and LOST not in how else []),
     ]
-    wire, types = [CellPiece(shown(row.path), is_path=True)], [CellPiece(kind) for kind in sorted(row.types)]
-    return [wire, types, *canonical, mapping_cells]
+    wire_cell, type_cells = (
+        [CellPiece(shown(row.path), is_path=True)],
+        [CellPiece(kind) for kind in sorted(row.types)],
+    )
+    return [wire_cell, type_cells, *canonical_cells, mapping_cells]
 
 
 # ------------------------------------------------------------------------------------ rows
@@ -475,23 +487,27 @@ class Matrix:
         self.crosswalks = crosswalks
         self._fields: dict[int, set[Shape]] = {}
         self._states: dict[Shape, list[State]] = {
-            path: [State.ABSENT] * len(crosswalks) for path in _EXPECTED
+            path: [State.ABSENT] * len(crosswalks) for path in _EXPECTED_FIELDS
         }
-        rows = [[row for section in crosswalk.sections for row in section.rows] for crosswalk in crosswalks]
-        wanted: dict[Shape, set[Shape]] = defaultdict(set)
-        for row in chain.from_iterable(rows):
-            wanted[row.path] |= {_field(path) for path, how in told(row.response) if how is How.TYPED}
+        rows_by_crosswalk = [
+            [row for section in crosswalk.sections for row in section.rows] for crosswalk in crosswalks
+        ]
+        typed_fields_by_path: dict[Shape, set[Shape]] = defaultdict(set)
+        for row in chain.from_iterable(rows_by_crosswalk):
+            typed_fields_by_path[row.path] |= {
+                _field(path) for path, how in told(row.response) if how is How.TYPED
+            }
         for number, crosswalk in enumerate(crosswalks):
-            for row in rows[number]:
-                self._add(number, row, _states(row, wanted[row.path]))
-            untold = {path for path in _EXPECTED if self._states[path][number] is State.ABSENT}
-            worked_out = untold.intersection(
+            for row in rows_by_crosswalk[number]:
+                self._add(number, row, _states(row, typed_fields_by_path[row.path]))
+            absent_fields = {path for path in _EXPECTED_FIELDS if self._states[path][number] is State.ABSENT}
+            derived_fields = absent_fields.intersection(
                 chain.from_iterable(section.said for section in crosswalk.sections)
             )
-            for row in rows[number]:  # a consequence counts only if there is nothing else
+            for row in rows_by_crosswalk[number]:  # a consequence counts only if there is nothing else
                 paths = {path for path, how in row.response if how in (How.CONVERTED, How.DECIDES)}
-                self._add(number, row, dict.fromkeys(paths & worked_out, State.DERIVED))
-            for path in worked_out:
+                self._add(number, row, dict.fromkeys(paths & derived_fields, State.DERIVED))
+            for path in derived_fields:
                 self._states[path][number] = State.DERIVED
         self.lines = [MatrixLine(path, self._states[path]) for path in sorted(self._states, key=_place)]
 
@@ -499,23 +515,23 @@ class Matrix:
         """The lines that *row*, one of the crosswalks', is about."""
         return self._fields[id(row)]
 
-    def _add(self, number: int, row: Row, found: dict[Shape, State]) -> None:
-        self._fields.setdefault(id(row), set()).update(found)
-        for path, state in found.items():
+    def _add(self, number: int, row: Row, found_states: dict[Shape, State]) -> None:
+        self._fields.setdefault(id(row), set()).update(found_states)
+        for path, state in found_states.items():
             states = self._states.setdefault(path, [State.ABSENT] * len(self.crosswalks))
             states[number] = _better(states[number], state)
 
 
-def _states(row: Row, wanted: set[Shape]) -> dict[Shape, State]:
-    """The fields that *row* is evidence for. *wanted* are the typed fields of other providers for its wire path."""
+def _states(row: Row, wanted_fields: set[Shape]) -> dict[Shape, State]:
+    """The fields that *row* is evidence for. *wanted_fields* are the typed fields of other providers for its wire path."""
     states: dict[Shape, State] = {}
     for path, how in told(row.response):
         # A change may have changed the type of the segment, which is in the path.
         if path[:2] != ("segments", "[]") and (path[:1], path[2:]) != (("segments",), ("type",)):
-            name = _field(path)
-            states[name] = _better(states.get(name, State.ABSENT), _STATE_OF[how])
+            field = _field(path)
+            states[field] = _better(states.get(field, State.ABSENT), _STATE_OF[how])
     if set(states.values()) == {State.EXTENSIONS}:
-        states |= dict.fromkeys(wanted - set(states), State.EXTENSIONS)
+        states |= dict.fromkeys(wanted_fields - set(states), State.EXTENSIONS)
     return states
 
 
@@ -523,25 +539,27 @@ def _better(one: State, other: State) -> State:
     return min(one, other, key=list(State).index)
 
 
-_KEPT: Final = 2
+_EXTENSION_DEPTH: Final = 2
 """The depth of keys that lines distinguish below the extensions. More would give a line for each leaf of a settings dump."""
 
 
 def _field(path: Shape) -> Shape:
     """The canonical field of *path*. In metadata, whose shape is the provider's, leaves do not count one by one."""
     if path[:2] == EXTENSIONS:
-        keys = [number for number, key in enumerate(path) if key != "[]"]
-        return path[: keys[1 + _KEPT] + 1] if len(keys) > 1 + _KEPT else path
+        key_indexes = [number for number, key in enumerate(path) if key != "[]"]
+        return (
+            path[: key_indexes[1 + _EXTENSION_DEPTH] + 1] if len(key_indexes) > 1 + _EXTENSION_DEPTH else path
+        )
     if "metadata" in path[1:]:
         return path[: path.index("metadata", 1) + 2]
     return path
 
 
-def _keys_of(cls: type, *before: str) -> list[Shape]:
-    return [(*before, key.name) for key in layout(cls) if key.name not in ("cost", "top", "bytes")]
+def _keys_of(cls: type, *prefix: str) -> list[Shape]:
+    return [(*prefix, key.name) for key in layout(cls) if key.name not in ("cost", "top", "bytes")]
 
 
-_EXPECTED: Final[list[Shape]] = [
+_EXPECTED_FIELDS: Final[list[Shape]] = [
     *((name,) for name in ("id", "created", "model", "finish_reason", "raw_finish_reason", "refusal")),
     ("message", "role"),
     ("message", "content"),
@@ -563,14 +581,17 @@ _EXPECTED: Final[list[Shape]] = [
 
 def _place(path: Shape) -> tuple[int, Shape]:
     """The position of a field: as in the canonical JSON, the extensions last."""
-    similar = [_alike(path, known) for known in _EXPECTED]
-    return (len(similar) if path[:2] == EXTENSIONS else similar.index(max(similar))), path
+    common_lengths = [_alike(path, expected_field) for expected_field in _EXPECTED_FIELDS]
+    return (
+        len(common_lengths) if path[:2] == EXTENSIONS else common_lengths.index(max(common_lengths))
+    ), path
 
 
-def _alike(path: Shape, known: Shape) -> int:
+def _alike(path: Shape, other_path: Shape) -> int:
     """The number of keys that two paths have in common at their beginning."""
     return next(
-        (n for n, (a, b) in enumerate(zip(path, known, strict=False)) if a != b), min(len(path), len(known))
+        (n for n, (a, b) in enumerate(zip(path, other_path, strict=False)) if a != b),
+        min(len(path), len(other_path)),
     )
 
 
@@ -596,8 +617,8 @@ def markdown_page(title: str, command: str, sections: list[Section]) -> str:
     lines += [f"| {word} | {meaning} |" for word, meaning in LEGEND.items()]
     for section in sections:
         heads = headings(section)
-        captures = counted(section.captures, "capture")
-        lines += ["", f"## {_markdown(section.title)}", "", f"From {captures}.", ""]
+        capture_count = counted(section.captures, "capture")
+        lines += ["", f"## {_markdown(section.title)}", "", f"From {capture_count}.", ""]
         lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
         for row in section.rows:
             cells = (", ".join(_markdown_piece(piece) for piece in cell) for cell in pieces(row, section))
@@ -609,8 +630,8 @@ def _markdown_piece(piece: CellPiece) -> str:
     label = f"{piece.label}: " if piece.label else ""
     if not piece.is_path or "`" in piece.text:
         return label + _markdown(piece.text)
-    safe = harmless(piece.text).replace("|", "\\|")
-    return f"{label}`{safe}`"
+    safe_text = harmless(piece.text).replace("|", "\\|")
+    return f"{label}`{safe_text}`"
 
 
 def _markdown(text: str) -> str:

@@ -30,7 +30,7 @@ _PROMPT: Final = "Please answer. mode:think."
 """The question that the recordings answer."""
 _PACE: Final = 0.05
 """Seconds between two events on a terminal. The recorded model was faster than anybody can read."""
-_SHOWN: Final = ("finish_reason", "usage.prompt_tokens", "usage.completion_tokens")
+_SHOWN_PATHS: Final = ("finish_reason", "usage.prompt_tokens", "usage.completion_tokens")
 """The canonical fields of which the servers' own are shown."""
 
 
@@ -45,18 +45,20 @@ def run(arguments: argparse.Namespace) -> int:
     traces = {str(capture.server): _traces(capture) for capture in captures}
     say("")
     say("Two dialects, one form:")
-    write_table(("canonical", "value", *traces), [_row(path, traces) for path in _SHOWN])
+    write_table(("canonical", "value", *traces), [_row(path, traces) for path in _SHOWN_PATHS])
     say("")
     say("Nothing is lost. Each field was changed in turn, and the answer changed with it or was refused:")
-    for server, result in traces.items():
-        say(f"{server}: {len(result)} fields, {sum(trace.is_lost for trace in result)} lost")
+    for server, server_traces in traces.items():
+        say(f"{server}: {len(server_traces)} fields, {sum(trace.is_lost for trace in server_traces)} lost")
     say("")
     say("A stream that was cut does not pass for a whole one:")
     for capture in captures:
         _cut(capture)
     say("")
     say("Now ask your own: crosswalk ask --provider ollama --model llama3.2 'Why is the sky blue?'")
-    return FAILED if any(trace.is_lost for result in traces.values() for trace in result) else OK
+    return (
+        FAILED if any(trace.is_lost for server_traces in traces.values() for trace in server_traces) else OK
+    )
 
 
 def _traces(capture: Capture) -> list[Trace]:
@@ -66,17 +68,25 @@ def _traces(capture: Capture) -> list[Trace]:
 
 def _row(path: str, traces: Mapping[str, list[Trace]]) -> list[str]:
     """The last value on its way to *path*, and the field of each server that has it."""
-    fed = [
-        [trace.leaf for trace in result if any(show_path(effect.path) == path for effect in trace.response)]
-        for result in traces.values()
+    leaves_by_server = [
+        [
+            trace.leaf
+            for trace in server_traces
+            if any(show_path(effect.path) == path for effect in trace.response)
+        ]
+        for server_traces in traces.values()
     ]
-    return [path, str(fed[0][-1].value), *(show_path(leaves[-1].path) for leaves in fed)]
+    return [
+        path,
+        str(leaves_by_server[0][-1].value),
+        *(show_path(leaves[-1].path) for leaves in leaves_by_server),
+    ]
 
 
 def _cut(capture: Capture) -> None:
-    half = capture.body[: len(capture.body) // 2]
+    first_half = capture.body[: len(capture.body) // 2]
     try:
-        normalize(half, str(capture.server))
+        normalize(first_half, str(capture.server))
     except IncompleteStreamError as error:
         reasoning = None if error.partial is None else error.partial.reasoning
         say(f"{capture.server}: {type(error).__name__}, which keeps what came: {reasoning!r}")
@@ -88,9 +98,9 @@ def _show(capture: Capture, arguments: argparse.Namespace) -> Asked:
     command = ["crosswalk", "ask", "--provider", provider, "--model", model, _PROMPT]
     say("")
     say(f"> {shlex.join(command)}")
-    pace = [Slow(_PACE)] if sys.stdout.isatty() else []
+    faults = [Slow(_PACE)] if sys.stdout.isatty() else []
     with (
-        ReplayServer([capture], faults=pace) as server,
+        ReplayServer([capture], faults=faults) as server,
         SyncLLMService(
             Endpoint(provider, model=model, base_url=server.url),
             settings=arguments.settings,

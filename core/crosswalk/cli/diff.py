@@ -105,14 +105,14 @@ def diff_page(counts: Mapping[str, int], kinds: Sequence[ChangeKind]) -> str:
 
 
 def _row(kind: ChangeKind) -> str:
-    another = "another " if kind.before == kind.after else ""
-    change = f"<del>{_text(kind.before)}</del> → <ins>{_text(another + kind.after)}</ins>"
-    accepted = "<small>accepted</small>" if kind.is_accepted else ""
+    another_prefix = "another " if kind.before == kind.after else ""
+    change = f"<del>{_text(kind.before)}</del> → <ins>{_text(another_prefix + kind.after)}</ins>"
+    accepted_note = "<small>accepted</small>" if kind.is_accepted else ""
     examples = "".join(f"<small><code>{_text(example)}</code></small>" for example in kind.examples)
     return (
         f'<tr class="{"accepted" if kind.is_accepted else "new"}"><td class="n">{kind.captures}</td>'
         f"<td>{_text(kind.provider)}</td><td><code>{_text(kind.path)}</code></td>"
-        f"<td>{change}{accepted}</td><td>{examples}</td></tr>"
+        f"<td>{change}{accepted_note}</td><td>{examples}</td></tr>"
     )
 
 
@@ -124,7 +124,7 @@ def _text(text: str) -> str:
 # ``crosswalk diff``: maps stored answers again, and shows the differences.
 
 
-_MOST_LINES: Final = 20
+_MAX_SHOWN_DIFFERENCES: Final = 20
 """The most differences of one capture that are shown; all of them are counted."""
 
 
@@ -146,23 +146,23 @@ def run(arguments: argparse.Namespace) -> int:
     keeper = None if stored_folder is None else keeper_of(stored_folder)
     files = _kept_in_both(arguments.paths) if stored_folder is None else []
     if files:
-        not_compared = _compare_files(arguments, files, comparison)
+        uncompared_count = _compare_files(arguments, files, comparison)
     elif keeper is not None and stored_folder is not None:
-        not_compared = keeper.compare(stored_folder, arguments, comparison)
+        uncompared_count = keeper.compare(stored_folder, arguments, comparison)
     else:
-        not_compared = _compare_all(arguments, stored_folder, comparison)
+        uncompared_count = _compare_all(arguments, stored_folder, comparison)
     if not comparison.compared:
         raise UsageError("nothing could be compared")
-    _write_summary(arguments, comparison, not_compared)
+    _write_summary(arguments, comparison, uncompared_count)
     if arguments.write_accepted is not None:
-        return FAILED if not_compared else OK
-    return FAILED if comparison.different or not_compared else OK
+        return FAILED if uncompared_count else OK
+    return FAILED if comparison.different or uncompared_count else OK
 
 
 def _kept_earlier(paths: Sequence[str]) -> str | None:
     """The first of two *paths* if both are folders that a batch wrote, which are compared with each other."""
-    is_kept = [os.path.isdir(path) and keeper_of(Path(path)) is not None for path in paths]
-    return paths[0] if is_kept == [True, True] else None
+    kept_flags = [os.path.isdir(path) and keeper_of(Path(path)) is not None for path in paths]
+    return paths[0] if kept_flags == [True, True] else None
 
 
 _Pair: TypeAlias = tuple[Path | None, Path | None]
@@ -175,45 +175,49 @@ def _kept_in_both(paths: Sequence[str]) -> list[_Pair]:
     """
     if len(paths) != 2 or not all(map(os.path.isdir, paths)):
         return []
-    first, second = (
+    first_files, second_files = (
         {file.relative_to(folder): file for file in Path(folder).rglob("*.json*") if file.is_file()}
         for folder in paths
     )
-    if not all(next(_stored_in(file), None) is not None for file in [*first.values(), *second.values()]):
+    if not all(
+        next(_stored_in(file), None) is not None for file in [*first_files.values(), *second_files.values()]
+    ):
         return []
-    if len(first) == len(second) == 1:
-        return [*zip(first.values(), second.values(), strict=True)]
-    if first.keys().isdisjoint(second):
+    if len(first_files) == len(second_files) == 1:
+        return [*zip(first_files.values(), second_files.values(), strict=True)]
+    if first_files.keys().isdisjoint(second_files):
         return []
-    return [(first.get(name), second.get(name)) for name in sorted({*first, *second})]
+    return [(first_files.get(name), second_files.get(name)) for name in sorted({*first_files, *second_files})]
 
 
 def _stored_in(file: Path | None) -> Iterator[Outcome | None]:
     """Yield the stored answers in *file*, a log with a line each or one answer. ``None`` is one that cannot be read."""
     if file is None:
         return
-    with file.open("rb") as opened:
-        for data in [opened.read()] if file.suffix == ".json" else opened:
+    with file.open("rb") as stream:
+        for json_text in [stream.read()] if file.suffix == ".json" else stream:
             try:
-                yield read_stored(load_json(data))
+                yield read_stored(load_json(json_text))
             except (orjson.JSONDecodeError, CanonicalJSONError):
                 yield None
 
 
 def _compare_files(arguments: argparse.Namespace, files: Sequence[_Pair], comparison: Comparison) -> int:
     """Compare the answers of two folders by their order in each file; return the number that could not be compared."""
-    not_compared = 0
-    for one, other in files:
-        for number, (before, after) in enumerate(zip_longest(_stored_in(one), _stored_in(other)), 1):
+    uncompared_count = 0
+    for first_file, second_file in files:
+        for number, (before, after) in enumerate(
+            zip_longest(_stored_in(first_file), _stored_in(second_file)), 1
+        ):
             if before is None or after is None:
-                not_compared += 1
+                uncompared_count += 1
                 continue
-            place = str(other) if str(other).endswith(".json") else f"{other}:{number}"
-            differing = between(before, after)
-            comparison.count(place, provider_of_both(before, after), differing)
-            if differing and not arguments.summary:
-                _write(place, differing, as_json=arguments.json)
-    return not_compared
+            place = str(second_file) if str(second_file).endswith(".json") else f"{second_file}:{number}"
+            differences = between(before, after)
+            comparison.count(place, provider_of_both(before, after), differences)
+            if differences and not arguments.summary:
+                _write(place, differences, as_json=arguments.json)
+    return uncompared_count
 
 
 def _look_into(folder: Path) -> None:
@@ -234,15 +238,15 @@ def _compare_all(arguments: argparse.Namespace, stored_folder: Path | None, comp
         tally = MappingTally(progress, "compared")
         for fault in faults:
             tally.report(failed(fault))
-        for item, result in worked(sources, arguments, partial(_compared, arguments, stored_folder)):
-            for one in result:
+        for item, results in worked(sources, arguments, partial(_compared, arguments, stored_folder)):
+            for one in results:
                 if isinstance(one, Failed):
                     tally.report(one, item)
                     continue
-                place, provider, differing = one
-                comparison.count(place, provider, differing)
-                if differing and not arguments.summary:
-                    _write(place, differing, as_json=arguments.json)
+                place, provider, differences = one
+                comparison.count(place, provider, differences)
+                if differences and not arguments.summary:
+                    _write(place, differences, as_json=arguments.json)
             tally.take(item.size)
     return tally.failed
 
@@ -277,29 +281,31 @@ def _compared(
     except _Unstored as error:
         yield Failed(answer.label, str(error), "not compared")
         return
-    stored_as = before.partial if isinstance(before, Failure) else before
-    if answer.provider is None and stored_as is not None:
+    stored_response = before.partial if isinstance(before, Failure) else before
+    if answer.provider is None and stored_response is not None:
         # Map it as it was mapped then. Without a stored provider, detect it again.
-        metadata = stored_as.metadata
+        metadata = stored_response.metadata
         answer.provider = metadata.provider_id
         answer.is_guess = "metadata.provider_id" in metadata.provenance
     after = outcome_of(answer, arguments)
     yield answer.label, provider_of_both(before, after), between(before, after)
 
 
-def _write(place: str, found: list[Difference], *, as_json: bool) -> None:
+def _write(place: str, differences: list[Difference], *, as_json: bool) -> None:
     if as_json:
-        _write_line({"place": harmless(place), "differences": [_plain(difference) for difference in found]})
+        _write_line(
+            {"place": harmless(place), "differences": [_plain(difference) for difference in differences]}
+        )
         return
-    for difference in found[:_MOST_LINES]:
+    for difference in differences[:_MAX_SHOWN_DIFFERENCES]:
         before, after = shown(difference)
         write_text(harmless(f"{place}: {difference.place}: {before} -> {after}") + "\n")
-    if len(found) > _MOST_LINES:
-        more = counted(len(found) - _MOST_LINES, "more difference")
-        write_text(harmless(f"{place}: and {more}") + "\n")
+    if len(differences) > _MAX_SHOWN_DIFFERENCES:
+        more_text = counted(len(differences) - _MAX_SHOWN_DIFFERENCES, "more difference")
+        write_text(harmless(f"{place}: and {more_text}") + "\n")
 
 
-def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_compared: int) -> None:
+def _write_summary(arguments: argparse.Namespace, comparison: Comparison, uncompared_count: int) -> None:
     """Write the number of answers that differ, and every kind of change with its captures."""
     kinds = comparison.summary.kinds()
     counts = {
@@ -307,7 +313,7 @@ def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_co
         "different": comparison.different,
         "accepted": comparison.accepted,
         "same": comparison.compared - comparison.different - comparison.accepted,
-        "not_compared": not_compared,
+        "not_compared": uncompared_count,
     }
     if arguments.write_accepted is not None:
         write_accepted(arguments.write_accepted, kinds)
@@ -320,10 +326,11 @@ def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_co
         write_text("\n")
     for kind in kinds:
         write_text(harmless(str(kind)) + "\n")
-    accepted = f"{counts['accepted']} as accepted, " if comparison.accepted else ""
-    remaining = f"; {not_compared} could not be compared" if not_compared else ""
+    accepted_text = f"{counts['accepted']} as accepted, " if comparison.accepted else ""
+    uncompared_text = f"; {uncompared_count} could not be compared" if uncompared_count else ""
     write_text(
-        f"{counts['compared']} compared: {counts['different']} different, {accepted}{counts['same']} the same{remaining}\n"
+        f"{counts['compared']} compared: {counts['different']} different, {accepted_text}"
+        f"{counts['same']} the same{uncompared_text}\n"
     )
 
 

@@ -22,9 +22,9 @@ from crosswalk.text import counted
 from crosswalk.types.json import dump_json
 from crosswalk.wire.framing import DEFAULT
 
-_LONGEST_VALUE: Final = 40
+_MAX_VALUE_LENGTH: Final = 40
 _HEADINGS: Final = ("event", "wire", "value", "where", "how")
-_EXTENSIONS: Final = "metadata.extensions."
+_EXTENSIONS_PREFIX: Final = "metadata.extensions."
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -79,13 +79,13 @@ def _write_table(traces: list[Trace]) -> None:
     if not sys.stdout.isatty():
         write_table(_HEADINGS, rows)
         return
-    short = [
-        [event, wire, value, where.replace(_EXTENSIONS, "…"), how.partition(": ")[0]]
-        for event, wire, value, where, how in rows
+    short_rows = [
+        [event, wire_path, value, canonical_path.replace(_EXTENSIONS_PREFIX, "…"), how.partition(": ")[0]]
+        for event, wire_path, value, canonical_path, how in rows
     ]
-    say(f"… is {_EXTENSIONS}; --json says why another value is refused")
-    skip = len({event for event, *_ in rows}) == 1  # the column would say nothing
-    write_table(_HEADINGS[skip:], [row[skip:] for row in short])
+    say(f"… is {_EXTENSIONS_PREFIX}; --json says why another value is refused")
+    skips_event_column = len({event for event, *_ in rows}) == 1  # the column would say nothing
+    write_table(_HEADINGS[skips_event_column:], [row[skips_event_column:] for row in short_rows])
 
 
 def _plain(trace: Trace) -> dict[str, Any]:
@@ -107,31 +107,31 @@ def _plain_effect(effect: Effect) -> dict[str, str]:
 
 def _cells(trace: Trace) -> list[str]:
     leaf = trace.leaf
-    main = [effect for effect in trace.response if effect.how is not How.OTHERWISE]
-    where = [show_path(effect.path) for effect in main]
-    if not main:
-        where = [f"delta: {show_path(x.path)}" for x in trace.delta if x.how is not How.OTHERWISE]
+    main_effects = [effect for effect in trace.response if effect.how is not How.OTHERWISE]
+    canonical_paths = [show_path(effect.path) for effect in main_effects]
+    if not main_effects:
+        canonical_paths = [f"delta: {show_path(x.path)}" for x in trace.delta if x.how is not How.OTHERWISE]
     return [
         str(leaf.event + 1),
         show_path(leaf.path),
         _value(leaf.value),
-        ", ".join(where),
-        ", ".join(_words(trace, main)),
+        ", ".join(canonical_paths),
+        ", ".join(_words(trace, main_effects)),
     ]
 
 
-def _words(trace: Trace, main: list[Effect]) -> Iterator[str]:
-    yield from dict.fromkeys(effect.how.value for effect in main)
+def _words(trace: Trace, main_effects: list[Effect]) -> Iterator[str]:
+    yield from dict.fromkeys(effect.how.value for effect in main_effects)
     if trace.is_lost:
         yield "not mapped: the value is lost"
     elif trace.refused and trace.leaf.value is None:
         yield How.EMPTY.value
     elif trace.refused:
         yield f"another value is refused: {trace.refused}"
-    elif not main:
+    elif not main_effects:
         yield "in the delta alone" if any(x.how is not How.OTHERWISE for x in trace.delta) else "implied"
 
 
 def _value(value: Any) -> str:
     text = dump_json(value).decode()
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from crosswalk.cli.terminal import UsageError, say
 from crosswalk.errors import ConfigurationError
-from crosswalk.manifest import MANIFEST, STATEMENT, read_recorded
+from crosswalk.manifest import MANIFEST, STATEMENT_SUFFIX, read_recorded
 from crosswalk.wire.framing import MIB
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 _STDIN: Final = "-"
-_RECORDS: Final = ".jsonl"
-_CHUNK: Final = MIB
+_RECORDS_SUFFIX: Final = ".jsonl"
+_CHUNK_BYTES: Final = MIB
 
 
 class InputSource:
@@ -170,27 +170,29 @@ def find_sources(
     """
     sources: list[InputSource] = []
     faults: list[InputFault] = []
-    for text in list(paths) or [_STDIN]:
-        if text == _STDIN:
+    for path in list(paths) or [_STDIN]:
+        if path == _STDIN:
             sources.append(InputSource(None, records is True))
-        elif os.path.isdir(text):
+        elif os.path.isdir(path):
             from pathlib import Path
 
-            closed: list[InputFault] = []
-            left_out = None if without is None else os.path.realpath(without)
-            inside = list(_search(Path(text), records, left_out, closed))
-            sources += inside
-            faults += closed if inside or closed else [InputFault(text, "no captures in it")]
+            folder_faults: list[InputFault] = []
+            excluded_path = None if without is None else os.path.realpath(without)
+            folder_sources = list(_search(Path(path), records, excluded_path, folder_faults))
+            sources += folder_sources
+            faults += (
+                folder_faults if folder_sources or folder_faults else [InputFault(path, "no captures in it")]
+            )
         else:
             try:
-                os.stat(text)
+                os.stat(path)
             except (FileNotFoundError, NotADirectoryError, ValueError):
-                raise UsageError(f"no such file: {text}") from None
+                raise UsageError(f"no such file: {path}") from None
             except OSError as error:
-                faults.append(InputFault(text, _cause(error)))
+                faults.append(InputFault(path, _cause(error)))
             else:
-                if not text.endswith(STATEMENT):  # a shell's pattern names it with its capture
-                    sources.append(_source(text, records))
+                if not path.endswith(STATEMENT_SUFFIX):  # a shell's pattern names it with its capture
+                    sources.append(_source(path, records))
     return sources, faults
 
 
@@ -207,30 +209,32 @@ def find_captures(paths: Iterable[str]) -> list[Path]:
     sources, faults = find_sources(paths, records=False)
     if faults:
         raise UsageError(f"{faults[0].place}: {faults[0].cause}")
-    return [source.path for source in sources if source.path is not None and source.path.suffix != _RECORDS]
+    return [
+        source.path for source in sources if source.path is not None and source.path.suffix != _RECORDS_SUFFIX
+    ]
 
 
 def _search(
-    root: Path, records: bool | None, without: str | None, closed: list[InputFault]
+    root: Path, records: bool | None, excluded_path: str | None, folder_faults: list[InputFault]
 ) -> Iterator[InputSource]:
-    """The sources in *root* and in every folder below it that is not hidden, in order, except those in *without*.
+    """The sources in *root* and in every folder below it that is not hidden, in order, except those in *excluded_path*.
 
-    A fault for each folder that cannot be read is added to *closed*.
+    A fault for each folder that cannot be read is added to *folder_faults*.
     """
     folders = [root]
     while folders:
         folder = folders.pop()
-        if without is not None and os.path.realpath(folder) == without:
+        if excluded_path is not None and os.path.realpath(folder) == excluded_path:
             continue
         try:
-            files, inside = _files(folder), sorted(folder.iterdir(), reverse=True)
+            files, entries = _files(folder), sorted(folder.iterdir(), reverse=True)
         except OSError as error:
-            closed.append(InputFault(str(error.filename or folder), _cause(error)))
+            folder_faults.append(InputFault(str(error.filename or folder), _cause(error)))
             continue
         yield from (_source(str(file), records, root) for file in files)
         folders += (
             one
-            for one in inside
+            for one in entries
             if not one.name.startswith((".", "__")) and os.path.isdir(one) and not os.path.islink(one)
         )
 
@@ -240,8 +244,8 @@ def _files(folder: Path) -> list[Path]:
 
     captures = list(capture_files(folder))
     names = {file.name for file in captures}
-    others = (file for file in folder.iterdir() if file.name not in names and _may_be_log(file.name))
-    return sorted([*captures, *(file for file in others if is_file(file) and _is_log(str(file)))])
+    other_files = (file for file in folder.iterdir() if file.name not in names and _may_be_log(file.name))
+    return sorted([*captures, *(file for file in other_files if is_file(file) and _is_log(str(file)))])
 
 
 def _may_be_log(name: str) -> bool:
@@ -259,15 +263,15 @@ def _source(file: str, records: bool | None, root: Path | None = None) -> InputS
 def _is_log(file: str) -> bool:
     """Whether *file* is a log by its content, or by its name if the content does not tell."""
     suffixes = os.path.basename(file).lower().split(".")[1:]
-    if suffixes[-1:] == [_RECORDS[1:]]:
+    if suffixes[-1:] == [_RECORDS_SUFFIX[1:]]:
         return True
     if "response" in suffixes:
         return False
     from crosswalk.records import HEAD, file_kind
 
     try:
-        with open(file, "rb") as opened:
-            return file_kind(opened.read(HEAD), [f".{suffix}" for suffix in suffixes]) is not None
+        with open(file, "rb") as stream:
+            return file_kind(stream.read(HEAD), [f".{suffix}" for suffix in suffixes]) is not None
     except OSError:
         return False  # reading it reports the error
 
@@ -308,12 +312,14 @@ class InputItem:
                 return _answer_of(self.line, name, layout, keep or {})
             if self.source.file is None:
                 return RecordedAnswer(name, _stdin_chunks())
-            body, known = read_recorded(self.source.file)
+            body, manifest_facts = read_recorded(self.source.file)
         except OSError as error:
             return InputFault(name, _cause(error))
         except ConfigurationError as error:
             return InputFault(name, str(error))
-        return RecordedAnswer(name, [body], known["status"], size=len(body), server=known["server"])
+        return RecordedAnswer(
+            name, [body], manifest_facts["status"], size=len(body), server=manifest_facts["server"]
+        )
 
 
 def items(source: InputSource) -> Iterator[InputItem]:
@@ -379,5 +385,5 @@ def _stdin_chunks() -> Iterator[bytes]:
     if sys.stdin.isatty():
         say("reading an answer from the terminal; end it with Ctrl-D")
     # Pass on each chunk at once: the input may be a live stream.
-    while chunk := sys.stdin.buffer.read1(_CHUNK):  # type: ignore[union-attr]  # a buffered reader has it
+    while chunk := sys.stdin.buffer.read1(_CHUNK_BYTES):  # type: ignore[union-attr]  # a buffered reader has it
         yield chunk

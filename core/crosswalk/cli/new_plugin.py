@@ -17,16 +17,16 @@ import orjson
 from crosswalk.cli.terminal import OK, UsageError, harmless, write_text
 from crosswalk.drafts import made
 from crosswalk.errors import ConfigurationError
-from crosswalk.manifest import MANIFEST, STATEMENT
+from crosswalk.manifest import MANIFEST, STATEMENT_SUFFIX
 from crosswalk.plugin.hooks import API
-from crosswalk.plugin.registry import OURS, registry
+from crosswalk.plugin.registry import OUR_DISTRIBUTION, registry
 from crosswalk.testing.captures import capture_files, load_capture, statement_file
 from crosswalk.testing.recorded import draft_statement
 from crosswalk.version import __version__
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
-_LONGEST_NAME: Final = 60
-_CAPTURES: Final = PurePosixPath("tests/captures")
+_NAME_PATTERN: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+_MAX_NAME_LENGTH: Final = 60
+_CAPTURES_FOLDER: Final = PurePosixPath("tests/captures")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,22 +36,24 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: the name is not a provider id or is taken, or the folder is not empty.
     """
     name: str = arguments.name
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+    if not _NAME_PATTERN.fullmatch(name) or len(name) > _MAX_NAME_LENGTH:
         raise UsageError(
-            f"{name[:_LONGEST_NAME]!r} is not a provider id: it takes lower-case letters, digits, and single - or _ "
-            f"between them, {_LONGEST_NAME} characters at most"
+            f"{name[:_MAX_NAME_LENGTH]!r} is not a provider id: it takes lower-case letters, digits, and single - or _ "
+            f"between them, {_MAX_NAME_LENGTH} characters at most"
         )
-    if _distribution(name) == OURS:
-        raise UsageError(f"{name!r} would be the package {OURS}, which is Crosswalk itself")
+    if _distribution(name) == OUR_DISTRIBUTION:
+        raise UsageError(f"{name!r} would be the package {OUR_DISTRIBUTION}, which is Crosswalk itself")
     for entry in registry.providers():
         if _package(entry.name) == _package(name):
-            by = f", from {entry.distribution}" if entry.distribution else ""
-            raise UsageError(f"there is a provider {entry.name!r} already{by}")
+            origin = f", from {entry.distribution}" if entry.distribution else ""
+            raise UsageError(f"there is a provider {entry.name!r} already{origin}")
     folder = Path(arguments.directory or _distribution(name))
     contents: dict[PurePosixPath, str | bytes] = {**project_files(name)}
     if arguments.captures is not None:
-        examples = (PurePosixPath("tests/captures"), PurePosixPath("tests/snapshots"))
-        contents = {path: text for path, text in contents.items() if not set(examples) & set(path.parents)}
+        example_folders = (PurePosixPath("tests/captures"), PurePosixPath("tests/snapshots"))
+        contents = {
+            path: text for path, text in contents.items() if not set(example_folders) & set(path.parents)
+        }
         contents |= _captured(Path(arguments.captures))
     for file in _write(folder, contents):
         write_text(harmless(str(file)) + "\n")
@@ -59,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.captures is not None:
         write_text(
             harmless(
-                f"next: correct the drafts {quoted_folder}/tests/captures/*{STATEMENT}, then write the mapping"
+                f"next: correct the drafts {quoted_folder}/tests/captures/*{STATEMENT_SUFFIX}, then write the mapping"
             )
             + "\n"
         )
@@ -74,23 +76,23 @@ def _captured(folder: Path) -> dict[PurePosixPath, bytes]:
         UsageError: there are none, or a file cannot be read.
     """
     contents: dict[PurePosixPath, bytes] = {}
-    lines = b""
+    manifest_lines = b""
     try:
         for file in capture_files(folder):
             capture = load_capture(file)
-            request, stated = f"{capture.case}.request.json", statement_file(file, capture.case)
+            request_name, statement_path = f"{capture.case}.request.json", statement_file(file, capture.case)
             draft = draft_statement(
                 capture.body, request=capture.request, status=capture.status, complete=capture.complete
             )
-            contents[_CAPTURES / file.name] = capture.body
+            contents[_CAPTURES_FOLDER / file.name] = capture.body
             if capture.request is not None:
-                contents[_CAPTURES / request] = capture.request
-            contents[_CAPTURES / stated.name] = (
-                stated.read_bytes()
-                if stated.is_file()
+                contents[_CAPTURES_FOLDER / request_name] = capture.request
+            contents[_CAPTURES_FOLDER / statement_path.name] = (
+                statement_path.read_bytes()
+                if statement_path.is_file()
                 else orjson.dumps(draft, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
             )
-            known = {
+            manifest_entry = {
                 "file": file.name,
                 "path": capture.path,
                 "status": capture.status,
@@ -98,14 +100,14 @@ def _captured(folder: Path) -> dict[PurePosixPath, bytes]:
                 "pair": capture.pair,
                 "complete": capture.complete,
                 "content_type": capture.content_type,
-                "request": None if capture.request is None else request,
+                "request": None if capture.request is None else request_name,
             }
-            lines += orjson.dumps(known, option=orjson.OPT_APPEND_NEWLINE)
+            manifest_lines += orjson.dumps(manifest_entry, option=orjson.OPT_APPEND_NEWLINE)
     except (ConfigurationError, OSError) as error:
         raise UsageError(str(error)) from None
-    if not lines:
+    if not manifest_lines:
         raise UsageError(f"{folder}: no captures in it")
-    return {**contents, _CAPTURES / MANIFEST: lines}
+    return {**contents, _CAPTURES_FOLDER / MANIFEST: manifest_lines}
 
 
 def project_files(name: str) -> dict[PurePosixPath, str]:
@@ -120,20 +122,20 @@ def project_files(name: str) -> dict[PurePosixPath, str]:
         "title": " ".join(word.capitalize() for word in words),
         "range": _range(__version__),
     }
-    folders = {"package": values["package"], "provider": name}
-    results = {}
+    folder_names = {"package": values["package"], "provider": name}
+    project_texts = {}
     for path, text in _templates(files("crosswalk.cli") / "templates", PurePosixPath()):
-        parts = [folders.get(part, part) for part in path.parts]
-        results[PurePosixPath(*parts).with_suffix("")] = Template(text).substitute(values)
-    return results
+        parts = [folder_names.get(part, part) for part in path.parts]
+        project_texts[PurePosixPath(*parts).with_suffix("")] = Template(text).substitute(values)
+    return project_texts
 
 
 def _templates(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, str]]:
-    for inside in sorted(folder.iterdir(), key=lambda inside: inside.name):
-        if inside.is_dir():
-            yield from _templates(inside, path / inside.name)
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _templates(entry, path / entry.name)
         else:
-            yield path / inside.name, inside.read_text(encoding="utf-8")
+            yield path / entry.name, entry.read_text(encoding="utf-8")
 
 
 def _distribution(name: str) -> str:
@@ -158,11 +160,11 @@ def _write(folder: Path, contents: Mapping[PurePosixPath, str | bytes]) -> list[
     try:
         if folder.is_dir() and next(folder.iterdir(), None) is not None:
             raise UsageError(f"{folder} is not empty: nothing is written over")
-        with made(folder) as draft:
-            for path, text in contents.items():
-                file = draft / path
+        with made(folder) as draft_folder:
+            for path, content in contents.items():
+                file = draft_folder / path
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(text.encode() if isinstance(text, str) else text)
+                file.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror or type(error).__name__}") from None
     return [folder / path for path in contents]

@@ -50,8 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         tally = MappingTally(progress, "mapped")
         for fault in faults:
             tally.report(failed(fault))
-        for item, result in worked(sources, arguments, work):
-            for one in result:
+        for item, results in worked(sources, arguments, work):
+            for one in results:
                 if isinstance(one, Failed):
                     tally.report(one, item)
                 elif isinstance(one, Guess):
@@ -98,8 +98,8 @@ def _writer(arguments: argparse.Namespace, sources: list[InputSource]) -> _Write
     is_one = len(sources) == 1 and not sources[0].records and not has_folder
     if arguments.stream and (arguments.partial or arguments.raw or arguments.format == "json"):
         raise UsageError("--stream writes deltas as JSON Lines: without --partial, --raw and --format json")
-    chosen = arguments.format or ("json" if is_one and not arguments.stream else "jsonl")
-    if chosen == "jsonl":
+    chosen_format = arguments.format or ("json" if is_one and not arguments.stream else "jsonl")
+    if chosen_format == "jsonl":
         if arguments.indent:
             raise UsageError("JSON Lines have no indentation; pass --format json")
         return _Writer(is_array=False, pretty=False)

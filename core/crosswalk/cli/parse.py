@@ -19,7 +19,7 @@ from crosswalk.structured import ParseResult, Partial, ResponseParser, Structure
 from crosswalk.text import clean_message, json_type_name
 from crosswalk.types.json import dump_json, load_json
 
-_SHIPPED: Final[dict[str, Callable[[], StructuredParser[Any]]]] = {
+_SHIPPED_PARSERS: Final[dict[str, Callable[[], StructuredParser[Any]]]] = {
     "StructuredResponse": ResponseParser,
     "StructuredResponseV1_1": lambda: StructuredParser(structured.RESPONSE_VERSIONS, version="1.1"),
     "StructuredResponseV2": lambda: StructuredParser(structured.RESPONSE_VERSIONS, version="2.0"),
@@ -85,14 +85,14 @@ def _read(file: str) -> bytes:
 
 
 def _parser(name: str) -> StructuredParser[Any]:
-    shipped = _SHIPPED.get(name)
-    if shipped is not None:
-        return shipped()
-    result = _loaded(name) if name.endswith(".json") else _imported(name)
-    if isinstance(result, StructuredParser):
-        return result
+    shipped_factory = _SHIPPED_PARSERS.get(name)
+    if shipped_factory is not None:
+        return shipped_factory()
+    schema_or_parser = _loaded(name) if name.endswith(".json") else _imported(name)
+    if isinstance(schema_or_parser, StructuredParser):
+        return schema_or_parser
     try:
-        return StructuredParser(result)
+        return StructuredParser(schema_or_parser)
     except CrosswalkError as error:
         raise UsageError(f"schema {name!r}: {error}") from None
 
@@ -104,8 +104,8 @@ def _loaded(file: str) -> Any:
     except orjson.JSONDecodeError as error:
         raise UsageError(f"{file}: not JSON ({error.msg} at character {error.pos})") from None
     for key in ("json_schema", "schema"):
-        inner = schema.get(key) if isinstance(schema, dict) else None
-        schema = inner if isinstance(inner, dict) else schema
+        inner_schema = schema.get(key) if isinstance(schema, dict) else None
+        schema = inner_schema if isinstance(inner_schema, dict) else schema
     if not isinstance(schema, dict):
         raise UsageError(f"{file}: a JSON Schema is an object, not {json_type_name(schema)}")
     return schema
@@ -114,16 +114,16 @@ def _loaded(file: str) -> Any:
 def _imported(name: str) -> Any:
     module, _, attribute = name.partition(":")
     if not attribute:
-        known = ", ".join(_SHIPPED)
+        shipped_names = ", ".join(_SHIPPED_PARSERS)
         raise UsageError(
-            f"no schema {name!r}: there are {known}, any class as module:Class, and a JSON Schema as a file .json"
+            f"no schema {name!r}: there are {shipped_names}, any class as module:Class, and a JSON Schema as a file .json"
         )
     sys.path.insert(0, "")  # as for python -m: modules in the working directory can be imported
     try:
-        result: Any = import_module(module)
+        imported_object: Any = import_module(module)
         for part in attribute.split("."):
-            result = getattr(result, part)
-        return result
+            imported_object = getattr(imported_object, part)
+        return imported_object
     except (Exception, SystemExit) as error:  # another author's module may raise anything, or exit
         raise UsageError(
             f"schema {name!r}: {type(error).__name__}: {clean_message(str(error), 200)}"

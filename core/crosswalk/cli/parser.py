@@ -47,8 +47,8 @@ class InstalledCommand:
     @property
     def summary(self) -> str:
         """The line about it in the list of commands."""
-        shipped = OPTIONAL if self._distribution == "crosswalk-llm" else {}
-        return shipped.get(self.name) or f"from {self._distribution}"
+        shipped_summaries = OPTIONAL if self._distribution == "crosswalk-llm" else {}
+        return shipped_summaries.get(self.name) or f"from {self._distribution}"
 
     def add_to(self, commands: argparse._SubParsersAction[Any]) -> None:
         """Import the command and let it add its arguments.
@@ -56,13 +56,13 @@ class InstalledCommand:
         Raises:
             PluginError: it cannot be imported, or lacks a function.
         """
-        result = self.load()
-        describe, run = getattr(result, "add_arguments", None), getattr(result, "run", None)
-        if not callable(describe) or not callable(run):
+        command = self.load()
+        add_arguments, run = getattr(command, "add_arguments", None), getattr(command, "run", None)
+        if not callable(add_arguments) or not callable(run):
             raise self._broken("it has no add_arguments() and run()")
-        description = (result.__doc__ or "").strip()
+        description = (command.__doc__ or "").strip()
         parser = commands.add_parser(self.name, help=self.summary, description=description)
-        self._tried(lambda: describe(parser))
+        self._tried(lambda: add_arguments(parser))
         parser.set_defaults(run=lambda arguments: self._tried(lambda: int(run(arguments))))
 
     def load(self) -> Any:
@@ -103,10 +103,10 @@ class InstalledCommand:
 
 def installed_commands() -> Mapping[str, InstalledCommand]:
     """The commands of installed distributions by name. If two have the same name, the first counts."""
-    results: dict[str, InstalledCommand] = {}
+    commands: dict[str, InstalledCommand] = {}
     for point in installed_points(GROUP):
-        results.setdefault(point.name, InstalledCommand(point.name, point))
-    return dict(sorted(results.items()))
+        commands.setdefault(point.name, InstalledCommand(point.name, point))
+    return dict(sorted(commands.items()))
 
 
 # ---------------------------------------------------------------------------------- parser
@@ -162,14 +162,14 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     Raises:
         SystemExit: the command line is wrong, or asks for help or the version, which have been shown.
     """
-    given = sys.argv[1:] if argv is None else argv
-    parser = _build(given[0] if given else None)
-    if not given:
+    words = sys.argv[1:] if argv is None else argv
+    parser = _build(words[0] if words else None)
+    if not words:
         parser.print_help(sys.stderr)
         parser.exit(USAGE)
-    command = parser.commands.get(given[0], parser)
-    command.refuse_unknown(given[:1] if command is parser else given[1:])
-    arguments, remainder = parser.parse_known_args(given)
+    command = parser.commands.get(words[0], parser)
+    command.refuse_unknown(words[:1] if command is parser else words[1:])
+    arguments, remainder = parser.parse_known_args(words)
     # Paths, and a provider and a prompt, may stand on both sides of an option, which argparse does not understand.
     paths = [path for path in remainder if path == "-" or not path.startswith("-")]
     name = "words" if hasattr(arguments, "words") else "paths"
@@ -196,7 +196,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *, description: str = "", epilog: str = "", **options: Any) -> None:
         self.commands: Mapping[str, Parser] = {}
         self.declared: list[argparse.Action] = []
-        self._ending = epilog
+        self._epilog_text = epilog
         # Without a width, argparse would load archivers to ask how wide the terminal is.
         self._width = _terminal_width()
         # An option that is abbreviated today would be ambiguous with the next one that is added.
@@ -210,7 +210,7 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """The help, which ends with examples of the command."""
         self.description = self._filled(self.description or "")
-        self.epilog = self._filled(self._ending)
+        self.epilog = self._filled(self._epilog_text)
         if examples := EXAMPLES.get(self.prog.rpartition(" ")[2]):
             lines = "\n".join(f"  {line}" for line in examples)
             self.epilog += f"\n\nExamples:\n{lines}"
@@ -234,8 +234,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say *message* with the nearest right word for a wrong one, and exit with status 2."""
-        wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
-        super().error(harmless(f"{message}{right_word('a command line', wrong) or meant(wrong, known)}"))
+        wrong_word, *known_words = (
+            re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
+        )
+        super().error(
+            harmless(f"{message}{right_word('a command line', wrong_word) or meant(wrong_word, known_words)}")
+        )
 
     def refuse_unknown(self, words: Sequence[str]) -> None:
         """Refuse an unknown option, before argparse complains that the required one is missing.
@@ -289,15 +293,15 @@ def _build(command: str | None) -> Parser:
     if command in adders:
         adders[command](commands)
         return parser
-    installed = installed_commands()
-    if command is not None and command in installed:
-        installed[command].add_to(commands)
+    installed_by_name = installed_commands()
+    if command is not None and command in installed_by_name:
+        installed_by_name[command].add_to(commands)
         return parser
     for add in adders.values():
         add(commands)
-    for name, other in installed.items():
+    for name, installed_command in installed_by_name.items():
         if name not in adders:
-            other.name_in(commands)
+            installed_command.name_in(commands)
     return parser
 
 

@@ -15,9 +15,9 @@ from crosswalk.records import Record, decoded, has_content
 from crosswalk.text import counted
 from crosswalk.types.json import dump_json
 
-_DEEPEST: Final = 2
-_MOST_KEYS: Final = 200
-_TIMES: Final = (
+_MAX_DEPTH: Final = 2
+_MAX_KEYS: Final = 200
+_TIME_KEYS: Final = (
     "ts",
     "timestamp",
     "time",
@@ -28,8 +28,8 @@ _TIMES: Final = (
     "start_time",
     "@timestamp",
 )
-_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
-_PLAIN: Final = re.compile(r"[^.\[\]\"\s]+")
+_ISO_TIME_PATTERN: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_PLAIN_KEY_PATTERN: Final = re.compile(r"[^.\[\]\"\s]+")
 
 
 @attrs.frozen
@@ -60,9 +60,9 @@ class Proposals:
         for proposal, count in self._counts.most_common():
             verb = "holds" if count == 1 else "hold"
             options = " ".join(f"--field {option}" for option in proposal.options)
-            where = proposal.options[0].partition("=")[2]
+            answer_path = proposal.options[0].partition("=")[2]
             yield (
-                f"{counted(count, 'line')} {verb} an answer in the form of {proposal.provider} under {where}; "
+                f"{counted(count, 'line')} {verb} an answer in the form of {proposal.provider} under {answer_path}; "
                 f"to read it: {options}"
             )
 
@@ -70,7 +70,7 @@ class Proposals:
 def proposal_of(record: Record) -> Proposal | None:
     """Return where the line of *record*, which no layout describes, seems to have its answer, or ``None``."""
     line = record.fields["body"]
-    for path, value in _objects(line, (), _DEEPEST):
+    for path, value in _objects(line, (), _MAX_DEPTH):
         if not has_content(value):
             continue
         try:
@@ -85,25 +85,27 @@ def _objects(
     value: Any, path: tuple[str, ...], depth: int
 ) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
     """Yield the objects below *value* with their paths, those that are nearest first."""
-    inner = []
-    for key, item in list(value.items())[:_MOST_KEYS]:
-        inside = decoded(item) if type(item) is str else item
-        if type(inside) is dict:
-            inner.append(((*path, key), inside))
-    yield from inner
+    inner_objects = []
+    for key, item in list(value.items())[:_MAX_KEYS]:
+        inner_value = decoded(item) if type(item) is str else item
+        if type(inner_value) is dict:
+            inner_objects.append(((*path, key), inner_value))
+    yield from inner_objects
     if depth > 1:
-        for below, inside in inner:
-            yield from _objects(inside, below, depth - 1)
+        for inner_path, inner_value in inner_objects:
+            yield from _objects(inner_value, inner_path, depth - 1)
 
 
 def _text(path: tuple[str, ...]) -> str:
-    return ".".join(key if _PLAIN.fullmatch(key) else f'["{key}"]' for key in path).replace(".[", "[")
+    return ".".join(key if _PLAIN_KEY_PATTERN.fullmatch(key) else f'["{key}"]' for key in path).replace(
+        ".[", "["
+    )
 
 
 def _time(record: dict[str, Any]) -> Iterator[str]:
-    for key in _TIMES:
+    for key in _TIME_KEYS:
         value = record.get(key)
-        if type(value) is str and _ISO.match(value):
+        if type(value) is str and _ISO_TIME_PATTERN.match(value):
             yield f"created={key}"
             return
         if isinstance(value, int | float) and 10**8 < value < 10**14:  # not a truth value

@@ -57,7 +57,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     state = f"{row['state']}: {row['error']}" if row["error"] else row["state"]
     if row["overrides"]:
         state += f", overrides {' '.join(row['overrides'])}"
-    asks = "yes" if row["builds_requests"] else ""
+    requests_cell = "yes" if row["builds_requests"] else ""
     return [
         row["name"],
         row["title"] or "",
@@ -65,5 +65,5 @@ def _cells(row: dict[str, Any]) -> list[str]:
         distribution,
         " ".join(row["endpoints"]),
         " ".join(row["speaks"]),
-        asks,
+        requests_cell,
     ]

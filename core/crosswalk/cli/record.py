@@ -35,7 +35,7 @@ from crosswalk.wire.framing import DEFAULT
 # Captures in the making: the bytes of an exchange, and the folder that it goes into.
 
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 @attrs.define(kw_only=True)
@@ -87,16 +87,16 @@ class Folder:
             UsageError: the name is not allowed or taken, or the folder cannot be created.
             ConfigurationError: the folder's manifest cannot be read.
         """
-        if not _NAME.fullmatch(name):
+        if not _NAME_PATTERN.fullmatch(name):
             raise UsageError("--name: letters, digits, and - or _ between them, 100 at most")
         folder = cls(Path(path), name.removesuffix("_stream"))
         try:
             folder.path.mkdir(parents=True, exist_ok=True)
-            taken = {file.name.partition(".")[0] for file in folder.path.iterdir()}
+            taken_cases = {file.name.partition(".")[0] for file in folder.path.iterdir()}
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None
         for case in map(folder.case_of, forms):
-            if case in taken:
+            if case in taken_cases:
                 raise UsageError(f"{path}: there is a capture {case} already")
         list(capture_files(folder.path))  # reads the manifest
         return folder
@@ -167,9 +167,9 @@ def run(arguments: argparse.Namespace) -> int:
         if exchange.is_interrupted:
             break
     responses = [_mapped(exchange, route.mapper, arguments.unknown) for exchange in exchanges]
-    both = len(exchanges) == 2 and all(exchange.is_complete for exchange in exchanges)
-    is_pair = both and _say_the_same(responses)
-    if both and not is_pair:
+    has_both = len(exchanges) == 2 and all(exchange.is_complete for exchange in exchanges)
+    is_pair = has_both and _say_the_same(responses)
+    if has_both and not is_pair:
         say("the two answers differ, so they are stored as no pair; --temperature 0 and --seed may help")
     for exchange, response in zip(exchanges, responses, strict=True):
         try:
@@ -199,21 +199,25 @@ def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, 
             portal.call(_receive, exchange, route, arguments.settings.timeout_seconds or 600.0)
     except KeyboardInterrupt:
         exchange.is_interrupted = True
-        came = exchange.status is not None
-        say("interrupted: " + ("what came is recorded as not complete" if came else "nothing came"))
+        has_answer = exchange.status is not None
+        say("interrupted: " + ("what came is recorded as not complete" if has_answer else "nothing came"))
     return exchange
 
 
 def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) -> LiveExchange:
-    requested = attrs.evolve(request, model=route.endpoint.model)
+    request_with_model = attrs.evolve(request, model=route.endpoint.model)
     try:
-        built, content = build(requested, route.mapper, arguments.unsupported)
+        wire_request, body = build(request_with_model, route.mapper, arguments.unsupported)
     except UnsupportedRequestError as error:
         raise UsageError(str(error)) from None
-    for one in built.adaptations:
+    for one in wire_request.adaptations:
         say(f"{one.kind.value}: {one}")
     return LiveExchange(
-        is_stream=request.stream, method=built.method, path=built.path, headers=built.headers, request=content
+        is_stream=request.stream,
+        method=wire_request.method,
+        path=wire_request.path,
+        headers=wire_request.headers,
+        request=body,
     )
 
 
@@ -290,10 +294,10 @@ def _mapped(exchange: LiveExchange, mapper: Mapper, unknown: str) -> ChatRespons
 
 def _say_the_same(answers: Sequence[ChatResponse | CrosswalkError]) -> bool:
     """Whether the model wrote the same answer twice, or ``True`` if one cannot be mapped, which ``check`` reports."""
-    whole, streamed = answers
-    if isinstance(whole, CrosswalkError) or isinstance(streamed, CrosswalkError):
+    whole_response, streamed_response = answers
+    if isinstance(whole_response, CrosswalkError) or isinstance(streamed_response, CrosswalkError):
         return True
-    return _said(whole) == _said(streamed)
+    return _said(whole_response) == _said(streamed_response)
 
 
 def _said(response: ChatResponse) -> tuple[object, ...]:

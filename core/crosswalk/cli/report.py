@@ -54,11 +54,11 @@ from crosswalk.types.usage import Provenance
 # ``crosswalk report``: tokens, cost, errors and latencies of a log, grouped by model, day and more.
 
 
-_REPEATING: Final = {"claude_code"}
+_REPEATING_LAYOUTS: Final = {"claude_code"}
 """The layouts of logs that copy earlier answers into another file, with their ids."""
-_NAMED: Final = 10
+_MAX_NAMED_MODELS: Final = 10
 """The most models that a note names."""
-_LEAST_COST: Final = Decimal("0.0001")
+_MIN_SHOWN_COST: Final = Decimal("0.0001")
 """The least cost that is shown with its figures."""
 HEADINGS: Final = (
     "exchanges",
@@ -73,7 +73,7 @@ HEADINGS: Final = (
 )
 _SHORT_HEADINGS: Final = ("n", "err", "% err", "in", "out", "cached", "cost", "p50 s", "p95 s")
 """Those of a terminal, where a table has to fit 80 columns."""
-_WIDE: Final = 100
+_MIN_WIDE_COLUMNS: Final = 100
 """The least columns of a terminal that show the last percentile."""
 
 
@@ -137,16 +137,16 @@ def _count(arguments: argparse.Namespace, groups: Groups) -> int:
     sources = _logs_of(sources)
     known_ids: set[str] = set()
     proposals = Proposals()
-    repeated = 0
+    repeated_count = 0
     with Progress("reading", total_size(sources)) as progress:
         tally = MappingTally(progress, "mapped")
         for fault in faults:
             tally.report(failed(fault))
-        for item, result in worked(sources, arguments, partial(_counted, arguments)):
-            for one in result:
+        for item, results in worked(sources, arguments, partial(_counted, arguments)):
+            for one in results:
                 if isinstance(one, ReportRow):
                     if one.id in known_ids:  # a resumed session has copied it
-                        repeated += 1
+                        repeated_count += 1
                         continue
                     if one.id is not None:
                         known_ids.add(one.id)
@@ -161,8 +161,8 @@ def _count(arguments: argparse.Namespace, groups: Groups) -> int:
                     progress.say(f"{one.place}: {one.cause}")
             tally.take(item.size)
     tally.write_total()
-    if repeated:
-        say(f"{counted(repeated, 'answer')} of resumed sessions in several files, counted once")
+    if repeated_count:
+        say(f"{counted(repeated_count, 'answer')} of resumed sessions in several files, counted once")
     _add_rest(spans, groups)
     for proposal in proposals.lines():
         say(proposal)
@@ -184,8 +184,8 @@ def _logs_of(sources: list[InputSource]) -> list[InputSource]:
     logs = [
         source for source in sources if source.records or source.root is None or source.root not in folders
     ]
-    if passed := len(sources) - len(logs):
-        say(f"passed over {counted(passed, 'file')} next to the logs")
+    if passed_count := len(sources) - len(logs):
+        say(f"passed over {counted(passed_count, 'file')} next to the logs")
     return logs
 
 
@@ -193,29 +193,29 @@ def _counted(
     arguments: argparse.Namespace, _: InputItem, answer: RecordedAnswer | InputFault
 ) -> Iterator[ReportRow | Failed | Guess | Proposal]:
     """The row of one answer. If it cannot be read, the row has the known facts and the error."""
-    known: dict[str, Any] = {}
+    known_facts: dict[str, Any] = {}
     if isinstance(answer, InputFault) and not answer.is_exchange:
         yield failed(answer)
         return
     if isinstance(answer, InputFault):
-        facts = answer.exchange
-        known = {} if facts is None else _known(facts, None)
-        yield attrs.evolve(_stated(facts, known), error="unreadable", is_unread=True)
+        exchange = answer.exchange
+        known_facts = {} if exchange is None else _known(exchange, None)
+        yield attrs.evolve(_stated(exchange, known_facts), error="unreadable", is_unread=True)
         yield failed(answer)
         return
     record = answer.record
-    known = {"status": answer.status}
+    known_facts = {"status": answer.status}
     try:
         response = response_of(answer, arguments)
-        known = _facts(record, response, known)
-        yield _priced(response, known, arguments)
+        known_facts = _facts(record, response, known_facts)
+        yield _priced(response, known_facts, arguments)
         yield from guesses(response)
     except CrosswalkError as error:
         partial_answer = error.partial if isinstance(error, MappingError) else None
-        known = {**_facts(record, partial_answer, known), "error": type(error).__name__}
+        known_facts = {**_facts(record, partial_answer, known_facts), "error": type(error).__name__}
         proposal = proposal_of(record) if record is not None and record.layout is None else None
         if partial_answer is None:
-            yield attrs.evolve(_stated(record, known), is_unread=True)
+            yield attrs.evolve(_stated(record, known_facts), is_unread=True)
         else:
             if record is not None:
                 partial_answer = with_facts(partial_answer, record)
@@ -225,30 +225,38 @@ def _counted(
                 isinstance(error, IncompleteStreamError) and record is not None and record.layout is None
             )
             is_unread = proposal is not None or is_begun
-            yield attrs.evolve(_priced(partial_answer, known, arguments), is_unread=is_unread)
+            yield attrs.evolve(_priced(partial_answer, known_facts, arguments), is_unread=is_unread)
         if proposal is not None:
             yield proposal
         yield failed(answer, error)
 
 
-def _facts(record: Record | None, response: ChatResponse | None, alone: dict[str, Any]) -> dict[str, Any]:
+def _facts(
+    record: Record | None, response: ChatResponse | None, file_facts: dict[str, Any]
+) -> dict[str, Any]:
     """The facts of *record*, or those of a file that is the answer alone."""
     if record is None:
         vendor, source = vendor_of(None, response)
-        return {**alone, "vendor": vendor, "vendor_source": source}
-    known = _known(record, response)
-    if record.layout in _REPEATING:
-        known["id"] = record.id
-    return known
+        return {**file_facts, "vendor": vendor, "vendor_source": source}
+    known_facts = _known(record, response)
+    if record.layout in _REPEATING_LAYOUTS:
+        known_facts["id"] = record.id
+    return known_facts
 
 
-def _stated(facts: LoggedExchange | None, known: dict[str, Any]) -> ReportRow:
+def _stated(exchange: LoggedExchange | None, known_facts: dict[str, Any]) -> ReportRow:
     """The row of an answer that cannot be read: what its log states."""
-    return ReportRow(**known) if facts is None else ReportRow(**known, model=facts.model, **_counts(facts))
+    return (
+        ReportRow(**known_facts)
+        if exchange is None
+        else ReportRow(**known_facts, model=exchange.model, **_counts(exchange))
+    )
 
 
-def _counts(facts: LoggedExchange) -> dict[str, Any]:
-    return {name: facts.tokens.get(name) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
+def _counts(exchange: LoggedExchange) -> dict[str, Any]:
+    return {
+        name: exchange.tokens.get(name) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
+    }
 
 
 def _known(record: LoggedExchange, response: ChatResponse | None) -> dict[str, Any]:
@@ -293,18 +301,18 @@ def _differs(record: LoggedExchange, response: ChatResponse) -> bool:
 _NOT_SENT: Final = (Provenance.ABSENT, Provenance.CUT, Provenance.DERIVED)
 
 
-def _priced(response: ChatResponse, known: dict[str, Any], arguments: argparse.Namespace) -> ReportRow:
+def _priced(response: ChatResponse, known_facts: dict[str, Any], arguments: argparse.Namespace) -> ReportRow:
     """The row of *response*, with the provider's cost or an estimate if the log has none."""
-    known = {**known, "tier": known.get("tier") or tier_of(response)}
-    if known.get("cost") is not None:
-        return row_of(response, **known)
+    known_facts = {**known_facts, "tier": known_facts.get("tier") or tier_of(response)}
+    if known_facts.get("cost") is not None:
+        return row_of(response, **known_facts)
     cost = response.usage.cost
     if cost is None and arguments.prices:
-        cost = cost_of(response, vendor=known.get("vendor"), tier=known.get("tier"))
+        cost = cost_of(response, vendor=known_facts.get("vendor"), tier=known_facts.get("tier"))
     if cost is None:
-        return row_of(response, **known)
+        return row_of(response, **known_facts)
     is_estimated = response.usage.cost is None
-    return row_of(response, **{**known, "cost": cost.amount, "is_estimated": is_estimated})
+    return row_of(response, **{**known_facts, "cost": cost.amount, "is_estimated": is_estimated})
 
 
 def _write(by: list[str], groups: list[Group], total: Group, with_prices: bool) -> None:
@@ -312,7 +320,7 @@ def _write(by: list[str], groups: list[Group], total: Group, with_prices: bool) 
     if len(groups) > 1:
         rows.append(_cells(total, len(by)))
     headings = [*by, *(_SHORT_HEADINGS if sys.stdout.isatty() else HEADINGS)]
-    if sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE:
+    if sys.stdout.isatty() and shutil.get_terminal_size().columns < _MIN_WIDE_COLUMNS:
         headings, rows = headings[:-1], [row[:-1] for row in rows]
     write_table(headings, rows, numbers=range(len(by), len(headings)))
     for title, counts in (("Errors", total.errors), ("Finish reasons", total.finishes)):
@@ -338,9 +346,9 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
         total: all exchanges.
         with_prices: whether missing costs were estimated.
     """
-    if unknown := total.errors[DetectionError.__name__]:
+    if unrecognized_count := total.errors[DetectionError.__name__]:
         yield (
-            f"{unknown:,} of {total.exchanges:,} exchanges fit no provider, or several. --verbose lists them; "
+            f"{unrecognized_count:,} of {total.exchanges:,} exchanges fit no provider, or several. --verbose lists them; "
             "name it with --provider NAME or --field provider=KEY."
         )
     if total.without_answer:
@@ -360,20 +368,22 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
         )
     if total.vendors_by_model:
         yield f"{total.vendors_by_model:,} of {total.exchanges:,} vendors are derived from the model's name."
-    without = total.exchanges - total.with_usage
-    if without:
-        yield f"{without:,} of {total.exchanges:,} exchanges have no token counts."
+    without_usage_count = total.exchanges - total.with_usage
+    if without_usage_count:
+        yield f"{without_usage_count:,} of {total.exchanges:,} exchanges have no token counts."
     if total.exchanges and not total.with_cost and not with_prices:
         yield "No exchange states its cost; --prices estimates it by list prices."
     elif total.with_cost < total.exchanges:
         yield f"{total.exchanges - total.with_cost:,} of {total.exchanges:,} exchanges have no cost."
     if total.estimated:
-        lists = f" ({price_list()})" if with_prices else ""
-        yield f"{total.estimated:,} of {total.with_cost:,} costs are estimated by list prices{lists}."
+        price_list_note = f" ({price_list()})" if with_prices else ""
+        yield f"{total.estimated:,} of {total.with_cost:,} costs are estimated by list prices{price_list_note}."
     if with_prices and total.without_price:
         models = [model for model, _ in by_count(total.without_price)]
-        more = f" and {len(models) - _NAMED:,} more" if len(models) > _NAMED else ""
-        yield f"No list price for {counted(len(models), 'model')}: {', '.join(models[:_NAMED])}{more}."
+        more_text = (
+            f" and {len(models) - _MAX_NAMED_MODELS:,} more" if len(models) > _MAX_NAMED_MODELS else ""
+        )
+        yield f"No list price for {counted(len(models), 'model')}: {', '.join(models[:_MAX_NAMED_MODELS])}{more_text}."
 
 
 def _cells(group: Group, width: int) -> list[str]:
@@ -383,17 +393,17 @@ def _cells(group: Group, width: int) -> list[str]:
 
 def figures_of(group: Group) -> list[str]:
     """The figures of *group* as text, in the order of the table's headings."""
-    share = f"{100 * group.cached_tokens / group.prompt_tokens:.0f} %" if group.prompt_tokens else "-"
+    cached_share = f"{100 * group.cached_tokens / group.prompt_tokens:.0f} %" if group.prompt_tokens else "-"
     cost = f"{group.cost:.4f}" if group.with_cost else "-"
-    if 0 < group.cost < _LEAST_COST:
-        cost = f"<{_LEAST_COST}"
+    if 0 < group.cost < _MIN_SHOWN_COST:
+        cost = f"<{_MIN_SHOWN_COST}"
     counts = (group.exchanges, group.errors.total(), group.prompt_tokens, group.completion_tokens)
     latencies = (group.latency(part) for part in (0.5, 0.95))
     return [
         *(f"{count:,}" for count in counts[:2]),
         f"{100 * counts[1] / counts[0]:.1f}" if counts[0] else "-",
         *(f"{count:,}" for count in counts[2:]),
-        share,
+        cached_share,
         cost,
         *("-" if seconds is None else f"{seconds:.2f}" for seconds in latencies),
     ]
@@ -453,12 +463,12 @@ def report_page(by: Sequence[str], groups: Sequence[Group], total: Group, with_p
     heads = "".join(f'<th class="k">{_text(name)}</th>' for name in by)
     heads += "".join(f"<th>{name}</th>" for name in HEADINGS)
     rows = "\n".join(_row(group, group.values) for group in groups)
-    last = _row(total, ("all", *[""] * (len(by) - 1)), "all")
+    total_row = _row(total, ("all", *[""] * (len(by) - 1)), "all")
     notes = "".join(f"<p>{_text(note)}</p>" for note in notes_of(total, with_prices))
-    calls = ""
+    tool_calls_section = ""
     if total.tool_calls:
-        broken = f"{total.broken_calls:,} of them with arguments that are not a JSON object"
-        calls = f"<h2>Tool calls</h2><p>{total.tool_calls:,}, {broken}.</p>"
+        broken_calls_text = f"{total.broken_calls:,} of them with arguments that are not a JSON object"
+        tool_calls_section = f"<h2>Tool calls</h2><p>{total.tool_calls:,}, {broken_calls_text}.</p>"
     return f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -470,30 +480,30 @@ def report_page(by: Sequence[str], groups: Sequence[Group], total: Group, with_p
 <thead><tr>{heads}</tr></thead>
 <tbody>
 {rows}
-{last}
+{total_row}
 </tbody></table></div>
 {_count_table("Errors", total.errors)}
 {_count_table("Finish reasons", total.finishes)}
-{calls}
+{tool_calls_section}
 {notes}
 </body>
 </html>
 """
 
 
-def _row(group: Group, values: Sequence[str], kind: str = "") -> str:
+def _row(group: Group, values: Sequence[str], css_class: str = "") -> str:
     cells = "".join(f'<td class="k">{_text(value)}</td>' for value in values)
     cells += "".join(f"<td>{_text(figure)}</td>" for figure in figures_of(group))
-    return f'<tr class="{kind}">{cells}</tr>' if kind else f"<tr>{cells}</tr>"
+    return f'<tr class="{css_class}">{cells}</tr>' if css_class else f"<tr>{cells}</tr>"
 
 
 def _count_table(title: str, counts: dict[str, int]) -> str:
     if not counts:
         return ""
-    most = max(counts.values())
+    max_count = max(counts.values())
     rows = "".join(
         f'<tr><td class="k">{_text(word)}</td><td>{count:,}</td>'
-        f'<td style="width:60%"><span class="bar" style="width:{100 * count / most:.1f}%"></span></td></tr>'
+        f'<td style="width:60%"><span class="bar" style="width:{100 * count / max_count:.1f}%"></span></td></tr>'
         for word, count in by_count(counts)
     )
     return f"<h2>{title}</h2><table>{rows}</table>"

@@ -88,36 +88,36 @@ class ReportRow:
     id: str | None = None
 
 
-def row_of(response: ChatResponse, **known: object) -> ReportRow:
+def row_of(response: ChatResponse, **facts: object) -> ReportRow:
     """The row of *response*.
 
     Args:
         response: the answer, with the facts of its log.
-        known: the facts in the log, which take precedence over those in the answer.
+        facts: the facts in the log, which take precedence over those in the answer.
     """
     provenance, metadata = response.metadata.provenance, response.metadata
-    unsaid = {Provenance.ABSENT, Provenance.CUT}
+    unsent_provenances = {Provenance.ABSENT, Provenance.CUT}
     info = response.error_info
-    own: dict[str, object] = {
+    row_fields: dict[str, object] = {
         "provider": metadata.provider_id,
         "error": None if info is None else info.kind.value,
         "tool_calls": len(response.tool_calls),
         "broken_calls": sum(not call.has_valid_arguments for call in response.tool_calls),
     }
     if provenance.get("finish_reason") is not Provenance.ABSENT:
-        own["finish_reason"] = response.finish_reason.value
+        row_fields["finish_reason"] = response.finish_reason.value
     if provenance.get("model") is not Provenance.ABSENT:
-        own["model"] = response.model
+        row_fields["model"] = response.model
     if provenance.get("created") is not Provenance.SYNTHETIC:
-        own["time"] = response.created
+        row_fields["time"] = response.created
     if metadata.request_duration:
-        own["latency"] = metadata.request_duration.total_seconds()
+        row_fields["latency"] = metadata.request_duration.total_seconds()
     if info is not None and info.status is not None:
-        own["status"] = info.status
+        row_fields["status"] = info.status
     for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
-        if not {provenance.get("usage"), provenance.get(f"usage.{name}")} & unsaid:
-            own[name] = getattr(response.usage, name)
-    return ReportRow(**{**own, **{name: value for name, value in known.items() if value is not None}})  # type: ignore[arg-type]
+        if not {provenance.get("usage"), provenance.get(f"usage.{name}")} & unsent_provenances:
+            row_fields[name] = getattr(response.usage, name)
+    return ReportRow(**{**row_fields, **{name: value for name, value in facts.items() if value is not None}})  # type: ignore[arg-type]
 
 
 GROUPINGS: Final[Mapping[str, Callable[[ReportRow], object]]] = {
@@ -150,11 +150,11 @@ def _tags(text: str | None) -> object:
     return text
 
 
-_MOST_EXACT: Final = 10_000
+_MAX_EXACT_DURATIONS: Final = 10_000
 """The most durations that are kept one by one."""
-_STEP: Final = log(1.01)
+_CLASS_WIDTH: Final = log(1.01)
 """The width of a class of durations: 1 %, which its middle misses by less than 0.5 %."""
-_SHORTEST: Final = 1e-6
+_MIN_SECONDS: Final = 1e-6
 
 
 class Latencies:
@@ -165,25 +165,27 @@ class Latencies:
     """
 
     def __init__(self) -> None:
-        self._exact = array("d")
-        self._classes: Counter[int] = Counter()
+        self._exact_seconds = array("d")
+        self._class_counts: Counter[int] = Counter()
 
     def add(self, seconds: float) -> None:
         """Add a duration."""
-        self._exact.append(seconds)
-        if len(self._exact) > _MOST_EXACT or self._classes:
-            self._classes.update(round(log(max(one, _SHORTEST)) / _STEP) for one in self._exact)
-            del self._exact[:]
+        self._exact_seconds.append(seconds)
+        if len(self._exact_seconds) > _MAX_EXACT_DURATIONS or self._class_counts:
+            self._class_counts.update(
+                round(log(max(one, _MIN_SECONDS)) / _CLASS_WIDTH) for one in self._exact_seconds
+            )
+            del self._exact_seconds[:]
 
     def quantile(self, share: float) -> float | None:
         """The duration that *share* of them do not exceed, or ``None`` if there are none."""
-        rank = max(1, ceil(share * (len(self._exact) + self._classes.total())))
-        if self._exact:
-            return sorted(self._exact)[rank - 1]
-        for number in sorted(self._classes):
-            rank -= self._classes[number]
+        rank = max(1, ceil(share * (len(self._exact_seconds) + self._class_counts.total())))
+        if self._exact_seconds:
+            return sorted(self._exact_seconds)[rank - 1]
+        for number in sorted(self._class_counts):
+            rank -= self._class_counts[number]
             if rank <= 0:
-                return exp(number * _STEP)
+                return exp(number * _CLASS_WIDTH)
         return None
 
 
@@ -261,7 +263,7 @@ class Group:
         return self.latencies.quantile(share)
 
 
-_MOST_SPANS: Final = 10_000
+_MAX_SPANS: Final = 10_000
 _DEEPEST: Final = 64
 """The most model calls one in the other. More of them are a circle, or damaged ids."""
 
@@ -294,7 +296,7 @@ class Spans:
         self._held[row.span] = row
         if row.span in self._sums:
             self._sums.move_to_end(row.span)
-        if len(self._held) > _MOST_SPANS:
+        if len(self._held) > _MAX_SPANS:
             span, oldest = self._held.popitem(last=False)
             yield from self._settled(oldest)
             self._sums.pop(span, None)
@@ -329,7 +331,7 @@ class Spans:
             self._sums[place] = prompt + counts[0], completion + counts[1]
             outer = self._held.get(place)
             place = outer.parent if outer is not None and _is_empty(outer) else None
-        if len(self._sums) > _MOST_SPANS:
+        if len(self._sums) > _MAX_SPANS:
             self._sums.popitem(last=False)
 
 
@@ -343,8 +345,8 @@ def _is_empty(row: ReportRow) -> bool:
 
 def _values(row: ReportRow, name: str) -> list[str]:
     value = GROUPINGS[name](row) if name in GROUPINGS else row.kept.get(name)
-    several = dict.fromkeys(value) if isinstance(value, list) else [value]
-    return ["-" if one is None else str(one) for one in several]
+    distinct_values = dict.fromkeys(value) if isinstance(value, list) else [value]
+    return ["-" if one is None else str(one) for one in distinct_values]
 
 
 class Groups:

@@ -160,9 +160,9 @@ def store_all(arguments: argparse.Namespace) -> int:
         for fault in faults:
             tally.report(failed(fault))
         files = dict(_files(sources, folder, tally))
-        result = worked(list(files), arguments, partial(_stored, arguments))
-        for source, of_source in groupby(result, lambda one: one[0].source):
-            _store(files.pop(source), _pieces(of_source, tally))
+        results = worked(list(files), arguments, partial(_stored, arguments))
+        for source, source_results in groupby(results, lambda one: one[0].source):
+            _store(files.pop(source), _pieces(source_results, tally))
         for file in files.values():  # of logs that are empty
             _store(file, iter(()))
     tally.write_total()
@@ -173,21 +173,21 @@ def _files(
     sources: list[InputSource], folder: Path, tally: MappingTally
 ) -> Iterator[tuple[InputSource, Path]]:
     """Each source with its output file. No input and no other output is ever overwritten."""
-    taken = {source.path.resolve() for source in sources if source.path is not None}
+    taken_paths = {source.path.resolve() for source in sources if source.path is not None}
     for source in sources:
         file = folder / stored_path(source)
-        if file.resolve() in taken:
+        if file.resolve() in taken_paths:
             tally.report(Failed(source.name, f"not stored: there is another answer at {file}", "not stored"))
         else:
-            taken.add(file.resolve())
+            taken_paths.add(file.resolve())
             yield source, file
 
 
 def _pieces(
-    found: Iterable[tuple[InputItem, Iterable[bytes | Failed | Guess | None]]], tally: MappingTally
+    results: Iterable[tuple[InputItem, Iterable[bytes | Failed | Guess | None]]], tally: MappingTally
 ) -> Iterator[bytes | None]:
     """The pieces to write, ``None`` if there is no answer; failures are reported."""
-    for item, pieces in found:
+    for item, pieces in results:
         for piece in pieces:
             if isinstance(piece, Failed):
                 tally.report(piece, item)
@@ -200,12 +200,12 @@ def _pieces(
 
 def _store(file: Path, pieces: Iterator[bytes | None]) -> None:
     """Write *pieces* into *file*. If there is no answer and so no piece, the file stays as it is."""
-    first = next(pieces, b"")
-    if first is None:
+    first_piece = next(pieces, b"")
+    if first_piece is None:
         return
     try:
         with written(file, replace=True) as out:
-            out.write(first)
+            out.write(first_piece)
             for piece in pieces:
                 out.write(piece or b"")
     except OSError as error:
@@ -279,21 +279,21 @@ class Comparison:
             before: the stored form.
             after: the result of mapping it now.
         """
-        result = between(before, after)
-        self.count(place, provider_of_both(before, after), result)
-        return result
+        found_differences = between(before, after)
+        self.count(place, provider_of_both(before, after), found_differences)
+        return found_differences
 
-    def count(self, place: str, provider: str, found: list[Difference]) -> None:
+    def count(self, place: str, provider: str, found_differences: list[Difference]) -> None:
         """Count one answer that was compared.
 
         Args:
             place: the place of the answer, for reports.
             provider: its provider id, or empty if unknown.
-            found: the differences.
+            found_differences: the differences.
         """
         self.compared += 1
-        if found:
-            is_accepted = self.summary.add(found, provider, harmless(place))
+        if found_differences:
+            is_accepted = self.summary.add(found_differences, provider, harmless(place))
             self.accepted += is_accepted
             self.different += not is_accepted
 
@@ -323,10 +323,14 @@ def between(before: Outcome, after: Outcome) -> list[Difference]:
     """The differences between *before* and *after*. A difference in whether or how mapping fails hides all others."""
     if _error(before) != _error(after):
         return [Difference((ERROR,), _message(before), _message(after))]
-    one, other = _received(before), _received(after)
-    if one is None or other is None:
-        return [] if one is other else [Difference(("partial",), *map(_presence, (one, other)))]
-    return differences(one, other)
+    old_response, new_response = _received(before), _received(after)
+    if old_response is None or new_response is None:
+        return (
+            []
+            if old_response is new_response
+            else [Difference(("partial",), *map(_presence, (old_response, new_response)))]
+        )
+    return differences(old_response, new_response)
 
 
 def _received(outcome: Outcome) -> ChatResponse | None:
@@ -365,20 +369,20 @@ def read_accepted(path: str) -> Accepted:
         UsageError: the file, or a line in it, cannot be read.
     """
     try:
-        text = Path(path).read_bytes()
+        file_content = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None
-    results = set()
-    for number, line in enumerate(text.splitlines(), 1):
+    accepted_changes = set()
+    for number, line in enumerate(file_content.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith(b"#"):
             continue
         try:
             accepted_change = orjson.loads(line)
             provider, field, before, after = (accepted_change[key] for key in _KEYS)
-            results.add((str(provider), str(field), str(before), str(after)))
+            accepted_changes.add((str(provider), str(field), str(before), str(after)))
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{path}:{number}: expected an object with {', '.join(_KEYS)}") from None
-    return frozenset(results)
+    return frozenset(accepted_changes)
 
 
 def write_accepted(path: str, kinds: Iterable[ChangeKind]) -> None:

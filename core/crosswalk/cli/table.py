@@ -17,7 +17,7 @@ from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.corpus import Corpus
 
-_OWN = Path("tests/captures")
+_PROJECT_CAPTURES = Path("tests/captures")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -27,29 +27,31 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: there are no captures of a named provider, or of any.
         PluginError: a named provider cannot be used.
     """
-    named = arguments.provider and list(dict.fromkeys(arguments.provider.split(",")))
-    results: list[Crosswalk] = []
+    provider_names = arguments.provider and list(dict.fromkeys(arguments.provider.split(",")))
+    crosswalks: list[Crosswalk] = []
     has_failed = False
-    for name in named or registry.names():
+    for name in provider_names or registry.names():
         try:
-            results.append(_crosswalk(name, _places(name, arguments.paths, is_alone=named == [name])))
+            crosswalks.append(
+                _crosswalk(name, _places(name, arguments.paths, is_alone=provider_names == [name]))
+            )
         except (UsageError, PluginError) as error:
-            if named:
+            if provider_names:
                 raise
             say(f"left out: {error}")
             has_failed |= isinstance(error, PluginError)
-    if not results:
+    if not crosswalks:
         raise UsageError("no captures of any provider here; name a provider and its captures")
     command = " ".join(
-        ["crosswalk table", *([arguments.provider] if named else []), "--format", arguments.format]
+        ["crosswalk table", *([arguments.provider] if provider_names else []), "--format", arguments.format]
     )
     if arguments.format == "markdown":
-        write_text("\n".join(markdown_page(each.title, command, each.sections) for each in results))
+        write_text("\n".join(markdown_page(each.title, command, each.sections) for each in crosswalks))
     elif arguments.format == "html":
-        write_text(html_page(command, results))
+        write_text(html_page(command, crosswalks))
     else:
-        _write(results)
-    rows = (row for each in results for section in each.sections for row in section.rows)
+        _write(crosswalks)
+    rows = (row for each in crosswalks for section in each.sections for row in section.rows)
     return FAILED if has_failed or any(row.is_lost for row in rows) else OK
 
 
@@ -57,10 +59,10 @@ def _crosswalk(provider: str, places: list[str]) -> Crosswalk:
     mapper = registry.mapper(provider)
     files = find_captures(places or [_default_captures(provider)])
     with Progress(f"tracing {provider}", len(files)) as progress:
-        result = sections(mapper, _of_endpoints(mapper, files, progress))
-    if not result:
+        crosswalk_sections = sections(mapper, _of_endpoints(mapper, files, progress))
+    if not crosswalk_sections:
         raise UsageError(f"no captures of {provider}'s endpoints")
-    return Crosswalk(provider, mapper.info.title, result)
+    return Crosswalk(provider, mapper.info.title, crosswalk_sections)
 
 
 def _places(provider: str, paths: list[str], *, is_alone: bool) -> list[str]:
@@ -75,7 +77,7 @@ def _default_captures(provider: str) -> str:
         UsageError: there are none.
     """
     targets = [entry.target for entry in registry.providers() if entry.name == provider]
-    folders = [*_shipped(targets), _OWN / provider]
+    folders = [*_shipped(targets), _PROJECT_CAPTURES / provider]
     with suppress(ConfigurationError):
         folders.append(Corpus.installed().captures / provider)
     for folder in folders:
@@ -92,24 +94,24 @@ def _shipped(targets: Iterable[str]) -> Iterator[Path]:
 
 
 def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iterator[Capture]:
-    skipped: dict[str, None] = {}
+    skipped_paths: dict[str, None] = {}
     endpoints = mapper.endpoints()
     for file in files:
         capture = read_capture(str(file))
         if capture.path is None or endpoint_of(capture, endpoints) is not None:
             yield capture
         else:
-            skipped[str(capture.path)] = None
+            skipped_paths[str(capture.path)] = None
         progress.advance(1)
-    if skipped:
-        progress.say(f"left out, not endpoints of the provider: {', '.join(skipped)}")
+    if skipped_paths:
+        progress.say(f"left out, not endpoints of the provider: {', '.join(skipped_paths)}")
 
 
-def _write(found: list[Crosswalk]) -> None:
+def _write(crosswalks: list[Crosswalk]) -> None:
     is_first = True
-    for each in found:
+    for each in crosswalks:
         for section in each.sections:
-            title = section.title if len(found) == 1 else f"{each.name}: {section.title}"
+            title = section.title if len(crosswalks) == 1 else f"{each.name}: {section.title}"
             write_text(("" if is_first else "\n") + harmless(title) + "\n\n")
             rows = [[", ".join(map(str, cell)) for cell in pieces(row, section)] for row in section.rows]
             write_table(headings(section), rows)

@@ -83,9 +83,9 @@ def say(text: str) -> None:
 
 def close_quietly() -> None:
     """Let nothing more reach standard output. Its reader went away, and Python would complain at the end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    null_fd = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_fd, sys.stdout.fileno())
+    os.close(null_fd)
 
 
 # ---------------------------------------------------------------------------------- layout
@@ -96,9 +96,9 @@ def close_quietly() -> None:
 # fit, each row becomes a block of lines.
 
 
-_WIDEST: Final = 120
+_MAX_CELL_WIDTH: Final = 120
 """The widest cell, in characters, that widens its column in a file or a pipe. A heading is never wider."""
-_GAP: Final = 3
+_GAP_WIDTH: Final = 3
 """Characters between two columns that are drawn."""
 
 
@@ -109,25 +109,26 @@ def write_table(
 
     The columns *numbers*, counted from 0, are aligned to the right.
     """
-    safe = [[harmless(cell) for cell in row] for row in (headings, *rows)]
+    safe_rows = [[harmless(cell) for cell in row] for row in (headings, *rows)]
     if sys.stdout.isatty():
-        write_text(_drawn(safe, numbers))
+        write_text(_drawn(safe_rows, numbers))
     else:
-        write_text(_aligned(safe, numbers))
+        write_text(_aligned(safe_rows, numbers))
 
 
 def _aligned(rows: list[list[str]], numbers: Container[int]) -> str:
     # A cell that is much longer than the others moves the rest of its own row, and no other row.
     widths = [
-        max(width for cell in column if (width := len(cell)) <= _WIDEST) for column in zip(*rows, strict=True)
+        max(width for cell in column if (width := len(cell)) <= _MAX_CELL_WIDTH)
+        for column in zip(*rows, strict=True)
     ]
-    is_number = [column in numbers for column in range(len(widths))]
-    if not is_number[-1]:
+    number_flags = [column in numbers for column in range(len(widths))]
+    if not number_flags[-1]:
         widths[-1] = 0  # nothing follows it
     lines = (
         "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, is_number, strict=True)
+            cell.rjust(width) if is_number else cell.ljust(width)
+            for cell, width, is_number in zip(row, widths, number_flags, strict=True)
         )
         for row in rows
     )
@@ -148,37 +149,37 @@ def _drawn(rows: list[list[str]], numbers: Container[int]) -> str:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for index, (heading, width) in enumerate(zip(rows[0], widths, strict=True)):
         table.add_column(Text(heading), min_width=width, justify="right" if index in numbers else "left")
-    folded = zip(
+    folded_rows = zip(
         *(
             [_folded(cell, width) for cell in column[1:]]
             for column, width in zip(columns, widths, strict=True)
         ),
         strict=True,
     )
-    for row in folded:
+    for row in folded_rows:
         table.add_row(*(Text("\n".join(lines)) for lines in row))
-    with console.capture() as captured:
+    with console.capture() as capture:
         console.print(table)
-    return captured.get()
+    return capture.get()
 
 
 def _widths(columns: list[list[list[str]]], room: int) -> list[int] | None:
     """The width of each column: its longest cell if there is *room*, or ``None`` if no columns fit."""
-    least = [max(len(piece.rstrip()) for cell in column for piece in cell) for column in columns]
-    wanted = [max(len("".join(cell)) for cell in column) for column in columns]
-    spare = room - _GAP * (len(columns) - 1) - sum(least)
-    if spare < 0:
+    least_widths = [max(len(piece.rstrip()) for cell in column for piece in cell) for column in columns]
+    wanted_widths = [max(len("".join(cell)) for cell in column) for column in columns]
+    spare_width = room - _GAP_WIDTH * (len(columns) - 1) - sum(least_widths)
+    if spare_width < 0:
         return None
-    widths = list(least)
+    widths = list(least_widths)
     # The columns that want little more get it first.
-    for remaining, index in zip(
+    for columns_left, index in zip(
         range(len(columns), 0, -1),
-        sorted(range(len(columns)), key=lambda at: wanted[at] - least[at]),
+        sorted(range(len(columns)), key=lambda position: wanted_widths[position] - least_widths[position]),
         strict=True,
     ):
-        more = min(wanted[index] - least[index], spare // remaining)
-        widths[index] += more
-        spare -= more
+        extra_width = min(wanted_widths[index] - least_widths[index], spare_width // columns_left)
+        widths[index] += extra_width
+        spare_width -= extra_width
     return widths
 
 
@@ -207,8 +208,8 @@ def _row_by_row(rows: list[list[str]], width: int) -> str:
         lines = []
         for heading, cell in zip(headings, row, strict=True):
             if cell:
-                first, *more = _folded(_pieces(cell), width - indent)
-                lines += [f"{heading:<{indent}}{first}", *(" " * indent + line for line in more)]
+                first_line, *other_lines = _folded(_pieces(cell), width - indent)
+                lines += [f"{heading:<{indent}}{first_line}", *(" " * indent + line for line in other_lines)]
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 
@@ -232,13 +233,13 @@ class Progress:
         in_bytes: whether the size is in bytes, so that the rate is shown, too.
     """
 
-    def __init__(self, what: str, total: int | None, *, in_bytes: bool = False) -> None:
-        self._what = what
+    def __init__(self, description: str, total: int | None, *, in_bytes: bool = False) -> None:
+        self._description = description
         self._total = total
-        self._in_bytes = in_bytes
-        self._done = 0
-        self._visible = sys.stderr.isatty()
-        self._started = time.monotonic()
+        self._counts_bytes = in_bytes
+        self._done_size = 0
+        self._is_visible = sys.stderr.isatty()
+        self._start_time = time.monotonic()
         self._bar: Bar | None = None
         self._task: TaskID | None = None
 
@@ -258,17 +259,17 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
-        self._started = time.monotonic()
+        self._start_time = time.monotonic()
 
     def advance(self, size: int) -> None:
         """Count *size* more as done."""
-        self._done += size
-        if not self._visible:
+        self._done_size += size
+        if not self._is_visible:
             return
-        if self._bar is None and time.monotonic() - self._started >= _LONG:
+        if self._bar is None and time.monotonic() - self._start_time >= _LONG:
             self._bar = self._begin()
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done)
+            self._bar.update(self._task, completed=self._done_size)
 
     def say(self, text: str) -> None:
         """Write a line to standard error, above the bar if there is one."""
@@ -281,8 +282,8 @@ class Progress:
         from rich.console import Console
         from rich.progress import Progress as Bar, TransferSpeedColumn
 
-        rate = [TransferSpeedColumn()] if self._in_bytes else []
-        bar = Bar(*Bar.get_default_columns(), *rate, console=Console(stderr=True), transient=True)
-        self._task = bar.add_task(self._what, total=self._total, completed=self._done)
+        rate_columns = [TransferSpeedColumn()] if self._counts_bytes else []
+        bar = Bar(*Bar.get_default_columns(), *rate_columns, console=Console(stderr=True), transient=True)
+        self._task = bar.add_task(self._description, total=self._total, completed=self._done_size)
         bar.start()
         return bar

@@ -83,8 +83,8 @@ def response_effects(leaf: Leaf, value: Any, before: Any, after: Any) -> list[Ef
         before: the canonical JSON without the change, or ``None`` if there is no response.
         after: the same with it.
     """
-    result = _effects(leaf, value, _differences(before or {}, after or {}))
-    return list(dict.fromkeys(_in_segment(effect, after) for effect in result))
+    effects = _effects(leaf, value, _differences(before or {}, after or {}))
+    return list(dict.fromkeys(_in_segment(effect, after) for effect in effects))
 
 
 def delta_effects(leaf: Leaf, value: Any, before: list[Any], after: list[Any]) -> list[Effect]:
@@ -95,14 +95,14 @@ def delta_effects(leaf: Leaf, value: Any, before: list[Any], after: list[Any]) -
 _Difference: TypeAlias = tuple[Path, Any, Any]
 
 
-def _effects(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator[Effect]:
+def _effects(leaf: Leaf, value: Any, changes: Iterable[_Difference]) -> Iterator[Effect]:
     """The paths of canonical JSON that change when *leaf* becomes *value*."""
     typed_changes: list[_Difference] = []
     extension_changes: list[_Difference] = []
-    for path, old, new in changed:
+    for path, old, new in changes:
         if "extensions" in path[:2]:
             extension_changes.append((path, old, new))
-        elif "provenance" not in path[:2] and path[-1] not in _COMPUTED:
+        elif "provenance" not in path[:2] and path[-1] not in _COMPUTED_KEYS:
             typed_changes.append((path, old, new))
     changes_with_value = [(path, old) for path, old, new in typed_changes if _holds(new, value)]
     if changes_with_value:
@@ -111,9 +111,9 @@ def _effects(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator
             yield Effect(path, How.EMPTY if is_empty else How.TYPED)
     else:
         # A path that only appears or disappears along with a change is a consequence of it.
-        for path, old, new in [result for result in typed_changes if MISSING not in result] or typed_changes:
-            is_said = not isinstance(leaf.value, bool) and _is_quantity(new if old is MISSING else old)
-            yield Effect(path, How.CONVERTED if is_said else How.DECIDES)
+        for path, old, new in [change for change in typed_changes if MISSING not in change] or typed_changes:
+            is_conversion = not isinstance(leaf.value, bool) and _is_quantity(new if old is MISSING else old)
+            yield Effect(path, How.CONVERTED if is_conversion else How.DECIDES)
     extension_matches = [(path, old) for path, old, new in extension_changes if equals(new, value)]
     same_path_matches = [
         (path, old) for path, old in extension_matches if path[-len(leaf.path) :] == leaf.path
@@ -122,18 +122,18 @@ def _effects(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator
         yield Effect(path, How.OTHERWISE if old is MISSING else How.EXTENSIONS)
 
 
-_COMPUTED: Final = {key.name for cls in CANONICAL for key in layout(cls) if key.computed}
+_COMPUTED_KEYS: Final = {key.name for cls in CANONICAL for key in layout(cls) if key.computed}
 
 
 def _delta_differences(before: list[Any], after: list[Any]) -> Iterator[_Difference]:
     """The differences between two streams, as paths inside a delta. One may have more deltas than the other."""
-    old, new = ([{**delta, "index": 0} for delta in deltas] for deltas in (before, after))
-    while old and new and old[-1] == new[-1]:
-        old.pop()
-        new.pop()
-    while old and new and old[0] == new[0]:
-        del old[0], new[0]
-    for left, right in zip_longest(old, new, fillvalue={"index": 0}):
+    old_deltas, new_deltas = ([{**delta, "index": 0} for delta in deltas] for deltas in (before, after))
+    while old_deltas and new_deltas and old_deltas[-1] == new_deltas[-1]:
+        old_deltas.pop()
+        new_deltas.pop()
+    while old_deltas and new_deltas and old_deltas[0] == new_deltas[0]:
+        del old_deltas[0], new_deltas[0]
+    for left, right in zip_longest(old_deltas, new_deltas, fillvalue={"index": 0}):
         yield from _differences(left, right)
 
 
@@ -142,9 +142,9 @@ def _differences(before: Any, after: Any) -> Iterator[_Difference]:
     for path in changed_paths(before, after):
         old, new = at(before, path), at(after, path)
         if new is MISSING:
-            yield from ((result, value, MISSING) for result, value in scalars(old, path))
+            yield from ((inner_path, value, MISSING) for inner_path, value in scalars(old, path))
         elif old is MISSING or isinstance(new, dict | list):
-            yield from ((result, MISSING, value) for result, value in scalars(new, path))
+            yield from ((inner_path, MISSING, value) for inner_path, value in scalars(new, path))
         else:
             yield path, old, new
 
@@ -152,15 +152,17 @@ def _differences(before: Any, after: Any) -> Iterator[_Difference]:
 def said(response: Any) -> Iterator[Effect]:
     """Every typed scalar of a response, without derived values."""
     metadata = response["metadata"]
-    made_up = [name for name, word in metadata.get("provenance", {}).items() if word != Provenance.DERIVED]
-    if "model" in made_up:
-        made_up.append("metadata.model_id")
+    made_up_paths = [
+        name for name, word in metadata.get("provenance", {}).items() if word != Provenance.DERIVED
+    ]
+    if "model" in made_up_paths:
+        made_up_paths.append("metadata.model_id")
     for path, _ in scalars(response):
-        if path[:2] not in _UNTYPED and not show_path(path).startswith(tuple(made_up)):
+        if path[:2] not in _UNTYPED_PATHS and not show_path(path).startswith(tuple(made_up_paths)):
             yield _in_segment(Effect(path, How.DECIDES), response)
 
 
-_UNTYPED: Final = (("metadata", "extensions"), ("metadata", "provenance"))
+_UNTYPED_PATHS: Final = (("metadata", "extensions"), ("metadata", "provenance"))
 
 
 def equals(left: Any, right: Any) -> bool:
@@ -175,10 +177,10 @@ def _holds(canonical: Any, value: Any) -> bool:
     if isinstance(value, str):
         return value in canonical
     try:
-        inside = load_json(canonical)
+        decoded_json = load_json(canonical)
     except orjson.JSONDecodeError:
         return False
-    return any(equals(scalar, value) for _, scalar in scalars(inside))
+    return any(equals(scalar, value) for _, scalar in scalars(decoded_json))
 
 
 def _is_quantity(value: Any) -> bool:
@@ -197,14 +199,14 @@ def _in_segment(effect: Effect, response: Any) -> Effect:
     return effect if segment is MISSING else attrs.evolve(effect, segment=segment["type"])
 
 
-def with_same(leaf: Leaf, found: list[Effect], response: Any) -> Iterator[Effect]:
-    """*found*, and, if no field holds an understood leaf, the typed fields that already have its value."""
-    if found and all(effect.how is How.OTHERWISE for effect in found):
+def with_same(leaf: Leaf, found_effects: list[Effect], response: Any) -> Iterator[Effect]:
+    """*found_effects*, and, if no field holds an understood leaf, the typed fields that already have its value."""
+    if found_effects and all(effect.how is How.OTHERWISE for effect in found_effects):
         for path, value in scalars(response):
             is_typed = "extensions" not in path[:2] and "provenance" not in path[:2]
             if is_typed and path[-1] == leaf.path[-1] and equals(value, leaf.value):
                 yield Effect(path, How.SAME)
-    yield from found
+    yield from found_effects
 
 
 # --------------------------------------------------------------------------------- tracing
@@ -259,25 +261,25 @@ class Tracer:
 
     def trace(self, leaf: Leaf) -> Trace:
         """Find the canonical places of *leaf*."""
-        result = _Found(leaf, self.baseline)
+        findings = _Found(leaf, self.baseline)
         for value in _trials(leaf.value):
-            result.add(value, self._map(replaced(self.events, leaf, value)))
-        if result.is_untold and type(leaf.value) is int and len(self.events) > 1:
+            findings.add(value, self._map(replaced(self.events, leaf, value)))
+        if findings.is_untold and type(leaf.value) is int and len(self.events) > 1:
             # It may distinguish items. Then it has to change in all events at once.
             for value in _trials(leaf.value):
-                result.add(value, self._map([_everywhere(event, leaf, value) for event in self.events]))
-        refused = result.refused
-        if not result.has_changed and refused is None:
-            refused = self._refused(leaf)
-        response = tuple(with_same(leaf, result.response, self.baseline.response))
-        is_lost = not result.has_changed and refused is None
-        return Trace(leaf, response, tuple(result.delta), refused, is_lost)
+                findings.add(value, self._map([_everywhere(event, leaf, value) for event in self.events]))
+        refusal = findings.refused
+        if not findings.has_changed and refusal is None:
+            refusal = self._refused(leaf)
+        response = tuple(with_same(leaf, findings.response, self.baseline.response))
+        is_lost = not findings.has_changed and refusal is None
+        return Trace(leaf, response, tuple(findings.delta), refusal, is_lost)
 
     def _refused(self, leaf: Leaf) -> str | None:
         """The error that another value causes if nothing unknown is kept."""
-        before = self._map(self.events, "raise")
+        strict_baseline = self._map(self.events, "raise")
         errors = (self._map(replaced(self.events, leaf, v), "raise").error for v in _trials(leaf.value))
-        return next((_name(error) for error in errors if error != before.error), None)
+        return next((_name(error) for error in errors if error != strict_baseline.error), None)
 
     def _map(self, events: list[Any], unknown: Literal["raise", "keep"] = "keep") -> Outcome:
         options = ReaderOptions(status=self._capture.status, unknown=unknown)
@@ -309,9 +311,9 @@ def _cut_out(body: bytes, mapper: Mapper) -> Iterator[Frame]:
 class _Found:
     """Collects the effects of several changes of one leaf."""
 
-    def __init__(self, leaf: Leaf, before: Outcome) -> None:
+    def __init__(self, leaf: Leaf, baseline: Outcome) -> None:
         self._leaf = leaf
-        self._before = before
+        self._before = baseline
         self.response: list[Effect] = []
         self.delta: list[Effect] = []
         self.refused: str | None = None
@@ -324,20 +326,20 @@ class _Found:
 
     def add(self, value: Any, after: Outcome) -> None:
         """Compare *after*, the result of mapping with *value* in place of the leaf."""
-        leaf, before = self._leaf, self._before
-        if after.error != before.error:
+        leaf, baseline = self._leaf, self._before
+        if after.error != baseline.error:
             self.refused = self.refused or _name(after.error)
             return
-        self.has_changed |= (after.response, after.deltas) != (before.response, before.deltas)
-        _extend(self.response, response_effects(leaf, value, before.response, after.response))
+        self.has_changed |= (after.response, after.deltas) != (baseline.response, baseline.deltas)
+        _extend(self.response, response_effects(leaf, value, baseline.response, after.response))
         paths = {effect.path for effect in self.response}
-        all_effects = delta_effects(leaf, value, before.deltas, after.deltas)
+        all_effects = delta_effects(leaf, value, baseline.deltas, after.deltas)
         direct_effects = [effect for effect in all_effects if not _is_consequence(effect, paths)]
         _extend(self.delta, direct_effects if direct_effects or self.response else all_effects)
 
 
-def _extend(known: list[Effect], found: list[Effect]) -> None:
-    known += [effect for effect in found if effect not in known]
+def _extend(all_effects: list[Effect], new_effects: list[Effect]) -> None:
+    all_effects += [effect for effect in new_effects if effect not in all_effects]
 
 
 def _is_consequence(effect: Effect, paths: set[Path]) -> bool:
@@ -351,7 +353,7 @@ def _name(error: str | None) -> str:
 
 _MARK: Final = "Xcrosswalk"
 """A text that occurs nowhere by chance."""
-_LARGE: Final = 2**53
+_MAX_EXACT_INTEGER: Final = 2**53
 
 
 def _trials(value: Any) -> Iterator[Any]:
@@ -362,7 +364,7 @@ def _trials(value: Any) -> Iterator[Any]:
         yield not value
     elif isinstance(value, int):
         # A change that is visible in any unit.
-        yield value * 2 + 1 if abs(value) < _LARGE and value != -1 else value // 2 - 1
+        yield value * 2 + 1 if abs(value) < _MAX_EXACT_INTEGER and value != -1 else value // 2 - 1
     elif isinstance(value, float):
         yield value / 2 if value else 0.5
     else:
@@ -374,7 +376,7 @@ def _trials(value: Any) -> Iterator[Any]:
 
 def _everywhere(event: Any, leaf: Leaf, value: Any) -> Any:
     """*event* with *value* in every place that has the value of *leaf*."""
-    same = at(event, leaf.path)
-    if same is MISSING or not equals(same, leaf.value):
+    event_value = at(event, leaf.path)
+    if event_value is MISSING or not equals(event_value, leaf.value):
         return event
     return replaced([event], Leaf(0, leaf.path, leaf.value), value)[0]

@@ -24,7 +24,7 @@ from crosswalk.types.usage import Provenance, ResponseMetadata, UsageInfo
 
 
 _DEEPEST: Final = 254  # what orjson writes
-_WIDE: Final = 14_284  # bits of the numbers of 4300 digits and more, which Python does not write
+_WIDE_BITS: Final = 14_284  # bits of the numbers of 4300 digits and more, which Python does not write
 
 
 def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> bytes:
@@ -46,15 +46,15 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
             than 4300 digits, is nested too deeply, or a field holds a value of a type not its own.
         TypeError: *value* is no canonical type.
     """
-    plain = _plain(value, include_raw)
+    plain_value = _plain(value, include_raw)
     try:
-        data = dump_json(plain, option=orjson.OPT_INDENT_2 if indent else None)
+        json_bytes = dump_json(plain_value, option=orjson.OPT_INDENT_2 if indent else None)
     except TypeError as error:
-        raise _cannot(value, list(_unwritable(plain)) or [f"{error} @ $"]) from None
+        raise _cannot(value, list(_unwritable(plain_value)) or [f"{error} @ $"]) from None
     # orjson silently makes null of NaN and infinities.
-    if b"null" in data and holds_non_finite(plain):
-        raise _cannot(value, list(_unwritable(plain)))
-    return data
+    if b"null" in json_bytes and holds_non_finite(plain_value):
+        raise _cannot(value, list(_unwritable(plain_value)))
+    return json_bytes
 
 
 def to_jsonable(value: Any, *, include_raw: bool = False) -> Any:
@@ -104,7 +104,7 @@ def _unwritable(value: Any, path: str = "$", depth: int = 0) -> Iterator[str]:
         if not math.isfinite(value):
             yield f"JSON has no number for {value} @ {path}"
     elif type(value) is int:
-        if value.bit_length() >= _WIDE and abs(value) >= 10**4300:
+        if value.bit_length() >= _WIDE_BITS and abs(value) >= 10**4300:
             yield f"an integer of more than 4300 digits @ {path}"
     elif isinstance(value, dict | list | tuple):
         if depth == _DEEPEST:
@@ -217,15 +217,15 @@ def _differences(before: Any, after: Any, path: tuple[str | int, ...]) -> Iterat
 def _between_arrays(before: list[Any], after: list[Any], path: tuple[str | int, ...]) -> Iterator[Difference]:
     # As JSON: to Python, true is 1.
     old, new = list(map(orjson.dumps, before)), list(map(orjson.dumps, after))
-    shorter = min(len(old), len(new))
+    shorter_length = min(len(old), len(new))
     start = 0
-    while start < shorter and old[start] == new[start]:
+    while start < shorter_length and old[start] == new[start]:
         start += 1
     end = 0
-    while end < shorter - start and old[-1 - end] == new[-1 - end]:
+    while end < shorter_length - start and old[-1 - end] == new[-1 - end]:
         end += 1
-    left, right = before[start : len(before) - end], after[start : len(after) - end]
-    for number in range(max(len(left), len(right))):
-        one = left[number] if number < len(left) else ABSENT
-        other = right[number] if number < len(right) else ABSENT
-        yield from _differences(one, other, (*path, start + number))
+    old_middle, new_middle = before[start : len(before) - end], after[start : len(after) - end]
+    for number in range(max(len(old_middle), len(new_middle))):
+        old_item = old_middle[number] if number < len(old_middle) else ABSENT
+        new_item = new_middle[number] if number < len(new_middle) else ABSENT
+        yield from _differences(old_item, new_item, (*path, start + number))

@@ -53,7 +53,7 @@ from crosswalk.text import json_type_name
 from crosswalk.types.json import FrozenObject, dump_json, load_json, plain_view, quoted, step
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
-from crosswalk.types.usage import OPENAI_COUNTS, OPENAI_DETAILS, UsageInfo
+from crosswalk.types.usage import OPENAI_COUNT_PATHS, OPENAI_COUNTS, UsageInfo
 from crosswalk.types.values import RawEvents
 
 # ---------------------------------------------------------------------------------- leaves
@@ -179,7 +179,7 @@ def _plain_raw_event(frame: bytes) -> str | dict[str, str]:
 
 def add_leaves(converter: BaseConverter) -> None:
     """Register hooks for values that are one JSON string, number, boolean, null or object of any content."""
-    reads: dict[Any, Read] = {
+    read_hooks: dict[Any, Read] = {
         str: _exact(str, "string"),
         int: _exact(int, "integer"),
         bool: _exact(bool, "boolean"),
@@ -194,12 +194,12 @@ def add_leaves(converter: BaseConverter) -> None:
         FrozenObject: made_of(dict, "object", FrozenObject.adopt),
         RawEvents: made_of(list, "array", _raw_events),
     }
-    for kind, read in reads.items():
+    for kind, read in read_hooks.items():
         converter.register_structure_hook(kind, read)
     converter.register_structure_hook_factory(
         lambda kind: origin_of(kind) is Literal, lambda kind: _one_of(typing.get_args(kind))
     )
-    writes: dict[Any, Callable[[Any], Any]] = {
+    write_hooks: dict[Any, Callable[[Any], Any]] = {
         datetime: _time_text,
         timedelta: timedelta.total_seconds,
         Decimal: lambda value: format(value, "f"),
@@ -207,7 +207,7 @@ def add_leaves(converter: BaseConverter) -> None:
         FrozenObject: operator.attrgetter("_data"),
         RawEvents: lambda events: [_plain_raw_event(frame) for frame in events.frames],
     }
-    for kind, write in writes.items():
+    for kind, write in write_hooks.items():
         converter.register_unstructure_hook(kind, write)
     converter.register_unstructure_hook_func(
         lambda kind: kind is Any,
@@ -234,8 +234,8 @@ def _canonical_word(words: Any) -> Read:
         if not isinstance(value, str):
             raise DocumentProblem.wrong_type("string", value)
         try:
-            result: Enum = by_word.get(value) or words(value)  # a finish reason in any case
-            return result
+            member: Enum = by_word.get(value) or words(value)  # a finish reason in any case
+            return member
         except ValueError:
             raise DocumentProblem.unknown("word", value, by_word) from None
 
@@ -293,30 +293,32 @@ def is_pair(kind: Any) -> bool:
 
 
 def _array_factory(kind: Any, converter: BaseConverter) -> Read:
-    items, make = typing.get_args(kind), LISTS[origin_of(kind)]
+    item_types, make = typing.get_args(kind), LISTS[origin_of(kind)]
     if is_pair(kind):
         read_pair = converter.gen_structure_hetero_tuple(kind)
 
         def make_pair(value: list[Any]) -> Any:
-            if len(value) != len(items):
-                raise DocumentProblem(f"expected an array of length {len(items)}, got one of {len(value)}")
+            if len(value) != len(item_types):
+                raise DocumentProblem(
+                    f"expected an array of length {len(item_types)}, got one of {len(value)}"
+                )
             return tuple(read_pair(value, kind))
 
         return made_of(list, "array", make_pair, tuple)
-    read = list_structure_factory(_list[items[0] if items else Any], converter)
+    read = list_structure_factory(_list[item_types[0] if item_types else Any], converter)
     return made_of(list, "array", lambda value: make(read(value, kind)))
 
 
 def _mapping_factory(kind: Any, converter: BaseConverter) -> Read:
     origin, arguments = origin_of(kind), typing.get_args(kind) or (Any, Any)
-    key, value = arguments if len(arguments) > 1 else (arguments[0], int)  # a Counter counts
+    key, value_type = arguments if len(arguments) > 1 else (arguments[0], int)  # a Counter counts
     read, read_key = (
-        mapping_structure_factory(_dict[Any, value], converter, structure_to=dict),
+        mapping_structure_factory(_dict[Any, value_type], converter, structure_to=dict),
         _key_reader(key, converter),
     )
     make: Callable[[Any], Any] = MAPPINGS[origin]
     if origin is defaultdict:
-        make = functools.partial(defaultdict, origin_of(value))
+        make = functools.partial(defaultdict, origin_of(value_type))
     if read_key is None:
         return made_of(dict, "object", lambda document: make(read(document, kind)), dict)
     return made_of(
@@ -381,7 +383,7 @@ def _class_reader(cls: Any, converter: BaseConverter) -> Read:
     overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
     overrides |= {key.attribute: override(rename=key.name) for key in layout(cls) if not key.computed}
     read = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=False, **overrides)  # type: ignore[arg-type]
-    prepare = functools.partial(_check_tag, TAGS[cls]) if cls in TAGS else _PREPARE.get(cls)
+    prepare = functools.partial(_check_tag, TAGS[cls]) if cls in TAGS else _PREPARERS.get(cls)
     if prepare is None:
         return made_of(dict, "object", lambda value: read(value, cls))
     return made_of(dict, "object", lambda value: read(prepare(value), cls))
@@ -399,13 +401,15 @@ def _check_format(value: _Object) -> _Object:
     return value
 
 
-_NESTED: Final = {path: name for name, path in {**OPENAI_COUNTS, **OPENAI_DETAILS}.items() if "." in path}
+_NESTED_COUNTS: Final = {
+    path: name for name, path in {**OPENAI_COUNTS, **OPENAI_COUNT_PATHS}.items() if "." in path
+}
 
 
 def _flattened(value: _Object) -> _Object:
     """Usage in the flat form, with the counts of OpenAI's details moved up where they are not flat already."""
     counts: _Object = {}
-    for path, name in _NESTED.items():
+    for path, name in _NESTED_COUNTS.items():
         *groups, key = path.split(".")
         nested: Any = value
         for depth, group in enumerate(groups, 1):
@@ -421,12 +425,12 @@ def _flattened(value: _Object) -> _Object:
             raise DocumentProblem.wrong_type("integer", count, at=f".{path}")
     if not counts:
         return value
-    details = {name: counts.pop(name) for name in OPENAI_DETAILS if name in counts}
+    details = {name: counts.pop(name) for name in OPENAI_COUNT_PATHS if name in counts}
     nested_counts = {**counts, "details": details} if details else counts
     return {**value, **{name: count for name, count in nested_counts.items() if value.get(name) is None}}
 
 
-_PREPARE: Final[dict[type, Callable[[_Object], _Object]]] = {
+_PREPARERS: Final[dict[type, Callable[[_Object], _Object]]] = {
     ChatResponse: _check_format,
     UsageInfo: _flattened,
 }
@@ -450,20 +454,20 @@ def _class_writer(cls: Any, converter: BaseConverter, include_raw: bool) -> _Wri
                 unstruct_hook=_hook_of(cls, key, converter, include_raw),
             )
     write = make_dict_unstructure_fn(cls, converter, **overrides)  # type: ignore[arg-type]
-    tag = {"type": TAGS[cls]} if cls in TAGS else {}
-    computed = [key.attribute for key in keys if key.computed]
+    tag_field = {"type": TAGS[cls]} if cls in TAGS else {}
+    computed_names = [key.attribute for key in keys if key.computed]
     # cattrs writes those fields first that are never left out.
     fields = [key for name in overrides for key in keys if key.attribute == name]
     if sorted(fields, key=lambda key: key.omit_default) == keys:
-        return (lambda value: {**tag, **write(value)}) if tag else write
-    names = [*tag, *(key.name for key in keys)]
+        return (lambda value: {**tag_field, **write(value)}) if tag_field else write
+    names = [*tag_field, *(key.name for key in keys)]
 
     def write_in_order(value: Any) -> _Object:
-        plain = {**tag, **write(value)}
-        for name in computed:
-            if (result := getattr(value, name)) is not None:
-                plain[name] = result
-        return {name: plain[name] for name in names if name in plain}
+        written_fields = {**tag_field, **write(value)}
+        for name in computed_names:
+            if (computed_value := getattr(value, name)) is not None:
+                written_fields[name] = computed_value
+        return {name: written_fields[name] for name in names if name in written_fields}
 
     return write_in_order
 
@@ -492,11 +496,15 @@ def _union_writer(kind: Any, converter: BaseConverter) -> Callable[[Any], Any]:
         write = converter.get_unstructure_hook(members[0])
         return lambda value: None if value is None else write(value)
     if all(member in TAGS for member in members):
-        by_type = {member: converter.get_unstructure_hook(member) for member in (*members, NoneType)}
-        return lambda value: by_type[type(value)](value)
+        writer_by_type = {member: converter.get_unstructure_hook(member) for member in (*members, NoneType)}
+        return lambda value: writer_by_type[type(value)](value)
     # A tuple is written by the types of its items.
-    arrays = [converter.get_unstructure_hook(member) for member in members if origin_of(member) is tuple]
-    return lambda value: arrays[0](value) if arrays and type(value) is tuple else converter.unstructure(value)
+    tuple_writers = [
+        converter.get_unstructure_hook(member) for member in members if origin_of(member) is tuple
+    ]
+    return lambda value: (
+        tuple_writers[0](value) if tuple_writers and type(value) is tuple else converter.unstructure(value)
+    )
 
 
 def _union_reader(kind: Any, converter: BaseConverter) -> Read:
@@ -546,11 +554,11 @@ def _untagged_factory(members: list[Any], converter: BaseConverter) -> Read:
         for json_type in dict.fromkeys(json_types(member)):
             by_type.setdefault(json_type, []).append(member)
     expected = " or ".join(map(_name, members))
-    objects = by_type.get(dict, [])
-    for several in ([] if all(map(has_fields, objects)) else objects, by_type.get(list, [])):
-        if len(several) > 1:
-            raise TypeError(f"JSON does not tell {' from '.join(map(str, several))}")
-    choose = _chooser(objects, converter) if len(objects) > 1 else None
+    object_members = by_type.get(dict, [])
+    for rivals in ([] if all(map(has_fields, object_members)) else object_members, by_type.get(list, [])):
+        if len(rivals) > 1:
+            raise TypeError(f"JSON does not tell {' from '.join(map(str, rivals))}")
+    choose = _chooser(object_members, converter) if len(object_members) > 1 else None
 
     def read_union(value: Any, _: Any) -> Any:
         candidates = by_type.get(type(value), [])
@@ -626,25 +634,27 @@ def problems_in(error: Exception) -> list[DocumentProblem]:
     # A loop and no recursion: a document may be nested as deep as Python's stack.
     remaining: list[tuple[Exception, type, str, str]] = [(error, object, "", "")]
     while remaining:
-        result, cls, at, last = remaining.pop()
-        at += last
-        if isinstance(result, BaseValidationError):
-            remaining += [(e, result.cl, at, _step_to(e, result.cl)) for e in reversed(result.exceptions)]
-        elif isinstance(result, ForbiddenExtraKeysError):
-            problems += [
-                DocumentProblem("unknown key", at=at + step(key)) for key in sorted(result.extra_fields)
+        failure, cls, place, last_step = remaining.pop()
+        place += last_step
+        if isinstance(failure, BaseValidationError):
+            remaining += [
+                (e, failure.cl, place, _step_to(e, failure.cl)) for e in reversed(failure.exceptions)
             ]
-        elif isinstance(result, RecursionError):
+        elif isinstance(failure, ForbiddenExtraKeysError):
+            problems += [
+                DocumentProblem("unknown key", at=place + step(key)) for key in sorted(failure.extra_fields)
+            ]
+        elif isinstance(failure, RecursionError):
             return [TooDeep()]
-        elif isinstance(result, CanonicalJSONError):  # of a converter that was taught canonical types
-            inner = (text.rpartition(" @ $") for text in result.problems)
-            problems += [DocumentProblem(text, at=at + path) for text, _, path in inner]
-        elif isinstance(result, DocumentProblem):
-            problems.append(result.under(at))
-        elif isinstance(result, KeyError) and last:
-            problems.append(MissingKey("a required key is missing", at=at))
+        elif isinstance(failure, CanonicalJSONError):  # of a converter that was taught canonical types
+            inner_problems = (text.rpartition(" @ $") for text in failure.problems)
+            problems += [DocumentProblem(text, at=place + path) for text, _, path in inner_problems]
+        elif isinstance(failure, DocumentProblem):
+            problems.append(failure.under(place))
+        elif isinstance(failure, KeyError) and last_step:
+            problems.append(MissingKey("a required key is missing", at=place))
         else:
-            problems.append(Refused(cls, result, at))
+            problems.append(Refused(cls, failure, place))
     return problems
 
 
@@ -673,9 +683,9 @@ class CanonicalConverter(OrjsonConverter):
         try:
             hash(type)
         except TypeError:
-            plain = _with_hash(type)
-            read = super().get_structure_hook(plain, cache_result)
-            return lambda value, _: read(value, plain)
+            plain_type = _with_hash(type)
+            read = super().get_structure_hook(plain_type, cache_result)
+            return lambda value, _: read(value, plain_type)
         return super().get_structure_hook(type, cache_result)
 
     def dumps(self, obj: Any, unstructure_as: Any = None, **kwargs: Any) -> bytes:
@@ -691,9 +701,11 @@ def _with_hash(kind: Any) -> Any:
     """*kind* without the metadata that has no hash."""
     arguments = typing.get_args(kind)
     if typing.get_origin(kind) is Annotated:
-        plain = _with_hash(arguments[0])
-        hashable = [each for each in kind.__metadata__ if getattr(type(each), "__hash__", None) is not None]
-        return Annotated[(plain, *hashable)] if hashable else plain
+        plain_type = _with_hash(arguments[0])
+        hashable_metadata = [
+            each for each in kind.__metadata__ if getattr(type(each), "__hash__", None) is not None
+        ]
+        return Annotated[(plain_type, *hashable_metadata)] if hashable_metadata else plain_type
     if union_members(kind):
         return functools.reduce(operator.or_, map(_with_hash, arguments))
     return origin_of(kind)[tuple(map(_with_hash, arguments))] if arguments else kind
@@ -713,18 +725,18 @@ def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> 
         include_raw: also write the provider's own bytes, ``raw_events`` and ``raw_event``.
         forbid_extra_keys: refuse keys that your classes do not have. Canonical types always ignore such keys.
     """
-    made = CanonicalConverter(
+    new_converter = CanonicalConverter(
         forbid_extra_keys=forbid_extra_keys,
         structure_fallback_factory=_refuse,
         unstruct_collection_overrides={Set: list},
         use_alias=True,
     )
-    configure_for_orjson(made)
-    add_leaves(made)
-    add_collections(made)
-    add_unions(made)
-    add_classes(made, include_raw=include_raw)
-    return made
+    configure_for_orjson(new_converter)
+    add_leaves(new_converter)
+    add_collections(new_converter)
+    add_unions(new_converter)
+    add_classes(new_converter, include_raw=include_raw)
+    return new_converter
 
 
 def _refuse(kind: Any) -> NoReturn:
@@ -805,5 +817,5 @@ def from_json(data: bytes | bytearray | memoryview | str, cls: type[T]) -> T:
 
 def _item_type(cls: Any) -> Any:
     """The type of the items of an array type, or *cls* itself."""
-    origin, items = typing.get_origin(cls), typing.get_args(cls)
-    return items[0] if origin is list or (origin is tuple and items[1:] == (...,)) else cls
+    origin, item_types = typing.get_origin(cls), typing.get_args(cls)
+    return item_types[0] if origin is list or (origin is tuple and item_types[1:] == (...,)) else cls

@@ -104,13 +104,13 @@ class Refused(DocumentProblem):
 
 def cannot(do: str, what: Any, problems: Sequence[str]) -> CanonicalJSONError:
     """Return the error that names why *what* cannot be read or written: the first problem, and the number of others."""
-    item = typing.get_args(what)
+    item_types = typing.get_args(what)
     if typing.get_origin(what) in (typing.Union, UnionType):
         name = "a union"
     else:
-        name = f"{what.__name__}[{item[0].__name__}]" if item else what.__name__
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return CanonicalJSONError(f"cannot {do} {name}: {problems[0]}{more}", problems=problems)
+        name = f"{what.__name__}[{item_types[0].__name__}]" if item_types else what.__name__
+    further_note = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return CanonicalJSONError(f"cannot {do} {name}: {problems[0]}{further_note}", problems=problems)
 
 
 # ---------------------------------------------------------------------------------- layout
@@ -264,15 +264,15 @@ def check_version(version: Any) -> None:
     """
     if version == FORMAT_VERSION:
         return
-    readable = " or ".join(f"{major}.x" for major in READABLE_MAJORS)
+    readable_versions = " or ".join(f"{major}.x" for major in READABLE_MAJORS)
     if type(version) is not str:
         raise DocumentProblem(
-            f"expected a format version as a string (readable: {readable}), got {json_type_name(version)}",
+            f"expected a format version as a string (readable: {readable_versions}), got {json_type_name(version)}",
             at=".format_version",
         )
-    result = _VERSION.fullmatch(version)
-    if result is None or result[1] not in READABLE_MAJORS:
-        kind = "malformed" if result is None else "unknown"
+    match = _VERSION.fullmatch(version)
+    if match is None or match[1] not in READABLE_MAJORS:
+        kind = "malformed" if match is None else "unknown"
         raise DocumentProblem(
-            f"{kind} format version {quoted(version)!r} (readable: {readable})", at=".format_version"
+            f"{kind} format version {quoted(version)!r} (readable: {readable_versions})", at=".format_version"
         )

@@ -81,20 +81,20 @@ BodyOf: TypeAlias = Callable[[ChatResponse, WireForm], dict[str, Any]]
 """Writes an answer, without regard to its bytes, in a format."""
 
 
-def member_of(original: ChatResponse, read: ChatResponse, body_of: BodyOf) -> dict[str, Any]:
-    """Return the member for an answer that is *original* and that a reader of the format sees as *read*.
+def member_of(original: ChatResponse, reread_response: ChatResponse, body_of: BodyOf) -> dict[str, Any]:
+    """Return the member for an answer that is *original* and that a reader of the format sees as *reread_response*.
 
     Args:
         original: the answer that was converted. If it has the bytes of one body, they come back as the same JSON value.
-        read: the written answer, read back.
+        reread_response: the written answer, read back.
         body_of: see :data:`BodyOf`.
     """
-    seen = _seen(read)
+    reader_view = _seen(reread_response)
     member = {
         "version": _VERSION,
-        "reader": read.metadata.provider_id,
-        "digest": _digest(seen),
-        "response": _difference(seen, to_jsonable(original)),
+        "reader": reread_response.metadata.provider_id,
+        "digest": _digest(reader_view),
+        "response": _difference(reader_view, to_jsonable(original)),
     }
     body = original.raw_events[0] if len(original.raw_events) == 1 else None
     form = form_of_body(body)
@@ -105,8 +105,8 @@ def member_of(original: ChatResponse, read: ChatResponse, body_of: BodyOf) -> di
 
 def reader_of(response: ChatResponse) -> str | None:
     """Return the provider of the reader for the member of *response*, or ``None`` if it carries no answer."""
-    reader = _member(response).get("reader")
-    return reader if isinstance(reader, str) else None
+    reader_id = _member(response).get("reader")
+    return reader_id if isinstance(reader_id, str) else None
 
 
 def without_member(response: ChatResponse) -> ChatResponse:
@@ -150,11 +150,11 @@ def carried(response: ChatResponse, body_of: BodyOf) -> ChatResponse | None:
     member = _member(response)
     if member.get("version") != _VERSION:
         return None
-    seen = _seen(without_member(response))
-    if member.get("digest") != _digest(seen):
+    reader_view = _seen(without_member(response))
+    if member.get("digest") != _digest(reader_view):
         return None
     try:
-        original = from_json(dump_json(_patched(seen, member["response"])), ChatResponse)
+        original = from_json(dump_json(_patched(reader_view, member["response"])), ChatResponse)
         if "body" in member:
             body = _patched(body_of(original, WireForm.of(member["form"])), member["body"])
             original = attrs.evolve(original, raw_events=RawEvents([dump_json(body)]))
@@ -163,7 +163,7 @@ def carried(response: ChatResponse, body_of: BodyOf) -> ChatResponse | None:
     return original
 
 
-_MEASURED: Final = ("request_duration_seconds", "time_to_first_token_seconds", "provider_id")
+_MEASURED_FIELDS: Final = ("request_duration_seconds", "time_to_first_token_seconds", "provider_id")
 """Metadata that differ between two readings of the same bytes."""
 
 
@@ -171,15 +171,15 @@ def _seen(response: ChatResponse) -> dict[str, Any]:
     """Return *response* as plain JSON, without values that differ between two readings of the same bytes."""
     value: dict[str, Any] = to_jsonable(response)
     metadata = value["metadata"]
-    marks = metadata.get("provenance", {})
+    provenance = metadata.get("provenance", {})
     for name in ("id", "created"):
-        if marks.get(name) == Provenance.SYNTHETIC:
+        if provenance.get(name) == Provenance.SYNTHETIC:
             value.pop(name, None)
     value.pop("attempts", None)
-    for name in _MEASURED:
+    for name in _MEASURED_FIELDS:
         metadata.pop(name, None)
     for name in ("metadata.request_duration", "metadata.time_to_first_token"):
-        marks.pop(name, None)
+        provenance.pop(name, None)
     return value
 
 
@@ -205,17 +205,21 @@ def _difference(before: Any, after: Any) -> dict[str, Any]:
         removed = [name for name in before if name not in after]
         return {"members": members, **({"removed": removed} if removed else {})}
     if type(before) is list and type(after) is list:
-        places = {dump_json(item): position for position, item in reversed([*enumerate(before)])}
-        return {"items": [_item(before, places, position, value) for position, value in enumerate(after)]}
+        positions = {dump_json(item): position for position, item in reversed([*enumerate(before)])}
+        return {"items": [_item(before, positions, position, value) for position, value in enumerate(after)]}
     return {"value": after}
 
 
-def _item(before: list[Any], places: dict[bytes, int], place: int, value: Any) -> int | dict[str, Any]:
-    """Return the difference that makes *value* from an equal item of *before*, else from the one at its *place*."""
-    equal = places.get(dump_json(value))
-    if equal is not None:
-        return equal
-    return {"at": place, **_difference(before[place], value)} if place < len(before) else {"value": value}
+def _item(before: list[Any], positions: dict[bytes, int], position: int, value: Any) -> int | dict[str, Any]:
+    """Return the difference that makes *value* from an equal item of *before*, else from the one at its *position*."""
+    equal_position = positions.get(dump_json(value))
+    if equal_position is not None:
+        return equal_position
+    return (
+        {"at": position, **_difference(before[position], value)}
+        if position < len(before)
+        else {"value": value}
+    )
 
 
 def _patched(before: Any, difference: dict[str, Any]) -> Any:
@@ -231,10 +235,10 @@ def _patched(before: Any, difference: dict[str, Any]) -> Any:
         ]
     if "members" in difference:
         removed = difference.get("removed", ())
-        patched = {name: value for name, value in before.items() if name not in removed}
+        patched_object = {name: value for name, value in before.items() if name not in removed}
         for name, inner in difference["members"].items():
-            patched[name] = _patched(before.get(name), inner)
-        return patched
+            patched_object[name] = _patched(before.get(name), inner)
+        return patched_object
     return copy_json(before)
 
 
@@ -317,18 +321,18 @@ def convert(
     elif not isinstance(response, ChatResponse):
         response = normalize(response, registry=registry)
     response = original_of(response, registry)
-    received = as_received(response, form, registry)
-    if received is not None:
-        return received
+    received_conversion = as_received(response, form, registry)
+    if received_conversion is not None:
+        return received_conversion
     writer = written(response, WRITERS[form], registry, request)
     body = writer.body()
     error = response.error_info
     status = error_status(error) if error is not None and writer.is_error_body else 200
-    read = read_back(writer, json_of(body), status, registry)
-    report = ConversionReport.of(form, find_losses(response, read), is_carried=carry)
+    reread_response = read_back(writer, json_of(body), status, registry)
+    report = ConversionReport.of(form, find_losses(response, reread_response), is_carried=carry)
     check_losses(report, losses)
     if carry:
-        body[MEMBER] = member_of(response, read, partial(body_in, registry))
+        body[MEMBER] = member_of(response, reread_response, partial(body_in, registry))
     return Conversion(json_of(body), report, status)
 
 
@@ -350,16 +354,16 @@ def check_losses(report: ConversionReport, policy: LossPolicy) -> None:
 
 def original_of(response: ChatResponse, registry: Registry | None) -> ChatResponse:
     """Return the answer that *response* carries, or *response* itself if it carries none or was changed since."""
-    reader = reader_of(response)
-    if reader is None:
+    reader_id = reader_of(response)
+    if reader_id is None:
         return response
-    read, frames = response, response.raw_events.frames
-    if reader != response.metadata.provider_id and len(frames) == 1:
+    reread_response, frames = response, response.raw_events.frames
+    if reader_id != response.metadata.provider_id and len(frames) == 1:
         try:
-            read = _read(frames[0], reader, registry)
+            reread_response = _read(frames[0], reader_id, registry)
         except CrosswalkError:
             return response
-    return carried(read, partial(body_in, registry)) or response
+    return carried(reread_response, partial(body_in, registry)) or response
 
 
 def body_in(registry: Registry | None, response: ChatResponse, form: WireForm) -> Event:
@@ -389,7 +393,7 @@ def as_received(
         return None
     id, created = response.id, response.created
     try:
-        again = _read(
+        reread_response = _read(
             frames[0],
             response.metadata.provider_id,
             registry,
@@ -398,16 +402,16 @@ def as_received(
         )
     except CrosswalkError:
         return None
-    same = altered(response, attempts=()).same_content(again)
-    if not same or (again.id, again.created) != (id, created):
+    is_same = altered(response, attempts=()).same_content(reread_response)
+    if not is_same or (reread_response.id, reread_response.created) != (id, created):
         return None
-    return Conversion(frames[0], ConversionReport.of(form, losses_beside(response, again)))
+    return Conversion(frames[0], ConversionReport.of(form, losses_beside(response, reread_response)))
 
 
 def read_back(writer: Writer, body: bytes, status: int, registry: Registry | None) -> ChatResponse:
     """Read *body*, which *writer* has written, with the form's own reader, or else with any reader."""
-    form, own = writer.form, None if writer.is_error_body else writer.heading.own
-    for provider in [*([own.provider] if own is not None else []), form.provider]:
+    form, own_mapper = writer.form, None if writer.is_error_body else writer.heading.own
+    for provider in [*([own_mapper.provider] if own_mapper is not None else []), form.provider]:
         with suppress(MappingError):
             return _read(body, provider, registry, status=status)
     raise ConversionError(f"what the answer keeps of {form.label} has another shape there")
@@ -423,12 +427,12 @@ def _read(body: bytes, provider: str, registry: Registry | None, **options: Any)
 
 def written(
     response: ChatResponse,
-    kind: type[W],
+    writer_class: type[W],
     registry: Registry | None,
     request: Mapping[str, Any] | None = None,
 ) -> W:
     """Return a closed writer with all of *response* in it."""
-    writer = kind(lambda: heading_of(response, kind.form, registry, request), whole=True)
+    writer = writer_class(lambda: heading_of(response, writer_class.form, registry, request), whole=True)
     drain(_told_by(writer, response))
     return writer
 
@@ -461,7 +465,7 @@ def _told_by(writer: Writer, response: ChatResponse) -> Iterator[Event]:
     yield from ending(writer, response)
 
 
-_PARTIAL: Final = (IncompleteReason.UNKNOWN_FINISH_REASON, IncompleteReason.UNKNOWN_EVENT)
+_PARTIAL_REASONS: Final = (IncompleteReason.UNKNOWN_FINISH_REASON, IncompleteReason.UNKNOWN_EVENT)
 """Why an answer is not whole though no finish word says so. Another form gets its word for an incomplete answer."""
 
 
@@ -470,7 +474,7 @@ def ending(writer: Writer, response: ChatResponse) -> Iterator[Event]:
     if response.metadata.provenance.get("usage") not in (Provenance.ABSENT, Provenance.CUT):
         writer.usage = response.usage
     writer.duration = response.metadata.request_duration
-    is_partial = response.incomplete_reason in _PARTIAL and (response.text or response.has_tool_calls)
+    is_partial = response.incomplete_reason in _PARTIAL_REASONS and (response.text or response.has_tool_calls)
     if is_partial and not writer.is_own:  # in its own form it keeps its word
         writer.end(FinishReason.LENGTH, "incomplete", 0)
     error = response.error_info
@@ -487,17 +491,17 @@ def heading_of(
 ) -> Heading:
     """Return the heading of *response*. In its own form it has only the provider's own fields."""
     metadata = response.metadata
-    made_up, own = metadata.provenance, None
+    provenance, own_mapper = metadata.provenance, None
     id, created = response.id, response.created
-    model = "" if made_up.get("model") is Provenance.ABSENT else response.model
+    model = "" if provenance.get("model") is Provenance.ABSENT else response.model
     if source_form(response) is (WireForm.OLLAMA if form is WireForm.OLLAMA_GENERATE else form):
         try:
-            own = known_registry(registry).mapper(metadata.provider_id)
+            own_mapper = known_registry(registry).mapper(metadata.provider_id)
         except PluginError:
-            own = known_registry(registry).mapper(form.provider)
-        id = "" if made_up.get("id") is Provenance.SYNTHETIC else id
-        created = _EPOCH if made_up.get("created") is Provenance.SYNTHETIC else created
-    return Heading(id, model, created, metadata.extensions, own, request or {})
+            own_mapper = known_registry(registry).mapper(form.provider)
+        id = "" if provenance.get("id") is Provenance.SYNTHETIC else id
+        created = _EPOCH if provenance.get("created") is Provenance.SYNTHETIC else created
+    return Heading(id, model, created, metadata.extensions, own_mapper, request or {})
 
 
 def known_registry(registry: Registry | None) -> Registry:
@@ -586,17 +590,19 @@ class StreamConverter:
             DangerousLossError: the form cannot express a fact that matters for acting on the answer.
         """
         writer = self._writer
-        last = list(self._told(ending(writer, response)))
+        last_events = list(self._told(ending(writer, response)))
         drain(self._reader.finish())
-        read = self._reader.response()
-        report = ConversionReport.of(writer.form, find_losses(response, read), is_carried=self._carries)
+        reread_response = self._reader.response()
+        report = ConversionReport.of(
+            writer.form, find_losses(response, reread_response), is_carried=self._carries
+        )
         check_losses(report, self._policy)
         if self._carries:
             original = original_of(response, self._registry)
-            member = member_of(original, read, functools.partial(body_in, self._registry))
-            writer.top_of(next(event for event in reversed(last) if event))[MEMBER] = member
+            member = member_of(original, reread_response, functools.partial(body_in, self._registry))
+            writer.top_of(next(event for event in reversed(last_events) if event))[MEMBER] = member
         self._report = report
-        yield from last
+        yield from last_events
 
     def fail(self, info: ErrorInfo) -> Iterator[Event]:
         """Return the last events of a stream that *info* ends here, without a report."""
@@ -637,10 +643,10 @@ class Deltas:
     def __init__(
         self, deltas: Iterable[ResponseDelta], id: str | None, model: str | None, created: datetime | None
     ) -> None:
-        made_up, present = new_id(), now()  # the same at each access
+        default_id, default_time = new_id(), now()  # the same at each access
         self._deltas = deltas
         self._sum = DeltaAccumulator(
-            id=id, model=model, created=created, id_factory=lambda: made_up, clock=lambda: present
+            id=id, model=model, created=created, id_factory=lambda: default_id, clock=lambda: default_time
         )
 
     def __iter__(self) -> Iterator[ResponseDelta]:
@@ -669,23 +675,23 @@ class ConvertedStream(Iterator[T]):
     def __init__(
         self,
         deltas: DeltaStream | Deltas,
-        kind: type[Writer],
-        given: Callable[[StreamConverter, Event], T],
+        writer_class: type[Writer],
+        convert_event: Callable[[StreamConverter, Event], T],
         registry: Registry | None,
         **options: Any,
     ) -> None:
-        writer = _writer(kind, lambda: deltas.partial, registry)
+        writer = _writer(writer_class, lambda: deltas.partial, registry)
         self._converter = StreamConverter(writer, registry=registry, **options)
-        self._events = self._read(deltas, given)
+        self._events = self._read(deltas, convert_event)
 
     def _read(
-        self, deltas: DeltaStream | Deltas, given: Callable[[StreamConverter, Event], T]
+        self, deltas: DeltaStream | Deltas, convert_event: Callable[[StreamConverter, Event], T]
     ) -> Iterator[T]:
         for delta in deltas:
             for event in self._converter.feed(delta):
-                yield given(self._converter, event)
+                yield convert_event(self._converter, event)
         for event in self._converter.finish(deltas.response):
-            yield given(self._converter, event)
+            yield convert_event(self._converter, event)
 
     def __iter__(self) -> Iterator[T]:
         return self._events
@@ -732,18 +738,18 @@ def convert_stream(
         CrosswalkError: while iterating, the errors that *deltas* raise.
     """
     source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
-    kind = WRITERS[WireForm.of(to)]
-    return ConvertedStream(source, kind, StreamConverter.frame, registry, carry=carry, losses=losses)
+    writer_class = WRITERS[WireForm.of(to)]
+    return ConvertedStream(source, writer_class, StreamConverter.frame, registry, carry=carry, losses=losses)
 
 
 def _writer(
-    kind: type[W],
+    writer_class: type[W],
     partial: Callable[[], ChatResponse],
     registry: Registry | None,
     request: Mapping[str, Any] | None = None,
 ) -> W:
     """Return a writer of a stream. *partial* returns the answer so far."""
-    return kind(lambda: heading_of(partial(), kind.form, registry, request))
+    return writer_class(lambda: heading_of(partial(), writer_class.form, registry, request))
 
 
 # ----------------------------------------------------------------------------------- typed
@@ -782,10 +788,12 @@ def to_response(response: ChatResponse, *, registry: Registry | None = None) -> 
         TypeError: it is an answer of the Responses API.
     """
     _need(ChatResponse, response, "for a Response call from_response(response)")
-    received = as_received(response, _FORM, registry)
-    if received is not None:
+    received_conversion = as_received(response, _FORM, registry)
+    if received_conversion is not None:
         try:
-            return Conversion(parse_response(received.value, unknown="keep"), received.report)
+            return Conversion(
+                parse_response(received_conversion.value, unknown="keep"), received_conversion.report
+            )
         except ResponsesParseError:
             pass  # its writer writes as much as it can
     writer = written(response, _TypedWriter, registry)

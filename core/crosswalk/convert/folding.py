@@ -55,7 +55,7 @@ from crosswalk.wire.responses import ITEMS, ItemRole, call_item, input_part, rea
 
 ConversationItem: TypeAlias = ResponseInputItem | ResponseOutputItem
 
-_BESIDE: Final = (
+_TRACE_TYPES: Final = (
     "mcp_list_tools",
     "mcp_approval_request",
     "mcp_approval_response",
@@ -141,9 +141,9 @@ def fold(items: Iterable[ConversationItem]) -> tuple[FoldedMessage, ...]:
 
 class _Folder:
     def __init__(self) -> None:
-        self._hosted: set[str | None] = set()
+        self._hosted_call_ids: set[str | None] = set()
         self._turn: _Turn | None = None
-        self._calls: dict[str, _Turn] = {}
+        self._turns_by_call: dict[str, _Turn] = {}
         self._place = ""
         self._type = ""
 
@@ -151,10 +151,10 @@ class _Folder:
         turns: list[_Turn] = []
         for number, item in enumerate(items):
             self._place, self._type = f"items[{number}]", str(getattr(item, "type", None))
-            other = self._take(item)
-            if other is not None:
+            message = self._take(item)
+            if message is not None:
                 self._turn = None
-                turns.append(_Turn(other))
+                turns.append(_Turn(message))
             elif self._turn is not None and (not turns or turns[-1] is not self._turn):
                 turns.append(self._turn)
             turns[-1].items.append(item)
@@ -179,7 +179,7 @@ class _Folder:
                 self._call(item.call_id, item.name, item.input, CallKind.CUSTOM)
             case ResponseFunctionToolCallOutputItem() | ResponseCustomToolCallOutputItem():
                 self._answer(item.call_id, item.output)
-            case _ if _is_answered(self._type) or self._type in _BESIDE or self._is_hosted(item):
+            case _ if _is_answered(self._type) or self._type in _TRACE_TYPES or self._is_hosted(item):
                 self._speaking().server_calls.append(item)
             case _:
                 raise self._error("an item without a counterpart in a chat")
@@ -191,8 +191,8 @@ class _Folder:
             case "tool_search_call" | "tool_search_output":
                 return bool(item.execution == "server")
             case "shell_call" if isinstance(item.environment, ContainerReference):
-                self._hosted.add(item.call_id)
-        return self._type in ("shell_call", "shell_call_output") and item.call_id in self._hosted
+                self._hosted_call_ids.add(item.call_id)
+        return self._type in ("shell_call", "shell_call_output") and item.call_id in self._hosted_call_ids
 
     def _speaking(self) -> _Turn:
         """Return the assistant's turn. After an answer of a tool, it is a new one."""
@@ -211,16 +211,16 @@ class _Folder:
                 raise self._error("a part without a counterpart in a chat")
 
     def _call(self, id: str, name: str, arguments: str, kind: CallKind | None = None) -> None:
-        if id in self._calls:
+        if id in self._turns_by_call:
             raise self._error("a second call of one id")
         if not id or not name:
             raise self._error("a call without an id or a name")
         turn = self._speaking()
         turn.calls.append(ToolCall(id, name, arguments, kind))
-        self._calls[id] = turn
+        self._turns_by_call[id] = turn
 
     def _answer(self, call_id: str | None, output: str | tuple[Any, ...]) -> None:
-        turn = self._calls.get(call_id or "")
+        turn = self._turns_by_call.get(call_id or "")
         if turn is None or call_id is None:
             raise self._error("the result of a call that is not there")
         if call_id in turn.results:
@@ -242,9 +242,9 @@ class _Folder:
 
     def _part(self, part: Any) -> ContentPart:
         with suppress(FieldError):
-            read = read_part(Fields(to_dict(part)))
-            if read is not None:
-                return read
+            converted_part = read_part(Fields(to_dict(part)))
+            if converted_part is not None:
+                return converted_part
         raise self._error("a part without a counterpart in a chat")
 
     def _error(self, problem: str) -> FoldingError:
@@ -266,17 +266,19 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
     Raises:
         FoldingError: items cannot express a message: it holds audio, or answers a missing call.
     """
-    folded = [turn if isinstance(turn, FoldedMessage) else FoldedMessage(turn) for turn in turns]
-    result_ids = {item.call_id for turn in folded for item in turn.items if isinstance(item, _RESULTS)}
+    folded_turns = [turn if isinstance(turn, FoldedMessage) else FoldedMessage(turn) for turn in turns]
+    result_ids = {
+        item.call_id for turn in folded_turns for item in turn.items if isinstance(item, _RESULT_CLASSES)
+    }
     items: list[ConversationItem] = []
-    custom: dict[str, bool] = {}
-    answered: set[str | None] = set()
-    for number, turn in enumerate(folded):
+    is_custom_by_id: dict[str, bool] = {}
+    answered_ids: set[str | None] = set()
+    for number, turn in enumerate(folded_turns):
         place = f"messages[{number}]"
         turn_items: list[ConversationItem] = list(turn.items)
         if turn_items:
             # A result may belong to another turn that was removed.
-            custom |= {call.id: call.is_custom for call in turn.message.tool_calls or ()}
+            is_custom_by_id |= {call.id: call.is_custom for call in turn.message.tool_calls or ()}
             messages: tuple[ChatMessage, ...] = tuple(
                 result for result in turn.results if result.tool_call_id not in result_ids
             )
@@ -284,42 +286,42 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
             turn_items += (*turn.reasoning, *turn.server_calls)
             messages = turn.messages
         for message in messages:
-            turn_items += _items(message, turn, custom, place)
+            turn_items += _items(message, turn, is_custom_by_id, place)
         for item in turn_items:
-            if isinstance(item, _RESULTS):
-                if item.call_id not in custom:
+            if isinstance(item, _RESULT_CLASSES):
+                if item.call_id not in is_custom_by_id:
                     raise FoldingError(
                         "the result of a call that is not there", place=place, item_type="tool"
                     )
-                if item.call_id in answered:
+                if item.call_id in answered_ids:
                     continue  # its own turn, which was changed, has yielded it
-                answered.add(item.call_id)
+                answered_ids.add(item.call_id)
             items.append(item)
     return tuple(items)
 
 
-_RESULTS: Final = (ResponseFunctionToolCallOutputItem, ResponseCustomToolCallOutputItem)
+_RESULT_CLASSES: Final = (ResponseFunctionToolCallOutputItem, ResponseCustomToolCallOutputItem)
 
 
 def _items(
-    message: ChatMessage, folded: FoldedMessage, custom: dict[str, bool], place: str
+    message: ChatMessage, turn: FoldedMessage, is_custom_by_id: dict[str, bool], place: str
 ) -> Iterator[ConversationItem]:
     if message.role is Role.TOOL:
-        kind = "custom_tool_call" if custom.get(message.tool_call_id or "") else "function_call"
+        kind = "custom_tool_call" if is_custom_by_id.get(message.tool_call_id or "") else "function_call"
         output = _input(message, place)
         yield parse_input_item({"type": f"{kind}_output", "call_id": message.tool_call_id, "output": output})
         return
     if message.role is not Role.ASSISTANT:
         yield parse(EasyInputMessage, {"role": message.role.value, "content": _input(message, place)})
         return
-    if folded.refusal is not None:
+    if turn.refusal is not None:
         parts: list[Any] = [ResponseOutputText(text=message.text)] if message.content is not None else []
-        parts.append(ResponseOutputRefusal(refusal=folded.refusal))
+        parts.append(ResponseOutputRefusal(refusal=turn.refusal))
         yield ResponseOutputMessage(content=tuple(parts))
     elif message.content is not None:
         yield EasyInputMessage(role=MessageRole.ASSISTANT, content=message.text)
     for call in message.tool_calls or ():
-        custom[call.id] = call.is_custom
+        is_custom_by_id[call.id] = call.is_custom
         yield parse_item(call_item(call, call.arguments))
 
 

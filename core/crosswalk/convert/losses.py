@@ -12,7 +12,7 @@ import attrs
 import orjson
 
 from crosswalk.formats.writing import ConversionError, WireForm, is_same_object
-from crosswalk.mapping.reader import ENVELOPE as ENVELOPE
+from crosswalk.mapping.reader import ENVELOPE_KEYS as ENVELOPE_KEYS
 from crosswalk.text import counted
 from crosswalk.types.json import same_json, step
 from crosswalk.types.message import ToolCall
@@ -87,7 +87,7 @@ Answer: TypeAlias = ChatResponse | Alternative
 def says_something(value: Any) -> bool:
     """Whether *value* of the provider's further fields tells a client something."""
     if isinstance(value, dict):
-        return any(key not in ENVELOPE and says_something(inner) for key, inner in value.items())
+        return any(key not in ENVELOPE_KEYS and says_something(inner) for key, inner in value.items())
     if isinstance(value, list):
         return any(map(says_something, value))
     return value is False or value not in (None, "", 0)
@@ -106,14 +106,14 @@ def _is_zero(path: str, before: Answer, _: Answer) -> bool:
 
 
 def _is_cut(_: str, before: Answer, after: Answer) -> bool:
-    return before.finish_reason not in _WHOLE and after.finish_reason in _WHOLE
+    return before.finish_reason not in _WHOLE_REASONS and after.finish_reason in _WHOLE_REASONS
 
 
-_WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
+_WHOLE_REASONS: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
 
 def _is_broken_as_whole(path: str, before: Answer, after: Answer) -> bool:
-    return not _call(path, before).has_valid_arguments and after.finish_reason in _WHOLE
+    return not _call(path, before).has_valid_arguments and after.finish_reason in _WHOLE_REASONS
 
 
 def _is_error(_: str, before: Answer, after: Answer) -> bool:
@@ -152,12 +152,12 @@ def _is(*kinds: SegmentType) -> Callable[[str, Answer, Answer], bool]:
 
 
 _H, _C, _D = Grade.HARMLESS, Grade.CHANGED, Grade.DANGEROUS
-_OF = r"(alternatives\[\d+\]\.)?"
-_TEXT = _OF + r"message\.content"
-_CALL = _OF + r"message\.tool_calls\[\d+\]"
-_PART = _OF + r"segments\[\d+\].*"
+_ANSWER_PATH = r"(alternatives\[\d+\]\.)?"
+_TEXT_PATH = _ANSWER_PATH + r"message\.content"
+_CALL_PATH = _ANSWER_PATH + r"message\.tool_calls\[\d+\]"
+_SEGMENT_PATH = _ANSWER_PATH + r"segments\[\d+\].*"
 
-_ENVELOPE: Final = LossRule("envelope", _H, "a field about the document, such as `object`, or one without a value",
+_ENVELOPE_RULE: Final = LossRule("envelope", _H, "a field about the document, such as `object`, or one without a value",
     r"metadata\.extensions.*", holds=_is_stated)  # fmt: skip
 
 RULES: Final = (
@@ -170,52 +170,58 @@ RULES: Final = (
     LossRule("reader", _H, "it names the reader of the answer, not its content", r"metadata\.(provider_id|model_id)"),
     LossRule("provenance", _H, "a note of Crosswalk about a value", r"metadata\.provenance.*"),
     LossRule("time", _H, "the format has whole seconds, or no time of creation", "created"),
-    LossRule("finish-word", _H, "the format has its own word for the same finish reason", _OF + "raw_finish_reason"),
+    LossRule("finish-word", _H, "the format has its own word for the same finish reason",
+        _ANSWER_PATH + "raw_finish_reason"),
     LossRule("zero-count", _H, "the format has no place for a count of zero", r"usage\..*", holds=_is_zero),
-    _ENVELOPE,
+    _ENVELOPE_RULE,
     LossRule("error-alone", _C, "the answer is an error, and the format has no content besides it",
         r"message\.(content|tool_calls.*)", holds=_is_error),
-    LossRule("no-arguments", _H, "a call without arguments has an empty object", _CALL + r"\.arguments", holds=_had_none),
-    LossRule("call-arguments", _D, "a call has lost its arguments", _CALL + r"\.arguments", holds=_is_emptied),
-    LossRule("call-order", _C, "calls are in the order in which they became known", _OF + r"message\.tool_calls",
+    LossRule("no-arguments", _H, "a call without arguments has an empty object",
+        _CALL_PATH + r"\.arguments", holds=_had_none),
+    LossRule("call-arguments", _D, "a call has lost its arguments", _CALL_PATH + r"\.arguments", holds=_is_emptied),
+    LossRule("call-order", _C, "calls are in the order in which they became known", _ANSWER_PATH + r"message\.tool_calls",
         (LossReason.REORDERED,)),
-    LossRule("call", _D, "the format has no tool calls, or not these", _OF + r"message\.tool_calls(\[\d+\](\.name)?)?"),
-    LossRule("cut-as-whole", _D, "an answer that is not whole would look whole", _OF + "finish_reason", holds=_is_cut),
+    LossRule("call", _D, "the format has no tool calls, or not these",
+        _ANSWER_PATH + r"message\.tool_calls(\[\d+\](\.name)?)?"),
+    LossRule("cut-as-whole", _D, "an answer that is not whole would look whole",
+        _ANSWER_PATH + "finish_reason", holds=_is_cut),
     LossRule("incomplete-as-whole", _D,
         "the answer is incomplete (`incomplete_reason`), and would look complete",
         "incomplete_reason"),
-    LossRule("refusal-as-text", _C, "the format has no refusals; the text holds the words", _TEXT,
+    LossRule("refusal-as-text", _C, "the format has no refusals; the text holds the words", _TEXT_PATH,
         holds=_is_with_refusal),
     LossRule("white-space", _C, "the provider's final text has other white space at its ends than the streamed one",
-        _TEXT, holds=_is_spaced),
-    LossRule("text", _D, "the text of the answer is not all there", _TEXT),
+        _TEXT_PATH, holds=_is_spaced),
+    LossRule("text", _D, "the text of the answer is not all there", _TEXT_PATH),
     LossRule("broken-call-as-whole", _D,
         "arguments that are not a JSON object are an object under `INVALID_JSON`, as if the call were whole",
-        _CALL + r"\.arguments", holds=_is_broken_as_whole),
+        _CALL_PATH + r"\.arguments", holds=_is_broken_as_whole),
     LossRule("call-text", _C,
         "arguments that are not a JSON object are text under `INVALID_JSON`, or a number or a repeated key is lost",
-        _CALL + r"\.arguments"),
-    LossRule("call-identity", _C, "the call has another id, or is written as a function", _CALL + r"\.(id|kind)"),
-    LossRule("finish", _C, "the format has no such finish reason; the nearest one replaces it", _OF + "finish_reason"),
-    LossRule("refusal", _C, "the format has no refusals", _OF + "refusal"),
+        _CALL_PATH + r"\.arguments"),
+    LossRule("call-identity", _C, "the call has another id, or is written as a function", _CALL_PATH + r"\.(id|kind)"),
+    LossRule("finish", _C, "the format has no such finish reason; the nearest one replaces it",
+        _ANSWER_PATH + "finish_reason"),
+    LossRule("refusal", _C, "the format has no refusals", _ANSWER_PATH + "refusal"),
     LossRule("alternative", _C, "the format has one answer, or another order", r"alternatives(\[\d+\])?"),
-    LossRule("name", _C, "the format has no name of the author", _OF + r"message\.name"),
+    LossRule("name", _C, "the format has no name of the author", _ANSWER_PATH + r"message\.name"),
     LossRule("identity", _C, "the format has no id, or no model", "id|model"),
     LossRule("count", _C, "the format does not count this", r"usage(\..*)?"),
     LossRule("filter-verdict", _C, "the format has no verdicts of content filters", "content_filter_results"),
-    LossRule("logprobs", _C, "the format has no log probabilities, or not of all tokens", _OF + "logprobs.*"),
-    LossRule("order", _C, "the format has another order of parts, or other parts", _OF + "segments"),
+    LossRule("logprobs", _C, "the format has no log probabilities, or not of all tokens", _ANSWER_PATH + "logprobs.*"),
+    LossRule("order", _C, "the format has another order of parts, or other parts", _ANSWER_PATH + "segments"),
     LossRule("reasoning", _C, "the format has no reasoning, or not its signature, id or encrypted form",
-        _PART, holds=_is(SegmentType.REASONING)),
+        _SEGMENT_PATH, holds=_is(SegmentType.REASONING)),
     LossRule("server-tool", _C,
         "calls of a server's tools and their results stay in their own format, and so do further fields of a call",
-        _PART, holds=_is(SegmentType.TOOL_CALL)),
-    LossRule("citation", _C, "the format cites web pages only, or not at all", _PART, holds=_is(SegmentType.CITATION)),
-    LossRule("media", _C, "the format has no such image, sound or file", _PART, holds=_is(SegmentType.MEDIA)),
-    LossRule("safety", _C, "the format has no safety ratings", _PART, holds=_is(SegmentType.SAFETY)),
-    LossRule("error-detail", _C, "the format has its own words for an error", _PART, holds=_is(SegmentType.ERROR)),
+        _SEGMENT_PATH, holds=_is(SegmentType.TOOL_CALL)),
+    LossRule("citation", _C, "the format cites web pages only, or not at all",
+        _SEGMENT_PATH, holds=_is(SegmentType.CITATION)),
+    LossRule("media", _C, "the format has no such image, sound or file", _SEGMENT_PATH, holds=_is(SegmentType.MEDIA)),
+    LossRule("safety", _C, "the format has no safety ratings", _SEGMENT_PATH, holds=_is(SegmentType.SAFETY)),
+    LossRule("error-detail", _C, "the format has its own words for an error", _SEGMENT_PATH, holds=_is(SegmentType.ERROR)),
     LossRule("text-detail", _C, "the format has no such field of a text, or not this cut between texts",
-        _PART, holds=_is(SegmentType.TEXT, SegmentType.REFUSAL)),
+        _SEGMENT_PATH, holds=_is(SegmentType.TEXT, SegmentType.REFUSAL)),
     LossRule("further-field", _C, "a field of the provider's own that the format does not have", r"metadata\.extensions.*"),
 )  # fmt: skip
 """The rules. The first that holds is that of a loss."""
@@ -288,10 +294,10 @@ class ConversionReport:
     @classmethod
     def of(cls, form: WireForm, losses: Iterable[Loss], *, is_carried: bool = False) -> ConversionReport:
         """Return a report of *losses* of every grade."""
-        by_grade: dict[bool, list[Loss]] = {True: [], False: []}
+        by_harmlessness: dict[bool, list[Loss]] = {True: [], False: []}
         for loss in losses:
-            by_grade[loss.rule.grade is Grade.HARMLESS].append(loss)
-        return cls(form, tuple(by_grade[False]), tuple(by_grade[True]), is_carried)
+            by_harmlessness[loss.rule.grade is Grade.HARMLESS].append(loss)
+        return cls(form, tuple(by_harmlessness[False]), tuple(by_harmlessness[True]), is_carried)
 
     @property
     def is_lossless(self) -> bool:
@@ -359,10 +365,10 @@ class DangerousLossError(ConversionError):
     """
 
     def __init__(self, form: str, losses: tuple[Loss, ...]) -> None:
-        first = losses[0]
-        more = f", and {len(losses) - 1} more" if len(losses) > 1 else ""
+        first_loss = losses[0]
+        more_phrase = f", and {len(losses) - 1} more" if len(losses) > 1 else ""
         super().__init__(
-            f"{form}: {first.rule.why} @ {first.path}{more}; pass losses='report' to write it anyway"
+            f"{form}: {first_loss.rule.why} @ {first_loss.path}{more_phrase}; pass losses='report' to write it anyway"
         )
         self.losses = losses
 
@@ -373,7 +379,7 @@ class DangerousLossError(ConversionError):
 # The report of a conversion is made of these, so it names exactly the losses, whatever their reason.
 
 
-_NOT_SAID: Final = (Provenance.SYNTHETIC, Provenance.ABSENT)
+_UNSENT_MARKS: Final = (Provenance.SYNTHETIC, Provenance.ABSENT)
 
 
 def losses(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
@@ -407,24 +413,24 @@ def _each_once(losses: Iterator[Loss], before: ChatResponse, after: ChatResponse
 
 
 def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
-    made_up = before.metadata.provenance
+    provenance = before.metadata.provenance
     for name in ("id", "created"):
-        if made_up.get(name) is not Provenance.SYNTHETIC:
-            lost = after.metadata.provenance.get(name) is Provenance.SYNTHETIC
-            yield from _between(name, getattr(before, name), None if lost else getattr(after, name))
+        if provenance.get(name) is not Provenance.SYNTHETIC:
+            is_lost = after.metadata.provenance.get(name) is Provenance.SYNTHETIC
+            yield from _between(name, getattr(before, name), None if is_lost else getattr(after, name))
     yield from _fields("", before, after, "model")
     yield from _answer_losses("", before, after)
-    why = before.incomplete_reason
-    if why not in (None, IncompleteReason.REFUSAL) and after.incomplete_reason is None:
+    incomplete_reason = before.incomplete_reason
+    if incomplete_reason not in (None, IncompleteReason.REFUSAL) and after.incomplete_reason is None:
         yield Loss("incomplete_reason", LossReason.DROPPED)  # the words of a refusal say it themselves
-    counts, parts = before.usage, before.usage.details
-    yield from _fields("usage.", counts, after.usage, *(name for name in _names(counts) if name != "details"))
-    yield from _fields("usage.details.", parts, after.usage.details, *_names(parts))
+    usage, details = before.usage, before.usage.details
+    yield from _fields("usage.", usage, after.usage, *(name for name in _names(usage) if name != "details"))
+    yield from _fields("usage.details.", details, after.usage.details, *_names(details))
     yield from _fields("", before, after, "content_filter_results")
-    others = {alternative.index: alternative for alternative in after.alternatives}
+    alternatives = {alternative.index: alternative for alternative in after.alternatives}
     for position, alternative in enumerate(before.alternatives):
         path = f"alternatives[{position}]"
-        other = others.pop(alternative.index, None)
+        other = alternatives.pop(alternative.index, None)
         if other is not None:
             yield from _answer_losses(f"{path}.", alternative, other)
         else:
@@ -439,18 +445,20 @@ def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
 def _beside(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     if before.attempts:
         yield Loss("attempts", LossReason.DROPPED)
-    old, new = before.metadata, after.metadata
-    yield from _fields("metadata.", old, new, "provider_id", "model_id")
-    if old.request_duration and old.request_duration != new.request_duration:
+    old_metadata, new_metadata = before.metadata, after.metadata
+    yield from _fields("metadata.", old_metadata, new_metadata, "provider_id", "model_id")
+    if old_metadata.request_duration and old_metadata.request_duration != new_metadata.request_duration:
         yield Loss("metadata.request_duration", LossReason.DROPPED)
-    yield from _fields("metadata.", old, new, "time_to_first_token")
-    yield from _values("metadata.extensions", old.extensions.thawed(), new.extensions.thawed())
-    for path, why in old.provenance.items():
-        if new.provenance.get(path) is not why:
-            reason = LossReason.FILLED_IN if why in _NOT_SAID else LossReason.DROPPED
+    yield from _fields("metadata.", old_metadata, new_metadata, "time_to_first_token")
+    yield from _values(
+        "metadata.extensions", old_metadata.extensions.thawed(), new_metadata.extensions.thawed()
+    )
+    for path, mark in old_metadata.provenance.items():
+        if new_metadata.provenance.get(path) is not mark:
+            reason = LossReason.FILLED_IN if mark in _UNSENT_MARKS else LossReason.DROPPED
             yield Loss(f"metadata.provenance{step(path)}", reason)
-    for path, why in new.provenance.items():
-        if why in _NOT_SAID and path not in {*old.provenance, "metadata.request_duration"}:
+    for path, mark in new_metadata.provenance.items():
+        if mark in _UNSENT_MARKS and path not in {*old_metadata.provenance, "metadata.request_duration"}:
             yield Loss(path, LossReason.DROPPED)
 
 
@@ -515,19 +523,21 @@ def _values(path: str, before: Any, after: Any, is_envelope: bool = False) -> It
     """Compare likewise, down to the leaves. A field in one about the document is about it, too."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
-            place, is_about = f"{path}{step(key)}", is_envelope or key in ENVELOPE
+            place, is_in_envelope = f"{path}{step(key)}", is_envelope or key in ENVELOPE_KEYS
             if key in after:
-                yield from _values(place, value, after[key], is_about)
+                yield from _values(place, value, after[key], is_in_envelope)
             else:
-                yield _lost_value(place, LossReason.DROPPED, value, is_about)
+                yield _lost_value(place, LossReason.DROPPED, value, is_in_envelope)
     elif isinstance(before, list) and isinstance(after, list) and _are_parts(before) and _are_parts(after):
-        old, new = (
+        old_numbers, new_numbers = (
             [item.get("index", position) for position, item in enumerate(side)] for side in (before, after)
         )
-        if old != new[: len(old)]:
+        if old_numbers != new_numbers[: len(old_numbers)]:
             yield _lost_value(path, LossReason.CHANGED, before, is_envelope)
-        partners = dict(zip(reversed(new), reversed(after), strict=True))  # of equal numbers the first
-        for position, number in enumerate(old):
+        partners = dict(
+            zip(reversed(new_numbers), reversed(after), strict=True)
+        )  # of equal numbers the first
+        for position, number in enumerate(old_numbers):
             place, value = f"{path}[{position}]", before[position]
             if number in partners:
                 yield from _values(place, value, partners[number], is_envelope)
@@ -538,7 +548,7 @@ def _values(path: str, before: Any, after: Any, is_envelope: bool = False) -> It
 
 
 def _lost_value(path: str, reason: LossReason, value: Any, is_envelope: bool) -> Loss:
-    return Loss(path, reason, _ENVELOPE if is_envelope or not says_something(value) else UNNAMED)
+    return Loss(path, reason, _ENVELOPE_RULE if is_envelope or not says_something(value) else UNNAMED)
 
 
 def _are_parts(values: list[Any]) -> bool:
@@ -549,8 +559,8 @@ def _are_parts(values: list[Any]) -> bool:
 def _arguments(path: str, before: str, after: str) -> Iterator[Loss]:
     if before == after:
         return
-    same = is_same_object(before, after)
-    yield Loss(path, LossReason.RESPELLED if same else LossReason.CHANGED)
+    is_same = is_same_object(before, after)
+    yield Loss(path, LossReason.RESPELLED if is_same else LossReason.CHANGED)
 
 
 def _logprobs(
@@ -571,15 +581,15 @@ def _logprobs(
 
 def _filled_in(before: TokenLogprob, after: TokenLogprob, place: str) -> set[str]:
     """Return the paths at which only *after* has bytes, or ``""`` among them if they differ in another way."""
-    filled = {f"{place}.bytes"} if before.bytes is None and after.bytes is not None else set()
-    has_same_bytes = bool(filled) or before.bytes == after.bytes
+    filled_paths = {f"{place}.bytes"} if before.bytes is None and after.bytes is not None else set()
+    has_same_bytes = bool(filled_paths) or before.bytes == after.bytes
     if not has_same_bytes or (before.token, before.logprob) != (after.token, after.logprob):
         return {""}
     if len(before.top) != len(after.top):
         return {""}
     for old, new in zip(before.top, after.top, strict=True):
-        filled |= _filled_in(old, new, f"{place}.top[]")
-    return filled
+        filled_paths |= _filled_in(old, new, f"{place}.top[]")
+    return filled_paths
 
 
 # Segments.
@@ -590,48 +600,50 @@ def _is_something(segment: Segment) -> bool:
 
 
 def _segments(path: str, before: tuple[Segment, ...], after: tuple[Segment, ...]) -> Iterator[Loss]:
-    old = [(number, segment) for number, segment in enumerate(before) if _is_something(segment)]
+    old_entries = [(number, segment) for number, segment in enumerate(before) if _is_something(segment)]
     new = [segment for segment in after if _is_something(segment)]
-    pairs = _matched([segment for _, segment in old], new)
-    joined = {kind for kind in SegmentType if _is_joined(kind, [segment for _, segment in old], new)}
-    for position, (number, segment) in enumerate(old):
-        spot = f"{path}[{number}]"
-        partner = pairs.get(position)
-        if partner is None:
-            is_joined = segment.type in joined and bool(segment.content)
+    pairs = _matched([segment for _, segment in old_entries], new)
+    joined_kinds = {
+        kind for kind in SegmentType if _is_joined(kind, [segment for _, segment in old_entries], new)
+    }
+    for position, (number, segment) in enumerate(old_entries):
+        segment_path = f"{path}[{number}]"
+        partner_position = pairs.get(position)
+        if partner_position is None:
+            is_joined = segment.type in joined_kinds and bool(segment.content)
             if is_joined and not segment.metadata and not segment.annotations:
-                yield Loss(spot, LossReason.JOINED)
+                yield Loss(segment_path, LossReason.JOINED)
             else:
-                yield Loss(spot, LossReason.DROPPED)
+                yield Loss(segment_path, LossReason.DROPPED)
         else:
-            yield from _segment(spot, segment, new[partner])
+            yield from _segment(segment_path, segment, new[partner_position])
     order = [pairs[position] for position in sorted(pairs)]
     if order != sorted(order):
         yield Loss(path, LossReason.REORDERED)
-    elif any(new[position].type not in joined for position in set(range(len(new))) - set(order)):
+    elif any(new[position].type not in joined_kinds for position in set(range(len(new))) - set(order)):
         yield Loss(path, LossReason.CHANGED)
 
 
 def _matched(old: list[Segment], new: list[Segment]) -> dict[int, int]:
     """Match segments of *old* and *new*: the same one, else the same content, the same call, or the next of its type."""
     pairs: dict[int, int] = {}
-    taken: set[int] = set()
-    for key in (_by_identity, _by_content, _by_id, _by_type):
-        free: dict[Any, list[int]] = {}
+    taken_positions: set[int] = set()
+    for key_of in (_by_identity, _by_content, _by_id, _by_type):
+        free_positions: dict[Any, list[int]] = {}
         for position in reversed(range(len(new))):
-            if position not in taken and key(new[position]) is not None:
-                free.setdefault(key(new[position]), []).append(position)
+            if position not in taken_positions and key_of(new[position]) is not None:
+                free_positions.setdefault(key_of(new[position]), []).append(position)
         for position, segment in enumerate(old):
-            result = free.get(key(segment)) if position not in pairs else None
-            if result:
-                pairs[position] = result.pop()
-                taken.add(pairs[position])
+            candidates = free_positions.get(key_of(segment)) if position not in pairs else None
+            if candidates:
+                pairs[position] = candidates.pop()
+                taken_positions.add(pairs[position])
     return pairs
 
 
 def _by_identity(segment: Segment) -> Any:
-    about = (str(segment.metadata.get(name)) for name in ("type", "id", "tool_use_id"))
-    return segment.type, segment.content, *about
+    identity = (str(segment.metadata.get(name)) for name in ("type", "id", "tool_use_id"))
+    return segment.type, segment.content, *identity
 
 
 def _by_content(segment: Segment) -> Any:
@@ -659,9 +671,11 @@ def _segment(path: str, before: Segment, after: Segment) -> Iterator[Loss]:
     else:
         yield from _fields(f"{path}.", before, after, "content")
     yield from _objects(f"{path}.metadata", before.metadata.thawed(), after.metadata.thawed())
-    for number, note in enumerate(before.annotations):
-        spot = f"{path}.annotations[{number}]"
-        if number >= len(after.annotations) or type(note) is not type(after.annotations[number]):
-            yield Loss(spot, LossReason.DROPPED)
+    for number, annotation in enumerate(before.annotations):
+        annotation_path = f"{path}.annotations[{number}]"
+        if number >= len(after.annotations) or type(annotation) is not type(after.annotations[number]):
+            yield Loss(annotation_path, LossReason.DROPPED)
         else:
-            yield from _fields(f"{spot}.", note, after.annotations[number], *_names(note))
+            yield from _fields(
+                f"{annotation_path}.", annotation, after.annotations[number], *_names(annotation)
+            )

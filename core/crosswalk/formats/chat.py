@@ -65,12 +65,12 @@ from crosswalk.wire.options import RequestTable, read_details
 # Requests in the form of OpenAI's Chat Completions: the inverse of :func:`crosswalk.service.build_openai_chat_request`.
 
 
-_OF_ANSWERS: Final = ("refusal", "reasoning_content", "reasoning", "reasoning_details")
+_ANSWER_FIELDS: Final = ("refusal", "reasoning_content", "reasoning", "reasoning_details")
 """The fields of a message that only a whole answer can hold."""
 
 
-def read(body: Fields, said: dict[str, Any]) -> Incoming:
-    """Parse the request in *body*. *said* is an untouched copy.
+def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *raw_body* is an untouched copy.
 
     Raises:
         FieldError: it is not a valid request.
@@ -78,20 +78,20 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     wants = Wants(**_wants(body), defaults=take_neutral(body, "chat"))
     tools = _tools(body)
     turns, marks = _messages(body)
-    search = body.object("web_search_options")
-    hosted = (
+    search_options = body.object("web_search_options")
+    hosted_tools = (
         ()
-        if search is None
-        else (hosted_tool(HostedToolKind.WEB_SEARCH, search, CHAT, "web_search_options"),)
+        if search_options is None
+        else (hosted_tool(HostedToolKind.WEB_SEARCH, search_options, CHAT, "web_search_options"),)
     )
     return incoming(
         WireForm.OPENAI_CHAT,
         body,
-        said,
+        raw_body,
         wants,
         messages=turns,
         tools=option(body, "tools", "tools", tools),
-        hosted_tools=hosted,
+        hosted_tools=hosted_tools,
         tool_choice=_legacy_choice(body) or choice(body),
         response_format=answer_format(
             body.object("response_format"), CHAT, "response_format[json_schema].json_schema", "json_schema"
@@ -104,10 +104,10 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
 def _wants(body: Fields) -> dict[str, Any]:
     body.object("prompt_cache_options")
     options = body.object("stream_options")
-    usage = None if options is None else options.flag("include_usage")
+    include_usage = None if options is None else options.flag("include_usage")
     n = body.is_whole("n")
     return {
-        "include_usage": bool(usage),
+        "include_usage": bool(include_usage),
         "n": 1 if n is None else n,
         "logprobs": bool(body.is_flag("logprobs")),
         "store": body.is_flag("store"),
@@ -135,7 +135,7 @@ def _with_calls_of_today(messages: list[Fields]) -> Iterator[Fields]:
     an id gets one, too, and the results after it that name no call answer such calls in their order.
     """
     ids: dict[str, str] = {}
-    unnamed = UnnamedCalls()
+    unnamed_calls = UnnamedCalls()
     for number, message in enumerate(messages):
         call = message.look("function_call")
         if isinstance(call, dict):
@@ -148,21 +148,23 @@ def _with_calls_of_today(messages: list[Fields]) -> Iterator[Fields]:
             message.give("tool_call_id", ids.pop(name, f"call_{name}"))
             message.give("content", message.look("content") or "")
         elif isinstance(calls := message.look("tool_calls"), list):
-            unnamed.forget()
-            places = ((*message.place, "tool_calls", at) for at in range(len(calls)))
-            message.give("tool_calls", [_with_id(*each, unnamed) for each in zip(calls, places, strict=True)])
+            unnamed_calls.forget()
+            places = ((*message.place, "tool_calls", call_index) for call_index in range(len(calls)))
+            message.give(
+                "tool_calls", [_with_id(*each, unnamed_calls) for each in zip(calls, places, strict=True)]
+            )
         elif message.look("role") == "tool" and message.look("tool_call_id") in (None, ""):
-            answered = unnamed.answered(message.look("name") or None)
-            message.give("tool_call_id", answered or message.look("tool_call_id"))
+            answered_id = unnamed_calls.answered(message.look("name") or None)
+            message.give("tool_call_id", answered_id or message.look("tool_call_id"))
         yield message
 
 
-def _with_id(call: Any, place: Place, unnamed: UnnamedCalls) -> Any:
+def _with_id(call: Any, place: Place, unnamed_calls: UnnamedCalls) -> Any:
     """Return *call*, with an id if it has none."""
     if not isinstance(call, dict) or call.get("id") not in (None, ""):
         return call
     tool = call.get(str(call.get("type")), call.get("function"))
-    return {**call, "id": unnamed.id_of(place, tool.get("name") if isinstance(tool, dict) else None)}
+    return {**call, "id": unnamed_calls.id_of(place, tool.get("name") if isinstance(tool, dict) else None)}
 
 
 def _turn(message: Fields) -> Turn:
@@ -172,7 +174,7 @@ def _turn(message: Fields) -> Turn:
         return told_result(
             message, message.text("name"), message.need("content", read_content(message, _told))
         )
-    if role is Role.ASSISTANT and any(message.look(name) for name in _OF_ANSWERS):
+    if role is Role.ASSISTANT and any(message.look(name) for name in _ANSWER_FIELDS):
         return _answer(message)
     return read_message(message, role, _told)
 
@@ -186,9 +188,9 @@ def _answer(message: Fields) -> Turn:
     content = read_content(message, _told)
     text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
     message_body: dict[str, Any] = {"role": "assistant", "content": text}
-    for name in _OF_ANSWERS:
-        kind = message.items if name == "reasoning_details" else message.text
-        if (value := kind(name)) is not None:
+    for name in _ANSWER_FIELDS:
+        read_field = message.items if name == "reasoning_details" else message.text
+        if (value := read_field(name)) is not None:
             message_body[name] = value
     calls = [_call(call) for call in read_calls(message)]
     if calls:
@@ -198,8 +200,8 @@ def _answer(message: Fields) -> Turn:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    kind, arguments = ("custom", "input") if call.is_custom else ("function", "arguments")
-    return {"id": call.id, "type": kind, kind: {"name": call.name, arguments: call.arguments}}
+    kind, arguments_key = ("custom", "input") if call.is_custom else ("function", "arguments")
+    return {"id": call.id, "type": kind, kind: {"name": call.name, arguments_key: call.arguments}}
 
 
 def _text(part: ContentPart) -> str:
@@ -216,7 +218,7 @@ def _tools(body: Fields) -> list[ToolDefinition]:
         kind = tool.need("type", tool.text("type"))
         if kind == "function":
             tools.append(
-                definition(tool.need("function", tool.object("function")), CHAT, f"{_FUNCTION}.function")
+                definition(tool.need("function", tool.object("function")), CHAT, f"{_FUNCTION_PATH}.function")
             )
         elif kind == "custom":
             tools.append(custom_definition(tool.need("custom", tool.object("custom"))))
@@ -225,12 +227,12 @@ def _tools(body: Fields) -> list[ToolDefinition]:
     return [*tools, *(definition(tool, CHAT, "functions[]") for tool in body.objects("functions"))]
 
 
-_FUNCTION: Final = "tools[][function]"
+_FUNCTION_PATH: Final = "tools[][function]"
 
 
-def definition(tool: Fields, table: RequestTable, at: str) -> ToolDefinition:
-    """Return the tool that *tool* defines, an object that *table* has at the path *at*."""
-    fields = read_details(table, at, "tool", tool)
+def definition(tool: Fields, table: RequestTable, path: str) -> ToolDefinition:
+    """Return the tool that *tool* defines, an object that *table* has at the path *path*."""
+    fields = read_details(table, path, "tool", tool)
     tool.need("name", fields.get("name"))
     with placed(tool):
         return ToolDefinition(**fields)
@@ -259,16 +261,16 @@ def vendor_tool(tool: Fields, table: RequestTable, kind: str) -> ToolDefinition 
     return hosted_tool(HostedToolKind(row.place), tool, table, at)
 
 
-def hosted_tool(kind: HostedToolKind, tool: Fields, table: RequestTable, at: str) -> HostedTool:
-    """Return the tool of a server that *tool* asks for, an object that *table* has at the path *at*."""
-    fields = read_details(table, at, "hosted", tool)
+def hosted_tool(kind: HostedToolKind, tool: Fields, table: RequestTable, path: str) -> HostedTool:
+    """Return the tool of a server that *tool* asks for, an object that *table* has at the path *path*."""
+    fields = read_details(table, path, "hosted", tool)
     with placed(tool):
         return HostedTool(kind, **fields)
 
 
-def mcp_server(server: Fields, table: RequestTable, at: str, **more: Any) -> dict[str, Any]:
-    """Return the item of the option ``mcp_servers`` that *server* is, an object that *table* has at the path *at*."""
-    return {**more, **read_details(table, at, "mcp", server)}
+def mcp_server(server: Fields, table: RequestTable, path: str, **other_fields: Any) -> dict[str, Any]:
+    """Return the item of the option ``mcp_servers`` that *server* is, an object that *table* has at the path *path*."""
+    return {**other_fields, **read_details(table, path, "mcp", server)}
 
 
 def custom_definition(tool: Fields) -> ToolDefinition:
@@ -299,28 +301,30 @@ def _legacy_choice(body: Fields) -> str | NamedTool | None:
 
 
 def answer_format(
-    said: Fields | None, table: RequestTable, at: str, nested: str = ""
+    format_fields: Fields | None, table: RequestTable, path: str, nested_name: str = ""
 ) -> ResponseFormat | None:
-    """Return the required format of the answer from *said*, or ``None`` for free text and for unknown kinds.
+    """Return the required format of the answer from *format_fields*, or ``None`` for free text and for unknown kinds.
 
     Args:
-        said: the format.
+        format_fields: the format.
         table: the table of the client's format.
-        at: the path at which it has the description of a schema.
-        nested: the field with the description of a schema, or ``""`` if *said* itself is it.
+        path: the path at which it has the description of a schema.
+        nested_name: the field with the description of a schema, or ``""`` if *format_fields* itself is it.
     """
-    kind = None if said is None else said.need("type", said.text("type"))
-    if said is None or kind == "text":
+    kind = None if format_fields is None else format_fields.need("type", format_fields.text("type"))
+    if format_fields is None or kind == "text":
         return None
     if kind == "json_object":
         return ResponseFormat(strict=False)
     if kind != "json_schema":
-        said.leave()
+        format_fields.leave()
         return None
-    about = said.need(nested, said.object(nested)) if nested else said
-    fields = read_details(table, at, "format", about)
-    about.need("schema", fields.get("schema"))
-    with placed(said):
+    schema_fields = (
+        format_fields.need(nested_name, format_fields.object(nested_name)) if nested_name else format_fields
+    )
+    fields = read_details(table, path, "format", schema_fields)
+    schema_fields.need("schema", fields.get("schema"))
+    with placed(format_fields):
         return ResponseFormat(**{"strict": False, **fields})
 
 
@@ -333,16 +337,16 @@ def effort(fields: Fields, name: str) -> str | None:
 # Requests in the form of OpenAI's legacy Completions: a text to continue, which becomes the user's message.
 
 
-def read_completions(body: Fields, said: dict[str, Any]) -> Incoming:
-    """Parse the request in *body*. *said* is an untouched copy.
+def read_completions(body: Fields, raw_body: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *raw_body* is an untouched copy.
 
     Raises:
         FieldError: it is not a valid request, or asks to continue several texts, or tokens.
     """
     echo, user, n = body.flag("echo"), body.is_text("user"), body.is_whole("n")
     logprobs = body.is_whole("logprobs")
-    requested = body.object("stream_options")
-    usage = None if requested is None else requested.flag("include_usage")
+    stream_options = body.object("stream_options")
+    include_usage = None if stream_options is None else stream_options.flag("include_usage")
     defaults = take_neutral(body, "completions", {"suffix": ""})
     prompt = _prompt(body)
     with placed(body, "prompt"):
@@ -350,9 +354,9 @@ def read_completions(body: Fields, said: dict[str, Any]) -> Incoming:
     return incoming(
         WireForm.OPENAI_COMPLETIONS,
         body,
-        said,
+        raw_body,
         Wants(
-            include_usage=bool(usage),
+            include_usage=bool(include_usage),
             n=1 if n is None else n,
             echo=bool(echo),
             logprobs=logprobs is not None,
@@ -389,8 +393,8 @@ def _prompt(body: Fields) -> str:
 # any put it (provider document "OpenAI Chat Completions", section 9). OpenAI's own endpoint has no field for it.
 
 
-_FIELD: Final = first_words(wire.FIELDS)
-_TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
+_FIELD_BY_TYPE: Final = first_words(wire.FIELDS)
+_TEXT_TYPES: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
 
 
 class WrittenChoice:
@@ -463,13 +467,13 @@ class ChatWriter(Writer):
         if choice.number and not self._next:
             yield self._chunk(self._choices[0], {})  # there always is one
             self._next = 1
-        ready: WrittenChoice | None = choice
-        while ready is not None and ready.held and ready.number <= self._next:
-            yield from self._written(ready)
-            if ready.number < self._next:
+        ready_choice: WrittenChoice | None = choice
+        while ready_choice is not None and ready_choice.held and ready_choice.number <= self._next:
+            yield from self._written(ready_choice)
+            if ready_choice.number < self._next:
                 return
             self._next += 1
-            ready = self._choices.get(self._next)
+            ready_choice = self._choices.get(self._next)
 
     def _written(self, choice: WrittenChoice) -> Iterator[Event]:
         deltas, choice.held = choice.held, []
@@ -479,14 +483,14 @@ class ChatWriter(Writer):
     def _delta(self, piece: Piece, choice: WrittenChoice) -> Event:
         if piece.call is not None:
             return {"tool_calls": [self._call(piece, choice)]}
-        name = _FIELD.get(piece.type, "")
-        if piece.type in _TEXTS:
+        name = _FIELD_BY_TYPE.get(piece.type, "")
+        if piece.type in _TEXT_TYPES:
             choice.length += len(piece.text) if piece.type is SegmentType.TEXT else 0
             return {name: piece.text} if piece.text else {}
         if piece.type is SegmentType.CITATION:
-            cited = url_citation(piece, choice.length)
-            if cited is not None:  # clients take one list of them only: at the end
-                choice.annotations.append({"type": "url_citation", "url_citation": cited})
+            citation = url_citation(piece, choice.length)
+            if citation is not None:  # clients take one list of them only: at the end
+                choice.annotations.append({"type": "url_citation", "url_citation": citation})
         if piece.type is SegmentType.MEDIA and not choice.has_audio:
             audio = {**piece.metadata.thawed(), "data": piece.text}
             if audio.get("type") == name and PIECE in audio and not self.whole:
@@ -498,21 +502,21 @@ class ChatWriter(Writer):
         return {}
 
     def _call(self, piece: Piece, choice: WrittenChoice) -> Event:
-        about = piece.call
-        assert about is not None, "the caller has looked"
-        known = choice.calls.get(about.index, {})
+        call_piece = piece.call
+        assert call_piece is not None, "the caller has looked"
+        sent_fields = choice.calls.get(call_piece.index, {})
         # OpenAI's client cannot add up the pieces of a custom call.
-        kind = "custom" if self.whole and about.kind is not None else "function"
-        about_tool = {"arguments" if kind == "function" else "input": piece.text}
-        call: Event = {"index": known.get("index", len(choice.calls)), kind: about_tool}
-        if not known:
+        kind = "custom" if self.whole and call_piece.kind is not None else "function"
+        tool_fields = {"arguments" if kind == "function" else "input": piece.text}
+        call: Event = {"index": sent_fields.get("index", len(choice.calls)), kind: tool_fields}
+        if not sent_fields:
             # In the order in which they begin, as in the other forms: clients take no later number first.
-            known = choice.calls[about.index] = {"index": call["index"], "id": None, "name": None}
+            sent_fields = choice.calls[call_piece.index] = {"index": call["index"], "id": None, "name": None}
             call["type"] = kind
-        if about.id and known["id"] is None:
-            known["id"] = call["id"] = choice.ids.take(about.id, about.index)
-        if about.name and known["name"] is None:
-            known["name"] = about_tool["name"] = about.name
+        if call_piece.id and sent_fields["id"] is None:
+            sent_fields["id"] = call["id"] = choice.ids.take(call_piece.id, call_piece.index)
+        if call_piece.name and sent_fields["name"] is None:
+            sent_fields["name"] = tool_fields["name"] = call_piece.name
         return call
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
@@ -521,8 +525,8 @@ class ChatWriter(Writer):
 
     def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
-        own = finish_word if (self.whole and self.is_own) or finish_word in PAUSES else None
-        self._choice(choice).finish = self.word_for(reason, own, wire.WRITTEN)
+        own_word = finish_word if (self.whole and self.is_own) or finish_word in PAUSES else None
+        self._choice(choice).finish = self.word_for(reason, own_word, wire.WRITTEN)
 
     error_event = staticmethod(openai_error)
     frame = staticmethod(unnamed_frame)
@@ -531,7 +535,7 @@ class ChatWriter(Writer):
         """See :meth:`Writer._pending`. Citations, and ids of calls that got none, are known only at the end."""
         for _, choice in sorted(self._choices.items()):
             if choice.annotations:
-                choice.held.append({_FIELD[SegmentType.CITATION]: choice.annotations})
+                choice.held.append({_FIELD_BY_TYPE[SegmentType.CITATION]: choice.annotations})
             for index, call in sorted(choice.calls.items()):
                 if call["id"] is None and call["name"] is not None:
                     identity = {"index": call["index"], "id": choice.ids.take(None, index)}
@@ -565,42 +569,44 @@ class ChatWriter(Writer):
 
     def _entry(self, choice: WrittenChoice) -> Event:
         """Return *choice* in a body."""
-        about = {"index": choice.number, "message": choice.message()}
-        return {**about, "logprobs": _logprobs(choice), "finish_reason": choice.finish}
+        leading_fields = {"index": choice.number, "message": choice.message()}
+        return {**leading_fields, "logprobs": _logprobs(choice), "finish_reason": choice.finish}
 
     def _put_back(self, top: Event, choices: list[Event]) -> None:
         """Put the stored fields of the answer back into its *choices*, and the others into *top*."""
-        remaining, part = self.left, "message" if self.whole else "delta"
-        there = "delta" if remaining.pop("object", None) == wire.CHUNK else "message"
-        by_index = {choice["index"]: choice for choice in choices}
-        left_choices = remaining.pop("choices", ())
+        stored_fields, written_key = self.left, "message" if self.whole else "delta"
+        stored_key = "delta" if stored_fields.pop("object", None) == wire.CHUNK else "message"
+        choices_by_index = {choice["index"]: choice for choice in choices}
+        left_choices = stored_fields.pop("choices", ())
         for position, entry in enumerate(left_choices if isinstance(left_choices, list) else ()):
             if not isinstance(entry, dict) or type(entry.get("index", position)) is not int:
                 continue
-            if there in entry:
-                entry[part] = entry.pop(there)
+            if stored_key in entry:
+                entry[written_key] = entry.pop(stored_key)
             if not self.whole:
                 entry.pop("logprobs", None)  # they were written, piece by piece
-                if isinstance(entry.get(part), dict):
-                    entry[part] = {key: value for key, value in entry[part].items() if key not in _SPEECH}
-            choice = by_index.get(entry.pop("index", position))
+                if isinstance(entry.get(written_key), dict):
+                    entry[written_key] = {
+                        key: value for key, value in entry[written_key].items() if key not in _SPEECH_FIELDS
+                    }
+            choice = choices_by_index.get(entry.pop("index", position))
             if choice is not None:
                 put_back(choice, entry, over=self.whole)
         if self.usage is None and not self.whole:
-            remaining.pop("usage", None)
-        put_back(top, remaining)
+            stored_fields.pop("usage", None)
+        put_back(top, stored_fields)
 
     def spelled(self, event: Event) -> Event:
         """See :meth:`Writer.spelled`."""
         spell = None if self.heading.own is None else self.heading.own.info.spell
         if spell is None or self.error is not None:
             return event
-        spelled: Event = copy_json(event)
+        spelled_event: Event = copy_json(event)
         try:
-            spell(spelled)
+            spell(spelled_event)
         except (AttributeError, LookupError, TypeError, ValueError):
             return event  # the stored fields have another shape than that server's answers
-        return spelled
+        return spelled_event
 
     def _choice(self, number: int) -> WrittenChoice:
         return self._choices.setdefault(number, WrittenChoice(number))
@@ -626,7 +632,7 @@ class ChatWriter(Writer):
         return top
 
 
-_SPEECH: Final = ("role", _FIELD[SegmentType.TEXT], _FIELD[SegmentType.TOOL_CALL])
+_SPEECH_FIELDS: Final = ("role", _FIELD_BY_TYPE[SegmentType.TEXT], _FIELD_BY_TYPE[SegmentType.TOOL_CALL])
 """The fields that the deltas of a stream have sent, regardless of the stored ones."""
 
 
@@ -638,34 +644,42 @@ def _logprobs(choice: WrittenChoice) -> Event | None:
 
 def _detail_of(piece: Piece, *, is_own: bool) -> Event | None:
     """Return the detail of reasoning in *piece*: as its server has sent it, or a gateway's seal, or ``None`` for another."""
-    about = piece.metadata
-    if piece.type is not SegmentType.REASONING or "type" not in about:
+    metadata = piece.metadata
+    if piece.type is not SegmentType.REASONING or "type" not in metadata:
         return None
     if is_own:
-        return about.thawed()
-    is_seal = about.get("format") == "crosswalk"
-    return {"type": about["type"], "format": about["format"], "data": about["encrypted"]} if is_seal else None
+        return metadata.thawed()
+    is_seal = metadata.get("format") == "crosswalk"
+    return (
+        {"type": metadata["type"], "format": metadata["format"], "data": metadata["encrypted"]}
+        if is_seal
+        else None
+    )
 
 
 def _add_details(message: Event, details: list[Event]) -> None:
     """Put the *details* of its reasoning into *message*, each into its stored entry, or behind those of text alone."""
-    there = message.setdefault("reasoning_details", [])
-    if not (isinstance(there, list) and all(isinstance(detail, dict) for detail in there)):
+    existing_details = message.setdefault("reasoning_details", [])
+    if not (
+        isinstance(existing_details, list) and all(isinstance(detail, dict) for detail in existing_details)
+    ):
         return
-    known = {(str(detail.get("type")), str(detail.get("index"))): detail for detail in there}
+    details_by_key = {
+        (str(detail.get("type")), str(detail.get("index"))): detail for detail in existing_details
+    }
     for detail in details:
-        same = known.get((str(detail["type"]), str(detail.get("index"))))
-        if same is None:
-            there.append(detail)
+        existing_detail = details_by_key.get((str(detail["type"]), str(detail.get("index"))))
+        if existing_detail is None:
+            existing_details.append(detail)
         else:
-            same.update(detail)
+            existing_detail.update(detail)
 
 
 # ---------------------------------------------------------------------- openai completions
 # Legacy Completions: the body of ``/v1/completions``, and its chunks. They hold only text.
 
 
-_WORDS: Final = {
+_FINISH_WORDS: Final = {
     word: meaning for word, meaning in wire.WRITTEN.items() if meaning is not FinishReason.TOOL_CALLS
 }
 
@@ -688,7 +702,7 @@ class CompletionsWriter(ChatWriter):
 
     def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
-        self._choice(choice).finish = self.word_for(reason, finish_word, _WORDS)
+        self._choice(choice).finish = self.word_for(reason, finish_word, _FINISH_WORDS)
 
     def spelled(self, event: Event) -> Event:
         """See :meth:`Writer.spelled`."""
@@ -707,14 +721,14 @@ class CompletionsWriter(ChatWriter):
         return {"text": text, "index": choice.number, "logprobs": logprobs, "finish_reason": finish}
 
     def _put_back(self, top: Event, choices: list[Event]) -> None:
-        remaining = self.left
-        left_choices = remaining.pop("choices", ())
+        stored_fields = self.left
+        left_choices = stored_fields.pop("choices", ())
         for entry in left_choices if isinstance(left_choices, list) else ():
             if isinstance(entry, dict):  # some servers use this name for the answers of a chat, too
                 entry.pop("message", None)
                 entry.pop("delta", None)
         put_back({"choices": choices}, {"choices": left_choices})
-        put_back(top, remaining)
+        put_back(top, stored_fields)
 
 
 def _logprob_lists(tokens: Iterable[TokenLogprob], start: int) -> Event:

@@ -42,15 +42,15 @@ def write_location(location: Any) -> dict[str, Any]:
     return {"type": "approximate", **location}
 
 
-def placed(values: Mapping[str, Any], of: str, rows: tuple[RequestRow, ...], at: str) -> dict[str, Any]:
-    """Return those of *values*, the details of an *of* by name, that *rows* have in an object at the path *at*."""
-    result: dict[str, Any] = {}
+def placed(values: Mapping[str, Any], prefix: str, rows: tuple[RequestRow, ...], path: str) -> dict[str, Any]:
+    """Return those of *values*, the details of an *prefix* by name, that *rows* have in an object at the path *path*."""
+    placed_fields: dict[str, Any] = {}
     for row in rows:
-        value = values.get(row.place.removeprefix(f"{of}.")) if row.place else None
-        written = None if value is None else row.written(value)
-        if written is not None:
-            put(result, row.path.removeprefix(f"{at}."), written)
-    return result
+        value = values.get(row.place.removeprefix(f"{prefix}.")) if row.place else None
+        wire_value = None if value is None else row.written(value)
+        if wire_value is not None:
+            put(placed_fields, row.path.removeprefix(f"{path}."), wire_value)
+    return placed_fields
 
 
 # -------------------------------------------------------------------------- client tools
@@ -95,26 +95,28 @@ def one_of(*words: str) -> dict[str, Any]:
 
 
 _EFFORTS: Final = {word: word for word in ("none", "minimal", "low", "medium", "high", "xhigh", "max")}
-_CHOICES: Final = {word: word for word in ("auto", "none", "required")}
+_CHOICE_WORDS: Final = {word: word for word in ("auto", "none", "required")}
 
 
 def _read_allowed(choice: Any) -> dict[str, Any]:
-    inner = choice["allowed_tools"]
-    tools = [{"type": tool["type"], "name": tool[tool["type"]]["name"]} for tool in inner["tools"]]
-    return allowed_tools({"mode": inner["mode"], "tools": tools})
+    choice_fields = choice["allowed_tools"]
+    tools = [{"type": tool["type"], "name": tool[tool["type"]]["name"]} for tool in choice_fields["tools"]]
+    return allowed_tools({"mode": choice_fields["mode"], "tools": tools})
 
 
 def _write_allowed(value: Any) -> dict[str, Any]:
-    wanted = allowed_tools(value)
-    tools = [{"type": tool["type"], tool["type"]: {"name": tool["name"]}} for tool in wanted["tools"]]
-    return {"type": "allowed_tools", "allowed_tools": {"mode": wanted["mode"], "tools": tools}}
+    canonical_choice = allowed_tools(value)
+    tools = [
+        {"type": tool["type"], tool["type"]: {"name": tool["name"]}} for tool in canonical_choice["tools"]
+    ]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": canonical_choice["mode"], "tools": tools}}
 
 
-_MARK: Final = (
+_MARK_ROWS: Final = (
     RequestRow("prompt_cache_breakpoint", "cache.mark", write=lambda _: {"mode": "explicit"}),
     *hint("the lifetimes of other servers are others", "prompt_cache_breakpoint.ttl"),
 )
-_PARTS: Final = (
+_PART_ROWS: Final = (
     *below("[text]", RequestRow("text", "part.text")),
     *below("[refusal]", RequestRow("refusal", "part.text")),
     *below(
@@ -132,8 +134,8 @@ _PARTS: Final = (
 )
 VIDEO: Final = RequestRow("messages[].content[][video_url].video_url.url", "part.video")
 """The row of videos, which vLLM and OpenRouter take."""
-_MESSAGES: Final = (
-    *below("messages[].content[]", *_PARTS),
+_MESSAGE_ROWS: Final = (
+    *below("messages[].content[]", *_PART_ROWS),
     RequestRow("messages[].name", "message.name"),
     RequestRow("messages[].refusal", "refusal"),
     RequestRow("messages[].tool_calls", "call"),
@@ -141,7 +143,7 @@ _MESSAGES: Final = (
     *link("messages[].tool_call_id", "messages[].role"),
     *state("messages[].audio", "continuation_token"),
 )
-_TOOLS: Final = (
+_TOOL_ROWS: Final = (
     *below(
         "tools[][function].function",
         RequestRow("name", "tool.name"),
@@ -163,7 +165,7 @@ _TOOLS: Final = (
     ),
 )
 
-_SERVERS: Final = (
+_COMMON_ROWS: Final = (
     RequestRow("temperature", "temperature"),
     RequestRow("top_p", "top_p"),
     RequestRow("max_tokens", "max_tokens"),
@@ -172,7 +174,7 @@ _SERVERS: Final = (
     RequestRow("seed", "seed"),
     RequestRow("parallel_tool_calls", "parallel_tool_calls"),
     RequestRow("reasoning_effort", "reasoning_effort", words=_EFFORTS),
-    RequestRow("tool_choice", "tool_choice", words=_CHOICES),
+    RequestRow("tool_choice", "tool_choice", words=_CHOICE_WORDS),
     RequestRow("tool_choice", "allowed_tools", read=_read_allowed, write=_write_allowed),
     RequestRow("function_call", "tool_choice", words={"auto": "auto", "none": "none"}),
     RequestRow("response_format", "response_format"),
@@ -200,16 +202,16 @@ _SERVERS: Final = (
         write=lambda location: {"type": "approximate", "approximate": location},
     ),
     RequestRow("user", "user"),
-    *_MESSAGES,
-    *_TOOLS,
+    *_MESSAGE_ROWS,
+    *_TOOL_ROWS,
 )
 """The rows that servers of this format have in common."""
 
-_OPENAI: Final = (
+_OPENAI_ROWS: Final = (
     *(
         row
         for kind in ("text", "image_url", "input_audio", "file")
-        for row in below(f"messages[].content[][{kind}]", *_MARK)
+        for row in below(f"messages[].content[][{kind}]", *_MARK_ROWS)
     ),
     RequestRow("verbosity", "verbosity"),
     RequestRow("prediction", "prediction"),
@@ -230,7 +232,7 @@ _OPENAI: Final = (
 )
 """The rows of OpenAI's own server."""
 
-_OTHERS: Final = (
+_OTHER_ROWS: Final = (
     RequestRow("n_predict", "max_tokens"),  # llama.cpp
     RequestRow("top_k", "top_k"),
     RequestRow("repetition_penalty", "repeat_penalty"),
@@ -253,14 +255,14 @@ _OTHERS: Final = (
 """The rows of servers other than OpenAI's. A client may send each of them to any server of this format."""
 
 _PATHS: Final = ("/chat/completions",)
-CHAT: Final = RequestTable("chat", "Chat Completions", _PATHS, (*_SERVERS, *_OPENAI, *_OTHERS))
+CHAT: Final = RequestTable("chat", "Chat Completions", _PATHS, (*_COMMON_ROWS, *_OPENAI_ROWS, *_OTHER_ROWS))
 """All that a client of Chat Completions may say."""
-OPENAI_CHAT: Final = RequestTable("chat", "Chat Completions", _PATHS, (*_SERVERS, *_OPENAI))
+OPENAI_CHAT: Final = RequestTable("chat", "Chat Completions", _PATHS, (*_COMMON_ROWS, *_OPENAI_ROWS))
 """What OpenAI's own server takes."""
-CHAT_SERVER: Final = RequestTable("chat", "Chat Completions", _PATHS, _SERVERS)
+CHAT_SERVER: Final = RequestTable("chat", "Chat Completions", _PATHS, _COMMON_ROWS)
 """What servers of Chat Completions take, to which the plugin of one adds rows, or from which it removes some."""
 
-_SHARED: Final = (
+_SHARED_OPTIONS: Final = (
     "temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "frequency_penalty", "presence_penalty", "logit_bias",
     "n", "best_of", "user",
 )  # fmt: skip
@@ -269,7 +271,7 @@ COMPLETIONS: Final = RequestTable(
     "Completions",
     ("/v1/completions",),
     (
-        *(RequestRow(name, name) for name in _SHARED),
+        *(RequestRow(name, name) for name in _SHARED_OPTIONS),
         *meaning("echo", "logprobs", "suffix"),
         *link("prompt"),
         *state("continuation_token"),
@@ -278,6 +280,6 @@ COMPLETIONS: Final = RequestTable(
 """All that a client of legacy Completions may say."""
 
 
-def server_rows(names: Any) -> tuple[RequestRow, ...]:
-    """Return the rows for *names*, the paths of options at a server by the options' names."""
-    return tuple(RequestRow(path, name) for name, path in names.items() if name in OPTIONS)
+def server_rows(paths_by_option: Any) -> tuple[RequestRow, ...]:
+    """Return the rows for *paths_by_option*, the paths of options at a server by the options' names."""
+    return tuple(RequestRow(path, name) for name, path in paths_by_option.items() if name in OPTIONS)

@@ -68,27 +68,27 @@ from crosswalk.wire.options import PLACES, read_details
 # The API takes each field by its JSON name and by its proto name: ``systemInstruction`` and ``system_instruction``.
 
 
-_CONFIG: Final = "generationConfig."
+_CONFIG_PREFIX: Final = "generationConfig."
 _DEFAULTS: Final = {
-    row.path.removeprefix(_CONFIG): PLACES[row.place].neutral
+    row.path.removeprefix(_CONFIG_PREFIX): PLACES[row.place].neutral
     for row in GEMINI.options
-    if row.path.startswith(_CONFIG)
+    if row.path.startswith(_CONFIG_PREFIX)
     and PLACES[row.place].neutral is not None
     and row.place not in DEFAULTS_OF_SERVERS
 } | {"stopSequences": [], "responseModalities": ["TEXT"]}
 _MODES: Final = read_words("tool_choice", "gemini") | {"VALIDATED": "auto"}
 _HOSTED: Final = [(kind, row) for kind in HostedToolKind if (row := GEMINI.row(kind)) is not None]
 _LEVELS: Final = read_words("reasoning_effort", "gemini")
-_MEDIA: Final[dict[str, type[ImagePart | AudioPart | VideoPart]]] = {
+_MEDIA_PARTS: Final[dict[str, type[ImagePart | AudioPart | VideoPart]]] = {
     "image": ImagePart,
     "audio": AudioPart,
     "video": VideoPart,
 }
 
 
-def read(body: Fields, said: dict[str, Any]) -> Incoming:
-    """Parse the request in *body*. *said* is an untouched copy. Model and stream are in *body*, too, although they come from
-    the path.
+def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *raw_body* is an untouched copy. Model and stream are in *body*, too, although they
+    come from the path.
 
     Raises:
         FieldError: it is not a valid request.
@@ -97,18 +97,18 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     config = body.object("generationConfig") or Fields({})
     defaults = take_neutral(config, "", _DEFAULTS)
     count, logprobs = config.is_whole("candidateCount"), config.is_flag("responseLogprobs")
-    tools, hosted, servers = _tools(body)
+    tools, hosted_tools, servers = _tools(body)
     return incoming(
         WireForm.GEMINI,
         body,
-        said,
+        raw_body,
         Wants(
             include_usage=True, n=1 if count is None else count, logprobs=bool(logprobs), defaults=defaults
         ),
         messages=[*_system(body), *_Conversation(body).turns],
-        **options(config, "gemini", _CONFIG),
+        **options(config, "gemini", _CONFIG_PREFIX),
         tools=tools,
-        hosted_tools=hosted,
+        hosted_tools=hosted_tools,
         extra_options={**_shown_thoughts(config), **({"mcp_servers": servers} if servers else {})},
         tool_choice=_choice(body),
         response_format=_format(config),
@@ -145,7 +145,7 @@ class _Conversation:
 
     def __init__(self, body: Fields) -> None:
         self.turns: list[Turn] = []
-        self._open: list[tuple[str, str]] = []  # id and name of each call that has no result yet
+        self._open_calls: list[tuple[str, str]] = []  # id and name of each call that has no result yet
         for content in _objects(body, "contents"):
             role = content.text("role")
             if role == "model":
@@ -161,13 +161,13 @@ class _Conversation:
         parts: list[ContentPart] = []
         count = len(self.turns)
         for part in _objects(content, "parts"):
-            given = part.object("functionResponse")
-            if given is not None:
+            function_response = part.object("functionResponse")
+            if function_response is not None:
                 self._say(content, parts)
                 parts = []
-                self.turns.append(self._result(given))
-            elif (read := _part(part)) is not None:
-                parts.append(read)
+                self.turns.append(self._result(function_response))
+            elif (converted_part := _part(part)) is not None:
+                parts.append(converted_part)
         self._say(content, parts)
         if len(self.turns) == count and content.given.get("parts"):
             self.turns.append(ChatMessage.user(()))  # none of its parts is read
@@ -180,30 +180,35 @@ class _Conversation:
                     ChatMessage.user(parts[0].text if is_text and isinstance(parts[0], TextPart) else parts)
                 )
 
-    def _result(self, given: Fields) -> ChatMessage:
-        name, id = given.need("name", given.text("name")), given.text("id")
-        call = next((call for call in self._open if id == call[0] or (not id and name == call[1])), None)
-        response = given.plain("response") or {}
+    def _result(self, function_response: Fields) -> ChatMessage:
+        name, id = (
+            function_response.need("name", function_response.text("name")),
+            function_response.text("id"),
+        )
+        call = next(
+            (call for call in self._open_calls if id == call[0] or (not id and name == call[1])), None
+        )
+        response = function_response.plain("response") or {}
         text, is_error = _given(response)
-        media = [part for part in map(_part, given.objects("parts")) if part is not None]
-        with placed(given):
+        media = [part for part in map(_part, function_response.objects("parts")) if part is not None]
+        with placed(function_response):
             content: Any = [TextPart(text), *media] if media else text
             if call is None:
-                return told_result(given, name, content)
-            self._open.remove(call)
+                return told_result(function_response, name, content)
+            self._open_calls.remove(call)
             return ChatMessage.tool_result(call[0], content, is_error=is_error or None)
 
     def _answer(self, content: Fields) -> None:
         """Return the answer as its server sent it, each call with an id."""
         is_one = isinstance(content.look("parts"), dict)
         parts = [content.take("parts")] if is_one else content.items("parts") or []
-        self._open = []
+        self._open_calls = []
         parts_with_ids: list[Any] = []
         for number, part in enumerate(parts):
             call = part.get("functionCall", part.get("function_call")) if isinstance(part, dict) else None
             if isinstance(call, dict):
                 id = call.get("id") or f"call_{len(self.turns)}_{number}"
-                self._open.append((id, str(call.get("name"))))
+                self._open_calls.append((id, str(call.get("name"))))
                 remainder = {
                     key: value for key, value in part.items() if key not in ("functionCall", "function_call")
                 }
@@ -233,14 +238,17 @@ def _part(part: Fields) -> ContentPart | None:
     if isinstance(part.look("text"), str):
         with placed(part, "text"):
             return TextPart(part.need("text", part.text("text")))
-    for name, field, ours in (("inlineData", "data", "data"), ("fileData", "fileUri", "url")):
+    for name, field, argument in (("inlineData", "data", "data"), ("fileData", "fileUri", "url")):
         media = part.object(name)
         if media is not None:
-            where = {ours: media.need(field, media.text(field)), "media_type": media.text("mimeType")}
-            kind = _MEDIA.get((where["media_type"] or "").partition("/")[0])
-            about = {} if kind else read_details(GEMINI, f"contents[].parts[].{name}", "part", media)
+            part_fields = {
+                argument: media.need(field, media.text(field)),
+                "media_type": media.text("mimeType"),
+            }
+            part_class = _MEDIA_PARTS.get((part_fields["media_type"] or "").partition("/")[0])
+            about = {} if part_class else read_details(GEMINI, f"contents[].parts[].{name}", "part", media)
             with placed(media):
-                return (kind or FilePart)(**where, **about)
+                return (part_class or FilePart)(**part_fields, **about)
     return told_part(part, GEMINI, f"contents[].parts[].{next(iter(part), '-')}")
 
 
@@ -250,34 +258,34 @@ def _part(part: Fields) -> ContentPart | None:
 def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[dict[str, Any]]]:
     """Return the client's tools, the server's own, and the MCP servers."""
     servers: list[dict[str, Any]] = []
-    own: list[ToolDefinition] = []
-    hosted: list[HostedTool] = []
+    definitions: list[ToolDefinition] = []
+    hosted_tools: list[HostedTool] = []
     for tool in body.objects("tools"):
-        for declared in tool.objects("functionDeclarations"):
-            own.append(definition(declared, GEMINI, "tools[].functionDeclarations[]"))
+        for declaration in tool.objects("functionDeclarations"):
+            definitions.append(definition(declaration, GEMINI, "tools[].functionDeclarations[]"))
         for kind, row in _HOSTED:
-            if (given := tool.object(row.path.removeprefix("tools[]."))) is not None:
-                hosted.append(hosted_tool(kind, given, GEMINI, row.path))
+            if (tool_fields := tool.object(row.path.removeprefix("tools[]."))) is not None:
+                hosted_tools.append(hosted_tool(kind, tool_fields, GEMINI, row.path))
         for server in tool.objects("mcpServers"):
             servers.append(mcp_server(server, GEMINI, "tools[].mcpServers[]", approval="never"))
-    return own, hosted, servers
+    return definitions, hosted_tools, servers
 
 
 def _choice(body: Fields) -> str | NamedTool | None:
     config = body.object("toolConfig")
-    calling = None if config is None else config.object("functionCallingConfig")
-    if calling is None:
+    calling_config = None if config is None else config.object("functionCallingConfig")
+    if calling_config is None:
         return None
-    names = calling.look("allowedFunctionNames")
-    if calling.look("mode") == "ANY" and isinstance(names, list) and len(names) == 1:
-        calling.take("mode")
-        calling.take("allowedFunctionNames")
-        with placed(calling, "allowedFunctionNames"):
+    names = calling_config.look("allowedFunctionNames")
+    if calling_config.look("mode") == "ANY" and isinstance(names, list) and len(names) == 1:
+        calling_config.take("mode")
+        calling_config.take("allowedFunctionNames")
+        with placed(calling_config, "allowedFunctionNames"):
             return NamedTool(names[0])
     if isinstance(names, list):
-        calling.leave()
+        calling_config.leave()
         return None
-    return word(calling, "mode", _MODES)
+    return word(calling_config, "mode", _MODES)
 
 
 def _format(config: Fields) -> ResponseFormat | None:
@@ -319,7 +327,7 @@ def _effort(config: Fields) -> str | None:
 # A chunk is a small whole body: its parts add to those before. A call is written in one part, once it is complete.
 
 
-_TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING)
+_TEXT_TYPES: Final = (SegmentType.TEXT, SegmentType.REASONING)
 
 
 @attrs.define(eq=False)
@@ -425,7 +433,7 @@ class GeminiWriter(Writer):
         """Write the known parts: a text so far, any other once the next part has begun."""
         while candidate.parts:
             part, is_last = candidate.parts[0], len(candidate.parts) == 1
-            is_text = part.type in _TEXTS
+            is_text = part.type in _TEXT_TYPES
             is_open = part.name is not None and not part.syntax.is_complete
             if not (to_the_end or is_text or (not is_last and not is_open)):
                 return
@@ -440,21 +448,21 @@ class GeminiWriter(Writer):
 
     def _part(self, part: _Part, candidate: _Candidate) -> Event | None:
         """Return *part* in the API's form, or ``None`` if the API has no such part."""
-        text, about = "".join(part.texts), part.about
+        text, metadata = "".join(part.texts), part.about
         if not self.is_own:  # the signature is another provider's
-            about.pop("signature", None)
+            metadata.pop("signature", None)
         if part.name is not None:
-            signed = {"thoughtSignature": about["signature"]} if "signature" in about else {}
+            signature_field = {"thoughtSignature": metadata["signature"]} if "signature" in metadata else {}
             id = candidate.ids.take(part.id, part.index)
             call = {"id": id, "name": part.name, "args": input_of(text)}
-            return {"functionCall": call, **signed, **_taken_seal(candidate)}
+            return {"functionCall": call, **signature_field, **_taken_seal(candidate)}
         if part.type is SegmentType.TOOL_CALL:
             is_written: object = self.is_own
         elif part.type is SegmentType.MEDIA:
-            is_written = text and (self.is_own or isinstance(about.get("media_type"), str))
+            is_written = text and (self.is_own or isinstance(metadata.get("media_type"), str))
         else:
-            is_written = text or "signature" in about
-        return wire.part_of(part.type, text, about) if is_written else None
+            is_written = text or "signature" in metadata
+        return wire.part_of(part.type, text, metadata) if is_written else None
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
@@ -463,9 +471,9 @@ class GeminiWriter(Writer):
     def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         candidate = self._candidate(choice)
-        declined = candidate.refusal and reason is FinishReason.STOP and not self.is_own
+        is_declined = candidate.refusal and reason is FinishReason.STOP and not self.is_own
         candidate.finish = self.word_for(
-            FinishReason.CONTENT_FILTER if declined else reason, finish_word, wire.FINISH_REASONS
+            FinishReason.CONTENT_FILTER if is_declined else reason, finish_word, wire.FINISH_REASONS
         )
 
     error_event = staticmethod(gemini_error)
@@ -496,29 +504,34 @@ class GeminiWriter(Writer):
             candidates.append(self._said(candidate, candidate.written))
         return self._chunk_at_end(candidates)
 
-    def _chunk_at_end(self, said: list[Event]) -> Event:
-        """Return the data that are known at the end, with the written part *said* of each candidate."""
-        first = self._candidates[0]
-        if first.blocked and self.is_own and not first.written:
-            message = {"blockReasonMessage": "".join(first.refusal)} if first.refusal else {}
-            last = self._chunk(None) | {"promptFeedback": {"blockReason": first.finish, **message}}
+    def _chunk_at_end(self, begun_candidates: list[Event]) -> Event:
+        """Return the data that are known at the end, with the written part *begun_candidates* of each candidate."""
+        first_candidate = self._candidates[0]
+        if first_candidate.blocked and self.is_own and not first_candidate.written:
+            message_field = (
+                {"blockReasonMessage": "".join(first_candidate.refusal)} if first_candidate.refusal else {}
+            )
+            last_chunk = self._chunk(None) | {
+                "promptFeedback": {"blockReason": first_candidate.finish, **message_field}
+            }
         else:
-            last = self._chunk(None)
-            ends = zip(sorted(self._candidates.items()), said, strict=True)
-            last["candidates"] = [
-                {**begun, **self._end(candidate), "index": number} for (number, candidate), begun in ends
+            last_chunk = self._chunk(None)
+            candidate_pairs = zip(sorted(self._candidates.items()), begun_candidates, strict=True)
+            last_chunk["candidates"] = [
+                {**begun_candidate, **self._end(candidate), "index": number}
+                for (number, candidate), begun_candidate in candidate_pairs
             ]
-        remaining = self.left if self.is_own else {}
-        spent = _usage(self.usage, remaining, is_own=self.is_own)
-        if spent:
-            last["usageMetadata"] = spent
+        stored_fields = self.left if self.is_own else {}
+        usage_metadata = _usage(self.usage, stored_fields, is_own=self.is_own)
+        if usage_metadata:
+            last_chunk["usageMetadata"] = usage_metadata
         if self.is_own:
-            self._put_back(last, remaining)
-        return last
+            self._put_back(last_chunk, stored_fields)
+        return last_chunk
 
-    def _put_back(self, last: Event, left: Event) -> None:
+    def _put_back(self, last_chunk: Event, stored_fields: Event) -> None:
         """Put the stored fields of the answer back into its candidates, and the others next to them."""
-        left_candidates = left.pop("candidates", ())
+        left_candidates = stored_fields.pop("candidates", ())
         for position, entry in enumerate(left_candidates if isinstance(left_candidates, list) else ()):
             if not isinstance(entry, dict):
                 continue
@@ -528,10 +541,10 @@ class GeminiWriter(Writer):
             is_known = self.whole and isinstance(parts, list) and len(parts) == self._written(number)
             if isinstance(content, dict) and not is_known:
                 content.pop("parts", None)  # the parts cannot be matched
-            for candidate in last.get("candidates", ()):
+            for candidate in last_chunk.get("candidates", ()):
                 if candidate["index"] == number:
                     put_back(candidate, entry)
-        put_back(last, left)
+        put_back(last_chunk, stored_fields)
 
     def _written(self, number: Any) -> int:
         candidate = self._candidates.get(number)
@@ -539,25 +552,25 @@ class GeminiWriter(Writer):
 
     def _end(self, candidate: _Candidate) -> Event:
         """Return the fields of *candidate* behind its parts."""
-        end: Event = {} if candidate.finish is None else {"finishReason": candidate.finish}
+        end_fields: Event = {} if candidate.finish is None else {"finishReason": candidate.finish}
         if candidate.refusal and not candidate.blocked:
-            end["finishMessage"] = "".join(candidate.refusal)
+            end_fields["finishMessage"] = "".join(candidate.refusal)
         if not self.is_own:  # it keeps its own
-            end |= _grounding(candidate)
-        return end | self._tokens(candidate)
+            end_fields |= _grounding(candidate)
+        return end_fields | self._tokens(candidate)
 
     @staticmethod
     def _tokens(candidate: _Candidate) -> Event:
         """Return the log probabilities that have not been written."""
-        known = [token for token in candidate.logprobs if token.logprob is not None]
+        known_tokens = [token for token in candidate.logprobs if token.logprob is not None]
         candidate.logprobs = []
-        if not known:
+        if not known_tokens:
             return {}
-        result: Event = {"chosenCandidates": [_token(token) for token in known]}
-        if any(token.top for token in known):
-            tops = [{"candidates": [_token(top) for top in token.top]} for token in known]
-            result["topCandidates"] = tops
-        return {"logprobsResult": result}
+        logprobs_result: Event = {"chosenCandidates": [_token(token) for token in known_tokens]}
+        if any(token.top for token in known_tokens):
+            tops = [{"candidates": [_token(top) for top in token.top]} for token in known_tokens]
+            logprobs_result["topCandidates"] = tops
+        return {"logprobsResult": logprobs_result}
 
     def _said(self, candidate: _Candidate, parts: list[Event]) -> Event:
         content = {"content": {"parts": parts, "role": "model"}} if parts else {}
@@ -568,14 +581,14 @@ class GeminiWriter(Writer):
 
     def _chunk(self, candidate: Event | None) -> Event:
         heading = self.heading
-        top: Event = {} if candidate is None else {"candidates": [candidate]}
+        chunk: Event = {} if candidate is None else {"candidates": [candidate]}
         if heading.model:
-            top["modelVersion"] = heading.model
+            chunk["modelVersion"] = heading.model
         if not self.is_own:
-            top["createTime"] = heading.time
+            chunk["createTime"] = heading.time
         if heading.id:
-            top["responseId"] = heading.id
-        return top
+            chunk["responseId"] = heading.id
+        return chunk
 
 
 def _taken_seal(candidate: _Candidate) -> Event:
@@ -594,29 +607,35 @@ def _grounding(candidate: _Candidate) -> Event:
     chunks: list[Event] = []
     supports: list[Event] = []
     for piece, length in candidate.citations:
-        cited = url_citation(piece, length)
-        if cited is None:
+        citation = url_citation(piece, length)
+        if citation is None:
             continue
-        web = {"web": {"uri": cited["url"], **({"title": cited["title"]} if cited["title"] else {})}}
-        ref = next(note for note in piece.annotations if isinstance(note, CitationRef))
+        grounding_chunk = {
+            "web": {"uri": citation["url"], **({"title": citation["title"]} if citation["title"] else {})}
+        }
+        ref = next(annotation for annotation in piece.annotations if isinstance(annotation, CitationRef))
         if ref.span is not None:
-            before, words = text[: ref.span[0]].encode(), text[slice(*ref.span)]
-            segment = {"startIndex": len(before), "endIndex": len(before + words.encode()), "text": words}
+            preceding_bytes, cited_text = text[: ref.span[0]].encode(), text[slice(*ref.span)]
+            segment = {
+                "startIndex": len(preceding_bytes),
+                "endIndex": len(preceding_bytes + cited_text.encode()),
+                "text": cited_text,
+            }
             supports.append({"segment": segment, "groundingChunkIndices": [len(chunks)]})
-        chunks.append(web)
+        chunks.append(grounding_chunk)
     grounding: Event = {"groundingChunks": chunks, **({"groundingSupports": supports} if supports else {})}
     return {"groundingMetadata": grounding} if chunks else {}
 
 
-def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
-    """Return the counts. Those of the server's own tools, in *left*, are not part of the prompt's."""
+def _usage(usage: UsageInfo | None, stored_fields: Event, *, is_own: bool) -> Event:
+    """Return the counts. Those of the server's own tools, in *stored_fields*, are not part of the prompt's."""
     if usage is None:
         return {}
-    own = left.get("usageMetadata")
-    tools: Event = own if isinstance(own, dict) else {}
+    stored_usage = stored_fields.get("usageMetadata")
+    tool_usage: Event = stored_usage if isinstance(stored_usage, dict) else {}
     thoughts = min(usage.reasoning_tokens or 0, usage.completion_tokens)
     counts = {
-        "prompt_tokens": usage.prompt_tokens - _count(tools.get("toolUsePromptTokenCount")),
+        "prompt_tokens": usage.prompt_tokens - _count(tool_usage.get("toolUsePromptTokenCount")),
         "completion_tokens": usage.completion_tokens - thoughts,
         "reasoning_tokens": usage.reasoning_tokens,
         "cached_tokens": usage.cached_tokens,
@@ -626,21 +645,21 @@ def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
     usage_metadata: Event = {
         wire.COUNTS[name]: count for name, count in counts.items() if count or (count == 0 and not is_own)
     }
-    listed = tools.get("toolUsePromptTokensDetails")
-    spent = {
+    modality_items = tool_usage.get("toolUsePromptTokensDetails")
+    tool_tokens = {
         str(item.get("modality")): _count(item.get("tokenCount"))
-        for item in (listed if isinstance(listed, list) else ())
+        for item in (modality_items if isinstance(modality_items, list) else ())
         if isinstance(item, dict)
     }
     for ending, name in wire.MODALITIES.items():
         details = {
             modality: getattr(usage.details, f"{modality.lower()}_{ending}") for modality in _MODALITIES
         }
-        less = spent if ending == "input_tokens" else {}
+        deducted_tokens = tool_tokens if ending == "input_tokens" else {}
         modality_counts = [
-            {"modality": modality, "tokenCount": count - less.get(modality, 0)}
+            {"modality": modality, "tokenCount": count - deducted_tokens.get(modality, 0)}
             for modality, count in details.items()
-            if count is not None and (count != less.get(modality) or not is_own)
+            if count is not None and (count != deducted_tokens.get(modality) or not is_own)
         ]
         if modality_counts:
             usage_metadata[name] = modality_counts

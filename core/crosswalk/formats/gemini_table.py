@@ -16,8 +16,8 @@ _MODES: Final = {"auto": "VALIDATED", "required": "ANY"}
 """The words for a choice among named functions. With both, Gemini calls only these."""
 
 
-def _read_allowed(calling: Any) -> dict[str, Any]:
-    fields = {json_name(key): value for key, value in calling.items()}
+def _read_allowed(calling_config: Any) -> dict[str, Any]:
+    fields = {json_name(key): value for key, value in calling_config.items()}
     mode = {theirs: ours for ours, theirs in _MODES.items()}[fields["mode"]]
     return {
         "mode": mode,
@@ -26,14 +26,14 @@ def _read_allowed(calling: Any) -> dict[str, Any]:
 
 
 def _write_allowed(value: Any) -> dict[str, Any]:
-    wanted = allowed_tools(value)
+    canonical_choice = allowed_tools(value)
     return {
-        "mode": _MODES[wanted["mode"]],
-        "allowedFunctionNames": [tool["name"] for tool in wanted["tools"]],
+        "mode": _MODES[canonical_choice["mode"]],
+        "allowedFunctionNames": [tool["name"] for tool in canonical_choice["tools"]],
     }
 
 
-_SERVERS: Final = below(
+_SERVER_ROWS: Final = below(
     "tools[].mcpServers[]",
     RequestRow("name", "mcp.name"),
     *below(
@@ -47,7 +47,7 @@ _SERVERS: Final = below(
 
 
 def _write_servers(servers: Any) -> list[dict[str, Any]]:
-    return [placed(server, "mcp", _SERVERS, "tools[].mcpServers[]") for server in servers]
+    return [placed(server, "mcp", _SERVER_ROWS, "tools[].mcpServers[]") for server in servers]
 
 
 _TYPES: Final = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
@@ -59,23 +59,23 @@ def json_schema(schema: Any) -> Any:
         return [json_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    read: dict[str, Any] = {}
+    converted_schema: dict[str, Any] = {}
     for name, value in schema.items():
         key = json_name(name)
         if key == "properties" and isinstance(value, dict):
-            read[key] = {name: json_schema(inner) for name, inner in value.items()}
+            converted_schema[key] = {name: json_schema(inner) for name, inner in value.items()}
         elif key in ("items", "anyOf"):
-            read[key] = json_schema(value)
+            converted_schema[key] = json_schema(value)
         elif key == "type" and value in _TYPES:
-            read[key] = value.lower()
+            converted_schema[key] = value.lower()
         else:
-            read[key] = value
-    if read.pop("nullable", False) is True and isinstance(read.get("type"), str):
-        read["type"] = [read["type"], "null"]
-    return read
+            converted_schema[key] = value
+    if converted_schema.pop("nullable", False) is True and isinstance(converted_schema.get("type"), str):
+        converted_schema["type"] = [converted_schema["type"], "null"]
+    return converted_schema
 
 
-_CONFIG: Final = (
+_CONFIG_ROWS: Final = (
     RequestRow("temperature", "temperature"),
     RequestRow("topP", "top_p"),
     RequestRow("topK", "top_k", write=partial(max, 0)),
@@ -114,26 +114,26 @@ _CONFIG: Final = (
         "enableEnhancedCivicAnswers",
     ),
 )
-_MEDIUM: Final = (
+_MEDIUM_ROWS: Final = (
     RequestRow("data", "part.file"),
     RequestRow("mimeType", "part.file"),
     RequestRow("displayName", "part.name"),
 )
-_OF_MEDIA: Final = (
+_MEDIA_FIELDS: Final = (
     *("mediaResolution", "mediaProcessing", "videoMetadata", "documentMetadata", "spreadsheetMetadata"),
     *("audioMetadata", "audioTranscription", "speechMetadata"),
 )
-_PARTS: Final = below(
+_PART_ROWS: Final = below(
     "contents[].parts[]",
     RequestRow("text", "part.text"),
-    *below("inlineData", *_MEDIUM, RequestRow("", "part.video")),
+    *below("inlineData", *_MEDIUM_ROWS, RequestRow("", "part.video")),
     *below(
         "fileData",
         RequestRow("fileUri", "part.file"),
         RequestRow("mimeType", "part.file"),
         RequestRow("displayName", "part.name"),
     ),
-    *hint("it sets how closely a file is looked at", *_OF_MEDIA),
+    *hint("it sets how closely a file is looked at", *_MEDIA_FIELDS),
     RequestRow("functionCall", "call"),
     *below(
         "functionResponse",
@@ -143,13 +143,14 @@ _PARTS: Final = below(
     ),
     *meaning("functionResponse.willContinue", "functionResponse.scheduling"),
     *hint(
-        "it sets how closely a file is looked at", *(f"functionResponse.parts[].{name}" for name in _OF_MEDIA)
+        "it sets how closely a file is looked at",
+        *(f"functionResponse.parts[].{name}" for name in _MEDIA_FIELDS),
     ),
     RequestRow("thought", "reasoning"),
     *hint("only its own server reads it", "thoughtSignature"),
     *meaning("executableCode", "codeExecutionResult", "toolCall", "toolResponse", "partMetadata"),
 )
-_TOOLS: Final = below(
+_TOOL_ROWS: Final = below(
     "tools[]",
     *below(
         "functionDeclarations[]",
@@ -178,7 +179,7 @@ GEMINI: Final = RequestTable(
     "Gemini",
     (":generateContent", ":streamGenerateContent"),
     (
-        *below("generationConfig", *_CONFIG),
+        *below("generationConfig", *_CONFIG_ROWS),
         RequestRow(
             "toolConfig.functionCallingConfig.mode",
             "tool_choice",
@@ -199,9 +200,9 @@ GEMINI: Final = RequestTable(
         RequestRow("systemInstruction", "part.text"),
         RequestRow("cachedContent", "cached_content"),
         *state("continuationToken"),
-        *_PARTS,
-        *_TOOLS,
-        *_SERVERS,
+        *_PART_ROWS,
+        *_TOOL_ROWS,
+        *_SERVER_ROWS,
     ),
     spelled=json_name,
 )

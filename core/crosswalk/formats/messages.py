@@ -74,18 +74,18 @@ from crosswalk.wire.options import VERSION, read_details
 # Requests in the form of Anthropic's Messages. Facts: provider document "Anthropic Messages".
 
 
-def read(body: Fields, said: dict[str, Any]) -> Incoming:
-    """Parse the request in *body*. *said* is an untouched copy.
+def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
+    """Parse the request in *body*. *raw_body* is an untouched copy.
 
     Raises:
         FieldError: it is not a valid request.
     """
     defaults = take_neutral(body, "messages")
-    said, unsigned = _without_unsigned(said)
+    raw_body, unsigned = _without_unsigned(raw_body)
     conversation = _Conversation(body)
     tools, hosted = conversation.tools(body)
-    about = body.object("metadata")
-    user = None if about is None else about.is_text("user_id")
+    metadata = body.object("metadata")
+    user = None if metadata is None else metadata.is_text("user_id")
     choice, parallel = _choice(body)
     config = body.object("output_config")
     servers = [*_servers(body)]
@@ -93,7 +93,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     read = incoming(
         WireForm.ANTHROPIC,
         body,
-        said,
+        raw_body,
         Wants(include_usage=True, user=user, defaults=defaults),
         messages=conversation.turns,
         tools=tools,
@@ -110,21 +110,21 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     return attrs.evolve(read, request=attrs.evolve(read.request, **more)) if any(more.values()) else read
 
 
-def _without_unsigned(said: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return *said* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
-    messages = said.get("messages")
+def _without_unsigned(raw_body: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return *raw_body* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
+    messages = raw_body.get("messages")
     results: list[str] = []
     new_messages: list[Any] = []
     for number, message in enumerate(messages if isinstance(messages, list) else ()):
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, list) and message.get("role") == "assistant":
-            places = [position for position, block in enumerate(content) if _is_unsigned(block)]
-            if places and len(places) < len(content):
-                results += [f"messages[{number}].content[{position}]" for position in places]
-                blocks = [block for position, block in enumerate(content) if position not in places]
+            positions = [position for position, block in enumerate(content) if _is_unsigned(block)]
+            if positions and len(positions) < len(content):
+                results += [f"messages[{number}].content[{position}]" for position in positions]
+                blocks = [block for position, block in enumerate(content) if position not in positions]
                 message = {**message, "content": blocks}
         new_messages.append(message)
-    return ({**said, "messages": new_messages}, tuple(results)) if results else (said, ())
+    return ({**raw_body, "messages": new_messages}, tuple(results)) if results else (raw_body, ())
 
 
 def _is_unsigned(block: Any) -> bool:
@@ -190,7 +190,7 @@ class _Conversation:
         self.turns: list[Turn] = []
         self.marks: list[CacheMark] = []
         self.details: dict[int, dict[str, Any]] = {}
-        self._unnamed = UnnamedCalls()
+        self._unnamed_calls = UnnamedCalls()
         self._blocks: list[Fields] = []
         changes: list[Any] = []
         self._system(body)
@@ -240,12 +240,12 @@ class _Conversation:
             if isinstance(given, dict) and given.get("type") in (None, "custom"):
                 inner = Fields({**copy_json(given), "type": None}, block.place)
                 try:
-                    defined = definition(inner, MESSAGES, "tools[][custom]")
+                    added_tool = definition(inner, MESSAGES, "tools[][custom]")
                 except ResponseValidationError:  # the server of this format checks it
                     continue
                 if not [*inner.unread()]:
-                    instead[place] = () if defined.name in names else (defined,)
-                    names = names | {defined.name}
+                    instead[place] = () if added_tool.name in names else (added_tool,)
+                    names = names | {added_tool.name}
         return instead
 
     def _say(self, turn: Turn, *blocks: tuple[Fields, int]) -> None:
@@ -292,7 +292,7 @@ class _Conversation:
     def _result(self, block: Fields) -> ChatMessage:
         """Return the result of a call. If it names none, it answers the first call without an id, or is told as text."""
         is_error = block.flag("is_error")
-        id = block.text("tool_use_id") or self._unnamed.answered()
+        id = block.text("tool_use_id") or self._unnamed_calls.answered()
         content: Any = block.look("content")
         content = (
             block.text("content") or "" if isinstance(content, str | None) else [*_parts(block, self.details)]
@@ -309,16 +309,16 @@ class _Conversation:
         markable = [b for b, kind in zip(blocks, kinds, strict=True) if kind not in wire_form.UNMARKED]
         if markable:
             self._mark(markable[-1], turn)
-        self._unnamed.forget()
-        of_server = UnnamedCalls()
+        self._unnamed_calls.forget()
+        server_calls = UnnamedCalls()
         for block, kind in zip(blocks, kinds, strict=True):
             if kind.endswith("tool_use") and not block.look("id"):
-                calls = self._unnamed if kind == "tool_use" else of_server
+                calls = self._unnamed_calls if kind == "tool_use" else server_calls
                 block.give("id", calls.id_of(block.place))
             elif (
                 kind.endswith("tool_result")
                 and not block.look("tool_use_id")
-                and (id := of_server.answered())
+                and (id := server_calls.answered())
             ):
                 block.give("tool_use_id", id)
         plain_blocks = [{"type": kind, **block.rest()} for block, kind in zip(blocks, kinds, strict=True)]
@@ -371,12 +371,12 @@ def _toolsets(body: Fields, servers: list[dict[str, Any]]) -> Iterator[str]:
 
 def _tool_change(block: Fields) -> dict[str, Any] | None:
     """Return *block* with its cache mark, if it adds or removes a declared tool, or ``None``."""
-    given, tool = block.given, block.given.get("tool")
-    if given["type"] not in ("tool_addition", "tool_removal") or not isinstance(tool, dict):
+    raw_block, tool = block.given, block.given.get("tool")
+    if raw_block["type"] not in ("tool_addition", "tool_removal") or not isinstance(tool, dict):
         return None
-    mark = next(cache_marks(Fields(given, block.place), "system"), None)
+    mark = next(cache_marks(Fields(raw_block, block.place), "system"), None)
     is_known = tool.get("type") == "tool_reference" and isinstance(tool.get("name"), str)
-    return {**given, "mark": mark} if is_known and (mark or "cache_control" not in given) else None
+    return {**raw_block, "mark": mark} if is_known and (mark or "cache_control" not in raw_block) else None
 
 
 _Details: TypeAlias = dict[int, dict[str, Any]]
@@ -498,7 +498,7 @@ def _whole(blocks: list[dict[str, Any]], message: Fields) -> Turn:
 
 _TYPE_OF: Final = {piece.leaf: type for type, piece in wire.PIECES.items()}
 """The type of the piece that brings each leaf."""
-_LATE: Final = ("content", *wire.AT_END)
+_LATE_FIELDS: Final = ("content", *wire.AT_END)
 """The fields that the start of the message lacks."""
 
 
@@ -537,12 +537,12 @@ class MessagesWriter(Writer):
         self._queue: deque[_Block] = deque()  # the open block, then those that wait for its end
         self._length = 0  # of the text, in characters
         self._refusal: list[str] = []
-        self._details: Event | None = None  # of a refusal
+        self._refusal_details: Event | None = None  # of a refusal
         self._stop_reason: str | None = None
         self._is_cut = False  # a client of a stream does not run a call of an answer that was cut
         self._has_begun = False
         self._at = 0  # the number of stored blocks that have been examined
-        self._begun: Event = {}  # the stored fields that were sent with the start
+        self._start_fields: Event = {}  # the stored fields that were sent with the start
 
     def piece(self, piece: Piece) -> Iterable[Event]:
         """See :meth:`Writer.piece`."""
@@ -698,10 +698,10 @@ class MessagesWriter(Writer):
         if needs is not None:
             is_known = all(type(piece.metadata.get(name)) is kind for name, kind in needs.items())
             return {**piece.metadata.thawed(), "cited_text": piece.text} if self.is_own or is_known else None
-        cited = url_citation(piece, self._length)
-        if cited is None:
+        citation = url_citation(piece, self._length)
+        if citation is None:
             return None
-        about = {name: cited[name] for name in ("url", "title")}
+        about = {name: citation[name] for name in ("url", "title")}
         return {"type": "web_search_result_location", "cited_text": "", **about, "encrypted_index": ""}
 
     def _server_block(self, piece: Piece) -> Event | None:
@@ -709,32 +709,32 @@ class MessagesWriter(Writer):
 
         Content that was read from this form can always be written back to it.
         """
-        about: Event = piece.metadata.thawed()
-        kind = _text(about, "type")
+        block: Event = piece.metadata.thawed()
+        kind = _text(block, "type")
         known = wire.BLOCKS.get(kind or "")
         needs = known.needs.items() if known is not None else ()
         is_known = bool(needs) and all(
-            about.get(name) != "" and isinstance(about.get(name), of) for name, of in needs
+            block.get(name) != "" and isinstance(block.get(name), of) for name, of in needs
         )
         if kind is None or not (is_known or self.is_own):
             return None
         if not wire.is_server_call(kind):
-            return None if piece.text else about
-        requested = (
-            as_input(piece.text or "{}") if self.is_own or about["name"] in wire.SERVER_TOOLS else None
+            return None if piece.text else block
+        call_input = (
+            as_input(piece.text or "{}") if self.is_own or block["name"] in wire.SERVER_TOOLS else None
         )
-        return None if requested is None else {**about, "input": requested}
+        return None if call_input is None else {**block, "input": call_input}
 
     def _stop(self, block: _Block) -> Iterator[Event]:
         text, kind = "".join(block.texts), block.said["type"]
         if kind in ("text", "thinking"):
             block.said[kind] = text
         elif kind == "tool_use":
-            requested = as_input(text or "{}")
-            if requested is None and not (self._is_cut and is_cut_input(text)):
-                requested = {INVALID_JSON: text}  # an empty input would be a call without arguments
-                text = json_of(requested).decode()
-            block.said["input"] = requested or {}
+            call_input = as_input(text or "{}")
+            if call_input is None and not (self._is_cut and is_cut_input(text)):
+                call_input = {INVALID_JSON: text}  # an empty input would be a call without arguments
+                text = json_of(call_input).decode()
+            block.said["input"] = call_input or {}
             if text:
                 yield _delta(block, "partial_json", text)
         yield _event("content_block_stop", index=block.index)
@@ -744,7 +744,7 @@ class MessagesWriter(Writer):
         if piece.type is SegmentType.SAFETY and piece.metadata.get("type") != "refusal":
             return
         self._refusal.append(piece.text)
-        details = self._details = self._details or {"type": "refusal", "category": None}
+        details = self._refusal_details = self._refusal_details or {"type": "refusal", "category": None}
         if self.is_own:
             details |= piece.metadata.thawed()
         elif piece.metadata.get("category") in wire.CATEGORIES:
@@ -754,8 +754,8 @@ class MessagesWriter(Writer):
         """See :meth:`Writer.end`."""
         if not choice:
             self._is_cut = not self.whole and reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
-            declined = self._refusal and reason is FinishReason.STOP and not self.is_own
-            self._stop_reason = "refusal" if declined else self.word_for(reason, word, wire.FINISH_REASONS)
+            is_declined = self._refusal and reason is FinishReason.STOP and not self.is_own
+            self._stop_reason = "refusal" if is_declined else self.word_for(reason, word, wire.FINISH_REASONS)
 
     error_event = staticmethod(anthropic_error)
 
@@ -770,7 +770,7 @@ class MessagesWriter(Writer):
         last = _event("message_delta", delta=self._end(), usage=self._usage())
         if self.is_own:
             for name, value in self.left.items():
-                if name == "usage" or name not in ("content", *self._begun):
+                if name == "usage" or name not in ("content", *self._start_fields):
                     put_back(last["delta"] if name in wire.AT_END else last, {name: value})
         yield last
         yield _event("message_stop")
@@ -780,11 +780,11 @@ class MessagesWriter(Writer):
         drain(self._unsaid())
         body = {**self._message(), "content": self._content, **self._end()}
         if self.is_own:
-            remaining = self.left
-            blocks = remaining.pop("content", None)
+            stored_fields = self.left
+            blocks = stored_fields.pop("content", None)
             if isinstance(blocks, list) and len(blocks) == len(self._content):
-                remaining["content"] = blocks  # else the blocks cannot be matched
-            put_back(body, remaining)
+                stored_fields["content"] = blocks  # else the blocks cannot be matched
+            put_back(body, stored_fields)
         return body
 
     def _unsaid(self) -> Iterator[Event]:
@@ -807,10 +807,10 @@ class MessagesWriter(Writer):
             self._has_begun = True
             message = self._message()
             if self.is_own and not self.whole:
-                self._begun = copy_json(
-                    {name: value for name, value in self.left.items() if name not in _LATE}
+                self._start_fields = copy_json(
+                    {name: value for name, value in self.left.items() if name not in _LATE_FIELDS}
                 )
-                put_back(message, self._begun)
+                put_back(message, self._start_fields)
             yield _event("message_start", message=message)
 
     def _message(self) -> Event:
@@ -834,8 +834,8 @@ class MessagesWriter(Writer):
         sequence = self.heading.extensions.get("stop_sequence")
         if isinstance(sequence, str) and self._stop_reason == "stop_sequence":
             end["stop_sequence"] = sequence
-        if self._details is not None:
-            end["stop_details"] = {**self._details, "explanation": "".join(self._refusal) or None}
+        if self._refusal_details is not None:
+            end["stop_details"] = {**self._refusal_details, "explanation": "".join(self._refusal) or None}
         return end
 
 
@@ -843,12 +843,12 @@ def _event(type: str, **data: Any) -> Event:
     return {"type": type, **data}
 
 
-def _delta(block: _Block, leaf: str, said: Any) -> Event:
-    return _event("content_block_delta", index=block.index, delta={"type": _TYPE_OF[leaf], leaf: said})
+def _delta(block: _Block, leaf: str, value: Any) -> Event:
+    return _event("content_block_delta", index=block.index, delta={"type": _TYPE_OF[leaf], leaf: value})
 
 
-def _text(about: Mapping[str, Any], name: str) -> str | None:
-    value = about.get(name)
+def _text(metadata: Mapping[str, Any], name: str) -> str | None:
+    value = metadata.get(name)
     return value if isinstance(value, str) and value else None
 
 

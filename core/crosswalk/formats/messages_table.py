@@ -22,20 +22,23 @@ from crosswalk.formats.chat_table import (
 from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
 _EFFORTS: Final = {word: word for word in ("low", "medium", "high", "xhigh", "max")}
-_MARK: Final = RequestRow("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark})
-_CITING: Final = (
+_MARK_ROW: Final = RequestRow("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark})
+_CITATION_ROWS: Final = (
     RequestRow("citations.enabled", "part.citations"),
     RequestRow("citations", "part.citations"),
 )
 
 
-def _parts(at: str) -> tuple[RequestRow, ...]:
-    """Return the rows of the blocks of a list at *at*, which the user, the system or a tool's result may hold."""
+def _parts(path: str) -> tuple[RequestRow, ...]:
+    """Return the rows of the blocks of a list at *path*, which the user, the system or a tool's result may hold."""
     return below(
-        at,
-        *below("[text]", RequestRow("text", "part.text"), RequestRow("citations", "citation"), _MARK),
+        path,
+        *below("[text]", RequestRow("text", "part.text"), RequestRow("citations", "citation"), _MARK_ROW),
         *below(
-            "[image]", RequestRow("source", "part.image"), RequestRow("source[file]", "part.file_id"), _MARK
+            "[image]",
+            RequestRow("source", "part.image"),
+            RequestRow("source[file]", "part.file_id"),
+            _MARK_ROW,
         ),
         *hint("it sets how a picture is fitted to the model", "[image].transformations"),
         *below(
@@ -46,57 +49,57 @@ def _parts(at: str) -> tuple[RequestRow, ...]:
             RequestRow("source[content]", "part.document"),
             RequestRow("title", "part.name"),
             RequestRow("context", "part.context"),
-            *_CITING,
-            _MARK,
+            *_CITATION_ROWS,
+            _MARK_ROW,
         ),
-        *below("[search_result]", RequestRow("content", "part.search_result"), *_CITING, _MARK),
+        *below("[search_result]", RequestRow("content", "part.search_result"), *_CITATION_ROWS, _MARK_ROW),
         *below(
             "[search_result]",
             RequestRow("title", "part.search_result"),
             RequestRow("source", "part.search_result"),
         ),
-        *below("[tool_reference]", *meaning("tool_name"), _MARK),
-        *below("[browser_state]", *meaning(""), _MARK),
-        *below("[container_upload]", RequestRow("", "part.file_id"), _MARK),
-        *below("[tool_addition]", RequestRow("tool", "message.tool_addition"), _MARK),
-        *below("[tool_removal]", RequestRow("tool", "message.tool_removal"), _MARK),
+        *below("[tool_reference]", *meaning("tool_name"), _MARK_ROW),
+        *below("[browser_state]", *meaning(""), _MARK_ROW),
+        *below("[container_upload]", RequestRow("", "part.file_id"), _MARK_ROW),
+        *below("[tool_addition]", RequestRow("tool", "message.tool_addition"), _MARK_ROW),
+        *below("[tool_removal]", RequestRow("tool", "message.tool_removal"), _MARK_ROW),
         *meaning("[mcp_tool_listing]"),
     )
 
 
-_SAYS: Final = "messages[].content[]"
-_MESSAGES: Final = (
+_CONTENT_PATH: Final = "messages[].content[]"
+_MESSAGE_ROWS: Final = (
     *below("messages[]", RequestRow("content", "part.text"), *link("role")),
     *hint("it is a label of a turn for the server's own tools", "messages[].clear_at"),
     *meaning("messages[].output_config"),
-    *_parts(_SAYS),
+    *_parts(_CONTENT_PATH),
     *_parts("system[]"),
     *below(
-        f"{_SAYS}[tool_result]",
+        f"{_CONTENT_PATH}[tool_result]",
         *_parts("content[]"),
         RequestRow("content", "result"),
         RequestRow("is_error", "result.is_error"),
-        _MARK,
+        _MARK_ROW,
         *link("tool_use_id"),
         *hint("it says of which group of tools it is", "toolset_name"),
     ),
     *below(
-        f"{_SAYS}[tool_use]",
+        f"{_CONTENT_PATH}[tool_use]",
         RequestRow("input", "call"),
-        _MARK,
+        _MARK_ROW,
         *link("id", "name", "caller", "toolset_name"),
     ),
-    *(RequestRow(f"{_SAYS}[{kind}]", "reasoning") for kind in ("thinking", "redacted_thinking")),
-    *hint("only its own server reads it", f"{_SAYS}[compaction]", f"{_SAYS}[fallback]"),
-    *meaning(f"{_SAYS}[server_tool_use]", f"{_SAYS}[mcp_tool_use]"),
+    *(RequestRow(f"{_CONTENT_PATH}[{kind}]", "reasoning") for kind in ("thinking", "redacted_thinking")),
+    *hint("only its own server reads it", f"{_CONTENT_PATH}[compaction]", f"{_CONTENT_PATH}[fallback]"),
+    *meaning(f"{_CONTENT_PATH}[server_tool_use]", f"{_CONTENT_PATH}[mcp_tool_use]"),
     *(
-        RequestRow(f"{_SAYS}[{name}_tool_result]")
+        RequestRow(f"{_CONTENT_PATH}[{name}_tool_result]")
         for name in (
             *("web_search", "web_fetch", "advisor", "code_execution", "bash_code_execution"),
             *("text_editor_code_execution", "tool_search", "mcp"),
         )
     ),
-    *hint("a cache mark", f"{_SAYS}[server_tool_use].cache_control"),
+    *hint("a cache mark", f"{_CONTENT_PATH}[server_tool_use].cache_control"),
 )
 
 
@@ -104,7 +107,7 @@ def _names(tools: Any) -> list[str] | None:
     return None if isinstance(tools, Mapping) else [*tools]  # a filter has no place here
 
 
-_SERVERS: Final = below(
+_SERVER_ROWS: Final = below(
     "mcp_servers[]",
     RequestRow("name", "mcp.name"),
     RequestRow("url", "mcp.url"),
@@ -115,7 +118,7 @@ _SERVERS: Final = below(
 
 
 def _write_servers(servers: Any) -> list[dict[str, Any]]:
-    return [{"type": "url", **placed(server, "mcp", _SERVERS, "mcp_servers[]")} for server in servers]
+    return [{"type": "url", **placed(server, "mcp", _SERVER_ROWS, "mcp_servers[]")} for server in servers]
 
 
 _OF_TOOLSET: Final = {"type", "mcp_server_name", "default_config", "configs", "cache_control"}
@@ -137,12 +140,12 @@ def says_toolset(server: dict[str, Any], toolset: dict[str, Any]) -> bool:
     return bool(enabled)
 
 
-_COMPACT: Final = "compact_20260112"
+_COMPACT_TYPE: Final = "compact_20260112"
 
 
 def _read_compaction(management: Any) -> dict[str, Any]:
     edit = management["edits"][0]
-    if len(management["edits"]) != 1 or edit["type"] != _COMPACT or edit.keys() - {"type", "trigger"}:
+    if len(management["edits"]) != 1 or edit["type"] != _COMPACT_TYPE or edit.keys() - {"type", "trigger"}:
         raise LookupError
     trigger = edit.get("trigger")
     return {} if trigger is None else {"threshold": {"input_tokens": trigger["value"]}[trigger["type"]]}
@@ -151,7 +154,7 @@ def _read_compaction(management: Any) -> dict[str, Any]:
 def _write_compaction(value: Any) -> dict[str, Any]:
     threshold = value.get("threshold")
     trigger = {} if threshold is None else {"trigger": {"type": "input_tokens", "value": threshold}}
-    return {"edits": [{"type": _COMPACT, **trigger}]}
+    return {"edits": [{"type": _COMPACT_TYPE, **trigger}]}
 
 
 def _hosted(kind: str, version: str) -> RequestRow:
@@ -159,24 +162,24 @@ def _hosted(kind: str, version: str) -> RequestRow:
     return RequestRow("", kind, beside={"type": (f"{kind}_{version}",), "name": (kind,)})
 
 
-_OF_ALL_TOOLS: Final = (
+_COMMON_TOOL_ROWS: Final = (
     RequestRow("strict", "tool.strict"),
     RequestRow("defer_loading", "tool.defer_loading"),
     RequestRow("cache_control", "cache.tools"),
     *meaning("allowed_callers"),
 )
-_SEARCH_LIMITS: Final = (
+_SEARCH_LIMIT_ROWS: Final = (
     RequestRow("allowed_domains", "hosted.allowed_domains"),
     RequestRow("blocked_domains", "hosted.blocked_domains"),
     RequestRow("max_uses", "hosted.max_uses"),
 )
-_TOOLS: Final = (
+_TOOL_ROWS: Final = (
     *below(
         "tools[][custom]",
         RequestRow("name", "tool.name"),
         RequestRow("description", "tool.description"),
         RequestRow("input_schema", "tool.parameters"),
-        *_OF_ALL_TOOLS,
+        *_COMMON_TOOL_ROWS,
         RequestRow("input_examples", "tool.input_examples"),
         *hint("it sets how arguments are streamed", "eager_input_streaming"),
     ),
@@ -184,23 +187,23 @@ _TOOLS: Final = (
         "tools[][web_search]",
         *link("name", "type"),
         _hosted("web_search", "20250305"),
-        *_SEARCH_LIMITS,
+        *_SEARCH_LIMIT_ROWS,
         RequestRow("user_location", "hosted.user_location", read=read_location, write=write_location),
-        *_OF_ALL_TOOLS,
+        *_COMMON_TOOL_ROWS,
     ),
     *below(
         "tools[][web_fetch]",
         *link("name", "type"),
         _hosted("web_fetch", "20250910"),
-        *_SEARCH_LIMITS,
-        *_OF_ALL_TOOLS,
+        *_SEARCH_LIMIT_ROWS,
+        *_COMMON_TOOL_ROWS,
         *meaning("citations", "max_content_tokens", "url_sources"),
     ),
     *below(
         "tools[][code_execution]",
         *link("name", "type"),
         _hosted("code_execution", "20250825"),
-        *_OF_ALL_TOOLS,
+        *_COMMON_TOOL_ROWS,
     ),
     *(
         row
@@ -209,7 +212,7 @@ _TOOLS: Final = (
             f"tools[][{name}]",
             *link("name", "type"),
             RequestRow("", "client_tool"),
-            *_OF_ALL_TOOLS,
+            *_COMMON_TOOL_ROWS,
             RequestRow("input_examples", "tool.input_examples"),
         )
     ),
@@ -224,12 +227,12 @@ _TOOLS: Final = (
         "tools[][mcp_toolset]",
     ),
     RequestRow("mcp_servers", "mcp_servers", write=_write_servers),
-    *_SERVERS,
+    *_SERVER_ROWS,
     *meaning("mcp_servers[].tool_configuration.enabled"),
 )
 
 _DISPLAYS: Final = {"auto": "summarized", "concise": "summarized", "detailed": "summarized"}
-_OPTIONS: Final = (
+_OPTION_ROWS: Final = (
     RequestRow("temperature", "temperature"),
     RequestRow("top_p", "top_p"),
     RequestRow("top_k", "top_k", write=partial(max, 0)),
@@ -317,7 +320,7 @@ MESSAGES: Final = RequestTable(
     "messages",
     "Messages",
     ("/messages",),
-    (*_OPTIONS, *_MESSAGES, *_TOOLS),
+    (*_OPTION_ROWS, *_MESSAGE_ROWS, *_TOOL_ROWS),
     types={"tools": lambda _: "custom"},
 )
 """All that a client of Messages may say."""

@@ -52,26 +52,26 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "images": [],
     "system": "",
 }
-_NOTHING: Final = ChatMessage.user("")
+_EMPTY_MESSAGE: Final = ChatMessage.user("")
 _ROLES: Final = {role.value: role for role in Role}
 
 
-def read_chat(body: Fields, said: dict[str, Any]) -> Incoming:
-    """Parse *body*, a request to ``/api/chat``. *said* is the same, unchanged.
+def read_chat(body: Fields, raw_body: dict[str, Any]) -> Incoming:
+    """Parse *body*, a request to ``/api/chat``. *raw_body* is the same, unchanged.
 
     Raises:
         FieldError: it is none.
     """
-    turns = _Conversation()
+    conversation = _Conversation()
     for message in body.objects("messages"):
-        turns.add(message)
-    if turns.turns:
-        return _incoming(WireForm.OLLAMA, body, said, turns.turns)
-    return _incoming(WireForm.OLLAMA, body, said, [_NOTHING], load=_loading(body))
+        conversation.add(message)
+    if conversation.turns:
+        return _incoming(WireForm.OLLAMA, body, raw_body, conversation.turns)
+    return _incoming(WireForm.OLLAMA, body, raw_body, [_EMPTY_MESSAGE], load=_loading(body))
 
 
-def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
-    """Parse *body*, a request to ``/api/generate``. *said* is the same, unchanged.
+def read_generate(body: Fields, raw_body: dict[str, Any]) -> Incoming:
+    """Parse *body*, a request to ``/api/generate``. *raw_body* is the same, unchanged.
 
     Raises:
         FieldError: it is none.
@@ -83,7 +83,7 @@ def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
     with placed(body, "prompt"):
         prompt = body.text("prompt") or ""
         turns.append(ChatMessage.user(_content(prompt, body)))
-    return _incoming(WireForm.OLLAMA_GENERATE, body, said, turns, load=None if prompt else _loading(body))
+    return _incoming(WireForm.OLLAMA_GENERATE, body, raw_body, turns, load=None if prompt else _loading(body))
 
 
 def _loading(body: Fields) -> str:
@@ -97,16 +97,16 @@ def _loading(body: Fields) -> str:
 
 
 def _incoming(
-    form: WireForm, body: Fields, said: dict[str, Any], turns: list[Turn], load: str | None = None
+    form: WireForm, body: Fields, raw_body: dict[str, Any], turns: list[Turn], load: str | None = None
 ) -> Incoming:
     logprobs = bool(body.is_flag("logprobs"))
-    wanted = take_neutral(body, "ollama", _DEFAULTS)
+    defaults = take_neutral(body, "ollama", _DEFAULTS)
     stream = body.flag("stream")
     return incoming(
         form,
         body,
-        said,
-        Wants(include_usage=True, logprobs=logprobs, load=load, defaults=wanted),
+        raw_body,
+        Wants(include_usage=True, logprobs=logprobs, load=load, defaults=defaults),
         messages=turns,
         **_options(body),
         tools=[*_tools(body)],
@@ -117,8 +117,8 @@ def _incoming(
 
 
 def _options(body: Fields) -> dict[str, Any]:
-    sampling = body.object("options")
-    return {} if sampling is None else options(sampling, "ollama", "options.")
+    option_fields = body.object("options")
+    return {} if option_fields is None else options(option_fields, "ollama", "options.")
 
 
 # The conversation.
@@ -133,7 +133,7 @@ class _Conversation:
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
-        self._open: list[ToolCall] = []  # calls that have no result yet
+        self._open_calls: list[ToolCall] = []  # calls that have no result yet
 
     def add(self, message: Fields) -> None:
         """Add *message* as a turn."""
@@ -166,7 +166,7 @@ class _Conversation:
             calls_with_ids.append(
                 {"id": id, "function": {"index": len(calls_with_ids), "name": name, "arguments": arguments}}
             )
-        self._open = calls
+        self._open_calls = calls
         if not thinking:
             with placed(message, "content"):
                 return ChatMessage(Role.ASSISTANT, _content(text, message), tool_calls=calls or None)
@@ -179,12 +179,13 @@ class _Conversation:
     def _result(self, message: Fields, text: str) -> Turn:
         id, name = message.text("tool_call_id"), message.text("tool_name")
         call = next(
-            (call for call in self._open if id == call.id or (not id and name in (None, call.name))), None
+            (call for call in self._open_calls if id == call.id or (not id and name in (None, call.name))),
+            None,
         )
         if call is None and not id:
             return told_result(message, name, _content(text, message))
         if call is not None:
-            self._open.remove(call)
+            self._open_calls.remove(call)
             name = None if name == call.name else name  # the call says it
         with placed(message):
             return ChatMessage.tool_result(
@@ -212,8 +213,8 @@ def _tools(body: Fields) -> Iterator[ToolDefinition]:
 
 
 def _format(body: Fields) -> ResponseFormat | None:
-    wanted = body.look("format")
-    if isinstance(wanted, dict):
+    format_value = body.look("format")
+    if isinstance(format_value, dict):
         with placed(body, "format"):
             return ResponseFormat(body.plain("format"))
     return word(body, "format", {"json": ResponseFormat()})
@@ -328,12 +329,12 @@ class OllamaChatWriter(Writer):
             message["tool_calls"] = [*self._tool_calls()]
         return self._line_at_end(message)
 
-    def _message(self, said: Event) -> Event:
-        """Return the field, or the fields, of a line for *said*."""
-        return {"message": {"role": "assistant", "content": "", **said}}
+    def _message(self, fields: Event) -> Event:
+        """Return the field, or the fields, of a line for *fields*."""
+        return {"message": {"role": "assistant", "content": "", **fields}}
 
-    def _line_at_end(self, said: Event) -> Event:
-        line = self._line(self._message(said)) | {"done": True, "done_reason": self._reason}
+    def _line_at_end(self, message_fields: Event) -> Event:
+        line = self._line(self._message(message_fields)) | {"done": True, "done_reason": self._reason}
         if self.duration:
             line["total_duration"] = self.duration // _MICROSECOND * 1000
         if self.usage is not None:
@@ -345,16 +346,16 @@ class OllamaChatWriter(Writer):
             put_back(line, self.left, over=True)
         return line
 
-    def _line(self, said: Event) -> Event:
-        line = {"model": self.heading.model, "created_at": self.heading.time, **said, "done": False}
+    def _line(self, fields: Event) -> Event:
+        line = {"model": self.heading.model, "created_at": self.heading.time, **fields, "done": False}
         if self._logprobs:
             line["logprobs"], self._logprobs = self._logprobs, []
         return line
 
     def _tool_calls(self) -> Iterator[Event]:
         for position, call in enumerate(self._calls.values()):
-            requested = input_of("".join(call.arguments))
-            function = {"index": position, "name": call.name, "arguments": requested}
+            call_input = input_of("".join(call.arguments))
+            function = {"index": position, "name": call.name, "arguments": call_input}
             yield {"id": self._ids.take(call.id, call.index), "function": function}
 
 
@@ -364,8 +365,8 @@ class OllamaGenerateWriter(OllamaChatWriter):
     form = WireForm.OLLAMA_GENERATE
     text = "response"
 
-    def _message(self, said: Event) -> Event:
-        return {"response": "", **said}
+    def _message(self, fields: Event) -> Event:
+        return {"response": "", **fields}
 
 
 def _bare(logprob: Event) -> Event:

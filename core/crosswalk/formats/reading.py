@@ -132,8 +132,8 @@ class ClientRequest(ChatRequest):
     @property
     def thinking_budget(self) -> Any:
         """See :attr:`ChatRequest.thinking_budget`. A client's format may have brought it."""
-        brought = (one.value for one in self._brought("thinking_budget"))
-        return self.extra_options.get("thinking_budget", next(brought, None))
+        sent_budgets = (one.value for one in self._brought("thinking_budget"))
+        return self.extra_options.get("thinking_budget", next(sent_budgets, None))
 
     def names_of(self, option: str) -> tuple[str, ...]:
         """See :meth:`ChatRequest.names_of`."""
@@ -144,33 +144,37 @@ class ClientRequest(ChatRequest):
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""
-        built = self._built_by(build)
+        http_request = self._built_by(build)
         if self.headers:
-            built = self._with_headers(built)
-        named = (*built.adaptations, *self.notes)
-        return attrs.evolve(built, adaptations=tuple(_at_client(one, self.messages) for one in named))
+            http_request = self._with_headers(http_request)
+        adaptations = (*http_request.adaptations, *self.notes)
+        return attrs.evolve(
+            http_request, adaptations=tuple(_at_client(one, self.messages) for one in adaptations)
+        )
 
-    def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
-        """Return *built* with the options of the client's headers, if the server speaks the client's form."""
-        passed_headers = dict(self.headers) if self._is_own(built) else {}
+    def _with_headers(self, http_request: HTTPRequest) -> HTTPRequest:
+        """Return *http_request* with the options of the client's headers, if the server speaks the client's form."""
+        passed_headers = dict(self.headers) if self._is_own(http_request) else {}
         passed_headers.pop(VERSION, None)
-        why = "the header asks what this API does not know"
+        reason = "the header asks what this API does not know"
         adaptations = (
-            Adaptation.dropped(name, why, asked=value)
+            Adaptation.dropped(name, reason, asked=value)
             for name, value in self.headers.items()
             if name not in passed_headers
         )
-        return attrs.evolve(built, headers={**built.headers, **passed_headers}).adapted(*adaptations)
+        return attrs.evolve(http_request, headers={**http_request.headers, **passed_headers}).adapted(
+            *adaptations
+        )
 
-    def _is_own(self, built: HTTPRequest) -> bool:
-        """Return whether *built* is for an API of the client's form."""
-        return built.path.partition("?")[0].endswith(self.form.paths)
+    def _is_own(self, http_request: HTTPRequest) -> bool:
+        """Return whether *http_request* is for an API of the client's form."""
+        return http_request.path.partition("?")[0].endswith(self.form.paths)
 
     def _built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         if self.provider == self.form.provider:
-            as_said = self._as_said(build)
-            if as_said is not None:
-                return as_said
+            unchanged_request = self._as_said(build)
+            if unchanged_request is not None:
+                return unchanged_request
         elif self.alone:
             return self._with_results_told()._built_for_other(build)
         return self._built_for_other(build)
@@ -229,58 +233,68 @@ class ClientRequest(ChatRequest):
         """
         for one in self.unread:
             self._refuse_state(one, target)
-        silent = [
+        silence_flags = [
             isinstance(turn, ChatMessage) and turn.content == () and turn.role in (Role.USER, Role.SYSTEM)
             for turn in self.messages
         ]
-        if all(silent):
+        if all(silence_flags):
             raise UnsupportedRequestError("the conversation has no content", options=["messages"])
-        turns = tuple(turn for turn, is_silent in zip(self.messages, silent, strict=True) if not is_silent)
+        turns = tuple(
+            turn for turn, is_silent in zip(self.messages, silence_flags, strict=True) if not is_silent
+        )
         marks = tuple(
-            attrs.evolve(mark, after=mark.after - sum(silent[: mark.after]))
+            attrs.evolve(mark, after=mark.after - sum(silence_flags[: mark.after]))
             if isinstance(mark.after, int)
             else mark
             for mark in self.cache_marks
-            if not (isinstance(mark.after, int) and silent[mark.after])
+            if not (isinstance(mark.after, int) and silence_flags[mark.after])
         )
-        more = chain.from_iterable(self.instead.values())
-        return altered(self, messages=turns, cache_marks=marks, tools=(*self.tools, *more))
+        added_tools = chain.from_iterable(self.instead.values())
+        return altered(self, messages=turns, cache_marks=marks, tools=(*self.tools, *added_tools))
 
     def _refuse_state(self, unread: Unread, target: RequestTable | None) -> None:
         for one in _state_in(self.form.key, self.said, unread):
             label = target.label if target else "the API"
-            why = f"it names what a server of {self.form.label} keeps, and {label} has no place for it"
+            reason = f"it names what a server of {self.form.label} keeps, and {label} has no place for it"
             raise UnsupportedRequestError(
-                f"it cannot express {one.path} ({why})", provider=self.provider, options=[one.path]
+                f"it cannot express {one.path} ({reason})", provider=self.provider, options=[one.path]
             )
 
-    def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+    def _translated(
+        self, http_request: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]
+    ) -> HTTPRequest:
         """Return the options for an API of another form, in its own words, as far as it has them."""
         form = self.form
-        target, source = table_of(built), _NEAREST.get(form, (form.key, form.key))
-        near = target if target is not None and target.key == source[0] else None
-        same = [] if near is None else [one for one in self.unread if self._is_shared(one, source[1], near)]
+        target, nearest_formats = table_of(http_request), _NEAREST_FORMATS.get(form, (form.key, form.key))
+        near_table = target if target is not None and target.key == nearest_formats[0] else None
+        shared_fields = (
+            []
+            if near_table is None
+            else [one for one in self.unread if self._is_shared(one, nearest_formats[1], near_table)]
+        )
         options: dict[str, Any] = {}
         paths: dict[str, str] = {}
-        dropped: list[Adaptation] = []
-        for unread in _apart(one for one in self.unread if one not in same):
-            rows = _rows(source[1], unread)
+        dropped_adaptations: list[Adaptation] = []
+        for unread in _apart(one for one in self.unread if one not in shared_fields):
+            rows = _rows(nearest_formats[1], unread)
             is_item = unread.path != unread.option
-            extra = (row for row in rows if row.place not in _FIELD_NAMES)
-            values = ((row.place, is_item or row.value_of(unread.value)) for row in extra)
-            known = next(((place, value) for place, value in values if value is not None), None)
-            if known is not None:
-                options[known[0]], paths[known[0]] = known[1], unread.path
-            elif not self._is_by_part(unread, built, target):
-                dropped += self._dropped(unread, target)
+            option_rows = (row for row in rows if row.place not in _FIELD_NAMES)
+            values = ((row.place, is_item or row.value_of(unread.value)) for row in option_rows)
+            placed_value = next(((place, value) for place, value in values if value is not None), None)
+            if placed_value is not None:
+                options[placed_value[0]], paths[placed_value[0]] = placed_value[1], unread.path
+            elif not self._is_by_part(unread, http_request, target):
+                dropped_adaptations += self._dropped(unread, target)
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
             options["logprobs"] = True
             paths.setdefault("logprobs", paths["top_logprobs"])
         if options:
-            built = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
-        renamed = (attrs.evolve(one, field=paths.get(one.field, one.field)) for one in built.adaptations)
-        named = (*dict.fromkeys(renamed), *dropped)
-        return self._with_unread(attrs.evolve(built, adaptations=named), same)
+            http_request = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
+        renamed_adaptations = (
+            attrs.evolve(one, field=paths.get(one.field, one.field)) for one in http_request.adaptations
+        )
+        adaptations = (*dict.fromkeys(renamed_adaptations), *dropped_adaptations)
+        return self._with_unread(attrs.evolve(http_request, adaptations=adaptations), shared_fields)
 
     def _is_shared(self, unread: Unread, source: str, target: RequestTable) -> bool:
         """Return whether *unread* goes on as it is to a server with the table *target*, near the format *source*."""
@@ -289,19 +303,23 @@ class ClientRequest(ChatRequest):
             return row is not None and not row.place
         if isinstance(unread.value, dict) and unread.place[0] != "options":
             return False
-        known = (target.row(row.place) for row in _rows(source, unread))
-        return any(row is not None and row.path == unread.option for row in known)
+        target_rows = (target.row(row.place) for row in _rows(source, unread))
+        return any(row is not None and row.path == unread.option for row in target_rows)
 
-    def _is_by_part(self, unread: Unread, built: HTTPRequest, target: RequestTable | None) -> bool:
+    def _is_by_part(self, unread: Unread, http_request: HTTPRequest, target: RequestTable | None) -> bool:
         """Return whether the part that *unread* is about has brought it to the server with the table *target*."""
-        own = TABLES[self.form.key]
-        row = own.row_at(own.path_in(self.said, unread.place))
-        there = target.row(row.place) if target and row and row.place in _TOOL_CHANGES else None
-        if there is None:
+        client_table = TABLES[self.form.key]
+        row = client_table.row_at(client_table.path_in(self.said, unread.place))
+        target_row = target.row(row.place) if target and row and row.place in _TOOL_CHANGES else None
+        if target_row is None:
             return False
         change: dict[str, Any] = {}
-        put(change, there.path.removeprefix("messages[].content[]."), there.written(unread.value.get("tool")))
-        return dump_json(change) in dump_json(built.body)
+        put(
+            change,
+            target_row.path.removeprefix("messages[].content[]."),
+            target_row.written(unread.value.get("tool")),
+        )
+        return dump_json(change) in dump_json(http_request.body)
 
     def _own(self, turn: Any) -> Any:
         is_plain = isinstance(turn, ChatResponse) and turn.metadata.provider_id == self.form.provider
@@ -314,64 +332,79 @@ class ClientRequest(ChatRequest):
 
         A conversation that did not change is not built: its own server knows what it may hold.
         """
-        asked: ChatRequest = altered(self.asked, **{name: getattr(self, name) for name in _OF_ENDPOINTS})
-        mine: ChatRequest = self
-        is_same = len(self.messages) == len(asked.messages) and all(map(is_, self.messages, asked.messages))
+        original_request: ChatRequest = altered(
+            self.asked, **{name: getattr(self, name) for name in _ENDPOINT_FIELDS}
+        )
+        current_request: ChatRequest = self
+        is_same = len(self.messages) == len(original_request.messages) and all(
+            map(is_, self.messages, original_request.messages)
+        )
         if is_same:
-            mine, asked = _unchanged(self), _unchanged(asked)
-        built = build(mine)
-        if not self._is_own(built):
+            current_request, original_request = _unchanged(self), _unchanged(original_request)
+        http_request = build(current_request)
+        if not self._is_own(http_request):
             return None
-        is_same = is_same and all(getattr(mine, name) == getattr(asked, name) for name in _FIELD_NAMES)
-        before = built if is_same else _built_before(build, asked)
-        body = {name: value for name, value in self.said.items() if name not in _OURS}
+        is_same = is_same and all(
+            getattr(current_request, name) == getattr(original_request, name) for name in _FIELD_NAMES
+        )
+        earlier_http_request = http_request if is_same else _built_before(build, original_request)
+        body = {name: value for name, value in self.said.items() if name not in _PLUGIN_FIELDS}
         written_names: set[str] = set()
-        for name in {**before.body, **built.body}:
-            value, old = built.body.get(name), before.body.get(name)
-            if name not in _OURS and value == old:
+        for name in {**earlier_http_request.body, **http_request.body}:
+            value, old_value = http_request.body.get(name), earlier_http_request.body.get(name)
+            if name not in _PLUGIN_FIELDS and value == old_value:
                 continue
-            said = body.get(name)
-            for given in [*body]:
-                if given == name or built.spellings.get(given) == name:
-                    del body[given]
+            sent_value = body.get(name)
+            for sent_name in [*body]:
+                if sent_name == name or http_request.spellings.get(sent_name) == name:
+                    del body[sent_name]
             if name == "stream_options" and isinstance(self.said.get(name), dict) and value is not None:
                 body[name] = {**self.said[name], **value}
             elif value is not None:
                 is_sealed = bool(self.known or self.notes)  # then the client's items are not the server's
-                body[name] = value if is_sealed else _patched(said, old, value)
+                body[name] = value if is_sealed else _patched(sent_value, old_value, value)
                 written_names |= {name} if body[name] is value else set()
         for name in _FIELD_NAMES:
-            if getattr(mine, name) in _UNSAID and getattr(asked, name) not in _UNSAID:
+            if (
+                getattr(current_request, name) in _UNSET_VALUES
+                and getattr(original_request, name) not in _UNSET_VALUES
+            ):
                 # It was left out since. The plugin itself may have written the same before and after.
                 row = TABLES[self.form.key].row(name)
                 path = "" if row is None else row.path
                 body.pop(path, None)
-                if path in built.body:
-                    body[path] = built.body[path]
-        wanted = self.said.get("stream_options")
-        if isinstance(wanted, dict) and built.body.get("stream") and "stream_options" not in body:
+                if path in http_request.body:
+                    body[path] = http_request.body[path]
+        sent_options = self.said.get("stream_options")
+        if (
+            isinstance(sent_options, dict)
+            and http_request.body.get("stream")
+            and "stream_options" not in body
+        ):
             body["stream_options"] = {
-                name: value for name, value in wanted.items() if name != "include_usage"
+                name: value for name, value in sent_options.items() if name != "include_usage"
             }
-        known = {(one.field, one.reason) for one in before.adaptations}
-        new_adaptations = (one for one in built.adaptations if (one.field, one.reason) not in known)
-        why = "thinking with an empty signature"
-        unsigned = (Adaptation.dropped(place, why) for place in self.unsigned)
-        built = attrs.evolve(built, body=body, adaptations=(*new_adaptations, *unsigned))
-        return self._with_unread(built, [one for one in self.unread if one.place[0] in written_names])
+        earlier_adaptations = {(one.field, one.reason) for one in earlier_http_request.adaptations}
+        new_adaptations = (
+            one for one in http_request.adaptations if (one.field, one.reason) not in earlier_adaptations
+        )
+        reason = "thinking with an empty signature"
+        unsigned_drops = (Adaptation.dropped(place, reason) for place in self.unsigned)
+        http_request = attrs.evolve(http_request, body=body, adaptations=(*new_adaptations, *unsigned_drops))
+        return self._with_unread(http_request, [one for one in self.unread if one.place[0] in written_names])
 
-    def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
-        """Return *built* with each *unread* value in its place, as far as the lists there have the same items."""
-        body = copy_json(built.body)
-        waiting = sorted(unread, key=lambda one: one.place)
-        remaining = []
-        while waiting:
-            if not _put(body, self.said, waiting[0].place, waiting):
-                remaining.append(waiting[0])
-            del waiting[0]
-        target = table_of(built)
-        lost = (dropped for one in remaining for dropped in self._dropped(one, target))
-        return attrs.evolve(built, body=body).adapted(*lost)
+    def _with_unread(self, http_request: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
+        """Return *http_request* with each *unread* value in its place, as far as the lists there have the same items."""
+        body = copy_json(http_request.body)
+        unread_queue = sorted(unread, key=lambda one: one.place)
+        unplaced_fields = []
+        while unread_queue:
+            if not _put(body, self.said, unread_queue[0].place, unread_queue):
+                unplaced_fields.append(unread_queue[0])
+            del unread_queue[0]
+        target = table_of(http_request)
+        lost_adaptations = (dropped for one in unplaced_fields for dropped in self._dropped(one, target))
+        return attrs.evolve(http_request, body=body).adapted(*lost_adaptations)
 
     def _dropped(self, unread: Unread, target: RequestTable | None) -> Iterator[Adaptation]:
         """Return the part of *unread* to report, because a server with the table *target* does not get it.
@@ -383,24 +416,24 @@ class ClientRequest(ChatRequest):
         if unread.path in self.instead:
             if unread.place[0] == "tools":  # the option mcp_servers says it
                 for one in _marks_in(unread):
-                    why = f"{target.label if target else 'the API'} has no place for it"
-                    yield Adaptation.dropped(one.path, why, asked=one.value)
+                    reason = f"{target.label if target else 'the API'} has no place for it"
+                    yield Adaptation.dropped(one.path, reason, asked=one.value)
             elif not self.instead[unread.path]:
                 yield Adaptation.dropped(unread.path, "its tools are declared from the beginning")
             return
-        own = TABLES[self.form.key]
-        row = own.row_at(own.path_in(self.said, unread.place))
+        client_table = TABLES[self.form.key]
+        row = client_table.row_at(client_table.path_in(self.said, unread.place))
         label = target.label if target else "the API"
         if row is None:
-            why = f"it is not in the table of {own.label} yet"
-            yield Adaptation.dropped(unread.path, why, asked=unread.value, refuses=True)
+            reason = f"it is not in the table of {client_table.label} yet"
+            yield Adaptation.dropped(unread.path, reason, asked=unread.value, refuses=True)
         elif row.kind is not PlaceKind.LINK and not (
             row.place and PLACES[row.place].is_neutral(unread.value)
         ):
             has_place = target is not None and row.place and target.row(row.place) is not None
-            why = f"{label} has no such value" if has_place else f"{label} has no place for it"
+            reason = f"{label} has no such value" if has_place else f"{label} has no place for it"
             refuses = row.kind is PlaceKind.MEANING
-            yield Adaptation.dropped(unread.path, why, asked=unread.value, refuses=refuses)
+            yield Adaptation.dropped(unread.path, reason, asked=unread.value, refuses=refuses)
 
 
 def with_tool_names(request: ChatRequest, names: Mapping[str, str], turns: Mapping[int, Turn]) -> ChatRequest:
@@ -495,19 +528,19 @@ def _told_at(place: str) -> Adaptation:
     return Adaptation(place, AdaptationKind.TOLD, "it is sent as text")
 
 
-def table_of(built: HTTPRequest) -> RequestTable | None:
-    """Return the table of the server that *built* goes to, or ``None`` if no table is known."""
-    return built.table or table_of_path(built.path)
+def table_of(http_request: HTTPRequest) -> RequestTable | None:
+    """Return the table of the server that *http_request* goes to, or ``None`` if no table is known."""
+    return http_request.table or table_of_path(http_request.path)
 
 
 def table_of_path(path: str) -> RequestTable | None:
     """Return the table of the servers with an endpoint at *path*, or ``None`` if it is another one."""
-    plain = path.partition("?")[0]
-    table = next((table for table in TABLES.values() if plain.endswith(table.paths)), None)
+    bare_path = path.partition("?")[0]
+    table = next((table for table in TABLES.values() if bare_path.endswith(table.paths)), None)
     return CHAT_SERVER if table is CHAT else table
 
 
-_NEAREST: Final = {
+_NEAREST_FORMATS: Final = {
     WireForm.OPENAI_COMPLETIONS: ("chat", "completions"),
     WireForm.OLLAMA_GENERATE: ("ollama", "ollama"),
 }
@@ -534,18 +567,18 @@ def _apart(unread: Iterable[Unread]) -> Iterator[Unread]:
             yield one
 
 
-_OURS: Final = ("model", "stream", "stream_options")
-_UNSAID: Final = (None, ())
+_PLUGIN_FIELDS: Final = ("model", "stream", "stream_options")
+_UNSET_VALUES: Final = (None, ())
 """The fields that the plugin sets for a server, regardless of the client's values."""
-_OF_ENDPOINTS: Final = ("model", "stream", "provider", "extra_headers")
+_ENDPOINT_FIELDS: Final = ("model", "stream", "provider", "extra_headers")
 """The fields of a request that differ between the client's and the one for an endpoint."""
-_UNCHANGED: Final = (ChatMessage.user("-"),)
+_STAND_IN_MESSAGES: Final = (ChatMessage.user("-"),)
 """Stands for a conversation that goes on as the client sent it."""
 
 
 def _unchanged(request: ChatRequest) -> ChatRequest:
     """Return *request* with a stand-in for its conversation."""
-    return altered(request, messages=_UNCHANGED, cache_marks=())
+    return altered(request, messages=_STAND_IN_MESSAGES, cache_marks=())
 
 
 def _built_before(build: Callable[[ChatRequest], HTTPRequest], asked: ChatRequest) -> HTTPRequest:
@@ -556,49 +589,54 @@ def _built_before(build: Callable[[ChatRequest], HTTPRequest], asked: ChatReques
         return HTTPRequest("", {})
 
 
-def _patched(said: Any, old: Any, new: Any) -> Any:
-    """Return *new*, with the client's items in place of those that did not change since *old*, or *new* as it is.
+def _patched(client_items: Any, old_items: Any, new_items: Any) -> Any:
+    """Return *new_items*, with the client's items in place of those that did not change since *old_items*, or as it is.
 
     Items are the same at the end or the beginning of both lists, or one by one in lists of one length.
     """
-    if not (isinstance(said, list) and isinstance(old, list) and isinstance(new, list) and old):
-        return new
-    if new[-len(old) :] == old:
-        return [*new[: -len(old)], *said]
-    if new[: len(old)] == old:
-        return [*said, *new[len(old) :]]
-    if len(said) == len(old) == len(new):
-        each = zip(said, old, new, strict=True)
-        return [item if before == after else after for item, before, after in each]
-    return new
+    if not (
+        isinstance(client_items, list)
+        and isinstance(old_items, list)
+        and isinstance(new_items, list)
+        and old_items
+    ):
+        return new_items
+    if new_items[-len(old_items) :] == old_items:
+        return [*new_items[: -len(old_items)], *client_items]
+    if new_items[: len(old_items)] == old_items:
+        return [*client_items, *new_items[len(old_items) :]]
+    if len(client_items) == len(old_items) == len(new_items):
+        item_triples = zip(client_items, old_items, new_items, strict=True)
+        return [item if before == after else after for item, before, after in item_triples]
+    return new_items
 
 
 _MESSAGE: Final = re.compile(r"messages\[(\d+)\]")
 
 
-def _at_client(change: Adaptation, turns: Sequence[Turn]) -> Adaptation:
-    """Return *change*, with an answer among *turns* named as in the client's request."""
-    match = _MESSAGE.fullmatch(change.field)
-    turn = turns[int(match[1])] if match and not change.refuses else None
-    return attrs.evolve(change, field=turn.id) if isinstance(turn, ChatResponse) else change
+def _at_client(adaptation: Adaptation, turns: Sequence[Turn]) -> Adaptation:
+    """Return *adaptation*, with an answer among *turns* named as in the client's request."""
+    match = _MESSAGE.fullmatch(adaptation.field)
+    turn = turns[int(match[1])] if match and not adaptation.refuses else None
+    return attrs.evolve(adaptation, field=turn.id) if isinstance(turn, ChatResponse) else adaptation
 
 
-def _state_in(format: str, said: Any, unread: Unread) -> Iterator[Unread]:
-    """Return what names something that a server keeps, of *unread* in the request *said* in *format*: all or parts of it.
+def _state_in(format: str, raw_body: Any, unread: Unread) -> Iterator[Unread]:
+    """Return what of *unread* in the request *raw_body* in *format* names something that a server keeps: all or parts.
 
     A file that a server keeps has a canonical place, so all of *unread* stands for it.
     """
-    table, waiting = TABLES[format], [unread]
-    while waiting:
-        one = waiting.pop(0)
-        path = table.path_in(said, one.place)
+    table, unread_queue = TABLES[format], [unread]
+    while unread_queue:
+        one = unread_queue.pop(0)
+        path = table.path_in(raw_body, one.place)
         row = table.row_at(path)
         is_inside = row is not None and row.path.startswith((f"{path}.", f"{path}["))
         if row is not None and row.kind is PlaceKind.STATE and not is_inside:
             yield unread if row.place else one
         elif isinstance(one.value, dict | list):
             steps = one.value.items() if isinstance(one.value, dict) else enumerate(one.value)
-            waiting += [Unread((*one.place, step), value) for step, value in steps if value is not None]
+            unread_queue += [Unread((*one.place, step), value) for step, value in steps if value is not None]
 
 
 def _marks_in(unread: Unread) -> Iterator[Unread]:
@@ -612,8 +650,8 @@ def _marks_in(unread: Unread) -> Iterator[Unread]:
             waiting += [Unread((*one.place, step), value) for step, value in one.value.items()]
 
 
-def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
-    """Put the first of those *waiting* into *body*, at its *place* in *said*, the client's body. Return whether it is there.
+def _put(body: Any, client_value: Any, place: Place, unread_queue: list[Unread]) -> bool:
+    """Put the first of the *unread_queue* into *body*, at its *place* in *client_value*. Return whether it is there.
 
     In a list it is there if the list has as many items as the client's, apart from those still waiting.
     """
@@ -622,19 +660,19 @@ def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
     if not is_there:
         return False
     if isinstance(step, int):
-        own = waiting[0].place[: -len(place)]
-        if len(body) != len(said) - sum(other.place[:-1] == own for other in waiting):
+        list_place = unread_queue[0].place[: -len(place)]
+        if len(body) != len(client_value) - sum(other.place[:-1] == list_place for other in unread_queue):
             return False
         if not remainder:
-            body.insert(step, waiting[0].value)
+            body.insert(step, unread_queue[0].value)
             return True
-        return _put(body[step], said[step], tuple(remainder), waiting)
+        return _put(body[step], client_value[step], tuple(remainder), unread_queue)
     if not remainder:
-        return body.setdefault(step, waiting[0].value) is waiting[0].value
-    inner = body.get(step, type(said[step])())
-    is_there = _put(inner, said[step], tuple(remainder), waiting)
+        return body.setdefault(step, unread_queue[0].value) is unread_queue[0].value
+    inner_value = body.get(step, type(client_value[step])())
+    is_there = _put(inner_value, client_value[step], tuple(remainder), unread_queue)
     if is_there:
-        body[step] = inner
+        body[step] = inner_value
     return is_there
 
 
@@ -697,7 +735,7 @@ class Incoming:
 
 T = TypeVar("T")
 _EPOCH = datetime.fromtimestamp(0, UTC)
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
 _FIELDS = attrs.fields_dict(ChatRequest)
 
 
@@ -712,22 +750,22 @@ _TAKERS: Final[dict[str, Callable[[Fields, str], Any]]] = {
 }
 
 
-def options(fields: Fields, format: str, under: str = "") -> dict[str, Any]:
-    """The options in *fields* that :class:`ChatRequest` has, in the spelling of *format* below *under*.
+def options(fields: Fields, format: str, prefix: str = "") -> dict[str, Any]:
+    """The options in *fields* that :class:`ChatRequest` has, in the spelling of *format* below *prefix*.
 
     Of two spellings of one option the later one in the table counts, and the other stays. So does a value outside the
     bounds of a :class:`ChatRequest`, such as -1 for no limit: each server checks its own.
     """
-    results: dict[str, Any] = {}
+    option_values: dict[str, Any] = {}
     for row in reversed(TABLES[format].options):
-        name, place = row.path.removeprefix(under), row.place
-        if place in _TAKERS and place not in results and name in fields:
+        name, place = row.path.removeprefix(prefix), row.place
+        if place in _TAKERS and place not in option_values and name in fields:
             value = _TAKERS[place](fields, name)
             try:
-                results[place] = option(fields, name, place, value)
+                option_values[place] = option(fields, name, place, value)
             except FieldError:
                 fields.give(name, value)
-    return results
+    return option_values
 
 
 def _stop(fields: Fields, name: str) -> Any:
@@ -742,20 +780,22 @@ DEFAULTS_OF_SERVERS: Final = ("store", "frequency_penalty", "presence_penalty")
 """Options whose default a server or a model sets, so that the value of another API's default is a wish as any other."""
 
 
-def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
-    """The options of *body* that change nothing, by name: those of *format*, and *more* with their values."""
+def take_neutral(body: Fields, format: str, other_values: Mapping[str, Any] = _NO_FIELDS) -> dict[str, Any]:
+    """The options of *body* that change nothing, by name: those of *format*, and *other_values* with their values."""
     rows = reversed(TABLES[format].options) if format else ()
-    neutral = {row.path: PLACES[row.place].neutral for row in rows if row.place not in DEFAULTS_OF_SERVERS}
-    results = {}
-    for name, value in {**neutral, **more}.items():
+    neutral_values = {
+        row.path: PLACES[row.place].neutral for row in rows if row.place not in DEFAULTS_OF_SERVERS
+    }
+    taken_values = {}
+    for name, value in {**neutral_values, **other_values}.items():
         sent_value = body.look(name)
         if (
             sent_value is not None
             and sent_value == value
             and (type(sent_value) is bool) is (type(value) is bool)
         ):
-            results[name] = body.take(name)
-    return results
+            taken_values[name] = body.take(name)
+    return taken_values
 
 
 def option(fields: Fields, name: str, field: str, value: Any) -> Any:
@@ -788,15 +828,15 @@ def read_words(option: str, format: str) -> dict[str, str]:
     return {wire_word: name for name, wire_word in words.items() if isinstance(wire_word, str)}
 
 
-_LITTLE, _MUCH = 4096, 16384
+_LOW_BUDGET, _MEDIUM_BUDGET = 4096, 16384
 """Budgets in tokens: up to the first, thinking counts as low. Beyond the second, it counts as high."""
 
 
 def effort_of(budget: int) -> ReasoningEffort:
     """Return the effort that a *budget* of tokens for reasoning stands for."""
-    if budget <= _LITTLE:
+    if budget <= _LOW_BUDGET:
         return ReasoningEffort.LOW
-    return ReasoningEffort.MEDIUM if budget <= _MUCH else ReasoningEffort.HIGH
+    return ReasoningEffort.MEDIUM if budget <= _MEDIUM_BUDGET else ReasoningEffort.HIGH
 
 
 def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
@@ -844,9 +884,9 @@ def cache_marks(block: Fields, after: Any, part: int | None = None) -> Iterator[
 
 def marks_of(parts: Iterable[Fields], after: Any) -> Iterator[CacheMark]:
     """Return the marks of the *parts* of the message *after*. A part that is not read has no number."""
-    known = [part for part in parts if not part.is_left]
-    for number, part in enumerate(known):
-        yield from cache_marks(part, after, number if number < len(known) - 1 else None)
+    read_parts = [part for part in parts if not part.is_left]
+    for number, part in enumerate(read_parts):
+        yield from cache_marks(part, after, number if number < len(read_parts) - 1 else None)
 
 
 def told_result(result: Fields, name: str | None, content: str | Sequence[ContentPart]) -> ChatMessage:
@@ -888,21 +928,28 @@ def _told_text(given: Mapping[str, Any]) -> str:
     return dump_json(fields).decode()
 
 
-def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **requested: Any) -> Incoming:
-    """Return the request in *body*: the canonical fields *requested*, those that every form has, and the unread rest.
+def incoming(
+    form: WireForm, body: Fields, raw_body: dict[str, Any], wants: Wants, **canonical_fields: Any
+) -> Incoming:
+    """Return the request in *body*: the canonical fields *canonical_fields*, those that every form has, and the unread rest.
 
     Raises:
         FieldError: the fields do not go together.
     """
     model = option(body, "model", "model", body.need("model", body.text("model")))
-    fields = {"model": model, "stream": bool(body.flag("stream")), **options(body, form.key), **requested}
+    fields = {
+        "model": model,
+        "stream": bool(body.flag("stream")),
+        **options(body, form.key),
+        **canonical_fields,
+    }
     with placed(body, "messages"):
         request = ChatRequest(**{name: value for name, value in fields.items() if value is not None})
-        whole = unchecked(
+        client_request = unchecked(
             ClientRequest,
             **{name: getattr(request, name) for name in _FIELDS},
             form=form,
-            said=said,
+            said=raw_body,
             unread=tuple(body.unread()),
             asked=request,
             headers={},
@@ -912,4 +959,4 @@ def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, *
             servers={},
             alone={},
         )
-    return Incoming(form=form, request=whole, wants=wants)
+    return Incoming(form=form, request=client_request, wants=wants)

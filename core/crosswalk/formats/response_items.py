@@ -41,42 +41,44 @@ def server_item(piece: Piece, new_id: Callable[[str], str]) -> Event | None:
         piece: the input or output of a server's tool, or a medium.
         new_id: makes the id of an item of the given kind.
     """
-    about: Event = piece.metadata.thawed()
-    kind, media_type = about.get("type"), str(about.get("media_type"))
-    known = ITEMS.get(kind) if isinstance(kind, str) else None
+    item: Event = piece.metadata.thawed()
+    kind, media_type = item.get("type"), str(item.get("media_type"))
+    wire_item = ITEMS.get(kind) if isinstance(kind, str) else None
     if piece.type is SegmentType.MEDIA:
-        if known is None:
+        if wire_item is None:
             if not media_type.startswith("image/") or ":" in piece.text:
                 return None
             kind = "image_generation_call"
-            known = ITEMS[kind]
+            wire_item = ITEMS[kind]
             format = media_type.removeprefix("image/")
-            about = {"id": new_id(kind), "type": kind, "status": "completed", "output_format": format}
-        about = {key: value for key, value in about.items() if key not in ("encoding", "media_type")}
-    return None if known is None else _with_asked(about, piece.text, known)
+            item = {"id": new_id(kind), "type": kind, "status": "completed", "output_format": format}
+        item = {key: value for key, value in item.items() if key not in ("encoding", "media_type")}
+    return None if wire_item is None else _with_asked(item, piece.text, wire_item)
 
 
-def _with_asked(about: Event, text: str, known: WireItem) -> Event | None:
-    """Return *about* with the input or output, or ``None`` if *text* is invalid for the item."""
-    if not known.fields:
-        return None if text else about
-    field, requested = known.fields[0], _json(text) if known.kind is not str and text else text
-    if requested is None:
+def _with_asked(item: Event, text: str, wire_item: WireItem) -> Event | None:
+    """Return *item* with the input or output, or ``None`` if *text* is invalid for the item."""
+    if not wire_item.fields:
+        return None if text else item
+    field, field_value = wire_item.fields[0], _json(text) if wire_item.kind is not str and text else text
+    if field_value is None:
         return None
-    is_search = known.role is ItemRole.SERVER and known.kind is dict
-    if text and (field in about or (is_search and not (isinstance(requested, dict) and "type" in requested))):
-        about["arguments"] = text  # xAI writes its searches like calls of functions
-    elif text or (known.kind is str and field not in about):
-        about[field] = requested
-    return about
+    is_search = wire_item.role is ItemRole.SERVER and wire_item.kind is dict
+    if text and (
+        field in item or (is_search and not (isinstance(field_value, dict) and "type" in field_value))
+    ):
+        item["arguments"] = text  # xAI writes its searches like calls of functions
+    elif text or (wire_item.kind is str and field not in item):
+        item[field] = field_value
+    return item
 
 
 def action_item(type: str, arguments: str) -> Event | None:
     """Return the action of an item of *type*, a call of a tool without a name, or ``None`` if it is not an object."""
-    requested, fields = _json(arguments), ITEMS[type].fields
-    if not isinstance(requested, dict):
+    action, fields = _json(arguments), ITEMS[type].fields
+    if not isinstance(action, dict):
         return None
-    return requested if requested and requested.keys() <= set(fields) else {fields[0]: requested}
+    return action if action and action.keys() <= set(fields) else {fields[0]: action}
 
 
 def _json(text: str) -> Any:
@@ -95,21 +97,25 @@ def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
         length: the length of the text so far.
         is_own: whether it was an annotation of a response.
     """
-    ref = next((note for note in piece.annotations if isinstance(note, CitationRef)), CitationRef())
+    ref = next(
+        (annotation for annotation in piece.annotations if isinstance(annotation, CitationRef)), CitationRef()
+    )
     start, end = ref.span or (None, None)
-    about: Event = piece.metadata.thawed()
-    kind = about.get("type")
-    needs = ANNOTATIONS.get(kind, {}) if isinstance(kind, str) else {}
-    title = "title" if "title" in needs else "filename"
-    fields: Event = {title: piece.text or (None if is_own else ""), "url": ref.source, "file_id": ref.id}
+    metadata: Event = piece.metadata.thawed()
+    kind = metadata.get("type")
+    field_types = ANNOTATIONS.get(kind, {}) if isinstance(kind, str) else {}
+    title_key = "title" if "title" in field_types else "filename"
+    fields: Event = {title_key: piece.text or (None if is_own else ""), "url": ref.source, "file_id": ref.id}
     fields |= {"start_index": start, "end_index": end}
-    known = about | {name: value for name, value in fields.items() if value is not None}
+    known_fields = metadata | {name: value for name, value in fields.items() if value is not None}
     if is_own and isinstance(kind, str):
-        return known
-    if needs and all(type(known.get(name)) is of for name, of in needs.items()):
-        return {"type": kind, **{name: known[name] for name in needs}}
-    cited = url_citation(piece, length)
-    return None if cited is None else {"type": "url_citation", **cited}
+        return known_fields
+    if field_types and all(
+        type(known_fields.get(name)) is field_type for name, field_type in field_types.items()
+    ):
+        return {"type": kind, **{name: known_fields[name] for name in field_types}}
+    citation = url_citation(piece, length)
+    return None if citation is None else {"type": "url_citation", **citation}
 
 
 def usage_of(usage: UsageInfo, *, is_own: bool) -> Event:
@@ -129,15 +135,15 @@ def repeated(request: Mapping[str, Any]) -> Event:
     return members
 
 
-def _format(said: Event | None) -> Event:
-    return {"type": "text"} if said is None else _complete(said, said["type"])
+def _format(text_format: Event | None) -> Event:
+    return {"type": "text"} if text_format is None else _complete(text_format, text_format["type"])
 
 
-def _complete(said: Event, kind: str) -> Event:
-    """Return *said* with the fields that its *kind* requires and the request has left out."""
+def _complete(fields: Event, kind: str) -> Event:
+    """Return *fields* with the fields that its *kind* requires and the request has left out."""
     return {
-        **said,
-        **{name: value for name, value in REQUIRED.get(kind, {}).items() if said.get(name) is None},
+        **fields,
+        **{name: value for name, value in REQUIRED.get(kind, {}).items() if fields.get(name) is None},
     }
 
 
@@ -211,12 +217,12 @@ class OpenItem:
         """The role of the item, or ``None`` for an unknown one, which comes whole."""
         return ITEMS[self.type].role if self.type in ITEMS else None
 
-    def value(self, status: str, left: Event | None = None) -> Event:
-        """Return it so far, with the fields *left* of the original item, which determine the status, too."""
+    def value(self, status: str, stored_fields: Event | None = None) -> Event:
+        """Return it so far, with the fields *stored_fields* of the original item, which determine the status, too."""
         if self.whole is not None:
             return self.whole
         item: Event = {"id": self.id, "type": self.type, **self.about}
-        if left is None:
+        if stored_fields is None:
             item["status"] = status
         if self.type == "message":
             item |= {"role": "assistant", "content": self._parts("content")}
@@ -225,11 +231,11 @@ class OpenItem:
             item |= {"summary": self._parts("summary"), **({"content": content} if content else {})}
         elif self.role is ItemRole.CALL:
             text = "".join(self.arguments)
-            is_given = bool(text) or left is not None or status == "in_progress"
-            nothing = "" if self.type == "custom_tool_call" else "{}"
-            item[ITEMS[self.type].fields[0]] = text if is_given else nothing
-        if left is not None:
-            put_back(item, left)
+            is_given = bool(text) or stored_fields is not None or status == "in_progress"
+            empty_text = "" if self.type == "custom_tool_call" else "{}"
+            item[ITEMS[self.type].fields[0]] = text if is_given else empty_text
+        if stored_fields is not None:
+            put_back(item, stored_fields)
         return item
 
     def _parts(self, place: str) -> list[Event]:
@@ -251,7 +257,7 @@ class HeldCall:
 # The stored items of a response that was read, and the one that is written next.
 
 
-_EMPTY: Final[Mapping[str, Event]] = {
+_EMPTY_ITEMS: Final[Mapping[str, Event]] = {
     "message": {"role": "assistant", "content": []},
     "reasoning": {"summary": []},
     "additional_tools": {"role": "assistant"},
@@ -269,7 +275,7 @@ class KeptItems:
     def __init__(self, output: Callable[[], Any]) -> None:
         self._output = output
         self._at = 0  # the number of items that have been written, or passed over
-        self._passed: list[int] = []
+        self._passed_positions: list[int] = []
 
     def entry(self, place: int | None) -> Event:
         """Return the stored data of the item at *place*, or empty for ``None``."""
@@ -283,18 +289,18 @@ class KeptItems:
         """
         if item.place is None:
             return None
-        remaining: Event = copy_json(without_place(self.entry(item.place)))
+        stored_fields: Event = copy_json(without_place(self.entry(item.place)))
         for name in ("added", *item.about):  # its beginning, or newer facts
-            remaining.pop(name, None)
-        if is_late and remaining.get("status") == "in_progress":
-            remaining["status"] = status
-        return remaining
+            stored_fields.pop(name, None)
+        if is_late and stored_fields.get("status") == "in_progress":
+            stored_fields["status"] = status
+        return stored_fields
 
     def next_is(self, type: str) -> bool:
         """Whether the next item that has pieces is of that *type*."""
         for position in range(self._at, self._count()):
-            known = ITEMS.get(self._type(position))
-            if known is not None and known.role is not ItemRole.STATE:
+            wire_item = ITEMS.get(self._type(position))
+            if wire_item is not None and wire_item.role is not ItemRole.STATE:
                 return self._type(position) == type
         return False
 
@@ -306,20 +312,22 @@ class KeptItems:
         The result includes the items before it, by position, that have had no pieces so far: all remaining items if *type*
         is ``None``. Behind the last one, the first of those is next: the answer has been reordered.
         """
-        ahead = range(self._at, self._count())
-        position = next((number for number in ahead if self._fits(number, type, called, id)), None)
+        positions_ahead = range(self._at, self._count())
+        position = next((number for number in positions_ahead if self._fits(number, type, called, id)), None)
         if position is None and type is not None:
-            again = next((number for number in self._passed if self._fits(number, type, called, id)), None)
-            if again is not None:
-                self._passed.remove(again)
-            return again, {}
-        passed = range(self._at, self._count() if position is None else position)
-        self._at = passed.stop + 1
-        self._passed += passed
-        return position, {number: self._whole(self.entry(number)) for number in passed}
+            passed_position = next(
+                (number for number in self._passed_positions if self._fits(number, type, called, id)), None
+            )
+            if passed_position is not None:
+                self._passed_positions.remove(passed_position)
+            return passed_position, {}
+        passed_positions = range(self._at, self._count() if position is None else position)
+        self._at = passed_positions.stop + 1
+        self._passed_positions += passed_positions
+        return position, {number: self._whole(self.entry(number)) for number in passed_positions}
 
     def _whole(self, entry: Event) -> Event:
-        return {**_EMPTY.get(str(entry.get("type")), {}), **copy_json(without_place(entry))}
+        return {**_EMPTY_ITEMS.get(str(entry.get("type")), {}), **copy_json(without_place(entry))}
 
     def _count(self) -> int:
         output = self._output()
@@ -329,11 +337,11 @@ class KeptItems:
         return str(self.entry(place).get("type"))
 
     def _fits(self, place: int, type: str | None, called: str | None, id: Any) -> bool:
-        there = self._type(place)
-        if called is None or there not in ITEMS:
-            return there == type and id in (None, self.entry(place).get("id", id))
-        role = ITEMS[there].role
-        return role is ItemRole.CALL or (role is ItemRole.ACTION and there == called)
+        item_type = self._type(place)
+        if called is None or item_type not in ITEMS:
+            return item_type == type and id in (None, self.entry(place).get("id", id))
+        role = ITEMS[item_type].role
+        return role is ItemRole.CALL or (role is ItemRole.ACTION and item_type == called)
 
 
 # -------------------------------------------------------------------------- items of clients
@@ -383,8 +391,11 @@ def answer_of(items: list[Fields]) -> Turn:
             text = content
         elif kind in CALLS and keys == {"type", "call_id", "name", CALLS[kind]}:
             with placed(item):
-                requested, word = item.look(CALLS[kind]), "custom" if kind == "custom_tool_call" else None
-                calls.append(ToolCall(item.look("call_id"), item.look("name"), requested, word))
+                arguments, call_kind = (
+                    item.look(CALLS[kind]),
+                    "custom" if kind == "custom_tool_call" else None,
+                )
+                calls.append(ToolCall(item.look("call_id"), item.look("name"), arguments, call_kind))
         else:
             return _whole(items)
     for item in items:

@@ -90,13 +90,13 @@ if TYPE_CHECKING:
 
 
 _ROLES: Final = {word: role for word, role in ROLES.items() if role is not Role.TOOL}
-_MADE: Final = ("reasoning", "compaction", "program", "program_output")
+_MODEL_ITEMS: Final = ("reasoning", "compaction", "program", "program_output")
 """The items that only a model or its server makes, besides calls."""
-_OUTPUT: Final = "_output"
+_OUTPUT_SUFFIX: Final = "_output"
 """The end of the type of an item with a result."""
 _LONGEST: Final = 64
 """The length of a tool's name that every API takes."""
-_KEPT: Final = ("conversation", "previous_response_id", "prompt")
+_STATE_FIELDS: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
 _SEARCH_CALL: Final = "tool_search_call"
 """The item that calls a search for tools, and its name elsewhere."""
@@ -112,12 +112,12 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """
     wants = wants_of(body)
     tools, hosted, servers, namespaces = _tools(body)
-    said_in = _Items(namespaces)
-    turns = [*_instructions(body), *said_in.turns(body)]
+    items = _Items(namespaces)
+    turns = [*_instructions(body), *items.turns(body)]
     instead, found = _instead(body, {tool.name for tool in tools})
     namespaces |= {name: place for name, place in found.items() if name not in namespaces}
     if not turns:
-        if not (body.given.get("input") or any(body.look(name) for name in _KEPT)):
+        if not (body.given.get("input") or any(body.look(name) for name in _STATE_FIELDS)):
             body.refuse("must not be empty", "input")
         turns = [ChatMessage.user(())]  # what a server keeps
     wants = attrs.evolve(wants, namespaces=namespaces)
@@ -132,7 +132,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         said,
         wants,
         messages=turns,
-        cache_marks=said_in.marks(turns),
+        cache_marks=items.marks(turns),
         tools=tools,
         hosted_tools=hosted,
         extra_options={"mcp_servers": servers} if servers else None,
@@ -142,9 +142,9 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
-    if not (instead or said_in.alone):
+    if not (instead or items.alone):
         return read
-    return attrs.evolve(read, request=attrs.evolve(read.request, instead=instead, alone=said_in.alone))
+    return attrs.evolve(read, request=attrs.evolve(read.request, instead=instead, alone=items.alone))
 
 
 def _instead(
@@ -197,12 +197,12 @@ class _Items:
     """
 
     def __init__(self, namespaces: Mapping[str, tuple[str, str]]) -> None:
-        self._marked: list[tuple[Turn, Fields, str]] = []  # turns with the lists of their parts
+        self._marked_turns: list[tuple[Turn, Fields, str]] = []  # turns with the lists of their parts
         self._namespaces = namespaces
-        self._ids: dict[str, str] = {}  # the id of each call, by that of its item
+        self._call_ids_by_item: dict[str, str] = {}  # the id of each call, by that of its item
         self._calls: set[str] = set()  # the ids of the calls, and of their items
-        self._of_server: list[str] = []  # the ids of calls that the server itself runs
-        self._unnamed = UnnamedCalls()
+        self._server_call_ids: list[str] = []  # the ids of calls that the server itself runs
+        self._unnamed_calls = UnnamedCalls()
         self.alone: dict[int, tuple[str, ChatMessage]] = {}
 
     def turns(self, body: Fields) -> Iterator[Turn]:
@@ -215,7 +215,7 @@ class _Items:
         for item in body.objects("input"):
             if self._is_output(item):
                 if not output:
-                    self._unnamed.forget()
+                    self._unnamed_calls.forget()
                 self._note(item)
                 output.append(item)
                 continue
@@ -231,7 +231,7 @@ class _Items:
     def marks(self, turns: Sequence[Turn]) -> list[CacheMark]:
         """Return the cache marks in the items of *turns*."""
         numbers = {id(turn): number for number, turn in enumerate(turns)}
-        marked = (marks_of(item.opened(name), numbers[id(turn)]) for turn, item, name in self._marked)
+        marked = (marks_of(item.opened(name), numbers[id(turn)]) for turn, item, name in self._marked_turns)
         return [*chain.from_iterable(marked)]
 
     def _note(self, item: Fields) -> None:
@@ -244,22 +244,22 @@ class _Items:
         id, call_id = item.look("id"), item.look("call_id")
         kind = kind_of(item)
         if (call_id == "" and kind.endswith("_call")) or (call_id is None and kind in CALLS):
-            call_id = self._unnamed.id_of(item.place)  # the first result that names no call answers it
+            call_id = self._unnamed_calls.id_of(item.place)  # the first result that names no call answers it
             item.give("call_id", call_id)
         self._calls |= {name for name in (id, call_id) if isinstance(name, str)}
         if isinstance(id, str) and isinstance(call_id, str):
-            self._ids[id] = call_id
+            self._call_ids_by_item[id] = call_id
         environment = item.look("environment")
         if isinstance(environment, dict) and environment.get("type") == "container_reference":
-            self._of_server += [call_id] if isinstance(call_id, str) else []
+            self._server_call_ids += [call_id] if isinstance(call_id, str) else []
 
     def _is_output(self, item: Fields) -> bool:
         """Return whether *item* belongs to an answer."""
         kind = kind_of(item)
-        is_made = kind in _MADE or kind.endswith(("_call", "_list_tools", "_approval_request"))
-        if kind.endswith(_OUTPUT):
+        is_made = kind in _MODEL_ITEMS or kind.endswith(("_call", "_list_tools", "_approval_request"))
+        if kind.endswith(_OUTPUT_SUFFIX):
             call_id = item.look("call_id")
-            is_made = is_made or item.look("execution") == "server" or call_id in self._of_server
+            is_made = is_made or item.look("execution") == "server" or call_id in self._server_call_ids
         return is_made or (kind == "message" and item.look("role") == "assistant")
 
     def _turn(self, item: Fields) -> Turn | None:
@@ -272,9 +272,9 @@ class _Items:
             item.take("type")
             with placed(item, "content"):
                 message = ChatMessage(role, item.need("content", content_of(item, "content")))
-            self._marked.append((message, item, "content"))
+            self._marked_turns.append((message, item, "content"))
             return message
-        if kind.endswith(_OUTPUT) or kind in CALL_IDS:
+        if kind.endswith(_OUTPUT_SUFFIX) or kind in CALL_IDS:
             return self._result(item, kind)
         item.leave()
         return None
@@ -284,7 +284,7 @@ class _Items:
         names = CALL_IDS.get(kind, ("call_id",))
         given = [value for field in names if (value := item.text(field))]
         known = [id for id in given if id in self._calls]
-        call_id = next(chain(known, given), None) or self._unnamed.answered()
+        call_id = next(chain(known, given), None) or self._unnamed_calls.answered()
         item.take("type")
         is_plain = kind in ("function_call_output", "custom_tool_call_output")
         content = item.need("output", content_of(item, "output")) if is_plain else read_output(item, kind)
@@ -300,8 +300,8 @@ class _Items:
 
     def _of_call(self, item: Fields, id: str, content: str | list[ContentPart]) -> ChatMessage:
         is_error = item.look("status") == "failed" or None
-        result = ChatMessage.tool_result(self._ids.get(id, id), content, is_error=is_error)
-        self._marked.append((result, item, "output"))
+        result = ChatMessage.tool_result(self._call_ids_by_item.get(id, id), content, is_error=is_error)
+        self._marked_turns.append((result, item, "output"))
         return result
 
 
@@ -402,7 +402,7 @@ def _tools(
 
 _SUMMARIES: Final = ("summary", "generate_summary")
 """The options of reasoning that ask for a summary. The second one is the older word."""
-_NEWS: Final = ("output", "type", "sequence_number", "obfuscation")
+_NON_RESPONSE_FIELDS: Final = ("output", "type", "sequence_number", "obfuscation")
 """Stored data that are not fields of the response: its items, and the further fields of events."""
 
 
@@ -414,20 +414,22 @@ class ResponsesWriter(Writer):
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         super().__init__(heading, whole=whole)
         self._items: list[OpenItem] = []
-        self._passed: dict[int | None, int] = {}  # items without pieces, by their positions
-        self._kept = KeptItems(lambda: self.left.get("output") if self.is_own else None)
-        self._open: OpenItem | None = None  # the message or the reasoning that may continue
+        self._passed_items: dict[int | None, int] = {}  # items without pieces, by their positions
+        self._kept_items = KeptItems(lambda: self.left.get("output") if self.is_own else None)
+        self._open_item: OpenItem | None = None  # the message or the reasoning that may continue
         self._reasoning_part = -1
         self._call_ids = CallIDs()
         self._calls: dict[int, OpenItem] = {}  # the calls that have begun, by part
-        self._unfinished: dict[int, OpenItem] = {}  # those of them whose arguments may continue, by number
-        self._held: dict[int, HeldCall] = {}  # the calls that have not, by part
+        self._unfinished_calls: dict[
+            int, OpenItem
+        ] = {}  # those of them whose arguments may continue, by number
+        self._held_calls: dict[int, HeldCall] = {}  # the calls that have not, by part
         self._named: dict[int, str] = {}  # those of them whose name is known
-        self._complete: list[OpenItem] = []  # calls whose arguments are complete
-        self._done: dict[int, Event] = {}
-        self._tokens: list[Event] = []
+        self._complete_calls: list[OpenItem] = []  # calls whose arguments are complete
+        self._finished_items: dict[int, Event] = {}
+        self._logprobs: list[Event] = []
         self._length = 0
-        self._sequence = 0
+        self._next_sequence_number = 0
         self._status = ""
         self._detail = ""
         self._has_begun = False
@@ -464,7 +466,7 @@ class ResponsesWriter(Writer):
             if item is not None or not about:
                 return
         if part is None:
-            if item is None or key in item.about or self._kept.next_is("message"):
+            if item is None or key in item.about or self._kept_items.next_is("message"):
                 item = yield from self._new_open("message", piece)
             kind = "refusal" if piece.type is SegmentType.REFUSAL else "output_text"
             part = yield from self._add_part(item, kind, piece.part)
@@ -483,13 +485,13 @@ class ResponsesWriter(Writer):
 
     def _opened(self, type: str) -> OpenItem | None:
         """Return the item that may continue, if it is of that type."""
-        return self._open if self._open is not None and self._open.type == type else None
+        return self._open_item if self._open_item is not None and self._open_item.type == type else None
 
     def _part_of(self, piece: Piece) -> OpenPart | None:
         """Return the part that *piece* continues, or ``None`` if it begins one."""
-        if self._open is None or not self._open.parts:
+        if self._open_item is None or not self._open_item.parts:
             return None
-        last = self._open.parts[-1]
+        last = self._open_item.parts[-1]
         if piece.type is SegmentType.CITATION:
             return last if last.type == "output_text" else None
         return last if last.part == piece.part and PARTS[last.type].segment is piece.type else None
@@ -527,7 +529,7 @@ class ResponsesWriter(Writer):
         """Whether *piece* belongs to *item*, the reasoning that is open."""
         if piece.part == self._reasoning_part or item.id == piece.metadata.get("id"):
             return True
-        return item.place is not None and not self._kept.next_is("reasoning")
+        return item.place is not None and not self._kept_items.next_is("reasoning")
 
     def _call(self, piece: Piece) -> Iterator[Event]:
         about = piece.call
@@ -536,10 +538,10 @@ class ResponsesWriter(Writer):
         if item is not None:
             yield from self._argue(item, piece.text)
             return
-        if piece.part not in self._held:
+        if piece.part not in self._held_calls:
             yield from self._settle(piece.part)  # the buffered call has ended, with or without an id
-            self._held[piece.part] = HeldCall(about.index)
-        held_call = self._held[piece.part]
+            self._held_calls[piece.part] = HeldCall(about.index)
+        held_call = self._held_calls[piece.part]
         held_call.id = held_call.id or about.id
         held_call.name = held_call.name or about.name
         if about.kind is not None:
@@ -566,36 +568,36 @@ class ResponsesWriter(Writer):
         """Begin the call of *part*, if its name is known. A missing id is replaced by the one that the answer makes."""
         if part not in self._named:
             return
-        name, held_call = self._named.pop(part), self._held.pop(part)
+        name, held_call = self._named.pop(part), self._held_calls.pop(part)
         yield from self._settle(part)
         item = yield from self._new_item(held_call.type, None, called=name)
         if item.role is ItemRole.ACTION:  # its action is written at once
-            requested = action_item(item.type, "".join(held_call.texts))
-            if requested is None:  # and is not an action
+            action = action_item(item.type, "".join(held_call.texts))
+            if action is None:  # and is not an action
                 item = OpenItem(item.index, item.id, "function_call")
             else:
-                item.about |= requested
+                item.about |= action
                 if item.type == _SEARCH_CALL:
                     item.about["execution"] = "client"
-                self._complete.append(item)
+                self._complete_calls.append(item)
         id = self._call_ids.take(held_call.id, held_call.index)
         if ITEMS[item.type].id != "id":
             item.about[ITEMS[item.type].id] = id
         if item.role is ItemRole.CALL:
             item.about["name"] = name
-        self._calls[part] = self._unfinished[item.index] = item
+        self._calls[part] = self._unfinished_calls[item.index] = item
         yield from self._added(item)
         for text in held_call.texts if item.role is ItemRole.CALL else ():
             yield from self._argue(item, text)
 
     def _argue(self, item: OpenItem, text: str) -> Iterator[Event]:
-        if item.index in self._done or not text:
+        if item.index in self._finished_items or not text:
             return
         item.arguments.append(text)
         was_complete = item.syntax.is_complete
         item.syntax.add(text)
         if item.syntax.is_complete and not was_complete:
-            self._complete.append(item)
+            self._complete_calls.append(item)
         yield from self._argued(item, "delta", {"delta": text})
 
     def _argued(self, item: OpenItem, word: str, said: Event) -> Iterator[Event]:
@@ -627,13 +629,13 @@ class ResponsesWriter(Writer):
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
         if not choice:
-            self._tokens += logprobs_of(tokens, with_bytes=True)
+            self._logprobs += logprobs_of(tokens, with_bytes=True)
 
     def end(self, reason: FinishReason, finish_word: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
             word = self.word_for(reason, finish_word, FINISH_REASONS)
-            is_missing = reason is FinishReason.TOOL_CALLS and not (self._calls or self._held)
+            is_missing = reason is FinishReason.TOOL_CALLS and not (self._calls or self._held_calls)
             if not self.is_own and (is_missing or (reason is FinishReason.STOP and finish_word in PAUSES)):
                 word = "incomplete"
             self._status, _, self._detail = word.partition(":")
@@ -654,14 +656,17 @@ class ResponsesWriter(Writer):
     def _pending(self) -> Iterator[Event]:
         """See :meth:`Writer._pending`."""
         yield from self._begin()
-        for part in list(self._held):
+        for part in list(self._held_calls):
             yield from self._open_held(part)
-        remaining = [*self._unfinished.values(), *([self._open] if self._open is not None else [])]
+        remaining = [
+            *self._unfinished_calls.values(),
+            *([self._open_item] if self._open_item is not None else []),
+        ]
         for item in sorted(remaining, key=lambda item: item.index):
             is_cut = self._status != "completed" and item.index == len(self._items) - 1
             yield from self._finish(item, "incomplete" if is_cut else "completed")
-        self._unfinished.clear()
-        self._open = None
+        self._unfinished_calls.clear()
+        self._open_item = None
         yield from self._pass_over(None)
 
     def _last(self) -> Iterator[Event]:
@@ -700,7 +705,7 @@ class ResponsesWriter(Writer):
             "error": None if begins or error is None else response_error(error, is_own=self.is_own),
             "incomplete_details": {"reason": self._detail} if is_cut and not begins else None,
             "model": late.model,
-            "output": [self._done[index] for index in sorted(self._done)],
+            "output": [self._finished_items[index] for index in sorted(self._finished_items)],
         }
         if self.usage is not None:
             body["usage"] = usage_of(self.usage, is_own=self.is_own)
@@ -729,7 +734,7 @@ class ResponsesWriter(Writer):
         """Whether the stored value under *name* goes back into the response."""
         if name == "usage" and self.usage is None and not self.whole:
             return False  # it begins
-        return name not in _NEWS and not name.startswith("event_")
+        return name not in _NON_RESPONSE_FIELDS and not name.startswith("event_")
 
     # The beginning and end of items and parts.
 
@@ -738,7 +743,7 @@ class ResponsesWriter(Writer):
     ) -> Generator[Event, None, OpenItem]:
         """Return the item that begins now, like the original one if there is one."""
         position = yield from self._pass_over(type, called)
-        remaining = self._kept.entry(position)
+        remaining = self._kept_items.entry(position)
         id = remaining.get("id")
         if type != "custom_tool_call":  # which a call may have become since
             type = str(remaining.get("type", type))
@@ -749,17 +754,17 @@ class ResponsesWriter(Writer):
         self, type: str | None, called: str | None = None, id: Any = None
     ) -> Generator[Event, None, int | None]:
         """Return its position among the original items. Those before it are written from storage."""
-        position, passed = self._kept.pass_over(type, called, id)
+        position, passed = self._kept_items.pass_over(type, called, id)
         for number, value in passed.items():
             if self._is_item(value):
-                self._passed[number] = len(self._items)
+                self._passed_items[number] = len(self._items)
                 yield from self._write_whole(value)
-        if position in self._passed and self.whole:  # a stream cannot take it back
-            del self._done[self._passed.pop(position)]
+        if position in self._passed_items and self.whole:  # a stream cannot take it back
+            del self._finished_items[self._passed_items.pop(position)]
         return position
 
     def _left_of(self, item: OpenItem, status: str) -> Event | None:
-        return self._kept.left_of(item, status, is_late=not self.whole)
+        return self._kept_items.left_of(item, status, is_late=not self.whole)
 
     def _begin(self) -> Iterator[Event]:
         if not self._has_begun:
@@ -771,25 +776,25 @@ class ResponsesWriter(Writer):
         """End the items that must end when *part* begins. A call may still wait for the rest of its arguments."""
         for other in sorted(other for other in self._named if other < part):
             yield from self._open_held(other)
-        if self._open is not None:
-            item, self._open = self._open, None
+        if self._open_item is not None:
+            item, self._open_item = self._open_item, None
             yield from self._finish(item, "completed")
-        complete, self._complete = self._complete, []
+        complete, self._complete_calls = self._complete_calls, []
         for item in complete:
             yield from self._finish(item, "completed")
-            self._unfinished.pop(item.index, None)
+            self._unfinished_calls.pop(item.index, None)
 
     def _new_open(self, type: str, piece: Piece) -> Generator[Event, None, OpenItem]:
         """Return a new item of texts that *piece* begins, which may continue."""
         yield from self._settle(piece.part)
-        item = self._open = yield from self._new_item(type, piece)
+        item = self._open_item = yield from self._new_item(type, piece)
         yield from self._added(item)
         return item
 
     def _added(self, item: OpenItem) -> Iterator[Event]:
         self._items.append(item)
         value = item.value("in_progress", self._left_of(item, "in_progress"))
-        begun = self._kept.entry(item.place).get("added")
+        begun = self._kept_items.entry(item.place).get("added")
         if isinstance(begun, dict):  # its type changes in the end
             value.update(begun)
         yield self._event("output_item.added", output_index=item.index, item=value)
@@ -809,7 +814,7 @@ class ResponsesWriter(Writer):
         more: Event = {}
         if part.type == "output_text":
             self._length += len(text)
-            more["logprobs"], self._tokens = self._tokens, []
+            more["logprobs"], self._logprobs = self._logprobs, []
             part.logprobs += more["logprobs"]
         family = FAMILIES[EventRole.TEXT, part.type]
         yield self._event(f"{family}.delta", **self._place(item, part), delta=text, **more)
@@ -829,7 +834,7 @@ class ResponsesWriter(Writer):
 
     def _finish(self, item: OpenItem, status: str) -> Iterator[Event]:
         yield from self._end_part(item)
-        value = self._done[item.index] = item.value(status, self._left_of(item, status))
+        value = self._finished_items[item.index] = item.value(status, self._left_of(item, status))
         if item.role is ItemRole.CALL:
             names = (ITEMS[item.type].fields[0], "name")
             yield from self._argued(item, "done", {name: value[name] for name in names})
@@ -840,8 +845,8 @@ class ResponsesWriter(Writer):
         return {"item_id": item.id, "output_index": item.index, LISTS[PARTS[part.type].list]: part.index}
 
     def _event(self, family: str, **said: Any) -> Event:
-        self._sequence += 1
-        return {"type": f"response.{family}", "sequence_number": self._sequence - 1, **said}
+        self._next_sequence_number += 1
+        return {"type": f"response.{family}", "sequence_number": self._next_sequence_number - 1, **said}
 
     def _id(self, kind: str, piece: Piece | None) -> str:
         """Return the item's own id if it is known in time, or one made from the response's: the same each time."""

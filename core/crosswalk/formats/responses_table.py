@@ -23,8 +23,8 @@ from crosswalk.formats.chat_table import (
 from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
 _EFFORTS: Final = {word: word for word in ("none", "minimal", "low", "medium", "high", "xhigh", "max")}
-_CHOICES: Final = {word: word for word in ("auto", "none", "required")}
-_OWN: Final = "only its own server reads it"
+_CHOICE_WORDS: Final = {word: word for word in ("auto", "none", "required")}
+_OWN_SERVER_REASON: Final = "only its own server reads it"
 
 
 def _write_allowed(value: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def _read_names(tools: Any) -> Any:
     return tools["tool_names"] if isinstance(tools, dict) and tools.keys() == {"tool_names"} else tools
 
 
-_SERVER: Final = below(
+_SERVER_ROWS: Final = below(
     "tools[][mcp]",
     RequestRow("server_label", "mcp.name"),
     RequestRow("server_url", "mcp.url"),
@@ -48,7 +48,7 @@ _SERVER: Final = below(
 
 
 def _write_servers(servers: Any) -> list[dict[str, Any]]:
-    return [{"type": "mcp", **placed(server, "mcp", _SERVER, "tools[][mcp]")} for server in servers]
+    return [{"type": "mcp", **placed(server, "mcp", _SERVER_ROWS, "tools[][mcp]")} for server in servers]
 
 
 def _read_compaction(management: Any) -> dict[str, Any]:
@@ -69,18 +69,18 @@ def _write_compaction(value: Any) -> list[dict[str, Any]]:
     ]
 
 
-_MARK: Final = (
+_MARK_ROWS: Final = (
     RequestRow("prompt_cache_breakpoint", "cache.mark", write=lambda _: {"mode": "explicit"}),
     *hint("the lifetimes of other servers are others", "prompt_cache_breakpoint.ttl"),
 )
-_PARTS: Final = (
-    *below("[input_text]", RequestRow("text", "part.text"), *_MARK),
+_PART_ROWS: Final = (
+    *below("[input_text]", RequestRow("text", "part.text"), *_MARK_ROWS),
     *below(
         "[input_image]",
         RequestRow("image_url", "part.image"),
         RequestRow("file_id", "part.file_id"),
         RequestRow("detail", "part.detail"),
-        *_MARK,
+        *_MARK_ROWS,
     ),
     *below(
         "[input_file]",
@@ -89,10 +89,10 @@ _PARTS: Final = (
         RequestRow("file_id", "part.file_id"),
         RequestRow("filename", "part.name"),
         RequestRow("detail", "part.detail"),
-        *_MARK,
+        *_MARK_ROWS,
     ),
 )
-_OUTPUT_PARTS: Final = (
+_OUTPUT_PART_ROWS: Final = (
     *below(
         "[output_text]",
         RequestRow("text", "part.text"),
@@ -103,7 +103,7 @@ _OUTPUT_PARTS: Final = (
 )
 
 
-_CONTAINERS: Final = (
+_CONTAINER_ROWS: Final = (
     *state("[code_interpreter].container", "[shell].environment[container_reference]"),
     *meaning("[code_interpreter].container[auto]"),
 )
@@ -112,23 +112,23 @@ _CONTAINERS: Final = (
 
 def _item(kind: str, *rows: RequestRow) -> tuple[RequestRow, ...]:
     """Return the rows of an item of type *kind*, with those that all items have."""
-    stated = {row.path for row in rows}
+    stated_paths = {row.path for row in rows}
     return below(
         f"input[][{kind}]",
         *rows,
         *hint("it says how far an item came", "status"),
         *hint("it says whether the model or a program called", "caller"),
         *hint("it says of which group of tools it is", "namespace"),
-        *link(*(name for name in ("type", "id", "call_id", "name") if name not in stated)),
+        *link(*(name for name in ("type", "id", "call_id", "name") if name not in stated_paths)),
     )
 
 
-_ITEMS: Final = (
+_ITEM_ROWS: Final = (
     RequestRow("input", "part.text"),
     RequestRow("instructions", "part.text"),
     *_item(
         "message",
-        *below("content[]", *_PARTS, *_OUTPUT_PARTS),
+        *below("content[]", *_PART_ROWS, *_OUTPUT_PART_ROWS),
         RequestRow("content", "part.text"),
         *link("role"),
         *hint("it says at which stage of an answer a text was said", "phase"),
@@ -150,7 +150,7 @@ _ITEMS: Final = (
     *(
         row
         for kind in ("function_call_output", "custom_tool_call_output")
-        for row in _item(kind, *below("output[]", *_PARTS), RequestRow("output", "result"))
+        for row in _item(kind, *below("output[]", *_PART_ROWS), RequestRow("output", "result"))
     ),
     *(
         row
@@ -179,21 +179,21 @@ _ITEMS: Final = (
         )
         for row in _item(kind, *meaning(""))
     ),
-    *_item("additional_tools", *meaning("tools"), *below("tools[]", *_CONTAINERS)),
+    *_item("additional_tools", *meaning("tools"), *below("tools[]", *_CONTAINER_ROWS)),
     *_item("configuration_update", *meaning("")),
-    *hint(_OWN, "input[][compaction]", "input[][compaction_trigger]"),
+    *hint(_OWN_SERVER_REASON, "input[][compaction]", "input[][compaction_trigger]"),
     *state("input[][item_reference]"),
 )
 
-_OF_TOOLS: Final = (
+_COMMON_TOOL_ROWS: Final = (
     RequestRow("defer_loading", "tool.defer_loading"),
     *meaning("allowed_callers", "async"),
 )
-_LOCATION: Final = (
+_SEARCH_ROWS: Final = (
     RequestRow("user_location", "hosted.user_location", read=read_location, write=write_location),
     RequestRow("search_context_size", "hosted.search_context_size"),
 )
-_TOOLS: Final = (
+_TOOL_ROWS: Final = (
     *below(
         "tools[][function]",
         RequestRow("name", "tool.name"),
@@ -201,26 +201,26 @@ _TOOLS: Final = (
         RequestRow("parameters", "tool.parameters"),
         RequestRow("strict", "tool.strict"),
         RequestRow("output_schema", "tool.output_schema"),
-        *_OF_TOOLS,
+        *_COMMON_TOOL_ROWS,
     ),
     *below(
         "tools[][custom]",
         RequestRow("name", "tool.name"),
         RequestRow("description", "tool.description"),
         RequestRow("format", "tool.input_format"),
-        *_OF_TOOLS,
+        *_COMMON_TOOL_ROWS,
     ),
     *below(
         "tools[][web_search]",
         RequestRow("", "web_search", beside={"type": ("web_search",)}),
         RequestRow("filters.allowed_domains", "hosted.allowed_domains"),
-        *_LOCATION,
+        *_SEARCH_ROWS,
         *meaning("external_web_access"),
     ),
     *below(
         "tools[][web_search_preview]",
         RequestRow("", "web_search"),
-        *_LOCATION,
+        *_SEARCH_ROWS,
         *meaning("search_content_types"),
     ),
     *below(
@@ -230,9 +230,9 @@ _TOOLS: Final = (
         ),
         *meaning("allowed_callers"),
     ),
-    *below("tools[]", *_CONTAINERS),
+    *below("tools[]", *_CONTAINER_ROWS),
     RequestRow("tools[][mcp]", "mcp_servers", write=_write_servers),
-    *_SERVER,
+    *_SERVER_ROWS,
     *below(
         "tools[][mcp]",
         *meaning("connector_id", "tunnel_id", "server_description", "defer_loading", "allowed_callers"),
@@ -242,7 +242,7 @@ _TOOLS: Final = (
         RequestRow("name", "tool.description"),
         RequestRow("description", "tool.description"),
         *link("tools"),
-        *below("tools[]", *_CONTAINERS),
+        *below("tools[]", *_CONTAINER_ROWS),
     ),
     *(
         row
@@ -271,7 +271,7 @@ _TOOLS: Final = (
     ),
 )
 
-_OPTIONS: Final = (
+_OPTION_ROWS: Final = (
     RequestRow("temperature", "temperature"),
     RequestRow("top_p", "top_p"),
     RequestRow("max_output_tokens", "max_tokens"),
@@ -280,7 +280,7 @@ _OPTIONS: Final = (
     RequestRow("reasoning.summary", "reasoning_summary"),
     *hint("it sets what is shown of the reasoning", "reasoning.generate_summary"),
     *meaning("reasoning.context", "reasoning.mode"),
-    RequestRow("tool_choice", "tool_choice", words=_CHOICES),
+    RequestRow("tool_choice", "tool_choice", words=_CHOICE_WORDS),
     RequestRow("tool_choice", "allowed_tools", read=allowed_tools, write=_write_allowed),
     RequestRow("text.format", "response_format"),
     *below(
@@ -364,7 +364,7 @@ RESPONSES: Final = RequestTable(
     "responses",
     "Responses",
     ("/responses",),
-    (*_OPTIONS, *_ITEMS, *_TOOLS),
+    (*_OPTION_ROWS, *_ITEM_ROWS, *_TOOL_ROWS),
     types={"input": lambda item: "message" if "role" in item else "item_reference"},
 )
 """All that a client of Responses may say."""

@@ -25,7 +25,7 @@ from crosswalk.wire.options import OPTIONS, RequestRow, RequestTable, below, hin
 # Facts: Ollama's API documentation, "Generate a chat completion", and the types of its Python client.
 
 
-_OPTIONS: Final = (
+_OPTION_NAMES: Final = (
     *("temperature", "top_p", "top_k", "stop", "seed", "frequency_penalty", "presence_penalty", "repeat_penalty", "min_p"),
     *("repeat_last_n", "typical_p", "mirostat", "mirostat_tau", "mirostat_eta", "penalize_newline", "tfs_z"),
     *("num_ctx", "num_batch", "num_gpu", "num_keep", "num_thread", "main_gpu", "numa", "low_vram", "f16_kv", "use_mmap"),
@@ -33,7 +33,9 @@ _OPTIONS: Final = (
 )  # fmt: skip
 _ROWS: Final = (
     *below(
-        "options", *(RequestRow(name, name) for name in _OPTIONS), RequestRow("num_predict", "max_tokens")
+        "options",
+        *(RequestRow(name, name) for name in _OPTION_NAMES),
+        RequestRow("num_predict", "max_tokens"),
     ),
     *hint(OPTIONS["num_ctx"].why, "options.logits_all", "options.vocab_only", "options.embedding_only"),
     RequestRow("logprobs", "logprobs"),

@@ -162,7 +162,7 @@ class JSONObjectText:
                 self.is_complete = self._depth == 0 or self.is_complete
 
 
-_DEPTH: Final = 190
+_MAX_DEPTH: Final = 190
 """The maximum nesting depth of an input's objects and arrays. The official client takes 200 in the whole body."""
 
 
@@ -170,14 +170,14 @@ def as_input(text: str) -> dict[str, Any] | None:
     """Return *text* as an input that official clients can read, with all digits of numbers, or ``None`` if invalid."""
     if not _is_input(text):
         return None
-    exact: dict[str, Any] = json.loads(text, parse_int=orjson.Fragment, parse_float=orjson.Fragment)
-    return exact
+    exact_input: dict[str, Any] = json.loads(text, parse_int=orjson.Fragment, parse_float=orjson.Fragment)
+    return exact_input
 
 
 def input_of(text: str) -> dict[str, Any]:
     """Return *text* as an input, or under ``INVALID_JSON``. An empty object would be a call without arguments."""
-    requested = as_input(text or "{}")
-    return {INVALID_JSON: text} if requested is None else requested
+    call_input = as_input(text or "{}")
+    return {INVALID_JSON: text} if call_input is None else call_input
 
 
 def is_cut_input(text: str) -> bool:
@@ -186,7 +186,7 @@ def is_cut_input(text: str) -> bool:
         orjson.loads(text)
     except orjson.JSONDecodeError as error:
         is_cut = error.pos == len(text) and text.lstrip().startswith("{")
-        return is_cut and _depth(text) <= _DEPTH
+        return is_cut and _depth(text) <= _MAX_DEPTH
     return False
 
 
@@ -201,15 +201,15 @@ def _is_input(text: str) -> bool:
         is_object = isinstance(orjson.loads(text), dict)
     except orjson.JSONDecodeError:
         return False
-    return is_object and _depth(text) <= _DEPTH
+    return is_object and _depth(text) <= _MAX_DEPTH
 
 
 def _depth(text: str) -> int:
     """Return the maximum nesting depth of the objects and arrays of *text*."""
-    return max(accumulate((mark in "{[") - (mark in "}]") for mark in _MARKS.findall(text)))
+    return max(accumulate((mark in "{[") - (mark in "}]") for mark in _JSON_MARKS.findall(text)))
 
 
-_MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]')
+_JSON_MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]')
 """The characters that open and close objects and arrays, and texts, in which they have no effect."""
 
 
@@ -218,7 +218,7 @@ def _exact(text: str) -> Any:
     return json.loads(text, parse_int=_integer, parse_float=_number, object_pairs_hook=_object)
 
 
-_QUIET: Final = Context(traps=[])
+_QUIET_CONTEXT: Final = Context(traps=[])
 
 
 def _integer(digits: str) -> tuple[str, str]:
@@ -228,7 +228,7 @@ def _integer(digits: str) -> tuple[str, str]:
 
 def _number(digits: str) -> tuple[str, Decimal | str]:
     """A number with all its digits, or its text if the exponent is too large."""
-    value = Decimal(digits, _QUIET)
+    value = Decimal(digits, _QUIET_CONTEXT)
     return "number", value if value.is_finite() else digits
 
 
@@ -246,15 +246,15 @@ class CallIDs:
 
     def __init__(self, choice: int = 0) -> None:
         self._prefix = f"call_{choice}_" if choice else "call_"
-        self._taken: set[str] = set()
+        self._taken_ids: set[str] = set()
 
     def take(self, id: str | None, index: int) -> str:
         """Return *id*, or the answer's own id for its call *index* if it is missing or taken by another call."""
-        if not id or id in self._taken:
+        if not id or id in self._taken_ids:
             id = f"{self._prefix}{index}"
-            while id in self._taken:
+            while id in self._taken_ids:
                 id += "_"
-        self._taken.add(id)
+        self._taken_ids.add(id)
         return id
 
 
@@ -308,21 +308,21 @@ def pieces_of(message: ChatMessage, segments: tuple[Segment, ...], *, choice: in
     The message determines the client's calls and, if the segments do not show all of it, the text.
     """
     calls = message.tool_calls or ()
-    unseen: dict[tuple[str, str], list[int]] = {}
+    unseen_indices: dict[tuple[str, str], list[int]] = {}
     for index in reversed(range(len(calls))):
-        unseen.setdefault((calls[index].id, calls[index].arguments), []).append(index)
+        unseen_indices.setdefault((calls[index].id, calls[index].arguments), []).append(index)
     for number, segment in enumerate(segments):
         indices = None
         if segment.type is SegmentType.TOOL_CALL:
-            indices = unseen.get((str(segment.metadata.get("id")), segment.content))
+            indices = unseen_indices.get((str(segment.metadata.get("id")), segment.content))
         yield _piece(number, segment, _about(calls, indices.pop()) if indices else None, choice)
     number = len(segments)
     if message.text and not any(segment.type is SegmentType.TEXT for segment in segments):
         yield Piece(number, SegmentType.TEXT, message.text, choice=choice)
-    for index in sorted(chain.from_iterable(unseen.values())):  # no segment shows it
+    for index in sorted(chain.from_iterable(unseen_indices.values())):  # no segment shows it
         number += 1
-        about = _about(calls, index)
-        yield Piece(number, SegmentType.TOOL_CALL, calls[index].arguments, call=about, choice=choice)
+        call_piece = _about(calls, index)
+        yield Piece(number, SegmentType.TOOL_CALL, calls[index].arguments, call=call_piece, choice=choice)
 
 
 def _about(calls: Sequence[ToolCall], index: int) -> CallPiece:
@@ -334,7 +334,7 @@ class Parts:
 
     def __init__(self) -> None:
         self._choices: dict[int, ChoiceDraft] = {}
-        self._calls: dict[tuple[int, int], int] = {}
+        self._call_parts: dict[tuple[int, int], int] = {}
 
     def of(self, delta: ResponseDelta) -> Iterator[Piece]:
         """Return the pieces of *delta*, in the order in which the answer takes them."""
@@ -355,9 +355,11 @@ class Parts:
         call, segment = delta.tool_call_delta, delta.segment
         if call is not None:
             choice.add_call(call)
-            part = self._calls.setdefault((number, call.index), len(parts) - 1)
-            about = CallPiece(call.index, call.id, call.name, call.kind)
-            yield Piece(part, SegmentType.TOOL_CALL, call.arguments_delta or "", call=about, choice=number)
+            part = self._call_parts.setdefault((number, call.index), len(parts) - 1)
+            call_piece = CallPiece(call.index, call.id, call.name, call.kind)
+            yield Piece(
+                part, SegmentType.TOOL_CALL, call.arguments_delta or "", call=call_piece, choice=number
+            )
         if segment is not None:
             choice.insert(segment)
             yield _piece(len(parts) - 1, segment, None, number)
@@ -389,35 +391,35 @@ def form_of_body(body: Any) -> WireForm | None:
     if isinstance(body.get("candidates"), list) or isinstance(body.get("promptFeedback"), dict):
         return WireForm.GEMINI
     choices = body.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(first, dict):
+    first_choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first_choice, dict):
         return None
-    if body.get("object") == chat_wire.TEXT and isinstance(first.get("text"), str):
+    if body.get("object") == chat_wire.TEXT and isinstance(first_choice.get("text"), str):
         return WireForm.OPENAI_COMPLETIONS
-    return WireForm.OPENAI_CHAT if isinstance(first.get("message"), dict) else None
+    return WireForm.OPENAI_CHAT if isinstance(first_choice.get("message"), dict) else None
 
 
 def source_form(response: ChatResponse) -> WireForm | None:
     """Return the form that *response*, complete or partial, was read from, or ``None`` if it is unclear."""
-    remaining = response.metadata.extensions
-    object = remaining.get("object")
+    extensions = response.metadata.extensions
+    object = extensions.get("object")
     if isinstance(object, str) and object.startswith("chat.completion"):
         return WireForm.OPENAI_CHAT
     if object == chat_wire.TEXT:
         return WireForm.OPENAI_COMPLETIONS
-    if "stop_sequence" in remaining:  # a message always has it
+    if "stop_sequence" in extensions:  # a message always has it
         return WireForm.ANTHROPIC
-    if response.metadata.provider_id == WireForm.ANTHROPIC.provider and "log_id" not in remaining:
+    if response.metadata.provider_id == WireForm.ANTHROPIC.provider and "log_id" not in extensions:
         return WireForm.ANTHROPIC  # of all but the legacy completions of Anthropic, which have it
     if response.metadata.provider_id == WireForm.GEMINI.provider and _is_gemini(response):
         return WireForm.GEMINI
-    if "updated" in remaining:
+    if "updated" in extensions:
         return None  # an interaction of Gemini's, which ends with the words of the Responses API
-    word = (response.raw_finish_reason or "").partition(":")[0]
-    if word in responses_wire.FINISH_REASONS or _is_output(remaining.get("output")):
+    finish_word = (response.raw_finish_reason or "").partition(":")[0]
+    if finish_word in responses_wire.FINISH_REASONS or _is_output(extensions.get("output")):
         return WireForm.OPENAI_RESPONSES
     if response.metadata.provider_id == WireForm.OLLAMA.provider and isinstance(
-        remaining.get("created_at"), str
+        extensions.get("created_at"), str
     ):
         return WireForm.OLLAMA  # or an answer of its generate API: they are indistinguishable
     return None
@@ -428,8 +430,8 @@ def _is_gemini(response: ChatResponse) -> bool:
     that was not kept, by its finish word."""
     if len(response.raw_events):
         return form_of_body(response.raw_events[0]) is WireForm.GEMINI
-    word = response.raw_finish_reason or ""
-    return word in gemini_wire.FINISH_REASONS or word in gemini_wire.FAILED
+    finish_word = response.raw_finish_reason or ""
+    return finish_word in gemini_wire.FINISH_REASONS or finish_word in gemini_wire.FAILED
 
 
 def _is_output(value: Any) -> bool:
@@ -440,31 +442,35 @@ def _is_output(value: Any) -> bool:
     )
 
 
-def put_back(said: dict[str, Any], left: Mapping[str, Any], *, over: bool = False) -> None:
-    """Put into *said*, a written object, the residue *left* of the original. Written fields stay.
+def put_back(written_object: dict[str, Any], residue: Mapping[str, Any], *, over: bool = False) -> None:
+    """Put into *written_object*, a written object, the residue *residue* of the original. Written fields stay.
 
     With *over*, an object with a type replaces the written one: it has no canonical field, so the written object was made up
     as a substitute.
     """
-    for name, value in left.items():
-        there = said.get(name)
-        if isinstance(there, dict) and isinstance(value, dict):
-            put_back(there, value, over=over)
-        elif isinstance(there, list) and isinstance(value, list):
-            _put_items(there, value, over)
-        elif there is None or (over and type(there) is type(value)):
-            said[name] = value
+    for name, value in residue.items():
+        written_value = written_object.get(name)
+        if isinstance(written_value, dict) and isinstance(value, dict):
+            put_back(written_value, value, over=over)
+        elif isinstance(written_value, list) and isinstance(value, list):
+            _put_items(written_value, value, over)
+        elif written_value is None or (over and type(written_value) is type(value)):
+            written_object[name] = value
 
 
-def _put_items(said: list[Any], left: list[Any], over: bool) -> None:
+def _put_items(written_items: list[Any], residues: list[Any], over: bool) -> None:
     """Do the same for lists of objects. An entry without a written counterpart is added if it is whole (has a type)."""
-    for position, item in enumerate(left):
+    for position, item in enumerate(residues):
         if isinstance(item, dict):
             number, remainder = item.get("index", position), without_place(item)
-            if type(number) is int and number < len(said) and isinstance(said[number], dict):
-                put_back(said[number], remainder, over=over)
+            if (
+                type(number) is int
+                and number < len(written_items)
+                and isinstance(written_items[number], dict)
+            ):
+                put_back(written_items[number], remainder, over=over)
             elif "type" in remainder:
-                said.append(remainder)
+                written_items.append(remainder)
 
 
 def without_place(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -558,9 +564,9 @@ class Writer(ABC):
             self._left = self.heading.extensions.thawed() if self.whole else {}
         return self._left
 
-    def learn(self, left: FrozenObject) -> None:
+    def learn(self, new_fields: FrozenObject) -> None:
         """Take more of the stored fields of a streamed answer, as a delta brings them."""
-        merge(self.left, left.thawed(), self._arrays, PIECES)
+        merge(self.left, new_fields.thawed(), self._arrays, PIECES)
 
     @abstractmethod
     def piece(self, piece: Piece) -> Iterable[Event]:
@@ -614,12 +620,12 @@ class Writer(ABC):
             and not self.is_own
         ):
             reason = FinishReason.LENGTH
-        means = None if finish_word is None else words.get(finish_word, reason if self.is_own else None)
-        overruled = {means, reason} == {FinishReason.STOP, FinishReason.TOOL_CALLS}
-        if finish_word is not None and (means is reason or (overruled and self.is_own)):
+        meaning = None if finish_word is None else words.get(finish_word, reason if self.is_own else None)
+        is_overruled = {meaning, reason} == {FinishReason.STOP, FinishReason.TOOL_CALLS}
+        if finish_word is not None and (meaning is reason or (is_overruled and self.is_own)):
             return finish_word
-        first = first_words(words)
-        return first[reason if reason in first else _NEAREST[reason]]
+        words_by_meaning = first_words(words)
+        return words_by_meaning[reason if reason in words_by_meaning else _NEAREST_REASONS[reason]]
 
     @staticmethod
     def frame(event: Event) -> bytes:
@@ -672,7 +678,7 @@ def json_of(value: Event) -> bytes:
     raise ConversionError(f"the answer holds what JSON cannot: {cause}")
 
 
-_NEAREST: Final = {
+_NEAREST_REASONS: Final = {
     FinishReason.CANCELLED: FinishReason.LENGTH,  # marks the answer as incomplete
     FinishReason.CONTENT_FILTER: FinishReason.LENGTH,  # likewise
     FinishReason.TOOL_CALLS: FinishReason.STOP,
@@ -686,7 +692,7 @@ def first_words(words: Mapping[str, Any]) -> dict[Any, str]:
     return {meaning: word for word, meaning in reversed([*words.items()])}
 
 
-_ADDRESS: Final = ("http://", "https://")
+_WEB_SCHEMES: Final = ("http://", "https://")
 
 
 def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -> list[Event]:
@@ -694,12 +700,12 @@ def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -
 
     If *with_bytes*, a token without bytes gets those of its text.
     """
-    results = [logprob_of(token) for token in tokens if token.logprob is not None]
-    for logprob in results:
+    logprobs = [logprob_of(token) for token in tokens if token.logprob is not None]
+    for logprob in logprobs:
         logprob["top_logprobs"] = [top for top in logprob["top_logprobs"] if top["logprob"] is not None]
         for entry in (logprob, *logprob["top_logprobs"]) if with_bytes else ():
             entry["bytes"] = entry["bytes"] or list(entry["token"].encode(errors="replace"))
-    return results
+    return logprobs
 
 
 def url_citation(piece: Piece, length: int) -> Event | None:
@@ -709,50 +715,50 @@ def url_citation(piece: Piece, length: int) -> Event | None:
         piece: the citation.
         length: the length of the text so far: a citation without a span is of all of it.
     """
-    ref = next((note for note in piece.annotations if isinstance(note, CitationRef)), None)
-    if ref is None or ref.source is None or not ref.source.startswith(_ADDRESS):
+    ref = next((annotation for annotation in piece.annotations if isinstance(annotation, CitationRef)), None)
+    if ref is None or ref.source is None or not ref.source.startswith(_WEB_SCHEMES):
         return None
     title = piece.metadata.get("title")
     start, end = ref.span or (0, length)
-    about = {"start_index": start, "end_index": end}
-    return {**about, "title": title if isinstance(title, str) else piece.text, "url": ref.source}
+    span_fields = {"start_index": start, "end_index": end}
+    return {**span_fields, "title": title if isinstance(title, str) else piece.text, "url": ref.source}
 
 
 # --------------------------------------------------------------------------------- failure
 # Errors in the format of each form.
 
 
-_INVALID: Final = "invalid_request_error"
-_USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
+_INVALID_REQUEST: Final = "invalid_request_error"
+_USUAL_ERRORS: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
     ErrorKind.RATE_LIMIT: (429, "rate_limit_exceeded", None),
     ErrorKind.QUOTA: (402, "insufficient_quota", "insufficient_quota"),
-    ErrorKind.CONTEXT_OVERFLOW: (400, _INVALID, "context_length_exceeded"),
-    ErrorKind.MODEL_UNAVAILABLE: (404, _INVALID, "model_not_found"),
-    ErrorKind.AUTHENTICATION: (401, _INVALID, "invalid_api_key"),
+    ErrorKind.CONTEXT_OVERFLOW: (400, _INVALID_REQUEST, "context_length_exceeded"),
+    ErrorKind.MODEL_UNAVAILABLE: (404, _INVALID_REQUEST, "model_not_found"),
+    ErrorKind.AUTHENTICATION: (401, _INVALID_REQUEST, "invalid_api_key"),
     ErrorKind.PERMISSION: (403, "permission_denied", None),
-    ErrorKind.INVALID_REQUEST: (400, _INVALID, None),
-    ErrorKind.CONTENT_FILTER: (400, _INVALID, "content_filter"),
-    ErrorKind.TOOL_CALL_VALIDATION: (400, _INVALID, "tool_use_failed"),
+    ErrorKind.INVALID_REQUEST: (400, _INVALID_REQUEST, None),
+    ErrorKind.CONTENT_FILTER: (400, _INVALID_REQUEST, "content_filter"),
+    ErrorKind.TOOL_CALL_VALIDATION: (400, _INVALID_REQUEST, "tool_use_failed"),
     ErrorKind.TIMEOUT: (504, "timeout", None),
     ErrorKind.SERVER: (500, "server_error", None),
     ErrorKind.UNKNOWN: (500, "api_error", None),
 }
 """The status of each kind, and OpenAI's type and code if the provider named none, by which a reader recognizes the kind."""
-_ANTHROPIC: Final = {**first_words(messages.ERRORS), ErrorKind.MODEL_UNAVAILABLE: "not_found_error"}
-_STATUSES: Final[dict[tuple[str, int | None], str]] = {
-    (_INVALID, 404): "not_found_error",
-    (_INVALID, 413): "request_too_large",
+_ANTHROPIC_TYPES: Final = {**first_words(messages.ERRORS), ErrorKind.MODEL_UNAVAILABLE: "not_found_error"}
+_TYPES_BY_STATUS: Final[dict[tuple[str, int | None], str]] = {
+    (_INVALID_REQUEST, 404): "not_found_error",
+    (_INVALID_REQUEST, 413): "request_too_large",
     ("rate_limit_error", 503): "overloaded_error",
     ("rate_limit_error", 529): "overloaded_error",
 }
 """Anthropic's type of an error whose usual type means another status."""
-_GEMINI: Final = {
+_GEMINI_STATUSES: Final = {
     **first_words(gemini.ERRORS),
     ErrorKind.QUOTA: "RESOURCE_EXHAUSTED",
     ErrorKind.SERVER: "INTERNAL",
     ErrorKind.TIMEOUT: "DEADLINE_EXCEEDED",
 }
-_RESPONSES: Final = {
+_RESPONSE_CODES: Final = {
     ErrorKind.RATE_LIMIT: "rate_limit_exceeded",
     ErrorKind.QUOTA: "rate_limit_exceeded",
     ErrorKind.INVALID_REQUEST: "invalid_prompt",
@@ -762,8 +768,8 @@ _RESPONSES: Final = {
 
 def error_status(info: ErrorInfo) -> int:
     """Return the HTTP status to answer with: the provider's own, else the usual one for the kind of error."""
-    own = info.status
-    return own if own is not None and 400 <= own <= 599 else _USUAL[info.kind][0]
+    own_status = info.status
+    return own_status if own_status is not None and 400 <= own_status <= 599 else _USUAL_ERRORS[info.kind][0]
 
 
 def openai_error(info: ErrorInfo) -> Event:
@@ -772,16 +778,16 @@ def openai_error(info: ErrorInfo) -> Event:
     Many servers of its dialect have a number as the code, where OpenAI has a word or nothing. It is written as a text.
     Other numbers stay, such as llama.cpp's ``n_ctx``. Other texts may contain secrets.
     """
-    _, kind, usual = _USUAL[info.kind]
+    _, usual_type, usual_code = _USUAL_ERRORS[info.kind]
     error = info.raw.get("error") if isinstance(info.raw, dict) else None
     provider_error = error if isinstance(error, dict) else {}
-    own = _word(provider_error.get("type"))
-    code = info.code or usual
-    if own is not None and own == info.code:
+    own_type = _word(provider_error.get("type"))
+    code = info.code or usual_code
+    if own_type is not None and own_type == info.code:
         code = str(provider_error["code"]) if type(provider_error.get("code")) is int else None
     error_fields = {
         "message": info.message,
-        "type": own or kind,
+        "type": own_type or usual_type,
         "param": _word(provider_error.get("param")),
         "code": code,
     }
@@ -795,18 +801,23 @@ def openai_error(info: ErrorInfo) -> Event:
 
 def anthropic_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of an ``error`` event, as Anthropic writes it."""
-    code, near = info.code, ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
-    type = code if code in messages.ERRORS else _ANTHROPIC.get(info.kind, _ANTHROPIC[near])
-    type = _STATUSES.get((type or "", info.status)) or type
+    code, near_kind = (
+        info.code,
+        ErrorKind.INVALID_REQUEST if _USUAL_ERRORS[info.kind][0] < 500 else ErrorKind.SERVER,
+    )
+    type = code if code in messages.ERRORS else _ANTHROPIC_TYPES.get(info.kind, _ANTHROPIC_TYPES[near_kind])
+    type = _TYPES_BY_STATUS.get((type or "", info.status)) or type
     return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
 
 
 def gemini_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of the chunk that ends a stream, as Google's services write it."""
-    near = ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
-    usual = "NOT_FOUND" if info.status == 404 else _GEMINI.get(info.kind, _GEMINI[near])
-    word = info.code if info.code in gemini.ERRORS else usual
-    return {"error": {"code": error_status(info), "message": info.message, "status": word}}
+    near_kind = ErrorKind.INVALID_REQUEST if _USUAL_ERRORS[info.kind][0] < 500 else ErrorKind.SERVER
+    usual = (
+        "NOT_FOUND" if info.status == 404 else _GEMINI_STATUSES.get(info.kind, _GEMINI_STATUSES[near_kind])
+    )
+    status = info.code if info.code in gemini.ERRORS else usual
+    return {"error": {"code": error_status(info), "message": info.message, "status": status}}
 
 
 def ollama_error(info: ErrorInfo) -> Event:
@@ -825,8 +836,8 @@ def response_error(info: ErrorInfo, *, is_own: bool) -> Event:
     ):
         return raw_error
     if code not in responses.ERRORS:
-        near = ErrorKind.INVALID_REQUEST if _USUAL[kind][0] == 400 else ErrorKind.SERVER
-        code = _RESPONSES.get(kind, _RESPONSES[near])
+        near_kind = ErrorKind.INVALID_REQUEST if _USUAL_ERRORS[kind][0] == 400 else ErrorKind.SERVER
+        code = _RESPONSE_CODES.get(kind, _RESPONSE_CODES[near_kind])
     return {"code": code, "message": info.message}
 
 

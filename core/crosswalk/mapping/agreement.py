@@ -55,13 +55,13 @@ def agreed(
     if name is None:
         return None
     try:
-        result, failure = _outcome(read, registry.mapper(name), data)
+        response, failure = _outcome(read, registry.mapper(name), data)
     except CrosswalkError:
         return None
     if failure is not None:
-        failure.partial = as_guessed(result)
+        failure.partial = as_guessed(response)
         raise failure
-    return as_guessed(result)
+    return as_guessed(response)
 
 
 def agreeing(
@@ -79,33 +79,37 @@ def agreeing(
         name: registry.shipped(name) if registry.is_shipped(name) else registry.mapper(name)
         for name in sorted(candidates)
     }
-    looked_at = list(events)
-    name = next((name for name, one in mappers.items() if _is_original(one, looked_at)), min(mappers))
+    event_list = list(events)
+    name = next((name for name, one in mappers.items() if _is_original(one, event_list)), min(mappers))
 
     def reader(name: str) -> object:
-        return name if status >= _ERROR or not registry.is_shipped(name) else _hooks(mappers[name], looked_at)
+        return (
+            name
+            if status >= _ERROR_STATUS or not registry.is_shipped(name)
+            else _hooks(mappers[name], event_list)
+        )
 
     # One of the candidates that are bound to read the same reads for all.
-    others = {reader(other): mapper for other, mapper in mappers.items()}
-    del others[reader(name)]
-    if not others:
+    mapper_by_reader = {reader(other): mapper for other, mapper in mappers.items()}
+    del mapper_by_reader[reader(name)]
+    if not mapper_by_reader:
         return name
-    known = _VERDICTS.setdefault(registry, {})
-    key = None
+    verdicts = _VERDICTS.setdefault(registry, {})
+    verdict_key = None
     if all(map(registry.is_shipped, mappers)):
-        shape, data = _shape(data)
-        key = None if shape is None else (status, shape, *mappers.values())
-    if key is not None and key in known:
-        return name if known[key] else None
-    is_same = _is_same(read, data, mappers[name], others.values())
-    if key is not None:
-        if len(known) >= _MOST_VERDICTS:
-            known.clear()
-        known[key] = is_same
+        shape_digest, data = _shape(data)
+        verdict_key = None if shape_digest is None else (status, shape_digest, *mappers.values())
+    if verdict_key is not None and verdict_key in verdicts:
+        return name if verdicts[verdict_key] else None
+    is_same = _is_same(read, data, mappers[name], mapper_by_reader.values())
+    if verdict_key is not None:
+        if len(verdicts) >= _MOST_VERDICTS:
+            verdicts.clear()
+        verdicts[verdict_key] = is_same
     return name if is_same else None
 
 
-_ERROR: Final = 400
+_ERROR_STATUS: Final = 400
 _MOST_VERDICTS: Final = 2048
 _VERDICTS: Final[WeakKeyDictionary[Registry, dict[tuple[Hashable, ...], bool]]] = WeakKeyDictionary()
 """Whether all candidates read the same, by the status, the shape of the answer and the candidates themselves: a plugin that
@@ -115,14 +119,14 @@ _DISSENTS: Final[Counter[str]] = Counter()
 """How often each provider read something else. The most frequent one is asked first, which changes no verdict."""
 
 
-def _is_same(read: Read, data: bytes, first: Mapper, others: Iterable[Mapper]) -> bool:
-    """Whether *others* read the same from *data* as *first*."""
+def _is_same(read: Read, data: bytes, first_mapper: Mapper, other_mappers: Iterable[Mapper]) -> bool:
+    """Whether *other_mappers* read the same from *data* as *first_mapper*."""
     try:
-        response, failure = _outcome(read, first, data)
-        content = _content(response), type(failure)
-        for mapper in sorted(others, key=lambda mapper: -_DISSENTS[mapper.provider]):
+        response, failure = _outcome(read, first_mapper, data)
+        first_outcome = _content(response), type(failure)
+        for mapper in sorted(other_mappers, key=lambda mapper: -_DISSENTS[mapper.provider]):
             response, failure = _outcome(read, mapper, data)
-            if (_content(response), type(failure)) != content:
+            if (_content(response), type(failure)) != first_outcome:
                 _DISSENTS[mapper.provider] += 1
                 return False
     except CrosswalkError:
@@ -136,20 +140,20 @@ def _is_same(read: Read, data: bytes, first: Mapper, others: Iterable[Mapper]) -
 # ones are the same or begin alike, and which counts are the sum of others. Every other value is part of it as it is.
 
 
-_TEXTS: Final = frozenset({"content", "text", "reasoning", "reasoning_content", "refusal"})
-_IDS: Final = frozenset({"id", "request_id", "system_fingerprint", "tool_call_id"})
-_TIMES: Final = frozenset({"created", "created_at"})
-_ID: Final = re.compile(r"((?:[A-Za-z]+[-_]+)*)([\w-]*)", re.ASCII)
-_TAG: Final = re.compile(r"<[|/]*\w*")
-_DIGIT: Final = re.compile(r"\d")
-_WORD: Final = re.compile(r"[!-~]{,24}")
-_MARKS: Final = re.compile(r"\W{0,16}")
-_JSON: Final = ("{", "[")
+_TEXT_KEYS: Final = frozenset({"content", "text", "reasoning", "reasoning_content", "refusal"})
+_ID_KEYS: Final = frozenset({"id", "request_id", "system_fingerprint", "tool_call_id"})
+_TIME_KEYS: Final = frozenset({"created", "created_at"})
+_ID_PATTERN: Final = re.compile(r"((?:[A-Za-z]+[-_]+)*)([\w-]*)", re.ASCII)
+_TAG_PATTERN: Final = re.compile(r"<[|/]*\w*")
+_DIGIT_PATTERN: Final = re.compile(r"\d")
+_WORD_PATTERN: Final = re.compile(r"[!-~]{,24}")
+_MARKS_PATTERN: Final = re.compile(r"\W{0,16}")
+_JSON_BRACKETS: Final = ("{", "[")
 _TIME_RANGE: Final = range(10**9, 10**10)
 _COUNT_RANGE: Final = range(1, 10**9)
 _MOST_TEXTS: Final = 16
 _MOST_COUNTS: Final = 12
-_LONG_ID: Final = 12
+_LONG_ID_LENGTH: Final = 12
 _MOST_CALLS: Final = 32
 
 
@@ -175,14 +179,14 @@ def shape_of(body: Any) -> list[Hashable]:
             parts.append("]")
         elif kind is str:
             form: Hashable = value
-            if (key in _TEXTS and len(texts) < _MOST_TEXTS) or key == "arguments":
+            if (key in _TEXT_KEYS and len(texts) < _MOST_TEXTS) or key == "arguments":
                 form = _form(value)
-            elif key in _IDS:
+            elif key in _ID_KEYS:
                 form = _form_of_id(value)
-            if key in _TEXTS:
+            if key in _TEXT_KEYS:
                 texts.append(value)
             parts.append((form, numbers.setdefault(value, len(numbers))))
-        elif kind is int and key in _TIMES and value in _TIME_RANGE:
+        elif kind is int and key in _TIME_KEYS and value in _TIME_RANGE:
             parts.append(("time",))
         elif kind is int and key.endswith("_tokens") and value in _COUNT_RANGE:
             counts.append(value)
@@ -191,32 +195,32 @@ def shape_of(body: Any) -> list[Hashable]:
             parts.append((value,))
 
     add("", body)
-    begins = [one.startswith(other) for one in texts[:_MOST_TEXTS] for other in texts[:_MOST_TEXTS]]
-    return [*parts, *begins, *_relations(counts)]
+    prefix_flags = [one.startswith(other) for one in texts[:_MOST_TEXTS] for other in texts[:_MOST_TEXTS]]
+    return [*parts, *prefix_flags, *_relations(counts)]
 
 
 def _form_of_id(text: str) -> Hashable:
     """Return how the id *text* is made. One without a digit may be a word with a meaning, such as ``null``."""
-    match = _ID.fullmatch(text)
-    if match is None or _DIGIT.search(match[2]) is None:
+    match = _ID_PATTERN.fullmatch(text)
+    if match is None or _DIGIT_PATTERN.search(match[2]) is None:
         return text
-    return match[1], min(len(match[2]), _LONG_ID), match[2].isdecimal()
+    return match[1], min(len(match[2]), _LONG_ID_LENGTH), match[2].isdecimal()
 
 
 def _form(text: str) -> Hashable:
     """Return how *text* begins and ends, the tags in it, and the type of the JSON that it is. A single word stays."""
     stripped = text.strip()
-    if _WORD.fullmatch(stripped):
+    if _WORD_PATTERN.fullmatch(stripped):
         return text
-    marks = _MARKS.match(stripped)
-    kind = None
-    if stripped.startswith(_JSON):
+    marks_match = _MARKS_PATTERN.match(stripped)
+    json_type = None
+    if stripped.startswith(_JSON_BRACKETS):
         try:
-            kind = type(load_json(stripped)).__name__
+            json_type = type(load_json(stripped)).__name__
         except ValueError:
-            kind = "damaged"
-    is_tight = text[0] == stripped[0], text[-1] == stripped[-1]
-    return marks and marks[0], kind, *is_tight, *sorted({*_TAG.findall(text)})
+            json_type = "damaged"
+    tight_ends = text[0] == stripped[0], text[-1] == stripped[-1]
+    return marks_match and marks_match[0], json_type, *tight_ends, *sorted({*_TAG_PATTERN.findall(text)})
 
 
 def _relations(counts: list[int]) -> Iterable[Hashable]:
@@ -224,14 +228,14 @@ def _relations(counts: list[int]) -> Iterable[Hashable]:
     values = sorted({*counts})
     if len(values) > _MOST_COUNTS:
         return counts
-    order = {value: number for number, value in enumerate(values)}
+    rank_by_value = {value: number for number, value in enumerate(values)}
     sums = (
-        (order[sum(some)], *(order[value] for value in some))
+        (rank_by_value[sum(addends)], *(rank_by_value[value] for value in addends))
         for size in (2, 3)
-        for some in combinations_with_replacement(values, size)
-        if sum(some) in order
+        for addends in combinations_with_replacement(values, size)
+        if sum(addends) in rank_by_value
     )
-    return [*(order[count] for count in counts), *sums]
+    return [*(rank_by_value[count] for count in counts), *sums]
 
 
 def _shape(data: bytes) -> tuple[bytes | None, bytes]:
@@ -382,15 +386,17 @@ def _content(response: ChatResponse) -> bytes:
 def _without_nulls(value: Any) -> Any:
     """Return *value* without nulls and what holds nothing else, or ``None`` if nothing is left."""
     if isinstance(value, Mapping):
-        fields = {name: left for name, item in value.items() if (left := _without_nulls(item)) is not None}
-        return None if fields.keys() <= _NUMBER else fields
+        fields = {
+            name: remainder for name, item in value.items() if (remainder := _without_nulls(item)) is not None
+        }
+        return None if fields.keys() <= _INDEX_KEYS else fields
     if isinstance(value, list | tuple):
         items = [_without_nulls(item) for item in value]
         return None if all(item is None for item in items) else items
     return value
 
 
-_NUMBER: Final = {"index"}
+_INDEX_KEYS: Final = {"index"}
 """What is left of a choice that was read whole."""
 
 

@@ -82,8 +82,25 @@ class _Remembered:
     """
 
     __slots__ = (
-        "_between", "_closing", "before", "behind", "call", "choice", "data", "is_proved", "kind", "kinds", "left",
-        "logprob_path", "name", "parts", "pieces", "residue", "strings", "text", "texts",
+        "_closing_brackets",
+        "_separators",
+        "before",
+        "behind",
+        "call",
+        "choice",
+        "data",
+        "is_proved",
+        "kind",
+        "kinds",
+        "left",
+        "logprob_path",
+        "name",
+        "parts",
+        "pieces",
+        "residue",
+        "strings",
+        "text",
+        "texts",
     )  # fmt: skip
 
     def __init__(
@@ -113,11 +130,13 @@ class _Remembered:
         else:
             self.kind = SegmentType.TEXT if delta.content_delta is not None else SegmentType.REASONING
         self.before = data[: cuts[0].start]
-        self._between = [(one.kind, data[one.end : other.start]) for one, other in pairwise(cuts)]
+        self._separators = [
+            (left_cut.kind, data[left_cut.end : right_cut.start]) for left_cut, right_cut in pairwise(cuts)
+        ]
         self.behind = data[cuts[-1].end :]
         # Anthropic pads its events with spaces between the last brackets.
         is_padded = cuts[-1].kind in (_TEXT, _TIME) and not self.behind.translate(None, b" }]")
-        self._closing = self.behind.replace(b" ", b"") if is_padded else None
+        self._closing_brackets = self.behind.replace(b" ", b"") if is_padded else None
 
     def values_in(self, data: bytes) -> dict[str, Any] | None:
         """Return the values that may change in *data*, by kind, or ``None`` if other bytes differ."""
@@ -126,18 +145,18 @@ class _Remembered:
         values: dict[str, Any] = {}
         start = len(self.before)
         try:
-            for kind, between in self._between:
-                end = data.find(between, start)
+            for kind, separator in self._separators:
+                end = data.find(separator, start)
                 if end < 0:
                     return None
                 value = _loads(data[start:end])
                 if values.setdefault(kind, value) != value:
                     return None  # the two places have different texts
-                start = end + len(between)
+                start = end + len(separator)
             end = len(data) - len(self.behind)
             if not data.endswith(self.behind):
                 end = data.rfind(b'"') + 1
-                if self._closing is None or data[end:].replace(b" ", b"") != self._closing:
+                if self._closing_brackets is None or data[end:].replace(b" ", b"") != self._closing_brackets:
                     return None
             value = _loads(data[start:end])
         except ValueError:
@@ -151,8 +170,8 @@ class _Remembered:
             ValueError: the result is not JSON.
         """
         pieces = [self.before]
-        for between in (*(between for _, between in self._between), self.behind):
-            pieces += _WRITTEN_MARK, between
+        for separator in (*(separator for _, separator in self._separators), self.behind):
+            pieces += _WRITTEN_MARK, separator
         return _loads(b"".join(pieces))
 
 
@@ -166,64 +185,70 @@ class AlikeEvents:
         depth: the greatest nesting depth of an event.
     """
 
-    def __init__(self, events: EventMapper, delivery: Delivery, state: MappingState, depth: int) -> None:
-        info = events.mapper.info
-        self._events = events
+    def __init__(
+        self, event_mapper: EventMapper, delivery: Delivery, state: MappingState, depth: int
+    ) -> None:
+        info = event_mapper.mapper.info
+        self._event_mapper = event_mapper
         self._delivery = delivery
         self._state = state
         self._depth = depth
-        self._paths = frozenset(info.text_paths)
+        self._text_paths = frozenset(info.text_paths)
         keys = {_TIME: info.timestamp_key, _NUMBER: info.number_key, _COUNTS: info.usage_key}
         self._keys = {kind: key for kind, key in keys.items() if key is not None}
         self._logprob_paths = info.logprob_paths
-        self._number: int | None = None  # of the last event
+        self._last_number: int | None = None  # of the last event
         self._last: _Remembered | None = None
         self._plain: _Remembered | None = None  # the last event, if only its text may change
-        self._by_choice: dict[int, _Remembered] = {}
-        self._vain = 0  # the number of remembered events since the last match
-        self._pause = 0  # the number of next events not to remember
+        self._events_by_choice: dict[int, _Remembered] = {}
+        self._vain_count = 0  # the number of remembered events since the last match
+        self._pause_count = 0  # the number of next events not to remember
 
     def read(self, data: bytes, name: str | None) -> list[ResponseDelta] | None:
         """Return the deltas of the event *data* if it matches a remembered one, or ``None`` if the hooks must map it."""
-        plain = self._plain
-        if plain is not None and data.startswith(plain.before) and data.endswith(plain.behind):
+        plain_event = self._plain
+        if (
+            plain_event is not None
+            and data.startswith(plain_event.before)
+            and data.endswith(plain_event.behind)
+        ):
             try:
-                text = _loads(data[len(plain.before) : -len(plain.behind)])
+                text = _loads(data[len(plain_event.before) : -len(plain_event.behind)])
             except ValueError:
                 text = None
-            if text and type(text) is str and text not in plain.strings and plain.name == name:
-                return [self._deliver(plain, text, EMPTY_OBJECT)]
-        last = self._last
-        if last is None:
+            if text and type(text) is str and text not in plain_event.strings and plain_event.name == name:
+                return [self._deliver(plain_event, text, EMPTY_OBJECT)]
+        last_event = self._last
+        if last_event is None:
             return None
-        values = last.values_in(data)
+        values = last_event.values_in(data)
         if values is None:
-            for last in self._by_choice.values() if len(self._by_choice) > 1 else ():
-                if (values := last.values_in(data)) is not None:
+            for last_event in self._events_by_choice.values() if len(self._events_by_choice) > 1 else ():
+                if (values := last_event.values_in(data)) is not None:
                     break
             else:
                 return None
         text = values.pop(_TEXT)
         if (
-            last.name != name
+            last_event.name != name
             or type(text) is not str
             or not text
-            or not (last.is_proved or self._prove(last))
-            or text in last.strings
-            or ((values or self._number is not None) and not self._may_change(values, data))
+            or not (last_event.is_proved or self._prove(last_event))
+            or text in last_event.strings
+            or ((values or self._last_number is not None) and not self._may_change(values, data))
         ):
             return None
-        self._last = last
-        self._vain = self._pause = 0
-        self._number = values.get(_NUMBER)
-        self._plain = last if last.kinds == [_TEXT] else None
+        self._last = last_event
+        self._vain_count = self._pause_count = 0
+        self._last_number = values.get(_NUMBER)
+        self._plain = last_event if last_event.kinds == [_TEXT] else None
         extensions = EMPTY_OBJECT
         if values:
             if _COUNTS in values or _LOGPROBS in values:
-                return self._deliver_counted(last, data, text, values)
+                return self._deliver_counted(last_event, data, text, values)
             if _TIME in values:
                 extensions = self._with_time(values[_TIME])
-        return [self._deliver(last, text, extensions)]
+        return [self._deliver(last_event, text, extensions)]
 
     def note(
         self,
@@ -244,13 +269,13 @@ class AlikeEvents:
         """
         for texts in self._state.repeated_texts.values():
             texts.clear()
-        if self._pause:
-            self._pause -= 1
+        if self._pause_count:
+            self._pause_count -= 1
             self.forget()
             return
-        residue = self._events.residue
+        residue = self._event_mapper.residue
         delta = deltas[0] if len(deltas) == 1 else None
-        if delta is None or not self._events.is_settled or self._keys.get(_NUMBER) in residue:
+        if delta is None or not self._event_mapper.is_settled or self._keys.get(_NUMBER) in residue:
             self.forget()
             return
         text = self._only_text(delta)
@@ -261,22 +286,22 @@ class AlikeEvents:
             return
         if changes and not changes.keys() <= {self._keys.get(cut.kind) for cut in cuts}:
             self.forget()  # these fields are new, and the other events were mapped before them
-        one = _Remembered(source, name, text, delta, cuts, residue, self._state)
-        self._last = self._by_choice[one.choice] = one
+        remembered = _Remembered(source, name, text, delta, cuts, residue, self._state)
+        self._last = self._events_by_choice[remembered.choice] = remembered
         self._plain = None
-        self._vain += 1
-        if self._vain > _PATIENCE * len(self._by_choice):
-            self._pause = _PAUSE
+        self._vain_count += 1
+        if self._vain_count > _PATIENCE * len(self._events_by_choice):
+            self._pause_count = _PAUSE
         numbers = [source[cut.start : cut.end] for cut in cuts if cut.kind is _NUMBER]
-        self._number = int(numbers[0]) if numbers else None
-        if len(self._by_choice) > _MOST_CHOICES:
-            del self._by_choice[next(iter(self._by_choice))]
+        self._last_number = int(numbers[0]) if numbers else None
+        if len(self._events_by_choice) > _MOST_CHOICES:
+            del self._events_by_choice[next(iter(self._events_by_choice))]
 
     def forget(self) -> None:
         """Forget all events, because the next events may have another meaning."""
         self._last = self._plain = None
-        if self._by_choice:
-            self._by_choice.clear()
+        if self._events_by_choice:
+            self._events_by_choice.clear()
 
     # The events that may be remembered.
 
@@ -298,12 +323,12 @@ class AlikeEvents:
             return None
         if call is None:
             return text if reasoning is None else reasoning
-        opened = self._state.choice(delta.choice).calls.get(call.index)
-        if opened is None or delta.logprobs is not None:
+        call_draft = self._state.choice(delta.choice).calls.get(call.index)
+        if call_draft is None or delta.logprobs is not None:
             return None  # the plugin made the delta itself, without the state
         # The next piece of a new call may start another call. A piece with another id belongs to a call by its arguments.
-        is_new = not opened.arguments and opened.id is opened.name is None
-        is_its_own = call.id is call.name is opened.other_id is None
+        is_new = not call_draft.arguments and call_draft.id is call_draft.name is None
+        is_its_own = call.id is call.name is call_draft.other_id is None
         return call.arguments_delta if is_its_own and not is_new else None
 
     def _cuts(
@@ -317,60 +342,63 @@ class AlikeEvents:
         """Return the values in the event *data* that may change, in order, or nothing if one of them is not found."""
         if usage is not None and _COUNTS not in self._keys:
             return []
-        beside: list[_Cut] = []
+        other_cuts: list[_Cut] = []
         for kind, key in self._keys.items():
             if (kind is _COUNTS and usage is None) or (kind is _TIME and residue.get(key) is None):
                 continue
             cut = _find(data, key, kind)
             if cut is not None:
-                beside.append(cut)
+                other_cuts.append(cut)
             elif kind is not _NUMBER:
                 return []
         if delta.logprobs is not None:
             keys = {str(path[-1]) for path in self._logprob_paths}
-            found = [cut for key in keys if (cut := _find(data, key, _LOGPROBS)) is not None]
-            if len(found) != 1:
+            logprob_cuts = [cut for key in keys if (cut := _find(data, key, _LOGPROBS)) is not None]
+            if len(logprob_cuts) != 1:
                 return []
-            beside += found
-        texts = _find_text(data, text, beside)
-        return sorted(beside + texts) if 1 <= len(texts) <= 2 else []
+            other_cuts += logprob_cuts
+        text_cuts = _find_text(data, text, other_cuts)
+        return sorted(other_cuts + text_cuts) if 1 <= len(text_cuts) <= 2 else []
 
-    def _prove(self, one: _Remembered) -> bool:
+    def _prove(self, remembered: _Remembered) -> bool:
         """Return whether the values are where the plugin declares them, and the event has no other text."""
         try:
-            one.is_proved = self._is_right(one)
+            remembered.is_proved = self._is_right(remembered)
         except (
             ValueError,
             RecursionError,
         ):  # a split is wrong, or only the standard library can parse the event
-            one.is_proved = False
-        if not one.is_proved:
-            self._pause = _PAUSE  # verifying the next events would probably fail, too
+            remembered.is_proved = False
+        if not remembered.is_proved:
+            self._pause_count = _PAUSE  # verifying the next events would probably fail, too
             self.forget()
-        return one.is_proved
+        return remembered.is_proved
 
-    def _is_right(self, one: _Remembered) -> bool:
+    def _is_right(self, remembered: _Remembered) -> bool:
         differences: list[tuple[Path, Any, Any]] = []
         strings: set[str] = set()
-        _compare(_loads(one.data), one.marked(), (), differences, strings)
-        _compare(one.residue, one.residue, (), [], strings)
-        if len(differences) != len(one.kinds) or one.text in strings:
+        _compare(_loads(remembered.data), remembered.marked(), (), differences, strings)
+        _compare(remembered.residue, remembered.residue, (), [], strings)
+        if len(differences) != len(remembered.kinds) or remembered.text in strings:
             return False
-        one.strings = frozenset(strings)
+        remembered.strings = frozenset(strings)
         is_declared = False
-        for (path, value, other), kind in zip(differences, one.kinds, strict=True):
-            if other != _MARK:
+        for (path, value, marked_value), kind in zip(differences, remembered.kinds, strict=True):
+            if marked_value != _MARK:
                 return False
             if kind is _TEXT:
-                is_declared = is_declared or path in self._paths
+                is_declared = is_declared or path in self._text_paths
             elif kind is _LOGPROBS:
                 try:
-                    one.logprob_path, one.left = path, self._read_logprobs(path, value, one.text)[1]
+                    remembered.logprob_path, remembered.left = (
+                        path,
+                        self._read_logprobs(path, value, remembered.text)[1],
+                    )
                 except Exception:  # the hooks read them from another place, or in another way, than declared
                     return False
                 finally:
                     NOTED.values.clear()
-            elif path != (self._keys[kind],) or (kind is _TIME and value != one.residue.get(path[0])):
+            elif path != (self._keys[kind],) or (kind is _TIME and value != remembered.residue.get(path[0])):
                 return False  # or the plugin changed the time
         return is_declared
 
@@ -379,8 +407,8 @@ class AlikeEvents:
     def _may_change(self, values: dict[str, Any], data: bytes) -> bool:
         """Return whether the other values of the event *data* changed as they may."""
         number = values.get(_NUMBER)
-        has_number = _NUMBER in values or self._number is not None
-        if has_number and (type(number) is not int or number - 1 != self._number):
+        has_number = _NUMBER in values or self._last_number is not None
+        if has_number and (type(number) is not int or number - 1 != self._last_number):
             return False
         return (
             type(values.get(_TIME, "")) is str
@@ -392,19 +420,21 @@ class AlikeEvents:
             )
         )
 
-    def _deliver(self, one: _Remembered, text: str, extensions: FrozenObject) -> ResponseDelta:
+    def _deliver(self, remembered: _Remembered, text: str, extensions: FrozenObject) -> ResponseDelta:
         """Deliver a piece of text, reasoning or arguments. The last event of its choice was such a piece, too."""
         state = self._state
         index = state.delta_count
         state.delta_count = index + 1
-        one.texts.append(text)
-        if one.kind is None:
-            one.pieces.append(text)
-            return text_delta(index, None, None, arguments_delta(one.call, text), one.choice, extensions)
-        one.parts.text.append(text)
-        if one.kind is SegmentType.TEXT:
-            return text_delta(index, text, None, None, one.choice, extensions)
-        return text_delta(index, None, text, None, one.choice, extensions)
+        remembered.texts.append(text)
+        if remembered.kind is None:
+            remembered.pieces.append(text)
+            return text_delta(
+                index, None, None, arguments_delta(remembered.call, text), remembered.choice, extensions
+            )
+        remembered.parts.text.append(text)
+        if remembered.kind is SegmentType.TEXT:
+            return text_delta(index, text, None, None, remembered.choice, extensions)
+        return text_delta(index, None, text, None, remembered.choice, extensions)
 
     def _with_time(self, time: str) -> FrozenObject:
         """Store *time* in the extensions, and return the part of them for the delta."""
@@ -412,29 +442,29 @@ class AlikeEvents:
         if extensions.get(key) == time:
             return EMPTY_OBJECT
         extensions[key] = time
-        self._events.forget_residue()
+        self._event_mapper.forget_residue()
         return adopted({key: time})
 
     def _deliver_counted(
-        self, one: _Remembered, data: bytes, text: str, values: dict[str, Any]
+        self, remembered: _Remembered, data: bytes, text: str, values: dict[str, Any]
     ) -> list[ResponseDelta] | None:
         """Deliver a piece with counts or log probabilities, or return ``None`` if the hooks must map the whole event.
 
         If it returns ``None`` because a hook failed, mapping the event raises the error of the hook.
         """
-        mapper = self._events.mapper
+        mapper = self._event_mapper.mapper
         event: Any = {self._keys[kind]: value for kind, value in values.items() if kind in (_TIME, _COUNTS)}
-        sent_empty = empty_containers(event) if may_hold_empty(data) else {}
-        usage, logprobs, left, extensions = None, None, one.left, event
+        empty_containers_sent = empty_containers(event) if may_hold_empty(data) else {}
+        usage, logprobs, logprob_rest, extensions = None, None, remembered.left, event
         try:
-            if one.logprob_path is not None:
-                logprobs, left = self._read_logprobs(one.logprob_path, values[_LOGPROBS], text)
+            if remembered.logprob_path is not None:
+                logprobs, logprob_rest = self._read_logprobs(remembered.logprob_path, values[_LOGPROBS], text)
             if _COUNTS in values:
                 usage = mapper.map_usage(event, self._state)
-            prune(event, sent_empty)
+            prune(event, empty_containers_sent)
             if event and mapper.extensions is not None:
                 extensions = mapper.extensions(event, self._state) or {}
-            is_read = left == one.left and type(extensions) is dict
+            is_read = logprob_rest == remembered.left and type(extensions) is dict
         except BaseException as error:
             if is_cancellation(error):
                 raise
@@ -443,29 +473,29 @@ class AlikeEvents:
             not is_read
             or NOTED.values
             or type(usage) not in (UsageInfo, NoneType)
-            or type(logprobs) is not (NoneType if one.logprob_path is None else tuple)
+            or type(logprobs) is not (NoneType if remembered.logprob_path is None else tuple)
         ):
             NOTED.values.clear()
             self.forget()
             return None
-        changes = self._events.extend(extensions) if extensions else {}
-        one.texts.append(text)
-        call = None if one.kind is not None else arguments_delta(one.call, text)
-        is_text = one.kind is SegmentType.TEXT
+        changes = self._event_mapper.extend(extensions) if extensions else {}
+        remembered.texts.append(text)
+        call = None if remembered.kind is not None else arguments_delta(remembered.call, text)
+        is_text = remembered.kind is SegmentType.TEXT
         content, reasoning = (text, None) if is_text else (None, text if call is None else None)
-        delta = text_delta(UNNUMBERED, content, reasoning, call, one.choice, EMPTY_OBJECT, logprobs)
+        delta = text_delta(UNNUMBERED, content, reasoning, call, remembered.choice, EMPTY_OBJECT, logprobs)
         return self._delivery.deliver([delta], usage, changes)
 
     def _read_logprobs(self, path: Path, value: Any, text: str) -> tuple[Any, bytes]:
         """Let the plugin read the log probabilities *value* at *path*. Return them and the rest as JSON."""
         holder: dict[Any, Any] = {path[-1]: value}
-        sent_empty = empty_containers(holder)
+        empty_containers_sent = empty_containers(holder)
         logprobs = self._logprob_paths[path](holder, text)
-        prune(holder, sent_empty)
+        prune(holder, empty_containers_sent)
         return logprobs, _dumps(holder)
 
 
-_VALUES: Final = {
+_VALUE_PATTERNS: Final = {
     _TIME: rb'"(?:[^"\\]|\\.)*"',
     _NUMBER: rb"-?\d{1,18}(?![\d.eE])",
     _COUNTS: rb"\{",
@@ -477,17 +507,17 @@ _VALUES: Final = {
 @lru_cache(maxsize=64)
 def _pattern(key: str, kind: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """Return the pattern of *key*, and the pattern of *key* with a value of that kind."""
-    written = re.escape(_dumps(key)) + rb"\s*:\s*"
-    return re.compile(written), re.compile(written + b"(" + _VALUES[kind] + b")", re.DOTALL)
+    key_pattern = re.escape(_dumps(key)) + rb"\s*:\s*"
+    return re.compile(key_pattern), re.compile(key_pattern + b"(" + _VALUE_PATTERNS[kind] + b")", re.DOTALL)
 
 
 def _find(data: bytes, key: str, kind: str) -> _Cut | None:
     """Return the value of that kind under *key* in *data*, or ``None`` if the key is missing or repeated."""
-    any_value, of_kind = _pattern(key, kind)
-    found = of_kind.search(data)
-    if found is None or len(any_value.findall(data)) != 1:
+    key_pattern, value_pattern = _pattern(key, kind)
+    match = value_pattern.search(data)
+    if match is None or len(key_pattern.findall(data)) != 1:
         return None
-    start, end = found.span(1)
+    start, end = match.span(1)
     if kind is _COUNTS or kind is _LOGPROBS:
         try:  # Latin-1: only brackets and quotation marks matter
             end = start + _scan(data[start:].decode("latin-1"))[1]
@@ -496,23 +526,25 @@ def _find(data: bytes, key: str, kind: str) -> _Cut | None:
     return _Cut(start, end, kind)
 
 
-def _find_text(data: bytes, text: str, beside: list[_Cut]) -> list[_Cut]:
-    """Return the positions of *text* in *data* outside of the values *beside*."""
-    found = _places(data, _dumps(text), beside)
-    if found or text.isascii():
-        return found
-    return _places(data, json.dumps(text).encode(), beside)  # some servers escape characters outside of ASCII
+def _find_text(data: bytes, text: str, other_cuts: list[_Cut]) -> list[_Cut]:
+    """Return the positions of *text* in *data* outside of the values *other_cuts*."""
+    cuts = _places(data, _dumps(text), other_cuts)
+    if cuts or text.isascii():
+        return cuts
+    return _places(
+        data, json.dumps(text).encode(), other_cuts
+    )  # some servers escape characters outside of ASCII
 
 
-def _places(data: bytes, written: bytes, beside: list[_Cut]) -> list[_Cut]:
-    found = []
-    start = data.find(written)
+def _places(data: bytes, encoded: bytes, other_cuts: list[_Cut]) -> list[_Cut]:
+    cuts = []
+    start = data.find(encoded)
     while start >= 0:
-        end = start + len(written)
-        if not any(cut.start <= start < cut.end for cut in beside):
-            found.append(_Cut(start, end, _TEXT))
-        start = data.find(written, end)
-    return found
+        end = start + len(encoded)
+        if not any(cut.start <= start < cut.end for cut in other_cuts):
+            cuts.append(_Cut(start, end, _TEXT))
+        start = data.find(encoded, end)
+    return cuts
 
 
 def _compare(

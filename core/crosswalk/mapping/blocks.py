@@ -74,41 +74,43 @@ class DialectFamily:
         Raises:
             UnknownEventError: none of them recognizes its first event.
         """
-        chosen: Dialect | None = state.dialect
-        if chosen is None:
+        chosen_dialect: Dialect | None = state.dialect
+        if chosen_dialect is None:
             if type(event) is dict and event.get("type") in self.undecided:
                 return self.dialects[0]
-            results = [dialect.recognizes(event) for dialect in self.dialects]
-            best = max(results)
-            if best is Recognition.NO:
+            recognitions = [dialect.recognizes(event) for dialect in self.dialects]
+            best_recognition = max(recognitions)
+            if best_recognition is Recognition.NO:
                 raise unknown_event(event, "an event of an unknown dialect")
-            state.dialect = chosen = self.dialects[results.index(best)]
-        return chosen
+            state.dialect = chosen_dialect = self.dialects[recognitions.index(best_recognition)]
+        return chosen_dialect
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
-        chosen: Dialect = state.dialect or self.dialect(event, state)
-        return chosen.map_delta(event, state)
+        chosen_dialect: Dialect = state.dialect or self.dialect(event, state)
+        return chosen_dialect.map_delta(event, state)
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``."""
-        chosen: Dialect = state.dialect or self.dialects[0]
-        return chosen.map_finish_reason(reason, state)
+        chosen_dialect: Dialect = state.dialect or self.dialects[0]
+        return chosen_dialect.map_finish_reason(reason, state)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``. ``null``, with which llama.cpp announces one more answer, has no counts."""
-        chosen: Dialect | None = state.dialect
-        return None if chosen is None or event is None else chosen.map_usage(event, state)
+        chosen_dialect: Dialect | None = state.dialect
+        return None if chosen_dialect is None or event is None else chosen_dialect.map_usage(event, state)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``."""
-        remaining = getattr(state.dialect, "extensions", None)
-        results: dict[str, Any] = event if remaining is None or event is None else remaining(event, state)
-        return results
+        extensions_hook = getattr(state.dialect, "extensions", None)
+        extensions: dict[str, Any] = (
+            event if extensions_hook is None or event is None else extensions_hook(event, state)
+        )
+        return extensions
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
@@ -167,26 +169,28 @@ def accept_logprobs(
         if not (number is None or is_number(number)) or type(item.get(token)) is not str:
             leave_mistyped(container, key)
             return None
-    results = []
+    entries = []
     has_more = False
     for item in items:
-        sent = item.pop("bytes", None)
-        if sent is not None:
-            data = _as_bytes(sent)
-            if data is None:
-                item["bytes"] = sent
+        sent_bytes = item.pop("bytes", None)
+        if sent_bytes is not None:
+            token_bytes = _as_bytes(sent_bytes)
+            if token_bytes is None:
+                item["bytes"] = sent_bytes
                 leave_mistyped(item, "bytes")
-            sent = data
-        others = None
+            sent_bytes = token_bytes
+        alternatives = None
         if top in item:
-            others = accept_logprobs(item, top, token=token, logprob=logprob, top=top)
-        results.append(token_logprob(item.pop(token), item.pop(logprob, None), sent, others or ()))
+            alternatives = accept_logprobs(item, top, token=token, logprob=logprob, top=top)
+        entries.append(
+            token_logprob(item.pop(token), item.pop(logprob, None), sent_bytes, alternatives or ())
+        )
         has_more = has_more or bool(item)
     if not has_more:
         del container[
             key
         ]  # there may be tens of thousands, so entries without extra fields are removed together
-    return tuple(results)
+    return tuple(entries)
 
 
 def _is_token(token: Any, logprob: Any) -> bool:
@@ -195,7 +199,7 @@ def _is_token(token: Any, logprob: Any) -> bool:
 
 def _as_bytes(value: Any) -> tuple[int, ...] | None:
     """Return *value* as bytes, or ``None`` if it is not a list of integers from 0 to 255."""
-    if type(value) is not list or not _INTEGERS.issuperset(map(type, value)):
+    if type(value) is not list or not _INTEGER_TYPES.issuperset(map(type, value)):
         return None
     try:
         return tuple(bytes(value))
@@ -203,10 +207,10 @@ def _as_bytes(value: Any) -> tuple[int, ...] | None:
         return None
 
 
-_INTEGERS: Final = frozenset({int})
+_INTEGER_TYPES: Final = frozenset({int})
 
 
-_LISTS: Final = ("tokens", "token_logprobs", "top_logprobs")
+_LIST_KEYS: Final = ("tokens", "token_logprobs", "top_logprobs")
 
 
 def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
@@ -217,24 +221,24 @@ def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...]
     Returns:
         The tokens, or ``None`` without any, or if they stay.
     """
-    tokens, values, tops = (logprobs.get(name) for name in _LISTS)
+    tokens, logprob_values, tops = (logprobs.get(name) for name in _LIST_KEYS)
     if not (
         type(tokens) is list
-        and type(values) is list
+        and type(logprob_values) is list
         and (tops is None or type(tops) is list)
-        and len(tokens) == len(values) == len(tops or tokens)
-        and all(map(_is_token, tokens, values))
+        and len(tokens) == len(logprob_values) == len(tops or tokens)
+        and all(map(_is_token, tokens, logprob_values))
         and all(map(_is_table, tops or ()))
     ):
         leave_mistyped(logprobs, "tokens")
         return None
-    for name in _LISTS:
+    for name in _LIST_KEYS:
         logprobs.pop(name, None)
-    results = [
+    entries = [
         TokenLogprob(token, value, None, tuple([TokenLogprob(*other) for other in (table or {}).items()]))
-        for token, value, table in zip(tokens, values, tops or [None] * len(tokens), strict=True)
+        for token, value, table in zip(tokens, logprob_values, tops or [None] * len(tokens), strict=True)
     ]
-    return tuple(results) or None
+    return tuple(entries) or None
 
 
 def _is_table(value: Any) -> bool:
@@ -247,8 +251,8 @@ def logprob_of(token: TokenLogprob) -> dict[str, Any]:
 
 
 def _entry_of(token: TokenLogprob) -> dict[str, Any]:
-    sent = None if token.bytes is None else list(token.bytes)
-    return {"token": token.token, "logprob": token.logprob, "bytes": sent}
+    token_bytes = None if token.bytes is None else list(token.bytes)
+    return {"token": token.token, "logprob": token.logprob, "bytes": token_bytes}
 
 
 # ------------------------------------------------------------------------- times and costs
@@ -261,8 +265,8 @@ else:
     decimal = later("decimal")
 
 
-_TICK: Final = -10  # as a power of ten
-_MOST: Final = 10**22  # a million million dollars in ticks
+_TICK_POWER: Final = -10  # as a power of ten
+_MOST_MONEY: Final = 10**22  # a million million dollars in ticks
 
 
 def look_at_cost(usage: dict[str, Any], currency: str | None = None) -> Cost | None:
@@ -279,15 +283,15 @@ def look_at_cost(usage: dict[str, Any], currency: str | None = None) -> Cost | N
             Such a number is then not a cost.
     """
     if "cost_in_usd_ticks" in usage:
-        return _money(usage, "cost_in_usd_ticks", _TICK)
+        return _money(usage, "cost_in_usd_ticks", _TICK_POWER)
     if "cost_details" in usage or "is_byok" in usage:
         fee, details = _money(usage, "cost"), usage.get("cost_details")
         if usage.get("is_byok") is True and type(details) is dict:
             return _sum(fee, _money(details, "upstream_inference_cost"))
         return fee
-    parts = usage.get("cost")
-    if type(parts) is dict:
-        return _money(parts, "total_cost")
+    cost_fields = usage.get("cost")
+    if type(cost_fields) is dict:
+        return _money(cost_fields, "total_cost")
     return _money(usage, "cost", currency=currency) if currency else None
 
 
@@ -295,7 +299,7 @@ def _money(holder: dict[str, Any], key: str, power: int = 0, *, currency: str = 
     amount = holder.get(key)
     if amount is None:
         return None
-    if (type(amount) is int or type(amount) is float) and 0 <= amount <= _MOST:
+    if (type(amount) is int or type(amount) is float) and 0 <= amount <= _MOST_MONEY:
         try:
             # By its shortest text, which is what the provider wrote: 0.1, not what binary makes of it.
             money = decimal.Decimal(repr(amount)).scaleb(power, exact())
@@ -351,22 +355,25 @@ class Texts:
         if not text and not logprobs:
             is_empty = text is not None and kind is SegmentType.TEXT
             return (ResponseDelta(content_delta=text),) if is_empty else ()
-        last, self._said = self._said, (kind, block)
+        last_text, self._said = self._said, (kind, block)
         # Most of a stream goes on with the block before.
-        apart = () if last is None or last[1] is block else _apart(kind, last[0])
+        separators = () if last_text is None or last_text[1] is block else _apart(kind, last_text[0])
         if kind is SegmentType.TEXT:
-            return (*apart, ResponseDelta(content_delta=text, logprobs=logprobs) if logprobs else said(text))
+            return (
+                *separators,
+                ResponseDelta(content_delta=text, logprobs=logprobs) if logprobs else said(text),
+            )
         if kind is SegmentType.REASONING:
-            return (*apart, said(None, text))
-        return (*apart, ResponseDelta(refusal_delta=text))
+            return (*separators, said(None, text))
+        return (*separators, ResponseDelta(refusal_delta=text))
 
     def keep(self, block: object, name: str, value: str | None) -> Iterable[ResponseDelta]:
         """The deltas of what is to be sent back byte for byte with the reasoning of *block*, or in its place."""
         if not value:
             return ()
-        last, segment = self._said, Segment(SegmentType.REASONING, "", {name: value})
-        apart = () if last is None or last[1] is block else _apart(segment.type, last[0])
-        return (*apart, self.insert(segment))
+        last_text, segment = self._said, Segment(SegmentType.REASONING, "", {name: value})
+        separators = () if last_text is None or last_text[1] is block else _apart(segment.type, last_text[0])
+        return (*separators, self.insert(segment))
 
     def insert(self, segment: Segment) -> ResponseDelta:
         """The delta of a whole *segment*, which ends the text before it."""
@@ -378,9 +385,9 @@ class Texts:
         self._said = None
 
 
-def _apart(kind: SegmentType, last: SegmentType) -> tuple[ResponseDelta, ...]:
-    """Return the deltas that end the text of another block, of the kind *last*, before one of *kind*."""
-    return (ResponseDelta(segment=Segment(kind)),) if last is kind else ()
+def _apart(kind: SegmentType, last_kind: SegmentType) -> tuple[ResponseDelta, ...]:
+    """Return the deltas that end the text of another block, of the kind *last_kind*, before one of *kind*."""
+    return (ResponseDelta(segment=Segment(kind)),) if last_kind is kind else ()
 
 
 @attrs.define(eq=False, repr=False)
@@ -419,7 +426,7 @@ class Blocks(Texts):
         super().__init__()
         self.known: dict[int, Block] = {}
         self.last: Block | None = None
-        self._waiting: dict[Block, None] = {}  # those that hold something, in order
+        self._waiting_blocks: dict[Block, None] = {}  # those that hold something, in order
 
     def open(self, index: int, kind: str = "") -> Block:
         """A new block, which is the last one now."""
@@ -451,18 +458,18 @@ class Blocks(Texts):
 
     def flush(self) -> Iterable[ResponseDelta]:
         """The deltas of what waits for the end of its block: something else came in its place."""
-        return [delta for block in [*self._waiting] for delta in self.complete(block)]
+        return [delta for block in [*self._waiting_blocks] for delta in self.complete(block)]
 
     def hold(self, block: Block, name: str, about: dict[str, Any]) -> None:
         """Keep *about* until *block* is complete."""
         block.held[name] = about
-        self._waiting[block] = None
+        self._waiting_blocks[block] = None
 
     def complete(self, block: Block) -> Iterable[ResponseDelta]:
         """The deltas of what *block*, which is over, has held."""
         if not block.held:
             return ()
-        self._waiting.pop(block, None)
+        self._waiting_blocks.pop(block, None)
         held_metadata, block.held = block.held, {}
         return [
             self.insert(self.held_segment(block, name, metadata)) for name, metadata in held_metadata.items()
@@ -470,8 +477,8 @@ class Blocks(Texts):
 
     def held_segment(self, block: Block, name: str, about: dict[str, Any]) -> Segment:
         """The segment of what was held under *name*: a call of a server's tool, with its input, in JSON, as the content."""
-        given = about.pop("input", None)
-        text = "".join(block.pieces) or ("" if given is None else dump_json(given).decode())
+        tool_input = about.pop("input", None)
+        text = "".join(block.pieces) or ("" if tool_input is None else dump_json(tool_input).decode())
         block.pieces.clear()
         return Segment(SegmentType.TOOL_CALL, text, about)
 
@@ -483,11 +490,11 @@ class Blocks(Texts):
         Raises:
             WireTypeError: its id, its name or its input has another type.
         """
-        given = take_object(wire, "input")
+        tool_input = take_object(wire, "input")
         wire.pop("input", None)
-        block.is_whole = bool(given)
+        block.is_whole = bool(tool_input)
         self.end()
-        text = dump_json(given).decode() if given else None
+        text = dump_json(tool_input).decode() if tool_input else None
         call = state.take_tool_call(wire, index=block.index, id=id, arguments=text, whole=True)
         return ResponseDelta(tool_call_delta=call)
 
@@ -532,9 +539,9 @@ class Totals:
     # For each answer its prompt, and its generated tokens.
     _reports: dict[int, tuple[Hashable, int]] = attrs.Factory(dict)
     _prompts: dict[Hashable, _Prompt] = attrs.Factory(dict)
-    _tokens: int = 0
-    _cached: int | None = None
-    _completion: int = 0
+    _prompt_tokens: int = 0
+    _cached_tokens: int | None = None
+    _completion_tokens: int = 0
 
     def add(self, choice: int, prompt: Hashable, counts: UsageInfo, state: MappingState) -> UsageInfo:
         """Return *counts*, the latest of answer *choice*, plus those of the other answers, or *counts* without any.
@@ -548,44 +555,44 @@ class Totals:
             counts: its counts so far. *state* has noted the absent ones.
             state: the state of the response.
         """
-        said_tokens, said_completion = (
+        reported_tokens, reported_completion = (
             None if state.provenance.get(f"usage.{name}") is Provenance.ABSENT else getattr(counts, name)
             for name in ("prompt_tokens", "completion_tokens")
         )
-        former, generated = self._reports.get(choice, (None, 0))
+        former_prompt, former_completion = self._reports.get(choice, (None, 0))
         if prompt is None:
-            prompt = choice if former is None else former
-        completion = generated if said_completion is None else said_completion
+            prompt = choice if former_prompt is None else former_prompt
+        completion = former_completion if reported_completion is None else reported_completion
         self._reports[choice] = prompt, completion
-        self._completion += completion - generated
-        known = self._prompts.setdefault(prompt, _Prompt())
-        tokens = known.tokens if said_tokens is None else said_tokens
-        cached = counts.cached_tokens
-        if prompt != former:
-            known.answers += 1
-            remaining = self._prompts.get(former)
-            if remaining is not None:
-                if said_tokens is None:
-                    tokens = tokens or remaining.tokens
-                if cached is None and known.cached is None:
-                    cached = remaining.cached
-                self._leave(former, remaining)
-        self._tokens += tokens - known.tokens
-        known.tokens = tokens
+        self._completion_tokens += completion - former_completion
+        prompt_counts = self._prompts.setdefault(prompt, _Prompt())
+        prompt_tokens = prompt_counts.tokens if reported_tokens is None else reported_tokens
+        cached_tokens = counts.cached_tokens
+        if prompt != former_prompt:
+            prompt_counts.answers += 1
+            former_counts = self._prompts.get(former_prompt)
+            if former_counts is not None:
+                if reported_tokens is None:
+                    prompt_tokens = prompt_tokens or former_counts.tokens
+                if cached_tokens is None and prompt_counts.cached is None:
+                    cached_tokens = former_counts.cached
+                self._leave(former_prompt, former_counts)
+        self._prompt_tokens += prompt_tokens - prompt_counts.tokens
+        prompt_counts.tokens = prompt_tokens
         # Cached tokens of an uncounted prompt would be added only to those of the others.
-        if cached is not None and tokens:
-            self._cached = (self._cached or 0) + cached - (known.cached or 0)
-            known.cached = cached
+        if cached_tokens is not None and prompt_tokens:
+            self._cached_tokens = (self._cached_tokens or 0) + cached_tokens - (prompt_counts.cached or 0)
+            prompt_counts.cached = cached_tokens
         if len(self._reports) == 1:
             return counts
         state.note("usage.prompt_tokens", Provenance.DERIVED)
         state.note("usage.completion_tokens", Provenance.DERIVED)
-        return UsageInfo(self._tokens, self._completion, self._cached)
+        return UsageInfo(self._prompt_tokens, self._completion_tokens, self._cached_tokens)
 
-    def _leave(self, prompt: Hashable, left: _Prompt) -> None:
-        left.answers -= 1
-        if not left.answers:
+    def _leave(self, prompt: Hashable, prompt_counts: _Prompt) -> None:
+        prompt_counts.answers -= 1
+        if not prompt_counts.answers:
             del self._prompts[prompt]
-            self._tokens -= left.tokens
-            if left.cached is not None:
-                self._cached = (self._cached or 0) - left.cached
+            self._prompt_tokens -= prompt_counts.tokens
+            if prompt_counts.cached is not None:
+                self._cached_tokens = (self._cached_tokens or 0) - prompt_counts.cached

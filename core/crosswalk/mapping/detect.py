@@ -14,7 +14,7 @@ from crosswalk.types.json import copy_json, load_json
 from crosswalk.wire.events import load_event, other_document
 from crosswalk.wire.framing import Limits, SniffingDecoder, is_done
 
-LOOKED_AT = 50
+MOST_EVENTS = 50
 """A stream tells its origin early, or not at all."""
 
 
@@ -24,9 +24,9 @@ def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recogniti
     A provider with a server in another provider's dialect is at most possible.
     Imports every provider that is not blocked. Broken ones are skipped.
     """
-    looked_at = list(islice(events, LOOKED_AT))
-    asking = _Asking(looked_at, registry, None, envelope_of(looked_at, registry))
-    return asking.recognized(registry.names())
+    first_events = list(islice(events, MOST_EVENTS))
+    inquiry = _Asking(first_events, registry, None, envelope_of(first_events, registry))
+    return inquiry.recognized(registry.names())
 
 
 class _Asking:
@@ -50,7 +50,7 @@ class _Asking:
         self.envelope = envelope
         self._events = events
         self._registry = registry
-        self._among = among
+        self._wanted_names = among
         self._lookup: Callable[[str], Mapper] = registry.mapper
 
     def shipped(self) -> dict[str, Recognition]:
@@ -69,25 +69,30 @@ class _Asking:
         One that is certain even of a plain answer, without anybody's mark, is certain of nothing.
         """
         registry = self._registry
-        self._lookup, before, self.answers = registry.mapper, self.answers, {}
-        result = self._best(registry.names_by_origin()[1])
-        boasts = {
+        self._lookup, earlier_answers, self.answers = registry.mapper, self.answers, {}
+        recognitions = self._best(registry.names_by_origin()[1])
+        boasting_names = {
             name
-            for name, how in result.items()
-            if how is Recognition.CERTAIN and self._is_certain_of_plain(self.answers[name][0])
+            for name, recognition in recognitions.items()
+            if recognition is Recognition.CERTAIN and self._is_certain_of_plain(self.answers[name][0])
         }
-        self.answers = {**before, **self.answers}
-        return {name: Recognition.POSSIBLE if name in boasts else how for name, how in result.items()}
+        self.answers = {**earlier_answers, **self.answers}
+        return {
+            name: Recognition.POSSIBLE if name in boasting_names else recognition
+            for name, recognition in recognitions.items()
+        }
 
     def _is_certain_of_plain(self, mapper: Mapper) -> bool:
         if not self._registry.names_by_origin()[0]:
             return False  # it must get all other answers
-        return any(ask(mapper.recognizes, copy_json(event)) is Recognition.CERTAIN for event in _PLAIN)
+        return any(
+            ask(mapper.recognizes, copy_json(event)) is Recognition.CERTAIN for event in _PLAIN_ANSWERS
+        )
 
     def _best(self, names: list[str]) -> dict[str, Recognition]:
         """Return the certain ones of *names*. They are asked first, because the others then need no import."""
-        certain = _of(self._among, self._certain(names))
-        return certain or _of(self._among, self.recognized(names))
+        recognitions = _of(self._wanted_names, self._certain(names))
+        return recognitions or _of(self._wanted_names, self.recognized(names))
 
     def _certain(self, names: list[str]) -> dict[str, Recognition]:
         """Return the certain providers. Imports only those with signatures in the events."""
@@ -95,21 +100,33 @@ class _Asking:
             return {}  # signs are keys
         keys = {key for event in self._events for key in event}
         signs = self._registry.signs()
-        borne = [
-            name for name in names if (some := signs[name]) is None or any(sign <= keys for sign in some)
+        signed_names = [
+            name
+            for name in names
+            if (own_signs := signs[name]) is None or any(sign <= keys for sign in own_signs)
         ]
-        self._ask(borne)
-        return {name: best for name, (_, best) in self.answers.items() if best is Recognition.CERTAIN}
+        self._ask(signed_names)
+        return {
+            name: recognition
+            for name, (_, recognition) in self.answers.items()
+            if recognition is Recognition.CERTAIN
+        }
 
     def recognized(self, names: Iterable[str]) -> dict[str, Recognition]:
         """The providers of *names* that recognize the answer, or speak the dialect of one that does."""
         self._ask(names)
         answers = self.answers
-        results = {name: best for name, (_, best) in answers.items() if best is not Recognition.NO}
-        spoken = {
-            name for name, (mapper, _) in answers.items() if not results.keys().isdisjoint(mapper.info.speaks)
+        recognitions = {
+            name: recognition
+            for name, (_, recognition) in answers.items()
+            if recognition is not Recognition.NO
         }
-        return {**results, **dict.fromkeys(spoken - results.keys(), Recognition.POSSIBLE)}
+        speaker_names = {
+            name
+            for name, (mapper, _) in answers.items()
+            if not recognitions.keys().isdisjoint(mapper.info.speaks)
+        }
+        return {**recognitions, **dict.fromkeys(speaker_names - recognitions.keys(), Recognition.POSSIBLE)}
 
     def _ask(self, names: Iterable[str]) -> None:
         """Ask the providers *names* that were not asked. A broken one is skipped."""
@@ -120,30 +137,30 @@ class _Asking:
                 mapper = self._lookup(name)
             except PluginError:
                 continue
-            best = Recognition.NO
+            best_recognition = Recognition.NO
             is_blind = self.envelope is not None and self._registry.is_shipped(name)
             try:
                 for event in () if is_blind else self._events:
-                    result = ask(mapper.recognizes, event)
-                    best = result if result > best else best
-                    if best is Recognition.CERTAIN:
+                    recognition = ask(mapper.recognizes, event)
+                    best_recognition = recognition if recognition > best_recognition else best_recognition
+                    if best_recognition is Recognition.CERTAIN:
                         break
             except PluginError as error:
-                best = Recognition.NO
+                best_recognition = Recognition.NO
                 self.faults.append(error)
-            self.answers[name] = mapper, best
+            self.answers[name] = mapper, best_recognition
 
 
-_CANONICAL: Final = {"format_version", "metadata", "finish_reason"}
-_CHAT: Final = {"id": "c", "created": 1, "model": "m"}
-_PLAIN: Final[tuple[dict[str, Any], ...]] = (
+_CANONICAL_KEYS: Final = {"format_version", "metadata", "finish_reason"}
+_CHAT_FIELDS: Final = {"id": "c", "created": 1, "model": "m"}
+_PLAIN_ANSWERS: Final[tuple[dict[str, Any], ...]] = (
     {
-        **_CHAT,
+        **_CHAT_FIELDS,
         "object": "chat.completion",
         "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
     },
     {
-        **_CHAT,
+        **_CHAT_FIELDS,
         "object": "chat.completion.chunk",
         "choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": None}],
     },
@@ -185,51 +202,51 @@ def recognizing(events: Iterable[Any], registry: Registry, *, among: Iterable[st
         DetectionError: none does, or several do equally. The error lists them.
         PluginError: none does, and one returned something other than a :class:`Recognition`.
     """
-    looked_at = list(islice(events, LOOKED_AT))
-    if any(isinstance(event, dict) and event.keys() >= _CANONICAL for event in looked_at[:1]):
+    first_events = list(islice(events, MOST_EVENTS))
+    if any(isinstance(event, dict) and event.keys() >= _CANONICAL_KEYS for event in first_events[:1]):
         raise DetectionError(
             "this is Crosswalk's canonical JSON, not a server's answer; read it with from_json()"
         )
-    names_among = None if among is None else frozenset(among)
-    asking = _Asking(looked_at, registry, names_among, envelope_of(looked_at, registry))
-    result = asking.shipped()
-    if Recognition.CERTAIN not in result.values():
+    wanted_names = None if among is None else frozenset(among)
+    inquiry = _Asking(first_events, registry, wanted_names, envelope_of(first_events, registry))
+    recognitions = inquiry.shipped()
+    if Recognition.CERTAIN not in recognitions.values():
         # A plugin counts if it is certain, or if no shipped provider recognizes the answer.
-        others = asking.others()
-        if not result or Recognition.CERTAIN in others.values():
-            result = others
-    best = max(result.values(), default=Recognition.NO)
-    names = sorted(name for name, how in result.items() if how is best)
+        other_recognitions = inquiry.others()
+        if not recognitions or Recognition.CERTAIN in other_recognitions.values():
+            recognitions = other_recognitions
+    best_recognition = max(recognitions.values(), default=Recognition.NO)
+    names = sorted(name for name, recognition in recognitions.items() if recognition is best_recognition)
     if len(names) == 1:
         return names[0]
     if not names:
-        if (key := asking.envelope or holder_of(looked_at, registry)) is not None:
+        if (key := inquiry.envelope or holder_of(first_events, registry)) is not None:
             raise DetectionError(
                 f"there is an answer under {key!r}, in the envelope of a log: pass that value"
             )
-        what = other_document(looked_at[0]) if len(looked_at) == 1 else None
-        if what is not None:
-            raise DetectionError(f"no provider recognizes this payload: it is no answer, but {what}")
-        for fault in sorted(asking.faults, key=lambda fault: str(fault.plugin)):
+        document = other_document(first_events[0]) if len(first_events) == 1 else None
+        if document is not None:
+            raise DetectionError(f"no provider recognizes this payload: it is no answer, but {document}")
+        for fault in sorted(inquiry.faults, key=lambda fault: str(fault.plugin)):
             raise fault
-        known, broken = (
-            sorted(asking.answers),
-            [name for name in registry.names() if name not in asking.answers],
+        known_names, broken_names = (
+            sorted(inquiry.answers),
+            [name for name in registry.names() if name not in inquiry.answers],
         )
         raise DetectionError(
-            f"no provider recognizes this payload; name one of: {nameable(known, broken)}",
-            known=known,
-            broken=broken,
+            f"no provider recognizes this payload; name one of: {nameable(known_names, broken_names)}",
+            known=known_names,
+            broken=broken_names,
         )
     raise DetectionError(
         f"several providers speak this dialect; name one of: {', '.join(names)}", candidates=names
     )
 
 
-_ENVELOPES: Final = ("output", "response")
-_ENDS: Final = {"done", "usage"}
+_ENVELOPE_KEYS: Final = ("output", "response")
+_END_KEYS: Final = {"done", "usage"}
 """The keys of the last event of an answer whose text is under ``response``."""
-_OBJECTS: Final = {"chat.completion", "chat.completion.chunk", "response", "text_completion"}
+_OBJECT_WORDS: Final = {"chat.completion", "chat.completion.chunk", "response", "text_completion"}
 
 
 def envelope_of(events: Sequence[Any], registry: Registry) -> str | None:
@@ -242,14 +259,16 @@ def envelope_of(events: Sequence[Any], registry: Registry) -> str | None:
     event = events[0] if events else None
     if type(event) is not dict or "type" in event:
         return None
-    for key in _ENVELOPES:
+    for key in _ENVELOPE_KEYS:
         value = event.get(key)
-        inside = _opened(value)
-        if inside is None:
+        content = _opened(value)
+        if content is None:
             continue
-        is_text_of_answer = inside is not value and not _ENDS.isdisjoint(event)
+        is_text_of_answer = content is not value and not _END_KEYS.isdisjoint(event)
         is_alone = key == "response" and len(event) == 1
-        if _is_marked(inside) or (not is_text_of_answer and _is_answer(inside, registry, is_alone=is_alone)):
+        if _is_marked(content) or (
+            not is_text_of_answer and _is_answer(content, registry, is_alone=is_alone)
+        ):
             return key
     return None
 
@@ -262,9 +281,9 @@ def holder_of(events: Sequence[Any], registry: Registry) -> str | None:
     return next(
         (
             key
-            for key in sorted(event, key=lambda key: key not in _ENVELOPES)
-            if (inside := _opened(event[key])) is not None
-            and (_is_marked(inside) or _is_answer(inside, registry, is_alone=key in _ENVELOPES))
+            for key in sorted(event, key=lambda key: key not in _ENVELOPE_KEYS)
+            if (content := _opened(event[key])) is not None
+            and (_is_marked(content) or _is_answer(content, registry, is_alone=key in _ENVELOPE_KEYS))
         ),
         None,
     )
@@ -285,28 +304,32 @@ def _is_marked(value: dict[str, Any] | list[Any]) -> bool:
         return False
     mark = value.get("object")
     is_message = value.get("type") == "message" and value.get("role") == "assistant"
-    return is_message or (type(mark) is str and mark in _OBJECTS)
+    return is_message or (type(mark) is str and mark in _OBJECT_WORDS)
 
 
 def _is_answer(value: dict[str, Any] | list[Any], registry: Registry, *, is_alone: bool) -> bool:
     """Whether a shipped provider is certain of *value*, or recognizes it and it names its model or *is_alone*."""
-    events = value[:LOOKED_AT] if type(value) is list else [value]
+    events = value[:MOST_EVENTS] if type(value) is list else [value]
     if type(value) is list and any("type" in each for each in events if type(each) is dict):
         return False  # the items of an answer
-    asking = _Asking(events, registry)
+    inquiry = _Asking(events, registry)
     if is_alone or (type(value) is dict and "model" in value):
-        return bool(asking.shipped())
-    return asking.is_certain()
+        return bool(inquiry.shipped())
+    return inquiry.is_certain()
 
 
 def nameable(known: Iterable[str], broken: Iterable[str]) -> str:
     """Return the ids of providers for a message, with the unusable ones separately."""
-    names, useless = ", ".join(known) or "none", ", ".join(broken)
-    return f"{names} (broken: {useless})" if useless else names
+    known_text, broken_text = ", ".join(known) or "none", ", ".join(broken)
+    return f"{known_text} (broken: {broken_text})" if broken_text else known_text
 
 
-def _of(wanted: frozenset[str] | None, found: dict[str, Recognition]) -> dict[str, Recognition]:
-    return found if wanted is None else {name: how for name, how in found.items() if name in wanted}
+def _of(wanted_names: frozenset[str] | None, recognitions: dict[str, Recognition]) -> dict[str, Recognition]:
+    return (
+        recognitions
+        if wanted_names is None
+        else {name: recognition for name, recognition in recognitions.items() if name in wanted_names}
+    )
 
 
 def decode_events(data: bytes, limits: Limits) -> Iterator[Any]:

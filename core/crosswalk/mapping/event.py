@@ -115,20 +115,20 @@ class Delivery:
             state.delta_count += 1
             (state.choices.get(delta.choice) or state.choice(delta.choice)).add(delta)
             return deltas
-        delivered: list[ResponseDelta] = []
+        delivered_deltas: list[ResponseDelta] = []
         if usage is not None:
             if is_undelivered and state.usage not in (None, self._delivered_usage, usage):
                 # Counts that are about to be replaced before anyone received them get a delta of their own.
                 self._delivered_usage = state.usage
-                self._add(ResponseDelta(usage=state.usage), delivered)
+                self._add(ResponseDelta(usage=state.usage), delivered_deltas)
             state.report(usage)
-        remaining = [part for delta in deltas if (part := self._without_end(delta)) is not None]
-        if not remaining:
+        remaining_deltas = [part for delta in deltas if (part := self._without_end(delta)) is not None]
+        if not remaining_deltas:
             if changes:
-                self._deliver_changes(changes, delivered)
-            return delivered
-        last = len(remaining) - 1
-        for number, delta in enumerate(remaining):
+                self._deliver_changes(changes, delivered_deltas)
+            return delivered_deltas
+        last_number = len(remaining_deltas) - 1
+        for number, delta in enumerate(remaining_deltas):
             extensions, counts = delta.extensions, delta.usage
             if extensions is not EMPTY_OBJECT:
                 state.extend(extensions._data, PIECES)
@@ -137,21 +137,21 @@ class Delivery:
             if counts is not None:
                 state.report(counts)
                 self._delivered_usage = state.usage
-            elif number == last and usage is not None:
+            elif number == last_number and usage is not None:
                 counts = self._delivered_usage = state.usage
             if extensions is not EMPTY_OBJECT or counts is not None or not _is_bare(delta):
                 delta = with_changes(delta, UNNUMBERED, extensions, counts)
-            self._add(delta, delivered)
-        return delivered
+            self._add(delta, delivered_deltas)
+        return delivered_deltas
 
     def final(self, choice: int, end: End, segment: Segment | None = None) -> ResponseDelta:
         """Deliver the last delta of *choice*. The one of the first choice carries usage and late extensions."""
         state = self._state
-        late: dict[str, Any] = {}
+        late_extensions: dict[str, Any] = {}
         if choice == 0:
-            late = self._late_extensions
+            late_extensions = self._late_extensions
             if state.error is not None and state.error.extensions:
-                late = {**state.error.extensions.thawed(), **late}
+                late_extensions = {**state.error.extensions.thawed(), **late_extensions}
         delta = last_delta(
             state.delta_count,
             choice,
@@ -159,28 +159,28 @@ class Delivery:
             end.finish_word,
             state.usage if choice == 0 else None,
             segment,
-            adopted(late) if late else EMPTY_OBJECT,
+            adopted(late_extensions) if late_extensions else EMPTY_OBJECT,
         )
         state.delta_count += 1
         state.choice(choice).add(delta)
         return delta
 
-    def _deliver_changes(self, changes: dict[str, Any], delivered: list[ResponseDelta]) -> None:
+    def _deliver_changes(self, changes: dict[str, Any], delivered_deltas: list[ResponseDelta]) -> None:
         """Deliver extensions without a delta. Those that arrive after the end wait for the final delta."""
         if not self._state.has_begun_to_end:
-            self._add(ResponseDelta(extensions=adopted(changes)), delivered)
+            self._add(ResponseDelta(extensions=adopted(changes)), delivered_deltas)
             return
         if _overwrites(changes, self._late_extensions):
-            self._add(ResponseDelta(extensions=adopted(self._late_extensions)), delivered)
+            self._add(ResponseDelta(extensions=adopted(self._late_extensions)), delivered_deltas)
             self._late_extensions = {}
         merge(self._late_extensions, changes, Arrays(), PIECES)
 
-    def _add(self, delta: ResponseDelta, delivered: list[ResponseDelta]) -> None:
+    def _add(self, delta: ResponseDelta, delivered_deltas: list[ResponseDelta]) -> None:
         state = self._state
         number_delta(delta, state.delta_count)
         state.delta_count += 1
         state.choice(delta.choice).add(delta)
-        delivered.append(delta)
+        delivered_deltas.append(delta)
 
     def _without_end(self, delta: ResponseDelta) -> ResponseDelta | None:
         """Return *delta* if it has more than the end of its choice. An error waits, and delivers the previous one."""
@@ -188,10 +188,10 @@ class Delivery:
             return delta
         state = self._state
         if delta.segment is not None and delta.finish_reason is FinishReason.ERROR:
-            earlier, state.error = state.error, delta
+            earlier_error, state.error = state.error, delta
             for name, value in delta.extensions.items():
                 state.extensions.setdefault(name, thaw(value))
-            return earlier
+            return earlier_error
         if delta.usage is not None:
             state.report(delta.usage)
         state.choice(delta.choice)
@@ -243,12 +243,12 @@ def has_only_its_end(delta: ResponseDelta) -> bool:
     )
 
 
-def _joined(own: FrozenObject, changes: dict[str, Any]) -> FrozenObject:
-    if not own:
+def _joined(own_extensions: FrozenObject, changes: dict[str, Any]) -> FrozenObject:
+    if not own_extensions:
         return adopted(changes)
-    both = own.thawed()
-    merge(both, changes, Arrays(), PIECES)
-    return adopted(both)
+    merged_extensions = own_extensions.thawed()
+    merge(merged_extensions, changes, Arrays(), PIECES)
+    return adopted(merged_extensions)
 
 
 def _overwrites(changes: dict[str, Any], extensions: dict[str, Any]) -> bool:
@@ -361,8 +361,8 @@ def missing(state: MappingState, mapper: Mapper) -> str | None:
     ):
         return None
     open_choices = sorted((state.choices.keys() | {0}) - state.ends.keys())
-    which = "" if open_choices == [0] else f" of choice {open_choices[0]}"
-    return f"the input ended without the provider's terminal signal{which}"
+    choice_note = "" if open_choices == [0] else f" of choice {open_choices[0]}"
+    return f"the input ended without the provider's terminal signal{choice_note}"
 
 
 def final_deltas(state: MappingState, delivery: Delivery) -> Iterator[ResponseDelta]:
@@ -458,7 +458,7 @@ class EventMapper:
         self.is_settled = False
         self.residue: dict[str, Any] = {}
         self._state = state
-        self._unknown = unknown
+        self._unknown_policy = unknown
         self._note_unknown = note_unknown
         self._rules: MergeRules = _rules(mapper)
         self.may_switch = bool(mapper.info.speaks)
@@ -481,13 +481,13 @@ class EventMapper:
         state = self._state
         state.event_name = name
         state.continues = self.is_settled = False
-        outer = mistyped() if NOTED.values else []  # of an event with a hook that reads this one
+        outer_notes = mistyped() if NOTED.values else []  # of an event with a hook that reads this one
         try:
             usage, residue = self._call_hooks(event, source, deltas)
             self.residue = residue
             return usage, self._extend(residue) if residue else residue
         except UnknownEventError as error:
-            if self._unknown == "raise":
+            if self._unknown_policy == "raise":
                 raise
             residue = self._whole(error, source)  # including what the deltas before the error took
             return None, self._extend(residue) if residue else residue
@@ -495,8 +495,8 @@ class EventMapper:
             failure = self._failure(error, event)
             raise failure from error.__cause__ if failure is error else error
         finally:
-            if outer or NOTED.values:
-                note_again(outer)
+            if outer_notes or NOTED.values:
+                note_again(outer_notes)
 
     def extend(self, residue: dict[str, Any]) -> dict[str, Any]:
         """Add *residue* to the extensions and return what changed."""
@@ -515,7 +515,7 @@ class EventMapper:
             self._choose_dialect(event)
         state, mapper, ends = self._state, self.mapper, self._state.ends
         is_wire = type(source) is bytes
-        sent_empty = {} if is_wire and not may_hold_empty(source) else empty_containers(event)
+        empty_containers_sent = {} if is_wire and not may_hold_empty(source) else empty_containers(event)
         had_ended, had_other_id, has_parts = bool(ends), state.has_other_ids, False
         mapped_deltas = mapper.map_delta(event, state)
         if (
@@ -529,7 +529,7 @@ class EventMapper:
                 raise mapper.broken(f"map_delta gave {type(delta).__name__}, not ResponseDelta")
             if ends:
                 if had_ended and state.has_other_ids and not had_other_id:
-                    raise TrailingContentError(_ANOTHER_ID)
+                    raise TrailingContentError(_ANOTHER_ID_CAUSE)
                 if delta.choice in ends and (delta.refusal_delta is not None or has_output(delta)):
                     self._refuse_trailing(delta.choice)
             if delta.raw_finish_reason is None and delta.finish_reason is None:
@@ -544,7 +544,7 @@ class EventMapper:
             if delta.tool_call_delta is not None or delta.segment is not None:
                 has_parts = True
         if had_ended and state.has_other_ids and not had_other_id:
-            raise TrailingContentError(_ANOTHER_ID)
+            raise TrailingContentError(_ANOTHER_ID_CAUSE)
         if has_parts and is_wire:
             keep_repeated_keys(deltas, source)
         usage = mapper.map_usage(event, state)
@@ -552,7 +552,7 @@ class EventMapper:
             raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
         residue = event if type(event) is dict else {"event": event}
         if residue:
-            prune(residue, sent_empty)
+            prune(residue, empty_containers_sent)
         if mapper.extensions is not None:
             extensions = mapper.extensions(event, state)
             residue = {} if extensions is None else extensions
@@ -564,15 +564,17 @@ class EventMapper:
             self.is_settled = True
         return usage, residue
 
-    def _note_mistyped(self, noted: list[tuple[Any, Any]], residue: dict[str, Any]) -> None:
-        wanted = {id(container) for container, _ in noted}
-        located = {
-            id(one.value): one for one in self._state.placed(residue, self._rules) if id(one.value) in wanted
+    def _note_mistyped(self, notes: list[tuple[Any, Any]], residue: dict[str, Any]) -> None:
+        container_ids = {id(container) for container, _ in notes}
+        location_by_id = {
+            id(location.value): location
+            for location in self._state.placed(residue, self._rules)
+            if id(location.value) in container_ids
         }
-        for container, key in noted:
-            one = located.get(id(container))
-            path = ".".join(filter(None, ("metadata.extensions", one.path if one else None)))
-            step = f".{key}" if type(key) is str else f"[{one.items[key] if one else key}]"
+        for container, key in notes:
+            location = location_by_id.get(id(container))
+            path = ".".join(filter(None, ("metadata.extensions", location.path if location else None)))
+            step = f".{key}" if type(key) is str else f"[{location.items[key] if location else key}]"
             self._state.note(path + step, Provenance.MISTYPED)
 
     def _extend(self, residue: dict[str, Any]) -> dict[str, Any]:
@@ -581,13 +583,13 @@ class EventMapper:
             self._is_first = self.is_settled = False
             return self._state.extend(residue, self._rules)
         # Most events leave exactly what the one before left, which need not be compared leaf by leaf.
-        written = _as_bytes(residue) if len(residue) > 1 else None
-        if written is not None and written == self._last_residue:
+        encoded_residue = _as_bytes(residue) if len(residue) > 1 else None
+        if encoded_residue is not None and encoded_residue == self._last_residue:
             return {}
         changes = self._state.extend(residue, self._rules)
         has_pieces = self._state.has_mixed_arrays or adds_up(residue, self._rules)
         self.is_settled = self.is_settled and not has_pieces
-        self._last_residue = None if written is None or has_pieces else written
+        self._last_residue = None if encoded_residue is None or has_pieces else encoded_residue
         return changes
 
     def _failure(self, error: BaseException, event: Any) -> BaseException:
@@ -645,19 +647,19 @@ def _rules(mapper: Mapper) -> MergeRules:
     return merge_rules(mapper.info.pieces, mapper.info.cumulative)
 
 
-_SHORT: Final = 4096
+_SHORT_SIZE: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
 
 
 def may_hold_empty(data: bytes) -> bool:
     """Return whether the JSON *data* may contain an empty object or array. Indented JSON may have a space in it."""
     # `in` looks for a number first and would raise and catch an error for each byte string.
-    if len(data) > _SHORT:
+    if len(data) > _SHORT_SIZE:
         return True
     return data.rfind(b"{}") >= 0 or data.rfind(b"[]") >= 0 or data[1:2] <= b" "
 
 
-_ANOTHER_ID: Final = "another answer's id after the end: a second answer has begun"
+_ANOTHER_ID_CAUSE: Final = "another answer's id after the end: a second answer has begun"
 
 
 def _as_bytes(residue: dict[str, Any]) -> bytes | None:
@@ -672,14 +674,16 @@ def _line_of(error: Exception) -> str:
     import traceback  # seldom needed, and long to load
     from pathlib import PurePath
 
-    here = PurePath(__file__).parents[1]
+    package_folder = PurePath(__file__).parents[1]
     lines = [(line, PurePath(line.filename)) for line in traceback.extract_tb(error.__traceback__)]
-    last, file = next((one for one in reversed(lines) if not _is_in(here, one[1])), lines[-1])
-    return f" in {last.name}, line {last.lineno} of {file.name}"
+    last_line, file = next(
+        (pair for pair in reversed(lines) if not _is_in(package_folder, pair[1])), lines[-1]
+    )
+    return f" in {last_line.name}, line {last_line.lineno} of {file.name}"
 
 
-def _is_in(here: PurePath, file: PurePath) -> bool:
-    return here in file.parents or file.name.startswith("<attrs generated")
+def _is_in(folder: PurePath, file: PurePath) -> bool:
+    return folder in file.parents or file.name.startswith("<attrs generated")
 
 
 # -------------------------------------------------------------------------------- repeated
@@ -697,15 +701,19 @@ def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
 
     The parser keeps the last value of such a key, and who reads the arguments could not know that there was another.
     """
-    written = {number: text for number, delta in enumerate(deltas) if (text := _whole_arguments(delta))}
-    if len(written) <= _FEW_CALLS:
-        written = {number: text for number, text in written.items() if source.find(orjson.dumps(text)) < 0}
-    if not written or not may_repeat_keys(source):
+    argument_texts = {
+        number: text for number, delta in enumerate(deltas) if (text := _whole_arguments(delta))
+    }
+    if len(argument_texts) <= _FEW_CALLS:
+        argument_texts = {
+            number: text for number, text in argument_texts.items() if source.find(orjson.dumps(text)) < 0
+        }
+    if not argument_texts or not may_repeat_keys(source):
         return
     try:
-        exact = _Objects(source)
-        for number, text in written.items():
-            deltas[number] = _with_arguments(deltas[number], exact.text_of(text))
+        objects = _Objects(source)
+        for number, text in argument_texts.items():
+            deltas[number] = _with_arguments(deltas[number], objects.text_of(text))
     except (RecursionError, TypeError):  # nested deeper than Python's own parser, or orjson's writer, goes
         return
 
@@ -740,18 +748,18 @@ class _Objects:
     """
 
     def __init__(self, source: bytes) -> None:
-        self._all: list[dict[str, Any]] = []
+        self._objects: list[dict[str, Any]] = []
         self._strings: set[str] = set()
-        self._repeating: dict[int, list[tuple[str, Any]]] = {}
+        self._repeating_pairs: dict[int, list[tuple[str, Any]]] = {}
         json.loads(source, object_pairs_hook=self._note)
         self._next = self._misses = 0
 
     def _note(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
-        self._all.append(value)
+        self._objects.append(value)
         self._strings.update(item for _, item in pairs if type(item) is str)
         if len(value) < len(pairs):
-            self._repeating[id(value)] = pairs
+            self._repeating_pairs[id(value)] = pairs
         return value
 
     def text_of(self, written: str) -> str:
@@ -762,14 +770,14 @@ class _Objects:
         Raises:
             TypeError: the first value of a repeated key is nested too deeply to be written.
         """
-        if not self._repeating or self._misses > _MOST_MISSES or written in self._strings:
+        if not self._repeating_pairs or self._misses > _MOST_MISSES or written in self._strings:
             return written
-        wanted = json.loads(written)
-        for position in range(self._next, len(self._all)):
-            result = self._all[position]
-            if result == wanted and dump_json(result).decode() == written:
+        wanted_object = json.loads(written)
+        for position in range(self._next, len(self._objects)):
+            candidate = self._objects[position]
+            if candidate == wanted_object and dump_json(candidate).decode() == written:
                 self._next = position + 1
-                return dump_json(self._as_it_stands(result)).decode()
+                return dump_json(self._as_it_stands(candidate)).decode()
         self._misses += 1
         return written
 
@@ -778,7 +786,7 @@ class _Objects:
             return [self._as_it_stands(item) for item in value]
         if type(value) is not dict:
             return value
-        pairs = self._repeating.get(id(value))
+        pairs = self._repeating_pairs.get(id(value))
         if pairs is None:
             return {key: self._as_it_stands(item) for key, item in value.items()}
         members = (orjson.dumps(key) + b":" + dump_json(self._as_it_stands(item)) for key, item in pairs)

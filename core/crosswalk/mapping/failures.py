@@ -27,7 +27,7 @@ from crosswalk.wire.framing import Limits, SniffingDecoder, is_done
 RETRYABLE: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER})
 """The kinds of errors that may be gone when the same request is sent again."""
 
-_BY_STATUS: Final = {
+_KINDS_BY_STATUS: Final = {
     401: ErrorKind.AUTHENTICATION,
     402: ErrorKind.QUOTA,
     408: ErrorKind.TIMEOUT,
@@ -38,7 +38,7 @@ _BY_STATUS: Final = {
 }
 """The statuses that name the kind of an error. The others only distinguish client and server."""
 
-_CODES: Final[Mapping[ErrorKind, str]] = {
+_CODES_BY_KIND: Final[Mapping[ErrorKind, str]] = {
     ErrorKind.CONTEXT_OVERFLOW: "context_length_exceeded context_window_exceeded exceed_context_size string_above_max_length"
     " too_many_tokens too_many_prompt_tokens max_tokens_exceeded",
     ErrorKind.CONTENT_FILTER: "content_filter content_filtered content_policy_violation image_content_policy_violation"
@@ -63,13 +63,13 @@ _CODES: Final[Mapping[ErrorKind, str]] = {
     " invalid_image_mode invalid_base64_image image_too_large image_too_small image_parse image_file_too_large"
     " image_file_not_found unsupported_image_media_type empty_image_file failed_to_download_image",
 }
-_BY_CODE: Final = {code: kind for kind, codes in _CODES.items() for code in codes.split()}
+_KINDS_BY_CODE: Final = {code: kind for kind, codes in _CODES_BY_KIND.items() for code in codes.split()}
 """The kind of each known type or code, as :func:`_normal` writes it."""
 
 _SERVER_CODES: Final = frozenset({"server", "internal", "internal_server", "api"})
 """Types that only mean a server failure. Any other evidence is more exact."""
 
-_SENTENCES: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = tuple(
+_SENTENCE_PATTERNS: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = tuple(
     (kind, pattern(sentence, re.IGNORECASE))
     for kind, sentence in (
         (
@@ -122,7 +122,7 @@ A sentence of one vendor is a row of its table (:class:`VendorErrors`). These ar
 servers of one's own say the same, or because relays pass on what Anthropic and OpenAI say, and a relay has no table.
 """
 
-_QUOTED: Final = pattern(
+_QUOTATION_PATTERN: Final = pattern(
     r"""(?<!\w)'.*?(?:'(?!\w)|$)|"(?:\\.|[^"\\])*(?:"|$)|`[^`]*(?:`|$)|“[^”]*(?:”|$)|‘.*?(?:’(?!\w)|$)|«[^»]*(?:»|$)""",  # noqa: RUF001
     re.DOTALL,
 )
@@ -141,34 +141,36 @@ def classify(status: int | None, message: str, codes: Iterable[str] = ()) -> Err
         message: the provider's message.
         codes: its types and codes, the most exact first.
     """
-    named = [name for name in map(_normal, codes) if name]
-    kinds = [kind for name in named if (kind := _kind_of(name)) is not None]
-    exact = next((kind for kind in kinds if kind is not ErrorKind.INVALID_REQUEST), None)
-    if exact is not None:
-        return exact
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
+    names = [name for name in map(_normal, codes) if name]
+    kinds = [kind for name in names if (kind := _kind_of(name)) is not None]
+    exact_kind = next((kind for kind in kinds if kind is not ErrorKind.INVALID_REQUEST), None)
+    if exact_kind is not None:
+        return exact_kind
+    if status in _KINDS_BY_STATUS:
+        return _KINDS_BY_STATUS[status]
     blames_the_request = bool(kinds) or (status is not None and (status < 500 or status == 501))
-    text = _QUOTED.sub("…", message[:2000])
-    for kind, sentence in _SENTENCES:
-        if not (blames_the_request and kind in RETRYABLE) and sentence.search(text):
+    text = _QUOTATION_PATTERN.sub("…", message[:2000])
+    for kind, sentence_pattern in _SENTENCE_PATTERNS:
+        if not (blames_the_request and kind in RETRYABLE) and sentence_pattern.search(text):
             return kind
     if blames_the_request:
         return ErrorKind.PERMISSION if status == 403 else ErrorKind.INVALID_REQUEST
-    is_server = status is not None or not _SERVER_CODES.isdisjoint(named)
+    is_server = status is not None or not _SERVER_CODES.isdisjoint(names)
     return ErrorKind.SERVER if is_server else ErrorKind.UNKNOWN
 
 
 def _kind_of(name: str) -> ErrorKind | None:
-    return _BY_STATUS.get(int(name)) if name.isdecimal() and len(name) == 3 else _BY_CODE.get(name)
+    return (
+        _KINDS_BY_STATUS.get(int(name)) if name.isdecimal() and len(name) == 3 else _KINDS_BY_CODE.get(name)
+    )
 
 
-_WORD_ENDS: Final = pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s.-]+")
+_WORD_END_PATTERN: Final = pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s.-]+")
 
 
 def _normal(code: str) -> str:
     """*code* in small letters with ``_`` between its words: ``throttling`` for ``com.amazon#ThrottlingException:http://…``"""
-    name = _WORD_ENDS.sub("_", code[:200].partition(":")[0].rpartition("#")[2]).lower()
+    name = _WORD_END_PATTERN.sub("_", code[:200].partition(":")[0].rpartition("#")[2]).lower()
     return name.removesuffix("_exception").removesuffix("_error")
 
 
@@ -190,16 +192,16 @@ def error_info(
     if status is None:
         status = body_status
     code = next((word for word in words if not word.isdecimal()), words[0] if words else None)
-    known = next((codes[word] for word in words if word in codes), None)
-    kind = classify(status, message, words) if known is None else known
-    retryable = _may_pass(kind, status, message, body)
+    known_kind = next((codes[word] for word in words if word in codes), None)
+    kind = classify(status, message, words) if known_kind is None else known_kind
+    is_retryable = _may_pass(kind, status, message, body)
     if not message:
         message = f"HTTP {status}" if status is not None else "the provider reported an error"
-    return ErrorInfo(kind, message, retryable, status, code, body if body != "" else None)
+    return ErrorInfo(kind, message, is_retryable, status, code, body if body != "" else None)
 
 
 _LONG: Final = pattern(r"\b(per[ -](day|week|month)|daily|weekly|monthly|[RT]PD)\b", re.IGNORECASE)
-_LONG_QUOTA: Final = pattern(r"Per(Day|Week|Month)(?![a-z])")
+_LONG_QUOTA_PATTERN: Final = pattern(r"Per(Day|Week|Month)(?![a-z])")
 
 
 def _may_pass(kind: ErrorKind, status: int | None, message: str, body: Any) -> bool:
@@ -213,8 +215,8 @@ def _is_long(message: str, body: Any) -> bool:
 
     The *message* names it, outside quotations, or the id of a quota among the details of one of Google's errors does.
     """
-    return _LONG.search(_QUOTED.sub("…", message[:2000])) is not None or any(
-        map(_LONG_QUOTA.search, _quotas(body))
+    return _LONG.search(_QUOTATION_PATTERN.sub("…", message[:2000])) is not None or any(
+        map(_LONG_QUOTA_PATTERN.search, _quotas(body))
     )
 
 
@@ -263,14 +265,19 @@ class VendorErrors:
                 (row, re.compile(row["message"], re.IGNORECASE) if "message" in row else None)
                 for row in table["errors"]
             ]
-        code, text = (info.code or "").lower(), _QUOTED.sub("…", info.message)
+        code, text = (info.code or "").lower(), _QUOTATION_PATTERN.sub("…", info.message)
         details = [*_details(info.raw)]
-        for row, message in self._rows:
+        for row, message_pattern in self._rows:
             if (
-                ("codes" not in row or any(fnmatchcase(code, known.lower()) for known in row["codes"]))
+                (
+                    "codes" not in row
+                    or any(fnmatchcase(code, code_pattern.lower()) for code_pattern in row["codes"])
+                )
                 and ("statuses" not in row or info.status in row["statuses"])
-                and ("reasons" not in row or any(one.get("reason") in row["reasons"] for one in details))
-                and (message is None or message.search(text))
+                and (
+                    "reasons" not in row or any(detail.get("reason") in row["reasons"] for detail in details)
+                )
+                and (message_pattern is None or message_pattern.search(text))
             ):
                 return refined(info, ErrorKind(row["kind"]), retryable=row.get("retryable"))
         return info
@@ -303,13 +310,13 @@ def _read(body: Any) -> tuple[str, list[str], int | None]:
             body = body[0] if body else ""
         elif isinstance(body, dict):
             words, status = _words_of(body) + words, _status_of(body) or status
-            body = next((body[key] for key in _INSIDE if body.get(key)), "")
+            body = next((body[key] for key in _INNER_KEYS if body.get(key)), "")
         else:
             break
     return "" if body is None or isinstance(body, dict | list) else str(body)[:500], words, status
 
 
-_INSIDE = ("error", "message", "detail", "msg", "Message", "originalMessage")
+_INNER_KEYS = ("error", "message", "detail", "msg", "Message", "originalMessage")
 """The keys of an error object's message, or of the object that has it. The first that is not empty counts."""
 
 
@@ -317,10 +324,10 @@ def _words_of(body: dict[str, Any]) -> list[str]:
     """Return the types and codes of an error object, the most exact first. Numbers become digits."""
     values = (body.get(key) for key in ("__type", "code", "type", "status", "error_type"))
     words = (str(value) if type(value) is int else value for value in values)
-    return [word for word in words if isinstance(word, str) and word not in _SAYS_NOTHING]
+    return [word for word in words if isinstance(word, str) and word not in _MEANINGLESS_WORDS]
 
 
-_SAYS_NOTHING = ("", "error")
+_MEANINGLESS_WORDS = ("", "error")
 
 
 def _status_of(body: dict[str, Any]) -> int | None:
@@ -341,12 +348,12 @@ def _inner_json(text: str) -> Any:
 
 
 _DECODER = json.JSONDecoder()
-_HTML = pattern(r"<(?:!doctype|html|head|title|body|h1|p|center)\b", re.IGNORECASE)
+_HTML_PATTERN = pattern(r"<(?:!doctype|html|head|title|body|h1|p|center)\b", re.IGNORECASE)
 
 
 def _plain(text: str) -> str:
     """A text, or the title and visible text of an HTML page."""
-    if not _HTML.search(text[:2000]):
+    if not _HTML_PATTERN.search(text[:2000]):
         return text
     visible = re.sub(r"(?is)<(script|style)\b.{0,20000}?</\1\s*>|<!--.{0,20000}?-->", " ", text[:20000])
     import html  # seldom needed

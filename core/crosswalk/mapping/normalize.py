@@ -32,10 +32,10 @@ from crosswalk.errors import (
     ResponseValidationError,
 )
 from crosswalk.lazy import suggests_names
-from crosswalk.mapping.detect import LOOKED_AT, decode_events, recognizing
+from crosswalk.mapping.detect import MOST_EVENTS, decode_events, recognizing
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import (
-    USUAL,
+    USUAL_OPTIONS,
     Reader,
     ReaderOptions,
     Timer,
@@ -118,12 +118,12 @@ def normalize(
         MappingError: the body cannot be mapped. Its subclass is the reason, and ``partial`` has the part that could be read.
         OSError: the file cannot be read.
     """
-    known = default_registry if registry is None else registry
+    used_registry = default_registry if registry is None else registry
     data = _as_bytes(body)
     limits = limits or DEFAULT
     if provider is None:
         try:
-            provider = recognizing(decode_events(data, limits), known)
+            provider = recognizing(decode_events(data, limits), used_registry)
         except DetectionError as error:
             options = ReaderOptions(
                 status=status,
@@ -134,12 +134,12 @@ def normalize(
                 limits=limits,
             )
             try:
-                result = guessed(error, data, options, known)
+                response = guessed(error, data, options, used_registry)
             except DetectionError as failure:
                 raise _about_file_name(body, failure) from None
-            log_response(result)
-            return result
-    mapper = known.mapper(provider)
+            log_response(response)
+            return response
+    mapper = used_registry.mapper(provider)
     if (
         id_factory is new_id
         and clock is now
@@ -148,7 +148,7 @@ def normalize(
         and unknown == "raise"
         and limits is DEFAULT
     ):
-        return read_body(mapper, data, USUAL)
+        return read_body(mapper, data, USUAL_OPTIONS)
     options = ReaderOptions(
         status=status,
         unknown=unknown,
@@ -183,24 +183,24 @@ def detect(
         PluginError: none does, and one returned something other than a :class:`Recognition`.
     """
     if isinstance(events, bytes):
-        data, decoded = events, [*islice(decode_events(events, DEFAULT), LOOKED_AT)]
+        data, decoded_events = events, [*islice(decode_events(events, DEFAULT), MOST_EVENTS)]
     else:
-        data, decoded = None, [*islice(events, LOOKED_AT)]
+        data, decoded_events = None, [*islice(events, MOST_EVENTS)]
     try:
-        return recognizing(decoded, registry, among=among)
+        return recognizing(decoded_events, registry, among=among)
     except DetectionError as error:
         if not (guess and error.candidates):
             raise
-        ambiguous = error
+        ambiguity = error
     if data is None:
-        data = b"\n".join(map(dump_json, decoded))
+        data = b"\n".join(map(dump_json, decoded_events))
     try:
-        return guessed(ambiguous, data, _WITHOUT_BYTES, registry).metadata.provider_id
+        return guessed(ambiguity, data, _OPTIONS_WITHOUT_BYTES, registry).metadata.provider_id
     except IncompleteStreamError as failure:  # all agree on what came
         return str(failure.provider)
 
 
-_WITHOUT_BYTES = ReaderOptions(keep_raw=False)
+_OPTIONS_WITHOUT_BYTES = ReaderOptions(keep_raw=False)
 
 
 def guess(ambiguous: DetectionError, data: bytes, options: ReaderOptions, registry: Registry) -> str:
@@ -213,10 +213,10 @@ def guess(ambiguous: DetectionError, data: bytes, options: ReaderOptions, regist
     """
     from crosswalk.mapping.agreement import agreeing  # seldom needed
 
-    events = list(islice(decode_events(data, options.limits), LOOKED_AT))
-    same = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
+    events = list(islice(decode_events(data, options.limits), MOST_EVENTS))
+    same_options = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
     with quietly():
-        read = partial(read_body, options=same)
+        read = partial(read_body, options=same_options)
         name = agreeing(ambiguous.candidates, registry, events, data, read, status=options.status)
     if name is None:
         raise ambiguous
@@ -234,10 +234,10 @@ def guessed(
     """
     from crosswalk.mapping.agreement import agreed  # seldom needed
 
-    events = list(islice(decode_events(data, options.limits), LOOKED_AT))
-    same = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
+    events = list(islice(decode_events(data, options.limits), MOST_EVENTS))
+    same_options = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
     with quietly():
-        read = partial(read_body, options=same)
+        read = partial(read_body, options=same_options)
         response = (
             agreed(ambiguous.candidates, registry, events, data, read, status=options.status)
             if ambiguous.candidates
@@ -309,14 +309,14 @@ def as_chunk(chunk: Chunk) -> bytes:
 
 def _chunks_of(chunks: Chunks) -> Iterable[Chunk]:
     """Return the chunks of a stream, as an HTTP client, an SDK or a file gives it."""
-    given: Any = chunks
-    if callable(getattr(given, "iter_bytes", None)):
-        return given.iter_bytes()  # type: ignore[no-any-return]
-    if callable(getattr(given, "iter_content", None)):
-        return given.iter_content(None)  # type: ignore[no-any-return]
-    if getattr(given, "__name__", None) == "iter_lines":
-        return map(_as_line, given)
-    return map(str.encode, given) if isinstance(given, io.TextIOBase) else given
+    source: Any = chunks
+    if callable(getattr(source, "iter_bytes", None)):
+        return source.iter_bytes()  # type: ignore[no-any-return]
+    if callable(getattr(source, "iter_content", None)):
+        return source.iter_content(None)  # type: ignore[no-any-return]
+    if getattr(source, "__name__", None) == "iter_lines":
+        return map(_as_line, source)
+    return map(str.encode, source) if isinstance(source, io.TextIOBase) else source
 
 
 async def _lines_of(lines: AsyncIterable[str]) -> AsyncGenerator[bytes, None]:
@@ -325,12 +325,12 @@ async def _lines_of(lines: AsyncIterable[str]) -> AsyncGenerator[bytes, None]:
 
 
 def _async_chunks_of(chunks: AsyncChunks) -> AsyncIterable[Chunk]:
-    given: Any = chunks
-    if callable(getattr(given, "aiter_bytes", None)):
-        return given.aiter_bytes()  # type: ignore[no-any-return]
-    if callable(getattr(getattr(given, "content", None), "iter_any", None)):
-        return given.content.iter_any()  # type: ignore[no-any-return]
-    return _lines_of(given) if getattr(given, "__name__", None) == "aiter_lines" else given
+    source: Any = chunks
+    if callable(getattr(source, "aiter_bytes", None)):
+        return source.aiter_bytes()  # type: ignore[no-any-return]
+    if callable(getattr(getattr(source, "content", None), "iter_any", None)):
+        return source.content.iter_any()  # type: ignore[no-any-return]
+    return _lines_of(source) if getattr(source, "__name__", None) == "aiter_lines" else source
 
 
 def _as_line(line: str | bytes) -> bytes:
@@ -344,8 +344,8 @@ def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
         fields = event if isinstance(event, Mapping) else dumped(event)
         return None if fields is None else dump_json(plain_view(FrozenObject(fields)))
     except (ResponseValidationError, TypeError, RecursionError) as error:
-        why = str(error).removeprefix("not a JSON object: ")
-        raise InvalidJSONError(f"{type(event).__name__} is not a JSON object: {why}") from None
+        cause = str(error).removeprefix("not a JSON object: ")
+        raise InvalidJSONError(f"{type(event).__name__} is not a JSON object: {cause}") from None
 
 
 class StreamStart:
@@ -356,7 +356,7 @@ class StreamStart:
         self._options = options
         self._decoder = SniffingDecoder(options.limits)
         self._events: list[Any] = []
-        self._provider: tuple[str, bool] | None = None
+        self._found_provider: tuple[str, bool] | None = None
         self._chunks: list[bytes] = []
 
     @property
@@ -374,7 +374,7 @@ class StreamStart:
         """
         self._chunks.append(chunk)
         self._look(self._decoder.decode(chunk))
-        return self._provider is not None
+        return self._found_provider is not None
 
     def reader(self) -> Reader:
         """Return the reader of the whole stream, from its first byte.
@@ -382,18 +382,18 @@ class StreamStart:
         Raises:
             DetectionError: as from :meth:`push`.
         """
-        if self._provider is None:
+        if self._found_provider is None:
             self._look(self._decoder.flush())
-        if self._provider is None:
-            self._provider = recognizing(self._events, self._registry), False
-        name, is_guess = self._provider
+        if self._found_provider is None:
+            self._found_provider = recognizing(self._events, self._registry), False
+        name, is_guess = self._found_provider
         return Reader(self._registry.mapper(name), self._options, is_guess=is_guess)
 
     def _look(self, frames: Iterable[Frame]) -> None:
         for data, _ in frames:
-            if self._provider is None and data and not is_done(data):
+            if self._found_provider is None and data and not is_done(data):
                 self._events.append(load_event(data, self._options.limits, halves="mend"))
-                self._provider = self._found()
+                self._found_provider = self._found()
 
     def _found(self) -> tuple[str, bool] | None:
         try:
@@ -401,18 +401,18 @@ class StreamStart:
         except DetectionError as error:
             if error.candidates:
                 return detect(self._events, self._registry), True
-            if len(self._events) >= LOOKED_AT:
+            if len(self._events) >= MOST_EVENTS:
                 raise
             return None
 
 
-def _started(reading: Reader | StreamStart) -> Reader:
-    if isinstance(reading, StreamStart):
+def _started(reader_or_start: Reader | StreamStart) -> Reader:
+    if isinstance(reader_or_start, StreamStart):
         raise ResponseValidationError(
             "Cannot build incomplete response: the first event, which names the provider, has not been read",
             code="ACODE-RSP-008",
         )
-    return reading
+    return reader_or_start
 
 
 @suggests_names
@@ -423,21 +423,21 @@ class DeltaStream(Iterator[ResponseDelta]):
     """
 
     def __init__(self, chunks: Iterable[Chunk], reader: Reader | StreamStart) -> None:
-        self._reading = reader
+        self._reader_or_start = reader
         self._deltas = self._read(chunks)
         self._failure: CrosswalkError | None = None
 
     def _read(self, chunks: Iterable[Chunk]) -> Iterator[ResponseDelta]:
         try:
             source = iter(chunks)
-            if isinstance(self._reading, StreamStart):
-                start = self._reading
+            if isinstance(self._reader_or_start, StreamStart):
+                start = self._reader_or_start
                 for chunk in source:
                     if start.push(as_chunk(chunk)):
                         break
-                self._reading = start.reader()
-                yield from self._reading.read(start.so_far)
-            reader = self._reading
+                self._reader_or_start = start.reader()
+                yield from self._reader_or_start.read(start.so_far)
+            reader = self._reader_or_start
             for chunk in source:
                 yield from reader.read(chunk if type(chunk) is bytes else as_chunk(chunk))
             yield from reader.finish()
@@ -470,14 +470,14 @@ class DeltaStream(Iterator[ResponseDelta]):
         """
         if self._failure is not None:
             raise self._failure
-        return _started(self._reading).response()
+        return _started(self._reader_or_start).response()
 
     @property
     def partial(self) -> ChatResponse:
         """Everything so far as an error response, whatever happened to the stream."""
         if isinstance(self._failure, MappingError) and self._failure.partial is not None:
             return self._failure.partial
-        return _started(self._reading).partial("the stream has not been read to its end")
+        return _started(self._reader_or_start).partial("the stream has not been read to its end")
 
     def ended_by(self, cause: str | ErrorInfo) -> ChatResponse:
         """Everything so far as an error response that tells *cause*: why the rest of the stream will not come.
@@ -485,7 +485,7 @@ class DeltaStream(Iterator[ResponseDelta]):
         Raises:
             PluginError: no response can be made of what the plugin has set.
         """
-        return _started(self._reading).partial(cause)
+        return _started(self._reader_or_start).partial(cause)
 
 
 def normalize_stream(
@@ -540,8 +540,12 @@ def normalize_stream(
 
 
 def _reading(provider: str | None, registry: Registry | None, options: ReaderOptions) -> Reader | StreamStart:
-    known = default_registry if registry is None else registry
-    return StreamStart(known, options) if provider is None else Reader(known.mapper(provider), options)
+    used_registry = default_registry if registry is None else registry
+    return (
+        StreamStart(used_registry, options)
+        if provider is None
+        else Reader(used_registry.mapper(provider), options)
+    )
 
 
 def anormalize_stream(
@@ -596,7 +600,7 @@ class _AsyncDeltas(AsyncIterator[ResponseDelta]):
         self._source = aiter(chunks)
         self._reading = reader
         self._deltas = self._read()
-        self._pending: Iterator[ResponseDelta] = iter(())
+        self._pending_deltas: Iterator[ResponseDelta] = iter(())
 
     async def _read(self) -> AsyncGenerator[ResponseDelta, None]:
         if isinstance(self._reading, StreamStart):
@@ -605,16 +609,16 @@ class _AsyncDeltas(AsyncIterator[ResponseDelta]):
                 if start.push(as_chunk(chunk)):
                     break
             self._reading = start.reader()
-            self._pending = iter(self._reading.read(start.so_far))
-            for delta in self._pending:
+            self._pending_deltas = iter(self._reading.read(start.so_far))
+            for delta in self._pending_deltas:
                 yield delta
         reader = self._reading
         async for chunk in self._source:
-            self._pending = iter(reader.read(chunk if type(chunk) is bytes else as_chunk(chunk)))
-            for delta in self._pending:
+            self._pending_deltas = iter(reader.read(chunk if type(chunk) is bytes else as_chunk(chunk)))
+            for delta in self._pending_deltas:
                 yield delta
-        self._pending = iter(reader.finish())
-        for delta in self._pending:
+        self._pending_deltas = iter(reader.finish())
+        for delta in self._pending_deltas:
             yield delta
 
     def response(self) -> ChatResponse:
@@ -623,7 +627,7 @@ class _AsyncDeltas(AsyncIterator[ResponseDelta]):
 
     def ready(self) -> ResponseDelta | None:
         """Return the next delta of the last chunk, or ``None`` once they are read."""
-        return next(self._pending, None)
+        return next(self._pending_deltas, None)
 
     def __anext__(self) -> Awaitable[ResponseDelta]:
         return self._deltas.__anext__()

@@ -48,15 +48,15 @@ from crosswalk.wire.chat import SPEECH
 # The finish word of the provider behind an aggregator, if the aggregator's own word is less exact.
 
 
-NATIVE: Final = "native_finish_reason"
+NATIVE_KEY: Final = "native_finish_reason"
 """The keys of the word in OpenRouter's answers and in services in front of it."""
 
 
 def native_end(
     choice: dict[str, Any],
     index: int,
-    own: Mapping[str, FinishReason],
-    speaks: Iterable[str],
+    own_reasons: Mapping[str, FinishReason],
+    provider_names: Iterable[str],
     state: MappingState,
 ) -> ResponseDelta | None:
     """Return the end of *choice* in its native word, or ``None`` if the word that was read is as exact.
@@ -64,14 +64,14 @@ def native_end(
     Args:
         choice: the choice. Its native word stays, and reaches the extensions.
         index: its number.
-        own: the finish words of the dialect that reads the choice.
-        speaks: the providers to try before the other shipped ones.
+        own_reasons: the finish words of the dialect that reads the choice.
+        provider_names: the providers to try before the other shipped ones.
         state: the state of this answer.
     """
-    word = choice[NATIVE]
+    word = choice[NATIVE_KEY]
     if not isinstance(word, str) or not word:
         return None
-    reason = own.get(word) or _meaning(word, speaks)
+    reason = own_reasons.get(word) or _meaning(word, provider_names)
     if reason is FinishReason.ERROR:
         message = f"the provider ended the answer with {word[:60]!r}"
         return error_delta(error_info(None, {"code": word, "message": message}))
@@ -86,14 +86,14 @@ def native_end(
     return None
 
 
-def _meaning(word: str, speaks: Iterable[str]) -> FinishReason | None:
+def _meaning(word: str, provider_names: Iterable[str]) -> FinishReason | None:
     """Return the meaning of *word* for the first shipped provider that declares it. Canonical words keep their meaning.
 
     Only shipped providers count, so that no installed plugin changes the end of another provider's answer.
     """
     with suppress(ValueError):
         return FinishReason(word)
-    for name in dict.fromkeys((*speaks, *registry.names())):
+    for name in dict.fromkeys((*provider_names, *registry.names())):
         with suppress(PluginError):  # it is not shipped, or broken
             mapper = registry.shipped(name)
             reason = mapper.map_finish_reason(word, mapper.new_state())  # of its own first dialect
@@ -170,35 +170,35 @@ class Echo:
     def __init__(self) -> None:
         self._names: dict[int, set[str]] = {}  # by choice, the names under which reasoning counts
         # By choice, the position of the repetition: the part, its piece, and the characters in that piece.
-        self._places: dict[int, tuple[int, int, int]] = {}
+        self._positions: dict[int, tuple[int, int, int]] = {}
 
     def is_repeated(self, names: Set[str], text: str, choice: int, state: MappingState) -> bool:
         """Return whether *text*, under all of *names* of *choice* at once, repeats the text of other names in order."""
-        first = self._names.setdefault(choice, set(names))
-        if first.isdisjoint(names) and self._goes_on(text, choice, state):
+        first_names = self._names.setdefault(choice, set(names))
+        if first_names.isdisjoint(names) and self._goes_on(text, choice, state):
             return True
-        first |= names
+        first_names |= names
         return False
 
     def _goes_on(self, text: str, choice: int, state: MappingState) -> bool:
         parts = state.choice(choice).parts
-        number, piece, start = self._places.get(choice, (0, 0, 0))
-        at = 0
-        while at < len(text):
-            if number == len(parts):
+        part_index, piece_index, start = self._positions.get(choice, (0, 0, 0))
+        position = 0
+        while position < len(text):
+            if part_index == len(parts):
                 return False
-            part = parts[number]
-            if type(part) is not tuple or part[0] is not SegmentType.REASONING or piece == len(part[1]):
-                number, piece = number + 1, 0
+            part = parts[part_index]
+            if type(part) is not tuple or part[0] is not SegmentType.REASONING or piece_index == len(part[1]):
+                part_index, piece_index = part_index + 1, 0
                 continue
-            earlier_text = part[1][piece]
-            count = min(len(text) - at, len(earlier_text) - start)
-            if text[at : at + count] != earlier_text[start : start + count]:
+            earlier_text = part[1][piece_index]
+            count = min(len(text) - position, len(earlier_text) - start)
+            if text[position : position + count] != earlier_text[start : start + count]:
                 return False
-            at, start = at + count, start + count
+            position, start = position + count, start + count
             if start == len(earlier_text):
-                piece, start = piece + 1, 0
-        self._places[choice] = number, piece, start
+                piece_index, start = piece_index + 1, 0
+        self._positions[choice] = part_index, piece_index, start
         return True
 
 
@@ -206,9 +206,9 @@ class Echo:
 # The values in events of OpenAI's chat dialect: texts, arguments and counts, in the forms of servers, and back.
 
 
-SEVERAL_PATHS: Final = tuple(name for name, path in wire.COUNTS.items() if "." in path)
+MULTI_PATH_COUNTS: Final = tuple(name for name, path in wire.COUNTS.items() if "." in path)
 """The counts with different paths on some servers."""
-_WRITTEN: Final = {**wire.COUNTS, **wire.DETAILS}
+_OPENAI_PATHS: Final = {**wire.COUNTS, **wire.DETAILS}
 
 
 def take_text(part: dict[str, Any], state: MappingState) -> str | None:
@@ -233,7 +233,7 @@ def take_text(part: dict[str, Any], state: MappingState) -> str | None:
     return take_string(part, "content")
 
 
-_TEXT_PARTS = (None, "text", "output_text")
+_TEXT_PART_TYPES = (None, "text", "output_text")
 
 
 def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
@@ -242,7 +242,7 @@ def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
     texts, refusals = [], []
     for item in items:
         kind = item.get("type")
-        if (kind is None or type(kind) is str) and kind in _TEXT_PARTS and item.get("text") is not None:
+        if (kind is None or type(kind) is str) and kind in _TEXT_PART_TYPES and item.get("text") is not None:
             texts.append(take_string(item, "text"))
             item.pop("type", None)
         elif kind == "refusal" and not part.get("refusal") and type(item.get("refusal")) is str:
@@ -286,21 +286,21 @@ class CountPaths:
     """
 
     def __init__(self, paths: Mapping[str, str | tuple[str, ...]]) -> None:
-        by_object: dict[tuple[int, tuple[str, ...]], dict[str, str]] = {}
-        for name, places in paths.items():
-            for rank, path in enumerate((places,) if isinstance(places, str) else places):
+        names_by_object: dict[tuple[int, tuple[str, ...]], dict[str, str]] = {}
+        for name, count_paths in paths.items():
+            for rank, path in enumerate((count_paths,) if isinstance(count_paths, str) else count_paths):
                 groups, key = _split(path)
-                by_object.setdefault((rank, groups), {}).setdefault(key, name)
-        ranks = sorted(by_object, key=itemgetter(0))
-        self._objects = tuple((groups, by_object[rank, groups]) for rank, groups in ranks)
+                names_by_object.setdefault((rank, groups), {}).setdefault(key, name)
+        ranked_objects = sorted(names_by_object, key=itemgetter(0))
+        self._objects = tuple((groups, names_by_object[rank, groups]) for rank, groups in ranked_objects)
 
     def accept(self, usage: dict[str, Any]) -> dict[str, int]:
         """Take the counts of *usage* by name, and those at later paths that are equal. Mistyped ones stay, and are noted."""
         counts: dict[str, int] = {}
-        for groups, names in self._objects:
+        for groups, name_by_key in self._objects:
             holder = _object_at(usage, groups) if groups else usage
-            for key in [key for key in holder if key in names]:
-                name = names[key]
+            for key in [key for key in holder if key in name_by_key]:
+                name = name_by_key[key]
                 if name in counts:
                     take_same(holder, key, counts[name])
                 elif (count := accept_count(holder, key)) is not None:
@@ -334,12 +334,12 @@ def _split(path: str) -> tuple[tuple[str, ...], str]:
 def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
     """Return whether *event* has a value at any of the paths *marks*, in which ``[]`` matches any item."""
     for steps, keys in _by_holder(marks):
-        results: list[Any] = [event]
+        values: list[Any] = [event]
         for key, is_list in steps:
-            results = [value[key] for value in results if type(value) is dict and key in value]
+            values = [value[key] for value in values if type(value) is dict and key in value]
             if is_list:
-                results = [item for value in results if type(value) is list for item in value]
-        for value in results:
+                values = [item for value in values if type(value) is list for item in value]
+        for value in values:
             if type(value) is dict and not keys.isdisjoint(value):
                 return True
     return False
@@ -350,14 +350,14 @@ def _by_holder(marks: tuple[str, ...]) -> list[tuple[list[tuple[str, bool]], fro
     """The *marks* that are in one object together: the way to it, and their keys."""
     groups: dict[str, list[str]] = {}
     for mark in marks:
-        holder, _, key = mark.rpartition(".")
-        groups.setdefault(holder, []).append(key)
+        holder_path, _, key = mark.rpartition(".")
+        groups.setdefault(holder_path, []).append(key)
     return [
         (
-            [(name.removesuffix("[]"), name.endswith("[]")) for name in holder.split(".") if name],
+            [(name.removesuffix("[]"), name.endswith("[]")) for name in holder_path.split(".") if name],
             frozenset(keys),
         )
-        for holder, keys in groups.items()
+        for holder_path, keys in groups.items()
     ]
 
 
@@ -389,22 +389,22 @@ def spell(
     usage = event.get("usage")
     if usage:
         for name, path in paths.items():
-            _move(usage, _WRITTEN[name], path)
+            _move(usage, _OPENAI_PATHS[name], path)
 
 
-def _move(usage: dict[str, Any], old: str, new: str) -> None:
-    """Move the count at the path *old* of *usage* to the path *new*. An object that becomes empty is removed."""
-    *groups, name = old.split(".")
+def _move(usage: dict[str, Any], old_path: str, new_path: str) -> None:
+    """Move the count at the path *old_path* of *usage* to the path *new_path*. An object that becomes empty is removed."""
+    *groups, name = old_path.split(".")
     holders = [usage]
     for group in groups:
         holders.append(holders[-1].get(group, {}))
-    if old == new or name not in holders[-1]:
+    if old_path == new_path or name not in holders[-1]:
         return
     count = holders[-1].pop(name)
     for group, holder, inner in reversed([*zip(groups, holders, holders[1:], strict=False)]):
         if not inner:
             del holder[group]
-    *groups, name = new.split(".")
+    *groups, name = new_path.split(".")
     for group in groups:
         usage = usage.setdefault(group, {})
     usage[name] = count
@@ -541,16 +541,16 @@ class OpenAIChatDialect:
         if "choices" not in event and event.get("object") != wire.CHUNK:
             raise unknown_event(event, "no choices in it, so it is not in OpenAI's dialect")
         is_same = state.id is not None and event.get("id") == state.id
-        wrong: WireTypeError | None = None
+        type_error: WireTypeError | None = None
         try:
             state.take_identity(event)
         except WireTypeError as error:
-            wrong = error  # once the answer has been read: nothing of it is to be lost
-        known = state.own(Choices)
-        known.first = None
-        silent = known.silent
-        silent.clear()
-        choices, bare = take_objects(event, "choices"), 0
+            type_error = error  # once the answer has been read: nothing of it is to be lost
+        choices_state = state.own(Choices)
+        choices_state.first = None
+        silent_choices = choices_state.silent
+        silent_choices.clear()
+        choices, bare_count = take_objects(event, "choices"), 0
         for number, choice in enumerate(choices):
             # It stays, to identify the residue of the choice.
             index = choice.get("index")
@@ -558,7 +558,7 @@ class OpenAIChatDialect:
                 take_count(choice, "index")  # takes a null, and refuses other values except counts
                 index = number
             if number == 0:
-                known.first = index
+                choices_state.first = index
             state.continues = is_same and "delta" in choice
             part, whole = self._part(choice, index, state)
             has_said = False
@@ -572,14 +572,14 @@ class OpenAIChatDialect:
                     yield ResponseDelta(content_delta=text, choice=index)
                 raise
             if not has_said:
-                silent.add(index)
+                silent_choices.add(index)
             elif not part:
                 choice.pop("message" if whole else "delta", None)
-                bare += choice.keys() == _NUMBER
-        if bare and bare == len(choices):
+                bare_count += choice.keys() == _INDEX_KEYS
+        if bare_count and bare_count == len(choices):
             del event["choices"]  # as in most events: only the index of the text remains
-        if wrong is not None:
-            raise wrong
+        if type_error is not None:
+            raise type_error
 
     def choice_of(self, state: MappingState) -> int | None:
         """Return the number of the first choice in the present event, or ``None`` without any."""
@@ -588,22 +588,22 @@ class OpenAIChatDialect:
     def _part(self, choice: dict[str, Any], index: int, state: MappingState) -> tuple[dict[str, Any], bool]:
         """Return the part of *choice* to read, empty if it has none, and whether it is a message."""
         if "delta" in choice and "message" not in choice:  # most of any stream
-            name, other = "delta", None
+            name, other_name = "delta", None
         elif "message" in choice and "delta" not in choice and index not in state.ends:  # any body
-            name, other = "message", None
+            name, other_name = "message", None
         else:
             name = speaking_part(choice, has_spoken=state.has_spoken(index))
-            other = "delta" if name == "message" else "message"
+            other_name = "delta" if name == "message" else "message"
             if name == "message" and "message" in choice and state.has_ended(index):
                 raise TrailingContentError("a second answer has begun")
         if index not in state.choices:
             state.begin(index)
         part = take_object(choice, name) or {}
-        if other is not None and other in choice:
+        if other_name is not None and other_name in choice:
             # It is not part of the answer, so its extra fields of any kind go to the extensions.
-            extra = take_beside(choice, other, part)
-            if extra:
-                self.rest_of_other_part(extra, part, index, state)
+            extra_fields = take_beside(choice, other_name, part)
+            if extra_fields:
+                self.rest_of_other_part(extra_fields, part, index, state)
         return part, name == "message"
 
     def rest_of_other_part(
@@ -674,17 +674,17 @@ class OpenAIChatDialect:
             if type(segment) is not Segment:
                 raise self._gave("segments", segment, "Segment", state)
             yield ResponseDelta(segment=segment, choice=index)
-        finish = take_string(choice, "finish_reason")
-        if finish:
-            yield ended(finish, choice=index)
-        if NATIVE in choice:
+        finish_word = take_string(choice, "finish_reason")
+        if finish_word:
+            yield ended(finish_word, choice=index)
+        if NATIVE_KEY in choice:
             end = native_end(choice, index, self.finish_reasons, self.speaks, state)
             if end is not None:
                 yield end
 
-    def _gave(self, method: str, value: object, wanted: str, state: MappingState) -> PluginError:
+    def _gave(self, method: str, value: object, expected_type: str, state: MappingState) -> PluginError:
         """Return the error of an override that returned *value*, at its origin instead of in a later delta."""
-        cause = f"{type(self).__qualname__}.{method} gave {type(value).__name__}, not {wanted}"
+        cause = f"{type(self).__qualname__}.{method} gave {type(value).__name__}, not {expected_type}"
         return PluginError(f"provider {state.provider!r}: {cause}", plugin=state.provider)
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
@@ -711,17 +711,17 @@ class OpenAIChatDialect:
         self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> Iterator[ToolCallDelta]:
         """The tool calls, or fragments of them, of a message or delta."""
-        legacy = take_object(part, "function_call")
+        legacy_call = take_object(part, "function_call")
         calls = take_objects(part, "tool_calls")
         are_full = all(calls)
         for call in calls:
-            if legacy and legacy == call.get("function"):
-                legacy.clear()  # some servers send a forced call in both forms
+            if legacy_call and legacy_call == call.get("function"):
+                legacy_call.clear()  # some servers send a forced call in both forms
             yield self.tool_call(call, choice, state, whole=whole)
         if are_full and not any(calls):
             part.pop("tool_calls", None)  # nothing is left of them
-        if legacy and not calls:
-            yield self.tool_call({"index": 0, "function": legacy}, choice, state, whole=False)
+        if legacy_call and not calls:
+            yield self.tool_call({"index": 0, "function": legacy_call}, choice, state, whole=False)
 
     def tool_call(
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
@@ -761,8 +761,10 @@ class OpenAIChatDialect:
 
         Values with several paths are written to the first one.
         """
-        paths = {name: getattr(self, name)[0] for name in SEVERAL_PATHS}
-        paths |= {name: places[0] for name, places in self.usage_details.items() if name in wire.DETAILS}
+        paths = {name: getattr(self, name)[0] for name in MULTI_PATH_COUNTS}
+        paths |= {
+            name: detail_paths[0] for name, detail_paths in self.usage_details.items() if name in wire.DETAILS
+        }
         spell(event, paths, self.reasoning_name, numbers_calls=self.numbers_calls)
 
     @hookimpl
@@ -773,30 +775,30 @@ class OpenAIChatDialect:
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``. Some servers send the counts inside a choice; equal ones in both places count once."""
-        inside = None
+        choice_usage = None
         choices = event.get("choices")
         for choice in choices if type(choices) is list else ():
             if type(choice) is dict and choice.get("usage"):
                 counts = (
                     None if take_same(choice, "usage", event.get("usage")) else accept_object(choice, "usage")
                 )
-                inside = (self.usage_info(counts, state) if counts else None) or inside
+                choice_usage = (self.usage_info(counts, state) if counts else None) or choice_usage
         usage = accept_object(event, "usage") if "usage" in event else None
-        return (self.usage_info(usage, state) if usage else None) or inside
+        return (self.usage_info(usage, state) if usage else None) or choice_usage
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
         """Return the counts of a usage object, or ``None`` without any."""
-        prompt = accept_count(usage, "prompt_tokens")
-        completion = accept_count(usage, "completion_tokens")
+        prompt_tokens = accept_count(usage, "prompt_tokens")
+        completion_tokens = accept_count(usage, "completion_tokens")
         look_at_count(usage, "total_tokens")
-        if prompt is not None:
-            take_same(usage, "total_tokens", prompt + (completion or 0))
+        if prompt_tokens is not None:
+            take_same(usage, "total_tokens", prompt_tokens + (completion_tokens or 0))
         if not usage:
-            return state.usage_info(prompt, completion)
+            return state.usage_info(prompt_tokens, completion_tokens)
         counts = self._count_paths.accept(usage)
         return state.usage_info(
-            prompt,
-            completion,
+            prompt_tokens,
+            completion_tokens,
             cached_tokens=counts.pop("cached_tokens", None),
             reasoning_tokens=counts.pop("reasoning_tokens", None),
             cache_write_tokens=counts.pop("cache_write_tokens", None),
@@ -806,17 +808,19 @@ class OpenAIChatDialect:
 
     @cached_property
     def _count_paths(self) -> CountPaths:
-        return CountPaths({**{name: getattr(self, name) for name in SEVERAL_PATHS}, **self.usage_details})
+        return CountPaths({**{name: getattr(self, name) for name in MULTI_PATH_COUNTS}, **self.usage_details})
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``. A choice with only its number left is dropped."""
         remainder: dict[str, Any] = event
         if "choices" in remainder:
-            silent = state.own(Choices).silent
-            remaining = [c for c in remainder["choices"] if c.keys() != _NUMBER or c["index"] in silent]
-            if remaining:
-                remainder["choices"] = remaining
+            silent_choices = state.own(Choices).silent
+            remaining_choices = [
+                c for c in remainder["choices"] if c.keys() != _INDEX_KEYS or c["index"] in silent_choices
+            ]
+            if remaining_choices:
+                remainder["choices"] = remaining_choices
             else:
                 del remainder["choices"]
         return remainder
@@ -827,4 +831,4 @@ class OpenAIChatDialect:
         return error_info(status, body)
 
 
-_NUMBER = {"index"}
+_INDEX_KEYS = {"index"}

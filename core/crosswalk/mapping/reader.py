@@ -97,25 +97,25 @@ class ReaderOptions:
     content_type: str = ""
 
 
-USUAL: Final = ReaderOptions()
+USUAL_OPTIONS: Final = ReaderOptions()
 """The options of most bodies."""
 
 
-def checked_call(make: Callable[[], Any], kind: type, failed: list[Exception]) -> Any:
-    """Return the value of the caller's *make*, of this *kind*. An error is added to *failed* and raised."""
+def checked_call(make: Callable[[], Any], kind: type, errors: list[Exception]) -> Any:
+    """Return the value of the caller's *make*, of this *kind*. An error is added to *errors* and raised."""
     name = "id_factory" if kind is str else "clock"
     try:
-        made = make()
-        if not isinstance(made, kind):
-            raise TypeError(f"{name} gave {type(made).__name__}, not {kind.__name__}")
-        if isinstance(made, str) and not made.encode():  # or it cannot be encoded in UTF-8
+        value = make()
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} gave {type(value).__name__}, not {kind.__name__}")
+        if isinstance(value, str) and not value.encode():  # or it cannot be encoded in UTF-8
             raise ValueError(f"{name} gave an empty id")
-        if isinstance(made, datetime) and made.tzinfo is None:
+        if isinstance(value, datetime) and value.tzinfo is None:
             raise ValueError(f"{name} gave a time without a time zone")
     except Exception as error:
-        failed.append(error)
+        errors.append(error)
         raise
-    return made
+    return value
 
 
 # ------------------------------------------------------------------------------------- log
@@ -146,11 +146,11 @@ def _is_heard() -> bool:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Log nothing meanwhile, because the program has not received this answer."""
-    before = _is_quiet.set(True)
+    token = _is_quiet.set(True)
     try:
         yield
     finally:
-        _is_quiet.reset(before)
+        _is_quiet.reset(token)
 
 
 def log_response(response: ChatResponse) -> None:
@@ -194,7 +194,7 @@ def log_failure(error: MappingError) -> None:
     _log().info("%s", error, extra=extra)
 
 
-_SEEN = 1000
+_MOST_WARNINGS = 1000
 _seen: set[tuple[str, str, str]] = set()
 
 
@@ -202,7 +202,7 @@ def log_unknown(provider: str, kind: str, word: str) -> None:
     """Warn of an unknown *word* of *provider* for an event or a finish reason, once for each word."""
     warning_key = (provider, kind, word[:60])
     if (
-        warning_key in _seen or _is_quiet.get() or len(_seen) >= _SEEN
+        warning_key in _seen or _is_quiet.get() or len(_seen) >= _MOST_WARNINGS
     ):  # a hostile server must fill neither the log nor the memory
         return
     _seen.add(warning_key)
@@ -275,7 +275,7 @@ def _segment(segment: Segment, redact: Redact) -> Segment:
 # Answers without content whose message holds text that no mapping has read, such as a renamed field.
 
 
-ENVELOPE: Final = frozenset(
+ENVELOPE_KEYS: Final = frozenset(
     {
         "created", "created_at", "completed_at", "done", "done_reason", "eval_duration", "id", "index", "load_duration",
         "object", "prompt_eval_duration", "raw_finish_reason", "role", "service_tier", "status", "system_fingerprint",
@@ -284,11 +284,11 @@ ENVELOPE: Final = frozenset(
 )  # fmt: skip
 """Fields about the answer as a document, and durations. Each format has its own, so no client misses another's."""
 
-_LABELS: Final = ENVELOPE | {
+_LABEL_KEYS: Final = ENVELOPE_KEYS | {
     "encrypted_content", "matched_stop", "model", "modelVersion", "name", "prompt", "provider", "remote_host",
     "remote_model", "signature", "stop_sequence", "stop_type", "stopping_word",
 }  # fmt: skip
-_BESIDE: Final = (SegmentType.SAFETY, SegmentType.CITATION)
+_SIDE_TYPES: Final = (SegmentType.SAFETY, SegmentType.CITATION)
 """Parts about the content of an answer, which a server may also send without it."""
 
 
@@ -305,8 +305,8 @@ def is_unread(state: MappingState, choice: int, paths: tuple[str, ...] | None) -
     usage, kinds = state.usage, set(_kinds(state.choice(choice)))
     if usage is None or not kinds <= {SegmentType.REASONING}:
         return False
-    reasoning = usage.reasoning_tokens or 0
-    if (counted_tokens(usage, state.provenance) or 0) <= reasoning or (kinds and not reasoning):
+    reasoning_tokens = usage.reasoning_tokens or 0
+    if (counted_tokens(usage, state.provenance) or 0) <= reasoning_tokens or (kinds and not reasoning_tokens):
         return False  # if reasoning was shown and not counted, all tokens may be reasoning
     roots = (state.extensions,) if paths is None else _at(state.extensions, paths)
     return any(map(_holds_text, roots))
@@ -319,7 +319,7 @@ def _kinds(choice: ChoiceDraft) -> Iterator[SegmentType]:
                 yield part[0]
         elif not isinstance(part, Segment):
             yield SegmentType.TOOL_CALL
-        elif part.type not in _BESIDE and (part.content or part.type is not SegmentType.TEXT):
+        elif part.type not in _SIDE_TYPES and (part.content or part.type is not SegmentType.TEXT):
             yield part.type
 
 
@@ -352,7 +352,7 @@ def _holds_text(value: Any) -> bool:
 
 def _is_label(key: str) -> bool:
     """Whether *key* is that of an id, a role, a name, or another field about the answer as a document."""
-    return key in _LABELS or key.endswith(("_id", "Id", "ID", "_reason"))
+    return key in _LABEL_KEYS or key.endswith(("_id", "Id", "ID", "_reason"))
 
 
 # ---------------------------------------------------------------------------------- reader
@@ -379,42 +379,45 @@ class Reader:
     def __init__(
         self, mapper: Mapper, options: ReaderOptions | None = None, *, is_guess: bool = False
     ) -> None:
-        self._options = options = options or USUAL
+        self._options = options = options or USUAL_OPTIONS
         self._state = state = mapper.new_state()
         if is_guess:
             state.note("metadata.provider_id", Provenance.DERIVED)
-        self._failed: list[Exception] = []  # errors of the caller's id_factory and clock
+        self._caller_errors: list[Exception] = []  # errors of the caller's id_factory and clock
         # Neither knows the reader: a reference cycle would keep it until the next garbage collection.
         if options.id_factory is not new_id:
-            state.id_factory = partial(checked_call, options.id_factory, str, self._failed)
+            state.id_factory = partial(checked_call, options.id_factory, str, self._caller_errors)
         if options.clock is not now:
-            state.clock = partial(checked_call, options.clock, datetime, self._failed)
-        is_live = options.timer is not None and options.unknown == "keep"
+            state.clock = partial(checked_call, options.clock, datetime, self._caller_errors)
+        warns_of_unknown = options.timer is not None and options.unknown == "keep"
         self._event_mapper = EventMapper(
-            mapper, state, options.unknown, partial(_log_unknown, options.redact) if is_live else None
+            mapper,
+            state,
+            options.unknown,
+            partial(_log_unknown, options.redact) if warns_of_unknown else None,
         )
         self._delivery = Delivery(state)
         # From the second event of a stream on, if its provider declares where it has text.
-        self._alike: AlikeEvents | None = None
-        self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
+        self._alike_events: AlikeEvents | None = None
+        self._error_decoder = BodyDecoder(options.limits) if options.status >= 400 else None
         self._decoder: SniffingDecoder | None = None  # made when bytes come that need framing
         self._decode: Callable[[bytes], list[Frame]] | None = None
-        if self._error_body is not None:
-            self._decode = self._error_body.decode
-        self._raw = state.raw_events if options.keep_raw else None
-        self._events = 0
+        if self._error_decoder is not None:
+            self._decode = self._error_decoder.decode
+        self._raw_events = state.raw_events if options.keep_raw else None
+        self._event_count = 0
         self._most_events = options.limits.events
         # Each level of nesting takes two bytes: what is shorter is not nested too deeply.
-        self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
-        self._longest = options.limits.line_bytes
-        self._first: Any = None  # the first event, as it came
+        self._shallow_size = min(2 * options.limits.depth, options.limits.line_bytes)
+        self._longest_line = options.limits.line_bytes
+        self._first_event: Any = None  # the first event, as it came
         self._has_halves = False  # whether the event that was loaded last may hold halves of surrogate pairs
         self._halves = HalfBuffer()
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
-        self._is_last = False  # the input has ended, and its remainder is read
-        self._started = options.timer() if options.timer is not None else 0.0
-        self._first_token: float | None = None
+        self._input_has_ended = False  # the input has ended, and its remainder is read
+        self._start_time = options.timer() if options.timer is not None else 0.0
+        self._first_token_time: float | None = None
         self._response: ChatResponse | None = None
 
     @property
@@ -444,15 +447,15 @@ class Reader:
         """
         limits = self._options.limits
         is_document = answer.startswith(b"{") and answer.endswith(b"}") and len(answer) <= limits.total_bytes
-        if is_document and self._error_body is None:
+        if is_document and self._error_decoder is None:
             try:
                 event = self._load_whole(answer)
             except FramingError:
                 pass  # several documents, or not JSON: the framing tells
             else:
-                self._events += 1
-                if self._raw is not None:
-                    self._raw.append(answer)
+                self._event_count += 1
+                if self._raw_events is not None:
+                    self._raw_events.append(answer)
                 return self._map(event, None, answer)
         return self.read(answer)
 
@@ -462,12 +465,12 @@ class Reader:
         Raises:
             MappingError: as from :meth:`read`.
         """
-        if self._error_body is not None:
-            self._error_body.decode(dump_json(event))
+        if self._error_decoder is not None:
+            self._error_decoder.decode(dump_json(event))
             return ()
-        if self._events >= self._most_events:
+        if self._event_count >= self._most_events:
             raise self._too_many()
-        self._events += 1
+        self._event_count += 1
         return self._map(copy_json(event), None, event)
 
     def finish(self) -> Iterator[ResponseDelta]:
@@ -478,21 +481,21 @@ class Reader:
             UnknownFinishReasonError: the provider's finish word is unknown, and ``unknown="raise"``.
             MappingError: as from :meth:`read`.
         """
-        decoder = self._error_body or self._decoder
+        decoder = self._error_decoder or self._decoder
         try:
             frames = [] if decoder is None else decoder.flush()
         except Exception as error:
             yield from self._unframed(error)
-        if self._error_body is not None:
+        if self._error_decoder is not None:
             body = frames[0][0] if frames else b""
-            self._events += 1
-            if self._raw is not None:
-                self._raw.append(body)
+            self._event_count += 1
+            if self._raw_events is not None:
+                self._raw_events.append(body)
             self._state.error = read_error_body(
                 self._mapper, self._options.status, body, self._options.limits
             )
         else:
-            self._is_last = True
+            self._input_has_ended = True
             for data, name in frames:
                 yield from self._read_frame(data, name)
         yield from self._end()
@@ -530,12 +533,12 @@ class Reader:
 
     def last_event(self) -> Any:
         """The provider's last event, decoded, or ``None`` before the first and if bytes are not stored."""
-        return RawEvents(self._raw[-1:])[0] if self._raw else None
+        return RawEvents(self._raw_events[-1:])[0] if self._raw_events else None
 
     @property
     def frames(self) -> Sequence[bytes]:
         """The provider's events so far, as received, or empty if bytes are not stored."""
-        return self._raw or ()
+        return self._raw_events or ()
 
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
         """Everything that was delivered so far as an error response with *cause*."""
@@ -565,20 +568,20 @@ class Reader:
             if not data:
                 return ()  # a keep-alive
             if is_done(data):
-                last = [*self._map_held(self._halves.flush())]
+                last_deltas = [*self._map_held(self._halves.flush())]
                 self._is_done = self._has_sentinel = True
-                self._alike = None
-                return last  # the sentinel is not an event, and no event may follow it
-        if self._events >= self._most_events:
+                self._alike_events = None
+                return last_deltas  # the sentinel is not an event, and no event may follow it
+        if self._event_count >= self._most_events:
             raise self._too_many()
-        self._events += 1
-        if self._raw is not None:
-            self._raw.append(data)
+        self._event_count += 1
+        if self._raw_events is not None:
+            self._raw_events.append(data)
         if (
-            self._alike is not None
+            self._alike_events is not None
             and not self._halves.waiting
-            and len(data) <= self._longest
-            and (deltas := self._alike.read(data, name)) is not None
+            and len(data) <= self._longest_line
+            and (deltas := self._alike_events.read(data, name)) is not None
         ):
             return deltas
         return self._map(self._load(data), name, data)
@@ -588,7 +591,7 @@ class Reader:
         return self._explain(TooManyEventsError(f"more than {limit} events", limit=limit))
 
     def _load(self, data: bytes) -> Any:
-        if len(data) <= self._shallow:
+        if len(data) <= self._shallow_size:
             try:
                 return load_json(data)
             except orjson.JSONDecodeError:
@@ -600,7 +603,7 @@ class Reader:
         is_sse = self._decoder is not None and self._decoder.framing == "sse"
         if not (is_sse and isinstance(failure, InvalidJSONError) and _is_message(data)):
             raise self._unreadable(failure)  # out here, it does not carry the payload along
-        return _MESSAGE
+        return _MESSAGE_MARKER
 
     def _load_whole(self, data: bytes) -> Any:
         try:
@@ -612,11 +615,11 @@ class Reader:
 
     def _unreadable(self, error: MappingError) -> MappingError:
         """Return why an event cannot be read. A remainder that is not JSON means that the connection broke."""
-        if not self._is_last or self._events < 2 or not isinstance(error, InvalidJSONError):
+        if not self._input_has_ended or self._event_count < 2 or not isinstance(error, InvalidJSONError):
             return self._explain(error)
-        cut = self._explain(IncompleteStreamError("the input ended in the middle of an event"))
-        cut.__cause__ = error
-        return cut
+        cut_error = self._explain(IncompleteStreamError("the input ended in the middle of an event"))
+        cut_error.__cause__ = error
+        return cut_error
 
     # Mapping.
 
@@ -625,7 +628,7 @@ class Reader:
 
         Those of events that waited for the other half of a character come before.
         """
-        if event is _MESSAGE:
+        if event is _MESSAGE_MARKER:
             self._state.error = error_delta(error_info(None, source.decode("utf-8", "replace").strip()))
             return ()
         if not self._has_halves and not self._halves.waiting:
@@ -643,11 +646,11 @@ class Reader:
             yield from deltas
 
     def _map_complete(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
-        state, alike = self._state, self._alike
+        state, alike_events = self._state, self._alike_events
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
-        if self._events == 1:
-            self._first = source
+        if self._event_count == 1:
+            self._first_event = source
         deltas: list[ResponseDelta] = []
         try:
             usage, changes = self._event_mapper.map(event, name, source, deltas)
@@ -656,16 +659,20 @@ class Reader:
             raise self._explain(error) from error.__cause__
         if state.unknown_finish is not None:
             state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
-        if alike is not None:
-            alike.note(source, name, deltas, usage, changes)
+        if alike_events is not None:
+            alike_events.note(source, name, deltas, usage, changes)
         elif self._decoder is not None:
             self._decode = self._decoder.direct
-            if self._events == 1 or self._event_mapper.may_switch:
-                self._alike = self._new_alike()
-        delivered = self._deliver(deltas, usage, changes)
-        if self._first_token is None and self._options.timer is not None and any(map(has_output, delivered)):
-            self._first_token = self._options.timer()
-        return delivered
+            if self._event_count == 1 or self._event_mapper.may_switch:
+                self._alike_events = self._new_alike()
+        delivered_deltas = self._deliver(deltas, usage, changes)
+        if (
+            self._first_token_time is None
+            and self._options.timer is not None
+            and any(map(has_output, delivered_deltas))
+        ):
+            self._first_token_time = self._options.timer()
+        return delivered_deltas
 
     def _new_alike(self) -> AlikeEvents | None:
         mapper = self._mapper
@@ -689,7 +696,7 @@ class Reader:
         state = self._state
         if state.unknown_finish is not None and state.error is None and self._options.unknown == "raise":
             raise self._explain(state.unknown_finish)
-        cause = missing(state, self._mapper) if self._events else "the input is empty"
+        cause = missing(state, self._mapper) if self._event_count else "the input is empty"
         if cause is not None:
             raise self._explain(IncompleteStreamError(cause, place=self._after()))
         if self._is_cut_off():
@@ -702,16 +709,16 @@ class Reader:
             paths = (*paths, *getattr(state.dialect, "message_paths", ()))
         if is_unread(state, 0, paths):
             state.note("message", Provenance.UNMAPPED)
-        for place, choice in enumerate(state.others if len(state.choices) > 1 else ()):
+        for position, choice in enumerate(state.others if len(state.choices) > 1 else ()):
             if is_unread(state, choice, paths):
-                state.note(f"alternatives[{place}].message", Provenance.UNMAPPED)
+                state.note(f"alternatives[{position}].message", Provenance.UNMAPPED)
         try:
-            last = list(final_deltas(state, self._delivery))
+            last_deltas = list(final_deltas(state, self._delivery))
             if self._options.redact is not None:
-                last = [redact_delta(delta, self._options.redact) for delta in last]
+                last_deltas = [redact_delta(delta, self._options.redact) for delta in last_deltas]
         except Exception as error:
             raise self._damaged(error) from error
-        yield from last
+        yield from last_deltas
         try:
             response = self.response()
         except ResponseValidationError as error:
@@ -734,9 +741,9 @@ class Reader:
     def _measure(self) -> None:
         timer, state = self._options.timer, self._state
         if timer is not None:
-            state.request_duration = timedelta(seconds=timer() - self._started)
-            if self._first_token is not None:
-                state.time_to_first_token = timedelta(seconds=self._first_token - self._started)
+            state.request_duration = timedelta(seconds=timer() - self._start_time)
+            if self._first_token_time is not None:
+                state.time_to_first_token = timedelta(seconds=self._first_token_time - self._start_time)
 
     # Errors.
 
@@ -751,50 +758,52 @@ class Reader:
 
     def _damaged(self, error: Exception) -> PluginError:
         """Return the error for a state without a valid response. An error of the caller's own function is raised."""
-        if error in self._failed:
+        if error in self._caller_errors:
             raise error
         text = str(error) if isinstance(error, ResponseValidationError) else type(error).__name__
         return self._mapper.broken(f"it has set a value in the state that a response cannot have: {text}")
 
     def _no_answer(self) -> MappingError | None:
         """Return the error for an input that is another document than an answer, or ``None``."""
-        first = self._first
-        what = other_document(load_event(first, halves="mend") if type(first) is bytes else first)
-        return None if what is None else UnknownEventError(f"this is no answer, but {what}")
+        first_event = self._first_event
+        document = other_document(
+            load_event(first_event, halves="mend") if type(first_event) is bytes else first_event
+        )
+        return None if document is None else UnknownEventError(f"this is no answer, but {document}")
 
     def _place(self) -> str:
-        return f"event {max(self._events, 1)}"
+        return f"event {max(self._event_count, 1)}"
 
     def _after(self) -> str:
-        return f"after event {self._events}" if self._events else "at the start"
+        return f"after event {self._event_count}" if self._event_count else "at the start"
 
     def _explain(self, error: MappingError) -> MappingError:
         """*error* with provider, place, and everything that was received before it."""
-        if self._events == 1 and isinstance(error, IncompleteStreamError | UnknownEventError):
+        if self._event_count == 1 and isinstance(error, IncompleteStreamError | UnknownEventError):
             error = self._no_answer() or error
         error.locate(provider=self._mapper.provider, event=self._place())
         with suppress(MappingError):
             drain(self._map_held(self._halves.flush()))  # the partial answer holds it
         if self._options.redact is not None:
             redact_error(error, self._options.redact)
-        if error.partial is None and self._events:
+        if error.partial is None and self._event_count:
             error.partial = self.partial(error.cause)
-        self._alike = None
+        self._alike_events = None
         log_failure(error)
         return error
 
 
-_MESSAGE: Final = object()
+_MESSAGE_MARKER: Final = object()
 """In place of an event that is no JSON, but a message that a relay wrote into the stream."""
 _LONGEST_MESSAGE: Final = 20_000
-_WORDS: Final = pattern(r"<|[^\W\d_]{2,}[^\w\n]+[^\W\d_]")
+_WORDS_PATTERN: Final = pattern(r"<|[^\W\d_]{2,}[^\w\n]+[^\W\d_]")
 
 
 def _is_message(data: bytes) -> bool:
     """Return whether the *data* of an event is a message in words, or a page of HTML. What begins like JSON is a part."""
     text = data[:_LONGEST_MESSAGE].decode("utf-8", "replace").strip()
     is_text = text.replace("\n", " ").replace("\t", " ").isprintable() and text[:1] not in '{["'
-    return is_text and _WORDS.match(text) is not None
+    return is_text and _WORDS_PATTERN.match(text) is not None
 
 
 def _log_unknown(redact: Redact | None, provider: str, kind: str, word: str) -> None:

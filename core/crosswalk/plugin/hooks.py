@@ -88,7 +88,7 @@ class WayBack:
 
 _LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _LONGEST = 24
-_ANY = int.from_bytes(b"letters of both cases, and digits", "big")
+_SAMPLE_NUMBER = int.from_bytes(b"letters of both cases, and digits", "big")
 """The length of a new id if the server takes longer ones: 142 bits."""
 
 
@@ -108,7 +108,7 @@ class CallIds:
     maximum: int = 64
 
     def __attrs_post_init__(self) -> None:
-        if not self.fits(self._spelt(_ANY)):
+        if not self.fits(self._spelt(_SAMPLE_NUMBER)):
             raise ValueError("the pattern of ids must allow letters and digits, up to the maximum")
 
     def fits(self, id: str) -> bool:
@@ -174,7 +174,7 @@ class Recognition(IntEnum):
     """The event carries a signature that only this provider sets."""
 
 
-_NOTHING: Final = WayBack()
+_NO_WAY_BACK: Final = WayBack()
 Path: TypeAlias = tuple[str | int, ...]
 """The location of a value in a JSON document: keys of objects and indices of items, from the outside in."""
 LogprobReader: TypeAlias = Callable[[dict[str, Any], str | None], tuple[TokenLogprob, ...] | None]
@@ -217,10 +217,10 @@ def _as_readers(readers: Any) -> dict[Path, LogprobReader]:
 
 def _as_strings(texts: Iterable[str]) -> tuple[str, ...]:
     # A string is an iterable of strings, but its letters are not names.
-    result = (texts,) if isinstance(texts, str) else tuple(texts)
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in result):
+    strings = (texts,) if isinstance(texts, str) else tuple(texts)
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in strings):
         raise TypeError(f"a tuple of strings is needed, not {str(texts)[:40]!r}")
-    return result
+    return strings
 
 
 def _is_key(_: object, attribute: attrs.Attribute[str | None], value: object) -> None:
@@ -260,8 +260,8 @@ class Access:
     @classmethod
     def by_name(cls, base_url: str, name: str) -> Access:
         """Describe a server at *base_url* with the variables ``NAME_BASE_URL`` and ``NAME_API_KEY``, for *name*."""
-        variables, keys = (f"{name}_BASE_URL",), (f"{name}_API_KEY",)
-        return cls(base_url=base_url, base_url_variables=variables, api_key_variables=keys)
+        url_variables, key_variables = (f"{name}_BASE_URL",), (f"{name}_API_KEY",)
+        return cls(base_url=base_url, base_url_variables=url_variables, api_key_variables=key_variables)
 
 
 @attrs.frozen(kw_only=True)
@@ -373,7 +373,7 @@ class ProviderInfo:
     call_ids: CallIds | None = None
     call_names: str | None = None
     hosted_tools: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
-    way_back: WayBack = _NOTHING
+    way_back: WayBack = _NO_WAY_BACK
     spell: Callable[[dict[str, Any]], None] | None = None
     model_classes: str | None = None
     batch_file: BatchFile | None = None
@@ -387,12 +387,12 @@ class ProviderInfo:
     def over(self, other: ProviderInfo) -> ProviderInfo:
         """Return this description, with the fields of *other* in place of those that have their default here."""
         defaults = ProviderInfo(title="")
-        unset = {
+        inherited_fields = {
             field.name: getattr(other, field.name)
             for field in attrs.fields(ProviderInfo)
             if getattr(self, field.name) == getattr(defaults, field.name)
         }
-        return attrs.evolve(self, **unset)
+        return attrs.evolve(self, **inherited_fields)
 
 
 # ------------------------------------------------------------------------------- hookspecs

@@ -54,9 +54,11 @@ class InstalledPoint:
         names = [name for name in attribute.strip().split(".") if name]
         # Of a package and a module in it, which two threads import first, Python hands out a half where the package
         # imports that module and is not there before.
-        package, _, inside = module.strip().partition(".")
-        result = import_module(package)
-        return reduce(getattr, names, import_module(f"{package}.{inside}") if inside else result)
+        package, _, submodule = module.strip().partition(".")
+        package_module = import_module(package)
+        return reduce(
+            getattr, names, import_module(f"{package}.{submodule}") if submodule else package_module
+        )
 
 
 def distribution_of(point: Point) -> str | None:
@@ -98,25 +100,28 @@ def unmet_requirement(point: Point, distribution: str, version: str) -> str | No
     Versions are compared by their numbers alone.
     """
     for requirement in () if point.dist is None else point.dist.requires or ():
-        name, lowest = _REQUIREMENT.match(requirement), _LOWEST.search(requirement.partition(";")[0])
-        is_it = name is not None and normal_distribution(name[0]) == distribution
-        if is_it and lowest is not None and _numbers(version) < _numbers(lowest[1]):
-            return lowest[1]
+        name_match, lowest_match = (
+            _NAME_PATTERN.match(requirement),
+            _LOWEST_PATTERN.search(requirement.partition(";")[0]),
+        )
+        names_distribution = name_match is not None and normal_distribution(name_match[0]) == distribution
+        if names_distribution and lowest_match is not None and _numbers(version) < _numbers(lowest_match[1]):
+            return lowest_match[1]
     return None
 
 
-_REQUIREMENT = pattern(r"[A-Za-z0-9._-]+")
-_LOWEST = pattern(r">=\s*([0-9][^,)\s]*)")
+_NAME_PATTERN = pattern(r"[A-Za-z0-9._-]+")
+_LOWEST_PATTERN = pattern(r">=\s*([0-9][^,)\s]*)")
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    numbers = [int(number) for number in (_RELEASE.match(version) or [""])[0].split(".") if number]
+    numbers = [int(number) for number in (_RELEASE_PATTERN.match(version) or [""])[0].split(".") if number]
     while numbers and not numbers[-1]:
         del numbers[-1]
     return tuple(numbers)
 
 
-_RELEASE = pattern(r"[0-9]+(?:\.[0-9]+)*")
+_RELEASE_PATTERN = pattern(r"[0-9]+(?:\.[0-9]+)*")
 
 
 Point: TypeAlias = "EntryPoint | InstalledPoint"
@@ -133,23 +138,23 @@ def installed_points(group: str) -> list[Point]:
     return [point for folder in folders for point in _points(folder, group)]
 
 
-def _folders(path: Iterable[str]) -> list[str] | None:
-    """The first folder of metadata of each distribution on *path*, or ``None`` if some may be in no folder."""
-    results: dict[str, str] = {}
-    for folder in path:
+def _folders(search_path: Iterable[str]) -> list[str] | None:
+    """The first folder of metadata of each distribution on *search_path*, or ``None`` if some may be in no folder."""
+    folder_by_distribution: dict[str, str] = {}
+    for folder in search_path:
         try:
-            inside = list(os.scandir(folder or "."))
+            entries = list(os.scandir(folder or "."))
         except FileNotFoundError:
             continue
         except OSError:
             return None  # an archive, or what cannot be read
         if folder.endswith(".egg"):
             return None
-        for each in inside:
-            if each.name.endswith((".dist-info", ".egg-info")):
-                distribution = _normalized(each.name.rpartition(".")[0].partition("-")[0])
-                results.setdefault(distribution, each.path)
-    return list(results.values())
+        for entry in entries:
+            if entry.name.endswith((".dist-info", ".egg-info")):
+                distribution = _normalized(entry.name.rpartition(".")[0].partition("-")[0])
+                folder_by_distribution.setdefault(distribution, entry.path)
+    return list(folder_by_distribution.values())
 
 
 def _normalized(name: str) -> str:

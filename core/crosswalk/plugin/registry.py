@@ -51,7 +51,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     if hasattr(hook, "crosswalk_spec")
 }
 """The arguments of each hook, as in its specification."""
-_MAPPING = ("map_delta", "map_usage", "extensions")
+_MAPPING_HOOKS = ("map_delta", "map_usage", "extensions")
 
 
 def _nothing(*_: Any) -> None:
@@ -127,14 +127,14 @@ class Mapper:
         if self.recognizes(event):
             return self
         others = self._others()
-        result = next((other for other in others if (other.shipped or other).recognizes(event)), None)
-        if result is None:
+        mapper = next((other for other in others if (other.shipped or other).recognizes(event)), None)
+        if mapper is None:
             return None
         # Made once for each provider, unless it was registered anew.
-        known = self._dialects.get(result.provider)
-        if known is None or known[0] is not result:
-            known = self._dialects[result.provider] = result, attrs.evolve(result, provider=self.provider)
-        return known[1]
+        entry = self._dialects.get(mapper.provider)
+        if entry is None or entry[0] is not mapper:
+            entry = self._dialects[mapper.provider] = mapper, attrs.evolve(mapper, provider=self.provider)
+        return entry[1]
 
     def endpoints(self) -> tuple[str, ...]:
         """The HTTP paths with answers that this mapper reads, including those of the dialects that the server speaks
@@ -174,22 +174,22 @@ def resolve(
     Raises:
         Exception: any exception of ``provider_info``, or a ``TypeError`` if it returns something else.
     """
-    mapping_hooks = [hook for name in _MAPPING for hook in getattr(manager.hook, name).get_hookimpls()]
+    mapping_hooks = [hook for name in _MAPPING_HOOKS for hook in getattr(manager.hook, name).get_hookimpls()]
     is_wrapped = any(map(is_wrapper, mapping_hooks))
-    results: dict[str, Any] = {
+    hooks: dict[str, Any] = {
         name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS if implements(manager, name)
     }
-    info, plugins = results.get("provider_info", _nothing)(), [*manager.get_plugins()]
+    info, plugins = hooks.get("provider_info", _nothing)(), [*manager.get_plugins()]
     check_info(info)
-    if "recognizes" in results:
-        results["recognizes"] = _checked(provider, results["recognizes"])
+    if "recognizes" in hooks:
+        hooks["recognizes"] = _checked(provider, hooks["recognizes"])
     return Mapper(
         provider=provider,
         info=info or ProviderInfo(title=provider),
-        has_terminal="map_finish_reason" in results,
+        has_terminal="map_finish_reason" in hooks,
         is_unmodified=not is_wrapped and len(plugins) == 1 and declares_its_paths(plugins[0]),
         lookup=lookup,
-        **{name: hook for name, hook in results.items() if name != "provider_info"},
+        **{name: hook for name, hook in hooks.items() if name != "provider_info"},
     )
 
 
@@ -198,14 +198,21 @@ def check_info(info: Any) -> None:
     if not isinstance(info, ProviderInfo | None):
         raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
     if info is not None and (info.api_version[0] != API or info.api_version[1] > API_MINOR):
-        outdated = "crosswalk-llm" if info.api_version > (API, API_MINOR) else "the plugin"
+        outdated_package = "crosswalk-llm" if info.api_version > (API, API_MINOR) else "the plugin"
         raise TypeError(
             f"it is written for version {info.api} of the plugin API, and this is {API}.{API_MINOR}: "
-            f"upgrade {outdated}"
+            f"upgrade {outdated_package}"
         )
 
 
-_NOT_READING: Final = {"build_request", "is_marked", "map_error", "map_finish_reason", "recognizes", "spell"}
+_NON_READING_METHODS: Final = {
+    "build_request",
+    "is_marked",
+    "map_error",
+    "map_finish_reason",
+    "recognizes",
+    "spell",
+}
 """Methods that take nothing from an event."""
 
 
@@ -225,11 +232,14 @@ def _reads_as_declared(plugin: Any) -> bool:
     classes = () if isinstance(plugin, ModuleType) else type(plugin).__mro__[:-1]
     kinds = [kind for kind in (plugin, *classes) if hasattr(kind, "__dict__")]
     for number, kind in enumerate(kinds):
-        own = vars(kind).keys()
-        if declaration in own:
+        own_names = vars(kind).keys()
+        if declaration in own_names:
             # A class that comes in between by multiple inheritance may override a method of the bases.
             return kind not in classes or classes[classes.index(kind) :] == kind.__mro__[:-1]
-        if any(_overrides(name, vars(kind)[name], kinds[number + 1 :]) for name in own - _NOT_READING):
+        if any(
+            _overrides(name, vars(kind)[name], kinds[number + 1 :])
+            for name in own_names - _NON_READING_METHODS
+        ):
             return False
     return True
 
@@ -251,8 +261,10 @@ def _checked(provider: str, recognizes: Hook) -> Hook:
         try:
             return Recognition.NO if result is None else Recognition(result)
         except ValueError:
-            kind = type(result).__name__
-        raise PluginError(f"provider {provider!r}: recognizes gave {kind}, not Recognition", plugin=provider)
+            type_name = type(result).__name__
+        raise PluginError(
+            f"provider {provider!r}: recognizes gave {type_name}, not Recognition", plugin=provider
+        )
 
     return recognition
 
@@ -278,15 +290,15 @@ def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> 
     caller: pluggy.HookCaller = getattr(manager.hook, name)
     implementations = caller.get_hookimpls()
     arguments = HOOKS[name]
-    if is_wrapped and name in _MAPPING:
+    if is_wrapped and name in _MAPPING_HOOKS:
         return _around(caller, is_first=name == "map_delta")
     if len(implementations) == 1:
-        function, taken = implementations[0].function, tuple(implementations[0].argnames)
-        if taken == arguments:
+        function, own_arguments = implementations[0].function, tuple(implementations[0].argnames)
+        if own_arguments == arguments:
             return function
-        places = [arguments.index(argument) for argument in taken]
-        return lambda *given: function(*(given[position] for position in places))
-    return lambda *given: caller(**dict(zip(arguments, given, strict=True)))
+        positions = [arguments.index(argument) for argument in own_arguments]
+        return lambda *values: function(*(values[position] for position in positions))
+    return lambda *values: caller(**dict(zip(arguments, values, strict=True)))
 
 
 def is_wrapper(implementation: pluggy.HookImpl) -> bool:
@@ -307,8 +319,10 @@ def _around(caller: pluggy.HookCaller, *, is_first: bool) -> Hook:
     for implementation in caller.get_hookimpls():
         if not is_wrapper(implementation) and "event" in implementation.argnames:
             position = implementation.argnames.index("event")
-            remaining = _on_what_is_left(implementation.function, position)
-            object.__setattr__(implementation, "function", remaining)  # this provider's own record of it
+            unwrapped_function = _on_what_is_left(implementation.function, position)
+            object.__setattr__(
+                implementation, "function", unwrapped_function
+            )  # this provider's own record of it
 
     def call(event: Any, state: MappingState) -> Any:
         if is_first:
@@ -322,11 +336,11 @@ def _around(caller: pluggy.HookCaller, *, is_first: bool) -> Hook:
     return call
 
 
-def _on_what_is_left(function: Hook, place: int) -> Hook:
-    def call(*given: Any) -> Any:
-        event = given[place]
-        remaining = event.live if type(event) is _Whole else event
-        return function(*given[:place], remaining, *given[place + 1 :])
+def _on_what_is_left(function: Hook, position: int) -> Hook:
+    def call(*values: Any) -> Any:
+        event = values[position]
+        remaining_event = event.live if type(event) is _Whole else event
+        return function(*values[:position], remaining_event, *values[position + 1 :])
 
     return call
 
@@ -335,13 +349,13 @@ def _on_what_is_left(function: Hook, place: int) -> Hook:
 # Load the plugins of one provider, and name the distribution of a broken one.
 
 
-OURS = "crosswalk-llm"
+OUR_DISTRIBUTION = "crosswalk-llm"
 """The distribution of the shipped providers. It is not ``crosswalk``, which is an unrelated project on PyPI."""
 
 
 def is_ours(point: Point) -> bool:
     """Return whether *point* is of Crosswalk itself."""
-    return distribution_of(point) == OURS
+    return distribution_of(point) == OUR_DISTRIBUTION
 
 
 def resolved_or_shipped(
@@ -355,13 +369,15 @@ def resolved_or_shipped(
     try:
         return resolved(name, points, registered, lookup)
     except PluginError as error:
-        working = tuple(point for point in points if is_ours(point) or not _is_of(point, error.distribution))
-        if len(working) == len(points) or not any(map(is_ours, working)):
+        working_points = tuple(
+            point for point in points if is_ours(point) or not _is_of(point, error.distribution)
+        )
+        if len(working_points) == len(points) or not any(map(is_ours, working_points)):
             raise
         warnings.warn(
             f"{error}; it is ignored, and the shipped provider is used", RuntimeWarning, stacklevel=4
         )
-        return resolved_or_shipped(name, working, registered, lookup)
+        return resolved_or_shipped(name, working_points, registered, lookup)
 
 
 def _is_of(point: Point, distribution: str | None) -> bool:
@@ -397,7 +413,7 @@ def resolved(
         raise _broken(name, point, "it does not implement map_delta")
     describers = manager.hook.provider_info.get_hookimpls()
     _merge_descriptions(name, [one for one in reversed(describers) if not is_wrapper(one)], sources)
-    with _blaming(name, sources.get(id(describers[-1].plugin)) if describers else None, _UNDESCRIBED):
+    with _blaming(name, sources.get(id(describers[-1].plugin)) if describers else None, _DESCRIPTION_FAILED):
         return resolve(name, manager, lookup)
 
 
@@ -408,13 +424,13 @@ def _merge_descriptions(
     functions = [(one.function, sources.get(id(one.plugin))) for one in describers]
 
     def merged() -> ProviderInfo | None:
-        result: ProviderInfo | None = None
+        merged_info: ProviderInfo | None = None
         for function, point in functions:
-            with _blaming(name, point, _UNDESCRIBED):
+            with _blaming(name, point, _DESCRIPTION_FAILED):
                 info: Any = function()
                 check_info(info)
-            result = info if result is None or info is None else result.over(info)
-        return result
+            merged_info = info if merged_info is None or info is None else merged_info.over(info)
+        return merged_info
 
     if len(functions) > 1:
         object.__setattr__(describers[0], "function", merged)  # this provider's own record of it
@@ -443,7 +459,7 @@ def _blaming(name: str, point: Point | None, cause: str) -> Iterator[None]:
         raise _broken(name, point, f"{cause}: {_shown(error)}") from error
 
 
-_UNDESCRIBED: Final = "provider_info failed"
+_DESCRIPTION_FAILED: Final = "provider_info failed"
 
 
 def _broken(name: str, point: Point | None, cause: str) -> PluginError:
@@ -452,11 +468,10 @@ def _broken(name: str, point: Point | None, cause: str) -> PluginError:
     # It loads importlib.metadata, which reading answers does not need.
     from crosswalk.version import __version__
 
-    needed = None if point is None else unmet_requirement(point, OURS, __version__)
-    if needed is not None:
-        cause += (
-            f"; it requires {OURS}>={needed}, and {__version__} is installed: pip install '{OURS}>={needed}'"
-        )
+    needed_version = None if point is None else unmet_requirement(point, OUR_DISTRIBUTION, __version__)
+    if needed_version is not None:
+        requirement = f"{OUR_DISTRIBUTION}>={needed_version}"
+        cause += f"; it requires {requirement}, and {__version__} is installed: pip install '{requirement}'"
     return PluginError(f"provider {name!r}{source}: {cause}", plugin=name, distribution=distribution)
 
 
@@ -480,33 +495,35 @@ class _Manager(pluggy.PluginManager):
             return None
         attribute = _stored(plugin, name)
         if type(attribute) is FunctionType:  # pluggy takes ten times as long to inspect it
-            mark = getattr(attribute, _MARK, None)
+            mark = getattr(attribute, _MARK_ATTRIBUTE, None)
             if mark is not None or name not in HOOKS:
                 return mark
         elif name not in HOOKS and not (callable(attribute) or hasattr(type(attribute), "__get__")):
             return None  # plain data
-        result = super().parse_hookimpl_opts(plugin, name)
-        if result is None and name in HOOKS and callable(getattr(plugin, name)):
-            overridden = [getattr(kind, name, None) for kind in type(plugin).__mro__]
-            marks = (getattr(method, _MARK, None) for method in overridden)
-            is_typed = not hasattr(attribute, _SPEC) and any(hasattr(method, _SPEC) for method in overridden)
+        options = super().parse_hookimpl_opts(plugin, name)
+        if options is None and name in HOOKS and callable(getattr(plugin, name)):
+            methods = [getattr(kind, name, None) for kind in type(plugin).__mro__]
+            marks = (getattr(method, _MARK_ATTRIBUTE, None) for method in methods)
+            is_typed = not hasattr(attribute, _SPEC_ATTRIBUTE) and any(
+                hasattr(method, _SPEC_ATTRIBUTE) for method in methods
+            )
             return next(filter(None, marks), {} if is_typed else None)
-        return result
+        return options
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
-        return getattr(getattr(module_or_class, name), _SPEC) if name in HOOKS else None
+        return getattr(getattr(module_or_class, name), _SPEC_ATTRIBUTE) if name in HOOKS else None
 
 
-_MARK: Final = f"{PROJECT}_impl"
-_SPEC: Final = f"{PROJECT}_spec"
+_MARK_ATTRIBUTE: Final = f"{PROJECT}_impl"
+_SPEC_ATTRIBUTE: Final = f"{PROJECT}_spec"
 
 
 def _stored(plugin: Any, name: str) -> Any:
     """Return the attribute *name* of *plugin* or its class, without evaluating a property. A property if it is unknown."""
-    kinds = plugin.__mro__ if isinstance(plugin, type) else type(plugin).__mro__
-    for names in (getattr(plugin, "__dict__", {}), *map(vars, kinds)):
-        if name in names:
-            return names[name]
+    classes = plugin.__mro__ if isinstance(plugin, type) else type(plugin).__mro__
+    for namespace in (getattr(plugin, "__dict__", {}), *map(vars, classes)):
+        if name in namespace:
+            return namespace[name]
     return property()
 
 
@@ -568,14 +585,14 @@ class Registry:
         installed: Iterable[EntryPoint] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        names = (os.environ if environ is None else environ).get(DISABLED_VARIABLE, "")
-        self._blocked = {_normal(name.strip()) for name in names.split(",") if name.strip()}
-        self._given: list[Point] | None = None if installed is None else list(installed)
+        disabled_text = (os.environ if environ is None else environ).get(DISABLED_VARIABLE, "")
+        self._blocked_names = {_normal(name.strip()) for name in disabled_text.split(",") if name.strip()}
+        self._given_points: list[Point] | None = None if installed is None else list(installed)
         self._installed: dict[str, list[Point]] | None = None
-        self._registered: dict[str, list[Any]] = {}
+        self._registered_plugins: dict[str, list[Any]] = {}
         self._mappers: dict[str, Mapper] = {}  # looked up without the lock, changed with it
-        self._shipped: dict[str, Mapper] = {}
-        self._changes: Counter[str] = Counter()  # the number of changes to each name
+        self._shipped_mappers: dict[str, Mapper] = {}
+        self._change_counts: Counter[str] = Counter()  # the number of changes to each name
         # Of all that are not blocked, filled on first request.
         self._signs: Mapping[str, Signs | None] | None = None
         self._origins: dict[str, tuple[bool, bool]] = {}
@@ -594,13 +611,13 @@ class Registry:
             ValueError: *name* is not a provider id: letters, digits and ``.``, ``_`` or ``-`` between them, at most
                 100.
         """
-        given: object = name  # the arguments are easily swapped
-        if not isinstance(given, str):
+        untyped_name: object = name  # the arguments are easily swapped
+        if not isinstance(untyped_name, str):
             raise TypeError("register(plugin, name): the name is a string")
         if not _PROVIDER_ID.fullmatch(name):
             raise ValueError(f"not a provider id: {name[:40]!r}; {_ID_RULE}")
         with self._lock:
-            self._registered.setdefault(name, []).append(plugin)
+            self._registered_plugins.setdefault(name, []).append(plugin)
             self._changed(name)
 
     def unregister(self, plugin: Any, name: str) -> None:
@@ -610,7 +627,7 @@ class Registry:
             UnknownProviderError: *plugin* is not registered under *name*.
         """
         with self._lock:
-            plugins = self._registered.get(name, [])
+            plugins = self._registered_plugins.get(name, [])
             if plugin not in plugins:
                 raise UnknownProviderError(f"provider {name!r}: not registered here", plugin=name)
             plugins.remove(plugin)
@@ -619,13 +636,13 @@ class Registry:
     def block(self, name: str) -> None:
         """Never import or resolve provider *name* from now on. ``vllm@their-package`` blocks that of one distribution."""
         with self._lock:
-            self._blocked.add(_normal(name))
+            self._blocked_names.add(_normal(name))
             self._forget(name)
 
     def unblock(self, name: str) -> None:
         """Undo a :meth:`block`."""
         with self._lock:
-            self._blocked.discard(_normal(name))
+            self._blocked_names.discard(_normal(name))
             self._forget(name)
 
     def _forget(self, name: str) -> None:
@@ -641,10 +658,10 @@ class Registry:
         self._signs = None
         self._origins.clear()
         self._names_by_origin = None
-        speak = [other for other, mapper in self._mappers.items() if name in mapper.info.speaks]
-        for one in (name, *speak):
-            self._changes[one] += 1
-            self._mappers.pop(one, None)
+        speakers = [other for other, mapper in self._mappers.items() if name in mapper.info.speaks]
+        for changed_name in (name, *speakers):
+            self._change_counts[changed_name] += 1
+            self._mappers.pop(changed_name, None)
 
     def refresh(self) -> None:
         """Look for installed plugins again, including those that were installed since the program began."""
@@ -660,7 +677,7 @@ class Registry:
     def providers(self) -> list[ProviderEntry]:
         """Return all providers by name, including blocked ones. Imports none of them."""
         with self._lock:
-            names = sorted({*self._entry_points(), *(n for n, p in self._registered.items() if p)})
+            names = sorted({*self._entry_points(), *(n for n, p in self._registered_plugins.items() if p)})
             return [self._entry(name) for name in names]
 
     def names(self) -> list[str]:
@@ -673,16 +690,16 @@ class Registry:
 
         They are declared in its entry points. ``None`` if not: only its code can tell.
         """
-        result = self._signs
-        if result is None:
+        signs_by_name = self._signs
+        if signs_by_name is None:
             with self._lock:  # without entries: reading a distribution's metadata is slow
-                registered = (name for name, plugins in self._registered.items() if plugins)
-                names = sorted({*self._entry_points(), *registered} - self._blocked)
-                result = self._signs = {name: self._signs_of(name) for name in names}
-        return result
+                registered_names = (name for name, plugins in self._registered_plugins.items() if plugins)
+                names = sorted({*self._entry_points(), *registered_names} - self._blocked_names)
+                signs_by_name = self._signs = {name: self._signs_of(name) for name in names}
+        return signs_by_name
 
     def _signs_of(self, name: str) -> Signs | None:
-        points = () if self._registered.get(name) else self._entry_points().get(name, ())
+        points = () if self._registered_plugins.get(name) else self._entry_points().get(name, ())
         extras = [point.value.partition("[")[1:] for point in points]
         if not all(bracket for bracket, _ in extras) or not extras:
             return None
@@ -699,26 +716,26 @@ class Registry:
 
     def _origin(self, name: str) -> tuple[bool, bool]:
         """Whether Crosswalk ships provider *name*, and whether others give hooks for it."""
-        result = self._origins.get(name)
-        if result is None:
+        origin = self._origins.get(name)
+        if origin is None:
             with self._lock:
-                ours = [is_ours(point) for point in self._entry_points().get(name, ())]
-                is_shipped = name not in self._blocked and any(ours)
-                is_changed = bool(self._registered.get(name)) or not all(ours)
-                result = self._origins[name] = is_shipped, is_changed
-        return result
+                are_ours = [is_ours(point) for point in self._entry_points().get(name, ())]
+                is_shipped = name not in self._blocked_names and any(are_ours)
+                is_changed = bool(self._registered_plugins.get(name)) or not all(are_ours)
+                origin = self._origins[name] = is_shipped, is_changed
+        return origin
 
     def names_by_origin(self) -> tuple[list[str], list[str]]:
         """The ids of the providers that Crosswalk ships, and of those for which others give hooks, without blocked ones."""
-        result = self._names_by_origin
-        if result is None:
+        grouped_names = self._names_by_origin
+        if grouped_names is None:
             with self._lock:
                 names = self.names()
-                result = self._names_by_origin = (
+                grouped_names = self._names_by_origin = (
                     list(filter(self.is_shipped, names)),
                     [name for name in names if self.is_changed(name)],
                 )
-        return result
+        return grouped_names
 
     def shipped(self, name: str) -> Mapper:
         """Return provider *name* as Crosswalk ships it, without overrides of it and of the dialects that it also speaks.
@@ -728,7 +745,9 @@ class Registry:
         """
         if not self.is_shipped(name):
             raise UnknownProviderError(f"provider {name!r} is not shipped", plugin=name, known=self.names())
-        return self._shipped.get(name) or self._shipped.setdefault(name, self._resolve_shipped(name))
+        return self._shipped_mappers.get(name) or self._shipped_mappers.setdefault(
+            name, self._resolve_shipped(name)
+        )
 
     def _resolve_shipped(self, name: str) -> Mapper:
         if not self.is_changed(name):
@@ -747,41 +766,41 @@ class Registry:
                 ships, a ``RuntimeWarning`` is issued instead, and the shipped one is used.
         """
         if not isinstance(name, str):  # a caller may not be typed
-            given = type(name).__name__
+            type_name = type(name).__name__
             raise UnknownProviderError(
-                f"a provider id is a string, not {given}", plugin=given, known=self.names()
+                f"a provider id is a string, not {type_name}", plugin=type_name, known=self.names()
             )
         return self._mappers.get(name) or self._resolve(name)
 
     def _resolve(self, name: str) -> Mapper:
         with self._lock:
-            changes = self._changes[name]
-            is_blocked = name in self._blocked
-            registered = tuple(self._registered.get(name, ()))
+            change_count = self._change_counts[name]
+            is_blocked = name in self._blocked_names
+            registered_plugins = tuple(self._registered_plugins.get(name, ()))
             points = tuple(self._entry_points().get(name, ()))
         if is_blocked:
             raise UnknownProviderError(f"provider {name!r} is blocked", plugin=name, known=self.names())
-        if not registered and not points:
-            known = self.names()
-            hint = right_word("a provider", name.lower()) or meant(name, known)
+        if not registered_plugins and not points:
+            known_names = self.names()
+            hint = right_word("a provider", name.lower()) or meant(name, known_names)
             error = UnknownProviderError(
-                f"unknown provider {name!r}{hint}; known: {', '.join(known) or 'none'}",
+                f"unknown provider {name!r}{hint}; known: {', '.join(known_names) or 'none'}",
                 plugin=name,
-                known=known,
+                known=known_names,
             )
             error.add_note("If its plugin was installed after this program began, call registry.refresh().")
             raise error
-        mapper = resolved_or_shipped(name, points, registered, self.mapper)
+        mapper = resolved_or_shipped(name, points, registered_plugins, self.mapper)
         if self.is_shipped(name) and self.is_changed(name):
             mapper = attrs.evolve(mapper, shipped=self.shipped(name))
         with self._lock:
-            if self._changes[name] != changes:
+            if self._change_counts[name] != change_count:
                 return mapper  # right for callers before the change, and for none after it
             return self._mappers.setdefault(name, mapper)
 
     def _entry_points(self) -> dict[str, list[Point]]:
         if self._installed is None:
-            points = installed_points(ENTRY_POINT_GROUP) if self._given is None else self._given
+            points = installed_points(ENTRY_POINT_GROUP) if self._given_points is None else self._given_points
             self._installed = {}
             for point in points:
                 if not _PROVIDER_ID.fullmatch(point.name):
@@ -791,24 +810,26 @@ class Registry:
                     )
                 elif not self._is_blocked(point):
                     self._installed.setdefault(point.name, []).append(point)
-            for several in self._installed.values():
-                if len(several) > 1:
-                    several.sort(key=_precedence)
+            for same_name_points in self._installed.values():
+                if len(same_name_points) > 1:
+                    same_name_points.sort(key=_precedence)
         return self._installed
 
     def _is_blocked(self, point: Point) -> bool:
         """Return whether *point* is blocked by ``provider@distribution``. Read its distribution only if needed."""
-        blocked = [name for name in self._blocked if name.startswith(f"{point.name}@")]
-        return bool(blocked) and f"{point.name}@{distribution_of(point)}" in blocked
+        blocked_names = [name for name in self._blocked_names if name.startswith(f"{point.name}@")]
+        return bool(blocked_names) and f"{point.name}@{distribution_of(point)}" in blocked_names
 
     def _entry(self, name: str) -> ProviderEntry:
-        blocked, overridden = name in self._blocked, self._entry_points().get(name, [])
-        if registered := self._registered.get(name):
+        is_blocked, overridden_points = name in self._blocked_names, self._entry_points().get(name, [])
+        if registered := self._registered_plugins.get(name):
             target = getattr(registered[-1], "__name__", type(registered[-1]).__qualname__)
-            return ProviderEntry(name, None, None, target, blocked, _distributions(overridden))
-        *overridden, point = overridden
-        by, (owner, version) = _distributions(overridden), source_of(point)
-        return ProviderEntry(name, owner, version, point.value.partition("[")[0].strip(), blocked, by)
+            return ProviderEntry(name, None, None, target, is_blocked, _distributions(overridden_points))
+        *overridden_points, point = overridden_points
+        overrides, (owner, version) = _distributions(overridden_points), source_of(point)
+        return ProviderEntry(
+            name, owner, version, point.value.partition("[")[0].strip(), is_blocked, overrides
+        )
 
 
 def _distributions(points: Iterable[Point]) -> tuple[str, ...]:
@@ -820,13 +841,13 @@ def _precedence(point: Point) -> tuple[bool, str]:
     name.
     """
     distribution = point.dist.name if point.dist is not None else ""
-    return distribution != OURS, distribution
+    return distribution != OUR_DISTRIBUTION, distribution
 
 
 def _normal(name: str) -> str:
     """Return the provider *name*. In ``vllm@Their_Package`` the distribution is as ``distribution_of`` returns it."""
-    provider, at, distribution = name.partition("@")
-    return f"{provider}@{normal_distribution(distribution)}" if at else name
+    provider, separator, distribution = name.partition("@")
+    return f"{provider}@{normal_distribution(distribution)}" if separator else name
 
 
 registry = Registry()

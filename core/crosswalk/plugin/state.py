@@ -60,7 +60,7 @@ from crosswalk.types.values import (
 T = TypeVar("T")
 
 _LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and real counts are far smaller
-_LARGEST: Final = int(sys.float_info.max)
+_LARGEST_INTEGER: Final = int(sys.float_info.max)
 
 
 class Noted(threading.local):
@@ -81,13 +81,13 @@ NOTED: Final = Noted()
 
 def mistyped() -> list[tuple[Any, Any]]:
     """Return the values of a wrong type that were left, each as its container and its key, and start a new list."""
-    result, NOTED.values = NOTED.values, {}
-    return [(container, key) for (_, key), container in result.items()]
+    noted_values, NOTED.values = NOTED.values, {}
+    return [(container, key) for (_, key), container in noted_values.items()]
 
 
-def note_again(found: list[tuple[Any, Any]]) -> None:
+def note_again(notes: list[tuple[Any, Any]]) -> None:
     """Restore the list that :func:`mistyped` returned. Values that were noted meanwhile are discarded."""
-    NOTED.values = {(id(container), key): container for container, key in found}
+    NOTED.values = {(id(container), key): container for container, key in notes}
 
 
 def _leave(container: Any, key: Any) -> None:
@@ -297,18 +297,18 @@ def accept_array(container: dict[str, Any], key: str) -> list[Any]:
 def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """Return the objects in the array under *key*, each to be taken apart. Other items stay, and are noted."""
     items = accept_array(container, key)
-    results = [item for item in items if type(item) is dict]
-    if len(results) < len(items):
+    objects = [item for item in items if type(item) is dict]
+    if len(objects) < len(items):
         container[key] = items
         for number, item in enumerate(items):
             if type(item) is not dict:
                 _leave(items, number)
-    return results
+    return objects
 
 
 def is_number(value: object) -> bool:
     """Whether *value* is a number that fits a ``float``. An integer in JSON may have too many digits."""
-    return type(value) is float or (type(value) is int and -_LARGEST <= value <= _LARGEST)
+    return type(value) is float or (type(value) is int and -_LARGEST_INTEGER <= value <= _LARGEST_INTEGER)
 
 
 def look_at(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
@@ -340,44 +340,46 @@ def leave_mistyped(container: dict[str, Any], key: str) -> None:
 def take_whole(container: dict[str, Any]) -> dict[str, Any]:
     """Take all that remains in *container*, as for a segment that stores it. Values that were noted as mistyped stay."""
     if NOTED.values:
-        results: dict[str, Any] = _without(NOTED.values, container)
-        return results
-    results = dict(container)
+        fields: dict[str, Any] = _without(NOTED.values, container)
+        return fields
+    fields = dict(container)
     container.clear()
-    return results
+    return fields
 
 
-def _without(left: Container[tuple[int, Any]], value: Any) -> Any:
-    """Return *value* without the parts that are in *left*, which alone stay there.
+def _without(noted_keys: Container[tuple[int, Any]], value: Any) -> Any:
+    """Return *value* without the parts that are in *noted_keys*, which alone stay there.
 
     An array with such parts in it keeps its scalars, too.
     """
     if type(value) is list:
         items = [
-            _without(left, item) for position, item in enumerate(value) if (id(value), position) not in left
+            _without(noted_keys, item)
+            for position, item in enumerate(value)
+            if (id(value), position) not in noted_keys
         ]
-        if len(items) == len(value) and not any(type(item) in _CONTAINERS and item for item in value):
+        if len(items) == len(value) and not any(type(item) in _CONTAINER_TYPES and item for item in value):
             value.clear()
         return items
     if type(value) is not dict:
         return value
-    results = {}
-    for key in [key for key in value if (id(value), key) not in left]:
+    fields = {}
+    for key in [key for key in value if (id(value), key) not in noted_keys]:
         child = value[key]
-        results[key] = _without(left, child)
-        if not child or type(child) not in _CONTAINERS:
+        fields[key] = _without(noted_keys, child)
+        if not child or type(child) not in _CONTAINER_TYPES:
             del value[key]
-    return results
+    return fields
 
 
-_CONTAINERS: Final = (dict, list)
+_CONTAINER_TYPES: Final = (dict, list)
 
 
 def path_to(value: Any, container: Any) -> str | None:
     """Return the path in *value* to the very object *container*, as ``choices[0].delta``, or ``None`` if it is not in
     it.
     """
-    return next((path for result, path in _containers(value, "") if result is container), None)
+    return next((path for child, path in _containers(value, "") if child is container), None)
 
 
 def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:
@@ -393,40 +395,40 @@ def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:
         ]
 
 
-def prune(event: dict[str, Any], kept: Container[int]) -> None:
-    """Remove from *event* the objects and arrays that were emptied, except those with an identity in *kept*.
+def prune(event: dict[str, Any], kept_ids: Container[int]) -> None:
+    """Remove from *event* the objects and arrays that were emptied, except those with an identity in *kept_ids*.
 
     The items of an array are only removed together, so that the others keep their indices.
     """
-    emptied = None
+    emptied_keys = None
     for key, value in event.items():  # written out: it runs for every event, and most have few values left
         kind = type(value)
         if kind is dict:
             if value:
-                prune(value, kept)
-            if value or id(value) in kept:
+                prune(value, kept_ids)
+            if value or id(value) in kept_ids:
                 continue
-        elif kind is not list or not _is_emptied(value, kept):
+        elif kind is not list or not _is_emptied(value, kept_ids):
             continue
-        if emptied is None:
-            emptied = [key]
+        if emptied_keys is None:
+            emptied_keys = [key]
         else:
-            emptied.append(key)
-    if emptied is not None:
-        for key in emptied:
+            emptied_keys.append(key)
+    if emptied_keys is not None:
+        for key in emptied_keys:
             del event[key]
 
 
-def _is_emptied(items: list[Any], kept: Container[int]) -> bool:
-    is_emptied = id(items) not in kept
+def _is_emptied(items: list[Any], kept_ids: Container[int]) -> bool:
+    is_emptied = id(items) not in kept_ids
     for item in items:  # do not stop early: the last item must be pruned as well
         kind = type(item)
         if kind is dict:
             if item:
-                prune(item, kept)
-            if item or id(item) in kept:
+                prune(item, kept_ids)
+            if item or id(item) in kept_ids:
                 is_emptied = False
-        elif kind is not list or not _is_emptied(item, kept):
+        elif kind is not list or not _is_emptied(item, kept_ids):
             is_emptied = False
     return is_emptied
 
@@ -436,18 +438,18 @@ def empty_containers(event: Any) -> dict[int, Any]:
 
     References to them are held, so that no object that a hook makes reuses the identity of one that it has taken.
     """
-    results: dict[int, Any] = {}
+    containers_by_id: dict[int, Any] = {}
     level = [event] if type(event) is dict or type(event) is list else []
     while level:
-        below = []
+        next_level = []
         for container in level:
             if not container:
-                results[id(container)] = container
+                containers_by_id[id(container)] = container
             for child in container.values() if type(container) is dict else container:
                 if type(child) is dict or type(child) is list:
-                    below.append(child)
-        level = below
-    return results
+                    next_level.append(child)
+        level = next_level
+    return containers_by_id
 
 
 # ----------------------------------------------------------------------------------- calls
@@ -467,10 +469,10 @@ class ToolCalls:
 
     def __init__(self, calls: dict[int, CallDraft]) -> None:
         self._calls = calls
-        self._open: CallDraft | None = None
-        self._by_id: dict[str, CallDraft] = {}
+        self._open_call: CallDraft | None = None
+        self._calls_by_id: dict[str, CallDraft] = {}
         # Of several the last: servers that number every call 0 reuse the number.
-        self._by_index: dict[int, CallDraft] = {}
+        self._calls_by_index: dict[int, CallDraft] = {}
 
     def find(
         self, index: int | None, id: str | None, name: str | None, *, has_ended: bool
@@ -483,41 +485,41 @@ class ToolCalls:
             name: the name of the tool, or ``None`` without one.
             has_ended: whether a finish word came before.
         """
-        opened = self._open
-        known = self._by_id.get(id) if id is not None else None
+        open_call = self._open_call
+        known_call = self._calls_by_id.get(id) if id is not None else None
         if index is None:
             if id is None:
-                return opened if name is None else None
-            if known is None and name is None and opened is not None and opened.id is None:
-                return opened  # the id of the open call comes late
-            return known
-        if known is not None and known.wire_index in (index, None):
-            return known
-        result = self._by_index.get(index)
-        if result is not None:
-            return None if _is_another(result, id, name, has_ended=has_ended) else result
+                return open_call if name is None else None
+            if known_call is None and name is None and open_call is not None and open_call.id is None:
+                return open_call  # the id of the open call comes late
+            return known_call
+        if known_call is not None and known_call.wire_index in (index, None):
+            return known_call
+        indexed_call = self._calls_by_index.get(index)
+        if indexed_call is not None:
+            return None if _is_another(indexed_call, id, name, has_ended=has_ended) else indexed_call
         if name is not None:
             return None  # on an index of its own, an id that is known is one that the server gave twice
-        if id is None and opened is not None and opened.wire_index is None:
-            return opened  # the index of the open call comes late
-        return known
+        if id is None and open_call is not None and open_call.wire_index is None:
+            return open_call  # the index of the open call comes late
+        return known_call
 
     def open(self, call: CallDraft | None, index: int | None) -> CallDraft:
         """*call*, or a new one, which came with the provider's *index*: the one that a nameless fragment continues."""
         if call is None:
             call = self._calls[len(self._calls)] = CallDraft(len(self._calls))
-        self._open = call
+        self._open_call = call
         if call.wire_index is None and index is not None:
             call.wire_index = index
-            self._by_index[index] = call
+            self._calls_by_index[index] = call
         return call
 
     def identify(self, call: CallDraft, id: str) -> bool:
         """Set the *id* of *call*, and return whether it was free."""
-        if id in self._by_id:
+        if id in self._calls_by_id:
             return False
         call.id = id
-        self._by_id[id] = call
+        self._calls_by_id[id] = call
         return True
 
 
@@ -605,15 +607,15 @@ class MappingState(AnswerDraft):
         self.repeated_texts: defaultdict[int, list[str]] = defaultdict(list)
         self.ends: dict[int, End] = {}
         self.vague_words: set[str] = set()
-        self._own: dict[type[Any], Any] = {}
-        self._calls: dict[int, ToolCalls] = {}
+        self._own_objects: dict[type[Any], Any] = {}
+        self._calls_by_choice: dict[int, ToolCalls] = {}
 
     def own(self, kind: type[T]) -> T:
         """Return the one object of class *kind* for this answer. It is made, without arguments, on the first call."""
-        result = self._own.get(kind)
-        if result is None:
-            result = self._own[kind] = kind()
-        return result
+        own_object = self._own_objects.get(kind)
+        if own_object is None:
+            own_object = self._own_objects[kind] = kind()
+        return own_object
 
     # The origin of the answer, and its duration.
 
@@ -742,8 +744,8 @@ class MappingState(AnswerDraft):
         """Note a *verdict* of the provider's moderation. The worst of each category stays; filtered content ranks
         highest.
         """
-        known = self.verdicts.get(verdict.category)
-        if known is None or _weight(verdict) > _weight(known):
+        earlier_verdict = self.verdicts.get(verdict.category)
+        if earlier_verdict is None or _weight(verdict) > _weight(earlier_verdict):
             self.verdicts[verdict.category] = verdict
 
     def usage_info(
@@ -776,14 +778,14 @@ class MappingState(AnswerDraft):
     def report(self, usage: UsageInfo) -> None:
         """Take a usage report. A later report replaces an earlier one, field by field."""
         earlier_usage, provenance = self.usage, self.provenance
-        absent: list[str] = []
+        absent_names: list[str] = []
         if earlier_usage is not None and provenance:
             if provenance.get("usage.prompt_tokens") is _ABSENT and earlier_usage.prompt_tokens:
-                absent.append("prompt_tokens")
+                absent_names.append("prompt_tokens")
             if provenance.get("usage.completion_tokens") is _ABSENT and earlier_usage.completion_tokens:
-                absent.append("completion_tokens")
-        self.usage = later_usage(earlier_usage, usage, absent)
-        for name in absent:
+                absent_names.append("completion_tokens")
+        self.usage = later_usage(earlier_usage, usage, absent_names)
+        for name in absent_names:
             self.provenance.pop(f"usage.{name}", None)
 
     # Its choices.
@@ -800,8 +802,8 @@ class MappingState(AnswerDraft):
 
     def has_spoken(self, choice: int) -> bool:
         """Whether *choice* has any content from before this event: text, reasoning, a refusal, a call, a segment."""
-        result = self.choices.get(choice)
-        return result is not None and bool(result.parts)
+        draft = self.choices.get(choice)
+        return draft is not None and bool(draft.parts)
 
     @property
     def has_begun_to_end(self) -> bool:
@@ -814,12 +816,12 @@ class MappingState(AnswerDraft):
 
     def has_tool_calls(self, choice: int = 0) -> bool:
         """Whether *choice* has called a tool of the client's."""
-        return choice in self._calls
+        return choice in self._calls_by_choice
 
     def tool_calls(self, choice: int = 0) -> list[CallDraft]:
         """The calls of *choice* so far, in order of first appearance."""
-        result = self.choices.get(choice)
-        return [] if result is None else list(result.calls.values())
+        draft = self.choices.get(choice)
+        return [] if draft is None else list(draft.calls.values())
 
     def tool_call(
         self,
@@ -845,9 +847,9 @@ class MappingState(AnswerDraft):
             choice: the choice that calls.
             whole: whether this is a whole call, never a fragment of another one.
         """
-        calls = self._calls.get(choice)
+        calls = self._calls_by_choice.get(choice)
         if calls is None:
-            calls = self._calls[choice] = ToolCalls(self.choice(choice).calls)
+            calls = self._calls_by_choice[choice] = ToolCalls(self.choice(choice).calls)
         id, name = id or None, name or None
         call = calls.open(
             None if whole else calls.find(index, id, name, has_ended=choice in self.ends), index
@@ -908,13 +910,13 @@ class MappingState(AnswerDraft):
     def partial(self, error: ErrorInfo | str) -> ChatResponse:
         """Return everything so far as an error response, including buffered content."""
         info = error if isinstance(error, ErrorInfo) else ErrorInfo(ErrorKind.UNKNOWN, error)
-        errors: tuple[Segment, ...] = (error_segment(info),)
+        error_segments: tuple[Segment, ...] = (error_segment(info),)
         if self.choice(0).finish is None:
             for number, end in self.ends.items():
                 self.choice(number).raw_finish = end.finish_word
             if self.error is not None and self.error.segment is not None:
-                errors = (self.error.segment, *errors)
-        return self.response(FinishReason.ERROR, errors)
+                error_segments = (self.error.segment, *error_segments)
+        return self.response(FinishReason.ERROR, error_segments)
 
 
 def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:

@@ -31,9 +31,9 @@ class LoggedAnswer(NamedTuple):
     embedded: dict[str, Any] | None = None
 
 
-_EMPTY: Final[tuple[Any, ...]] = (None, "", "{}", "[]", "null", {}, [])
+_EMPTY_VALUES: Final[tuple[Any, ...]] = (None, "", "{}", "[]", "null", {}, [])
 """The values of an answer that is not stored."""
-_FIRST_ERROR: Final = 400
+_FIRST_ERROR_STATUS: Final = 400
 
 
 def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) -> LoggedAnswer:
@@ -70,11 +70,11 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
             answer = None
         if answer is not None:
             return answer
-    if is_absent or value in _EMPTY:
+    if is_absent or value in _EMPTY_VALUES:
         error = None if has_failed is False else _error_object(record, layout)
         status = facts.get("status")
         if error is None and (
-            has_failed or (layout.states and status is not None and status >= _FIRST_ERROR)
+            has_failed or (layout.states and status is not None and status >= _FIRST_ERROR_STATUS)
         ):
             error = {"message": "the log states a failure without a cause"}
         if error is not None:
@@ -84,9 +84,9 @@ def answer_of(record: dict[str, Any], layout: Layout, facts: Mapping[str, Any]) 
             return LoggedAnswer(b"")
     if type(value) is dict and value.keys() == {"type", "message"}:  # the inner error alone
         value = {"type": "error", "error": value}
-    where = field or layout.answer.get("message")
-    path = ".".join(where.paths[0]) if where is not None else "response"
-    if value is None or (layout.states and (is_absent or value in _EMPTY)):
+    answer_field = field or layout.answer.get("message")
+    path = ".".join(answer_field.paths[0]) if answer_field is not None else "response"
+    if value is None or (layout.states and (is_absent or value in _EMPTY_VALUES)):
         raise RecordError(f"{path}: no answer")
     return LoggedAnswer(body_of(value, path))
 
@@ -121,8 +121,8 @@ def body_of(value: Any, path: str) -> bytes:
     raise RecordError(f"{path}: expected a string or an object, got {json_type_name(value)}")
 
 
-_PART_OF_NAME: Final = re.compile("_([a-z])")
-_OF_THE_CALLER: Final = ("args", "response")
+_SNAKE_CASE_LETTER: Final = re.compile("_([a-z])")
+_CALLER_KEYS: Final = ("args", "response")
 
 
 def _as_sent(value: Any) -> Any:
@@ -132,8 +132,8 @@ def _as_sent(value: Any) -> Any:
     if type(value) is not dict:
         return value
     return {
-        _PART_OF_NAME.sub(lambda match: match[1].upper(), name): item
-        if name in _OF_THE_CALLER
+        _SNAKE_CASE_LETTER.sub(lambda match: match[1].upper(), name): item
+        if name in _CALLER_KEYS
         else _as_sent(item)
         for name, item in value.items()
         if item is not None
@@ -164,15 +164,15 @@ def _error_object(record: dict[str, Any], layout: Layout) -> Any:
     value = None if field is None else field.read(record)
     if type(value) is dict and value:
         return value
-    parts = {name: at.read(record) for name, at in layout.error.items()}
+    parts = {name: error_field.read(record) for name, error_field in layout.error.items()}
     if value is not None:
         parts["message"] = value
-    results = {
+    error_object = {
         name: part if type(part) is str else str(part)
         for name, part in parts.items()
         if part not in (None, "")
     }
-    return results or None
+    return error_object or None
 
 
 def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
@@ -186,27 +186,27 @@ def _from_parts(record: dict[str, Any], layout: Layout) -> LoggedAnswer | None:
         if _is_whole(output):
             return LoggedAnswer(body_of(output, "the answer"))
         output = output if type(output.get("message")) is dict else _said(output)
-    if output in _EMPTY:
+    if output in _EMPTY_VALUES:
         return None
     messages = output if type(output) is list else [output]
     if not all(type(one) in (str, dict) for one in messages):
         raise RecordError(f"the answer: expected a message, got {json_type_name(output)}")
-    finishes = [_finish(one, parts.get("finish_reason")) for one in messages]
+    finish_reasons = [_finish(one, parts.get("finish_reason")) for one in messages]
     choices = [
-        {"index": number, "message": _message(one), "finish_reason": finish or "stop"}
-        for number, (one, finish) in enumerate(zip(messages, finishes, strict=True))
+        {"index": index, "message": _message(one), "finish_reason": finish_reason or "stop"}
+        for index, (one, finish_reason) in enumerate(zip(messages, finish_reasons, strict=True))
     ]
     body = {"id": parts.get("id"), "model": parts.get("model"), "choices": choices}
-    data = dump_json({"object": "chat.completion", **{key: item for key, item in body.items() if item}})
-    return LoggedAnswer(data, "openai", None in finishes)
+    body_json = dump_json({"object": "chat.completion", **{key: item for key, item in body.items() if item}})
+    return LoggedAnswer(body_json, "openai", None in finish_reasons)
 
 
 def has_content(value: dict[str, Any]) -> bool:
     """Whether *value* has the content of an answer where providers put it. Other objects are an application's."""
-    return any(type(value.get(key)) in kinds for key, kinds in _CONTENTS.items())
+    return any(type(value.get(key)) in kinds for key, kinds in _CONTENT_TYPES.items())
 
 
-_MARKS: Final = {
+_BODY_MARKS: Final = {
     "content": ("type", "model", "stop_reason"),
     "message": ("model", "done", "finish_reason"),
     "output": ("object", "model", "stopReason", "request_id"),
@@ -216,7 +216,9 @@ _MARKS: Final = {
 
 def _is_whole(output: dict[str, Any]) -> bool:
     """Whether *output* is a provider's body, and not only its ``content`` or ``output``."""
-    return all(name not in output or not output.keys().isdisjoint(marks) for name, marks in _MARKS.items())
+    return all(
+        name not in output or not output.keys().isdisjoint(marks) for name, marks in _BODY_MARKS.items()
+    )
 
 
 def _said(output: dict[str, Any]) -> str | None:
@@ -224,14 +226,14 @@ def _said(output: dict[str, Any]) -> str | None:
     items = output.get("output", output.get("content"))
     if type(items) is not list or not all(type(item) is dict for item in items):
         return None
-    nested = [item.get("content") if item.get("type") == "message" else [item] for item in items]
-    blocks = [block for part in nested if type(part) is list for block in part if type(block) is dict]
+    block_lists = [item.get("content") if item.get("type") == "message" else [item] for item in items]
+    blocks = [block for part in block_lists if type(part) is list for block in part if type(block) is dict]
     texts = [block.get("text") for block in blocks if block.get("type") in ("text", "output_text")]
-    is_all = len(texts) == len(blocks) and all(type(text) is str for text in texts)
-    return "".join(map(str, texts)) if is_all else None
+    is_all_text = len(texts) == len(blocks) and all(type(text) is str for text in texts)
+    return "".join(map(str, texts)) if is_all_text else None
 
 
-_CONTENTS: Final[Mapping[str, tuple[type, ...]]] = {
+_CONTENT_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "candidates": (list,),
     "choices": (list,),
     "content": (list,),
@@ -281,17 +283,17 @@ def _tool_calls(message: dict[str, Any]) -> dict[str, Any]:
     """Return the tool calls of *message* in OpenAI's form, if their names are beside the arguments, as in Datadog's."""
     calls = message.get("tool_calls")
     if type(calls) is not list or not all(
-        type(call) is dict and not call.keys().isdisjoint(_ARGUMENTS) for call in calls
+        type(call) is dict and not call.keys().isdisjoint(_ARGUMENT_KEYS) for call in calls
     ):
         return {}
     return {"tool_calls": [_tool_call(call) for call in calls]}
 
 
-_ARGUMENTS: Final = ("arguments", "args")
+_ARGUMENT_KEYS: Final = ("arguments", "args")
 
 
 def _tool_call(call: dict[str, Any]) -> dict[str, Any]:
-    arguments = next((call[name] for name in _ARGUMENTS if name in call), None)
+    arguments = next((call[name] for name in _ARGUMENT_KEYS if name in call), None)
     text = arguments if type(arguments) is str else dump_json({} if arguments is None else arguments).decode()
     id = call.get("id") or call.get("tool_id")
     return {"id": id, "type": "function", "function": {"name": call.get("name"), "arguments": text}}
@@ -299,12 +301,12 @@ def _tool_call(call: dict[str, Any]) -> dict[str, Any]:
 
 def _finish(message: Any, reason: Any) -> Any:
     """Return OpenAI's finish reason of *message*, or ``None`` if the log has none."""
-    own = message.get("finish_reason") if type(message) is dict else None
-    word = own or reason or None
-    return _FINISHES.get(word.lower(), word) if type(word) is str else word
+    own_reason = message.get("finish_reason") if type(message) is dict else None
+    finish_word = own_reason or reason or None
+    return _FINISH_REASONS.get(finish_word.lower(), finish_word) if type(finish_word) is str else finish_word
 
 
-_FINISHES: Final = {
+_FINISH_REASONS: Final = {
     "complete": "stop",
     "end_turn": "stop",
     "max_tokens": "length",

@@ -73,13 +73,13 @@ def _vendors_of_models() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(row["names"]), row["vendor"]) for row in rows)
 
 
-_NO_VALUE: Final = ("", "-")
+_MISSING_VALUES: Final = ("", "-")
 """How logs write a value that they lack. Access logs have a dash."""
 _LONGEST: Final = timedelta(days=365_000)
-_MOST_TOKENS: Final = 10**15
-_LONGEST_COUNT: Final = len(str(_MOST_TOKENS))
+_MAX_TOKENS: Final = 10**15
+_MAX_COUNT_DIGITS: Final = len(str(_MAX_TOKENS))
 _UNKNOWN: Final = "unknown"
-_FINISHES: Final = frozenset(FinishReason)
+_FINISH_REASONS: Final = frozenset(FinishReason)
 _NOT_COUNTED: Final = {Provenance.ABSENT, Provenance.CUT}
 
 
@@ -160,87 +160,87 @@ class RecordError(CrosswalkError, ValueError):
         self.exchange = exchange
 
 
-def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> dict[str, Any]:
+def read_facts(record: dict[str, Any], layout: Layout, kept_paths: Mapping[str, Path]) -> dict[str, Any]:
     """Return the facts of *record*, the object of a line or the columns of a row: the attributes of a ``LoggedExchange``.
 
     Args:
         record: the record.
         layout: the layout that locates the facts.
-        keep: the paths of further values, by name.
+        kept_paths: the paths of further values, by name.
 
     Raises:
         RecordError: a strict field has an invalid value. The error's ``exchange`` has the other facts.
     """
-    results: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     fault: str | None = None
     for name, field in layout.fields.items():
         value = field.read(record) if name in _READERS else None
-        if value is None or value in _NO_VALUE:
+        if value is None or value in _MISSING_VALUES:
             continue
         try:
-            results[name] = _READERS[name](value, field)
+            facts[name] = _READERS[name](value, field)
         except (ValueError, OverflowError, InvalidOperation) as error:
             if name in TIMES:
-                results["has_odd_time"] = True
+                facts["has_odd_time"] = True
             if name in layout.strict and fault is None:
-                where = ".".join(field.paths[0]) if len(field.paths) == 1 else name
-                fault = f"{where}: expected {error}"
-    ended = results.pop("ended", None)
-    if ended is not None and "created" in results and "latency" not in results:
-        results["latency"] = max(ended - results["created"], timedelta())
+                place = ".".join(field.paths[0]) if len(field.paths) == 1 else name
+                fault = f"{place}: expected {error}"
+    end_time = facts.pop("ended", None)
+    if end_time is not None and "created" in facts and "latency" not in facts:
+        facts["latency"] = max(end_time - facts["created"], timedelta())
     if layout.states and (tokens := _tokens(record, layout)):
-        results["tokens"] = tokens
+        facts["tokens"] = tokens
     if layout.tier is not None:
-        results.setdefault("tier", layout.tier)
+        facts.setdefault("tier", layout.tier)
     for name, key in (("answered_model", "model"), ("finish", "finish_reason")):
-        at = layout.answer.get(key)
-        value = None if at is None else at.read(record)
+        answer_field = layout.answer.get(key)
+        value = None if answer_field is None else answer_field.read(record)
         if type(value) is str and value:
-            results[name] = unquoted(value)
-    _add_provider(results, layout, None if verdict_of(layout.own_form, record) else layout.dialect)
+            facts[name] = unquoted(value)
+    _add_provider(facts, layout, None if verdict_of(layout.own_form, record) else layout.dialect)
     has_place = "model" not in layout.fields or layout.fields["model"].paths
-    if has_place and "model" not in results and (model := _requested_model(record, layout)):
-        results["model"] = model
-    if keep:
-        results["kept"] = kept_values(record, keep)
+    if has_place and "model" not in facts and (model := _requested_model(record, layout)):
+        facts["model"] = model
+    if kept_paths:
+        facts["kept"] = kept_values(record, kept_paths)
     if fault is not None:
-        raise RecordError(fault, LoggedExchange(**results))
-    return results
+        raise RecordError(fault, LoggedExchange(**facts))
+    return facts
 
 
 def _tokens(record: dict[str, Any], layout: Layout) -> dict[str, int]:
     """Return the token counts that *record* states, each with the parts that the log's own count leaves out."""
-    stated = {name: _count(field.read(record)) for name, field in layout.states.items()}
-    tokens = {name: count for name, count in stated.items() if count is not None}
+    stated_counts = {name: _count(field.read(record)) for name, field in layout.states.items()}
+    tokens = {name: count for name, count in stated_counts.items() if count is not None}
     is_whole = bool(layout.excludes_when) and not verdict_of(layout.excludes_when, record)
     for part in () if is_whole else layout.excludes:
-        if part in tokens and (whole := PART_OF[part]) in tokens:
-            tokens[whole] += tokens[part]
+        if part in tokens and (whole_name := PART_OF[part]) in tokens:
+            tokens[whole_name] += tokens[part]
     return tokens
 
 
 def _count(value: Any) -> int | None:
     """Return *value* as a count of tokens, or ``None`` if it is none. Columns may hold counts as text or as floats."""
-    if type(value) is str and len(value) <= _LONGEST_COUNT and value.isascii() and value.isdecimal():
+    if type(value) is str and len(value) <= _MAX_COUNT_DIGITS and value.isascii() and value.isdecimal():
         value = int(value)
     if type(value) is float and value.is_integer():
         value = int(value)
-    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
+    return value if type(value) is int and 0 <= value <= _MAX_TOKENS else None
 
 
-def _add_provider(found: dict[str, Any], layout: Layout, dialect: str | None) -> None:
-    """Add the provider or server and the vendor to *found*, from the names in *found* and *layout*, and the *dialect*."""
-    named = found.pop("provider", None)
-    word = found.get("vendor") or named or layout.vendor
-    if word is not None:
-        found["vendor"] = word
-    provider = dialect or (None if named is None else _plain(named))
+def _add_provider(facts: dict[str, Any], layout: Layout, dialect: str | None) -> None:
+    """Add the provider or server and the vendor to *facts*, from the names in *facts* and *layout*, and the *dialect*."""
+    provider_name = facts.pop("provider", None)
+    vendor = facts.get("vendor") or provider_name or layout.vendor
+    if vendor is not None:
+        facts["vendor"] = vendor
+    provider = dialect or (None if provider_name is None else _plain(provider_name))
     if provider is not None and provider in VENDORS:  # a vendor with the dialect of a provider, or several
-        found["server"] = VENDORS[provider]
+        facts["server"] = VENDORS[provider]
     elif provider is not None:
-        found["provider"] = provider
-    elif word is not None:
-        found["server"] = VENDORS.get(_plain(word), _plain(word))
+        facts["provider"] = provider
+    elif vendor is not None:
+        facts["server"] = VENDORS.get(_plain(vendor), _plain(vendor))
 
 
 def vendor_name(word: str) -> str:
@@ -249,8 +249,8 @@ def vendor_name(word: str) -> str:
     The name of a wire format becomes that of its maker. A platform such as Azure stays itself, although it answers in
     another vendor's dialect.
     """
-    plain = _plain(word)
-    return _SPELLINGS.get(plain) or VENDORS.get(plain, plain)
+    plain_name = _plain(word)
+    return _SPELLINGS.get(plain_name) or VENDORS.get(plain_name, plain_name)
 
 
 def vendor_of_model(model: str) -> str | None:
@@ -275,9 +275,9 @@ def _requested_model(record: dict[str, Any], layout: Layout) -> str | None:
     return model if type(model) is str and model else None
 
 
-def kept_values(record: dict[str, Any], keep: Mapping[str, Path]) -> dict[str, str | None]:
-    """Return the values of *record* at the paths *keep*, as text."""
-    return {name: _kept(look_up(record, path)) for name, path in keep.items()}
+def kept_values(record: dict[str, Any], kept_paths: Mapping[str, Path]) -> dict[str, str | None]:
+    """Return the values of *record* at the paths *kept_paths*, as text."""
+    return {name: _kept(look_up(record, path)) for name, path in kept_paths.items()}
 
 
 def _kept(value: Any) -> str | None:
@@ -396,7 +396,7 @@ def with_facts(response: ChatResponse, exchange: LoggedExchange) -> ChatResponse
     if exchange.latency is not None and provenance.get("metadata.request_duration") is Provenance.ABSENT:
         metadata["request_duration"] = exchange.latency
         provenance["metadata.request_duration"] = Provenance.DERIVED
-    if exchange.finish in _FINISHES and provenance.get("finish_reason") is Provenance.ABSENT:
+    if exchange.finish in _FINISH_REASONS and provenance.get("finish_reason") is Provenance.ABSENT:
         changes["finish_reason"] = FinishReason(exchange.finish)
         provenance["finish_reason"] = Provenance.DERIVED
     if exchange.is_finish_unknown:
@@ -412,16 +412,16 @@ def with_facts(response: ChatResponse, exchange: LoggedExchange) -> ChatResponse
 
 def _with_tokens(usage: UsageInfo, tokens: Mapping[str, int], provenance: dict[str, Provenance]) -> UsageInfo:
     """Return *usage* with those of *tokens* that the answer does not count, and mark them in *provenance*."""
-    whole = provenance.pop("usage", None)
-    if whole is not None:  # it holds for each count
-        provenance |= {f"usage.{name}": whole for name in ("prompt_tokens", "completion_tokens")}
-    missing: dict[str, Any] = {
+    usage_provenance = provenance.pop("usage", None)
+    if usage_provenance is not None:  # it holds for each count
+        provenance |= {f"usage.{name}": usage_provenance for name in ("prompt_tokens", "completion_tokens")}
+    missing_counts: dict[str, Any] = {
         name: count
         for name, count in tokens.items()
         if getattr(usage, name) is None or provenance.get(f"usage.{name}") in _NOT_COUNTED
     }
-    provenance |= {f"usage.{name}": Provenance.DERIVED for name in missing}
-    return attrs.evolve(usage, **missing)
+    provenance |= {f"usage.{name}": Provenance.DERIVED for name in missing_counts}
+    return attrs.evolve(usage, **missing_counts)
 
 
 def stated_response(exchange: LoggedExchange, *, clock: Callable[[], datetime] = now) -> ChatResponse:
@@ -434,11 +434,11 @@ def stated_response(exchange: LoggedExchange, *, clock: Callable[[], datetime] =
         exchange: the facts.
         clock: returns a time of creation if the log has none.
     """
-    absent = ("model", "message.content", "finish_reason", "usage", "metadata.request_duration")
+    absent_fields = ("model", "message.content", "finish_reason", "usage", "metadata.request_duration")
     provenance = {
         "id": Provenance.SYNTHETIC if exchange.id is None else Provenance.DERIVED,
         "created": Provenance.SYNTHETIC,
-        **dict.fromkeys(absent, Provenance.ABSENT),
+        **dict.fromkeys(absent_fields, Provenance.ABSENT),
     }
     provider = exchange.provider or exchange.server or _UNKNOWN
     response = ChatResponse(

@@ -23,7 +23,7 @@ LONGEST: Final = 256 * MIB
 BOM: Final = b"\xef\xbb\xbf"
 HEAD: Final = MIB // 4
 """The bytes at the beginning of a file that decide its kind."""
-_MAGIC: Final = {
+_KIND_BY_MAGIC: Final = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\x50\x2a\x4d\x18": "zstd",  # a frame to be skipped, with which files of pzstd begin
@@ -35,7 +35,7 @@ _MAGIC: Final = {
 PACKED: Final = ("gzip", "zstd", "bzip2", "xz")
 """The kinds of packed files, which contain a file of another kind."""
 _OBJECT_LINE: Final = re.compile(rb"^\s*\{", re.MULTILINE)
-_TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+_TABLES_QUERY: Final = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
 
 
 class LogFileError(CrosswalkError):
@@ -56,7 +56,7 @@ def file_kind(head: bytes, suffixes: Iterable[str] = ()) -> str | None:
         ``gzip``, ``zstd``, ``bzip2``, ``xz``, ``parquet``, ``sqlite``, ``document``, ``csv``, ``cassette`` or ``lines``, or
         ``None`` for a file that holds no log, such as a single answer.
     """
-    for magic, kind in _MAGIC.items():
+    for magic, kind in _KIND_BY_MAGIC.items():
         if head.startswith(magic):
             return kind
     if ".response" in suffixes:
@@ -70,20 +70,20 @@ def file_kind(head: bytes, suffixes: Iterable[str] = ()) -> str | None:
 
 
 def _text_kind(text: bytes) -> str | None:
-    first = text.lstrip()[:HEAD].partition(b"\n")[0].strip()
-    if first.startswith((b"[", b"{")):
-        is_begun = first.startswith(b"[") or first.endswith((b"{", b"["))
+    first_line = text.lstrip()[:HEAD].partition(b"\n")[0].strip()
+    if first_line.startswith((b"[", b"{")):
+        is_begun = first_line.startswith(b"[") or first_line.endswith((b"{", b"["))
         return "document" if is_begun and _begins_a_log(text) else None
-    if re.match(rb"(http_)?interactions:", first):
+    if re.match(rb"(http_)?interactions:", first_line):
         return "cassette"
-    return "csv" if _csv_columns(first) is not None else None
+    return "csv" if _csv_columns(first_line) is not None else None
 
 
 def _begins_a_log(text: bytes) -> bool:
     """Whether *text*, the beginning of a JSON document, is that of a log and not of an answer."""
-    first = next(json_values(io.BytesIO(text).read, is_whole=False), None)
-    if first is not None:
-        value = _loaded(first)
+    first_json = next(json_values(io.BytesIO(text).read, is_whole=False), None)
+    if first_json is not None:
+        value = _loaded(first_json)
         return is_log_line(value) or (text.lstrip().startswith(b"[") and is_answer(value))
     return _CONTAINERS.search(text[:4096]) is not None
 
@@ -108,8 +108,12 @@ def _are_lines_of_a_log(text: bytes) -> bool:
     """Whether the first lines are those of a log: each is a JSON object, and one fits a layout."""
     if len(text) >= HEAD - len(BOM) and b"\n" not in text:  # a line that is longer than that
         return _CONTAINERS.search(text[:4096]) is not None
-    results = [_loaded(line) for line in text.splitlines()[:2]]
-    return bool(results) and all(type(one) is dict for one in results) and any(map(is_log_line, results))
+    first_values = [_loaded(line) for line in text.splitlines()[:2]]
+    return (
+        bool(first_values)
+        and all(type(one) is dict for one in first_values)
+        and any(map(is_log_line, first_values))
+    )
 
 
 def _loaded(data: bytes) -> Any:
@@ -119,10 +123,10 @@ def _loaded(data: bytes) -> Any:
         return None
 
 
-def _csv_columns(first: bytes) -> list[str] | None:
-    """Return the names of the columns if *first* is the heading of a table that fits a layout, or ``None``."""
+def _csv_columns(first_line: bytes) -> list[str] | None:
+    """Return the names of the columns if *first_line* is the heading of a table that fits a layout, or ``None``."""
     with suppress(UnicodeDecodeError, csv.Error):
-        columns = next(csv.reader([first.decode()]), [])
+        columns = next(csv.reader([first_line.decode()]), [])
         if len(columns) > 1 and is_log_line(dict.fromkeys(columns, "")):
             return columns
     return None
@@ -184,7 +188,7 @@ def json_values(read: Callable[[int], bytes], *, is_whole: bool = True) -> Itera
     Raises:
         LogFileError: the document is damaged, or ends in the middle.
     """
-    buffer, depth, base, start, position = bytearray(), 0, 0, 0, 0
+    buffer, depth, base_depth, start, position = bytearray(), 0, 0, 0, 0
     while block := read(max(MIB, len(buffer))):
         buffer += block
         while (token := _TOKEN.search(buffer, position)) is not None:
@@ -196,41 +200,41 @@ def json_values(read: Callable[[int], bytes], *, is_whole: bool = True) -> Itera
             if token[1] is not None:
                 continue
             if character in b"{[":
-                if depth == base:
-                    if depth == 0 and character == b"[" and base == 0:
-                        base = depth = 1
+                if depth == base_depth:
+                    if depth == 0 and character == b"[" and base_depth == 0:
+                        base_depth = depth = 1
                         continue
                     start = token.start()
                 depth += 1
                 continue
             depth -= 1
-            if depth < base:  # the end of the array
-                base = depth = 0
-            elif depth == base:
+            if depth < base_depth:  # the end of the array
+                base_depth = depth = 0
+            elif depth == base_depth:
                 yield bytes(buffer[start:position])
                 del buffer[:position]
                 position = start = 0
         else:
             position = len(buffer)
-        if depth == base:
+        if depth == base_depth:
             del buffer[:position]
             position = start = 0
         if len(buffer) > LONGEST:
             raise LogFileError(f"a value is longer than {LONGEST} bytes")
-    if is_whole and (depth or base):
+    if is_whole and (depth or base_depth):
         raise LogFileError("the JSON ends in the middle")
 
 
 def _csv_rows(file: BinaryIO) -> Iterator[bytes]:
-    text = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
+    text_stream = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
     try:
-        for row in csv.DictReader(text):
+        for row in csv.DictReader(text_stream):
             yield dump_json({name: value for name, value in row.items() if name and value not in ("", None)})
     except csv.Error as error:
         raise LogFileError(f"not CSV: {error}") from None
     finally:
         with suppress(ValueError):
-            text.detach()
+            text_stream.detach()
 
 
 def _cassette(file: BinaryIO) -> Iterator[bytes]:
@@ -261,19 +265,21 @@ def _sqlite_rows(path: str | None) -> Iterator[bytes]:
         with closing(sqlite3.connect(uri, uri=True)) as database:
             database.row_factory = sqlite3.Row
             database.text_factory = lambda data: data.decode(errors="replace")
-            names = [row[0] for row in database.execute(_TABLES)]
-            for name in names:
-                table = name.replace('"', '""')
-                rows = (dict(row) for row in database.execute(f'SELECT * FROM "{table}"'))
-                if (first := next(rows, None)) is None or not is_log_line(first):
+            table_names = [row[0] for row in database.execute(_TABLES_QUERY)]
+            for name in table_names:
+                quoted_name = name.replace('"', '""')
+                rows = (dict(row) for row in database.execute(f'SELECT * FROM "{quoted_name}"'))
+                if (first_row := next(rows, None)) is None or not is_log_line(first_row):
                     continue
                 has_log = True
-                for row in chain([first], rows):
+                for row in chain([first_row], rows):
                     yield dump_json(row, default=_plain)
     except sqlite3.Error as error:
         raise LogFileError(f"the database is damaged: {error}") from None
     if not has_log:
-        raise LogFileError(f"no table with a log that Crosswalk knows: {', '.join(names) or 'it is empty'}")
+        raise LogFileError(
+            f"no table with a log that Crosswalk knows: {', '.join(table_names) or 'it is empty'}"
+        )
 
 
 def _parquet_rows(file: BinaryIO) -> Iterator[bytes]:
@@ -283,8 +289,8 @@ def _parquet_rows(file: BinaryIO) -> Iterator[bytes]:
     except ImportError:
         raise LogFileError("Parquet needs the extra: pip install 'crosswalk-llm[batch]'") from None
     try:
-        with pq.ParquetFile(file) as opened:
-            for batch in opened.iter_batches(1000, use_threads=False):
+        with pq.ParquetFile(file) as parquet_file:
+            for batch in parquet_file.iter_batches(1000, use_threads=False):
                 for row in batch.to_pylist():
                     yield dump_json(row, default=_plain)
     except (pa.ArrowException, OSError) as error:
@@ -304,9 +310,9 @@ def unpacked_bytes(data: bytes) -> bytes:
     """Return *data*, unpacked if it is gzip."""
     if not data.startswith(b"\x1f\x8b"):
         return data
-    unpack = zlib.decompressobj(31)
+    decompressor = zlib.decompressobj(31)
     try:
-        return unpack.decompress(data, LONGEST)
+        return decompressor.decompress(data, LONGEST)
     except zlib.error:
         return data
 
@@ -347,27 +353,27 @@ class Unpacked(io.RawIOBase):
         except LogFileError as error:
             self.fault = str(error)
             return 0
-        taken = min(len(buffer), len(self._rest))
-        buffer[:taken], self._rest = self._rest[:taken], self._rest[taken:]
-        return taken
+        taken_count = min(len(buffer), len(self._rest))
+        buffer[:taken_count], self._rest = self._rest[:taken_count], self._rest[taken_count:]
+        return taken_count
 
 
 def _gzip(file: BinaryIO) -> Iterator[bytes]:
-    unpack = zlib.decompressobj(31)
+    decompressor = zlib.decompressobj(31)
     is_begun = False
     while remainder := file.read(MIB // 4):
         while True:
-            if unpack.eof:  # perhaps another one after it; some tools fill up with zeros
+            if decompressor.eof:  # perhaps another one after it; some tools fill up with zeros
                 remainder = remainder.lstrip(b"\0")
                 if not remainder:
                     break
-                unpack = zlib.decompressobj(31)
+                decompressor = zlib.decompressobj(31)
             is_begun = True
-            yield (out := unpack.decompress(remainder, MIB))
-            remainder = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
-            if not remainder and len(out) < MIB:
+            yield (unpacked_block := decompressor.decompress(remainder, MIB))
+            remainder = decompressor.unused_data if decompressor.eof else decompressor.unconsumed_tail
+            if not remainder and len(unpacked_block) < MIB:
                 break
-    if is_begun and not unpack.eof:
+    if is_begun and not decompressor.eof:
         raise OSError("it ends in the middle")
 
 

@@ -21,8 +21,8 @@ from crosswalk.types.json import dump_json, load_json
 Path: TypeAlias = tuple[str, ...]
 """The keys that lead from the object of a line to a value."""
 
-_STEP: Final = re.compile(r'\[(\d+)\]|\["([^"]+)"\]|\.?([^.\[\]"]+)')
-_UNIT: Final = re.compile(r"(.+)@(s|ms|us|ns|cents)")
+_STEP_PATTERN: Final = re.compile(r'\[(\d+)\]|\["([^"]+)"\]|\.?([^.\[\]"]+)')
+_UNIT_PATTERN: Final = re.compile(r"(.+)@(s|ms|us|ns|cents)")
 _PER_UNIT: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000, "cents": 100}
 
 
@@ -91,15 +91,15 @@ def verdict_of(conditions: Iterable[Condition], record: dict[str, Any]) -> bool 
     return any(verdicts) if verdicts else None
 
 
-def parse_condition(where: str, values: Any) -> Condition:
+def parse_condition(path: str, values: Any) -> Condition:
     """Parse a path and its values.
 
     Raises:
-        ValueError: *where* is not a path, or *values* is not an array.
+        ValueError: *path* is not a path, or *values* is not an array.
     """
     if type(values) is not list or not values:
-        raise ValueError(f"{where}: expected the values in an array")
-    return Condition(parse_path(where), tuple(values))
+        raise ValueError(f"{path}: expected the values in an array")
+    return Condition(parse_path(path), tuple(values))
 
 
 def parse_path(text: str) -> Path:
@@ -114,7 +114,7 @@ def parse_path(text: str) -> Path:
     steps: list[str] = []
     end = 0
     text = text.removeprefix(".")
-    while match := _STEP.match(text, end):
+    while match := _STEP_PATTERN.match(text, end):
         if end == 0 and match[0].startswith("."):
             break
         steps.append(match[1] or match[2] or match[3])
@@ -136,7 +136,7 @@ def parse_field(text: str | list[str]) -> Field:
     """
     paths, units = [], set()
     for one in [text] if isinstance(text, str) else text:
-        match = _UNIT.fullmatch(one)
+        match = _UNIT_PATTERN.fullmatch(one)
         paths.append(parse_path(match[1] if match else one))
         units.add(match[2] if match else "s")
     if len(units) > 1:
@@ -151,8 +151,8 @@ def look_up(value: Any, path: Path) -> Any:
             value = value.get(key)
         elif type(value) is list:
             value = _item(value, key)
-        elif type(value) is str and type(inside := decoded(value)) is not str:
-            value = look_up(inside, (key,))
+        elif type(value) is str and type(decoded_value := decoded(value)) is not str:
+            value = look_up(decoded_value, (key,))
         else:
             return None
     return value
@@ -181,18 +181,18 @@ def unquoted(text: str) -> str:
 # ------------------------------------------------------------------------------ containers
 
 
-def entries_at(record: Any, each: str) -> list[Any]:
-    """Return the objects in *record* at *each*, such as ``resourceSpans[].scopeSpans[].spans[]``.
+def entries_at(record: Any, entries_path: str) -> list[Any]:
+    """Return the objects in *record* at *entries_path*, such as ``resourceSpans[].scopeSpans[].spans[]``.
 
     ``[]`` after a path stands for every item of the array there. A text that holds JSON is decoded.
     """
-    *arrays, last = each.split("[]")
+    *array_paths, last_path = entries_path.split("[]")
     values = [record]
-    for step in arrays:
+    for step in array_paths:
         values = [value if not step else look_up(value, parse_path(step)) for value in values]
         values = [item for value in values if type(value) is list for item in value]
-    if last:
-        values = [value for item in values if (value := look_up(item, parse_path(last))) is not None]
+    if last_path:
+        values = [value for item in values if (value := look_up(item, parse_path(last_path))) is not None]
     return [decoded(value) if type(value) is str else value for value in values]
 
 
@@ -246,7 +246,7 @@ FIELDS: Final = (
 )  # fmt: skip
 """The facts of an exchange that a layout can locate."""
 
-_STATES: Final = (
+_COUNT_NAMES: Final = (
     "prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens",
 )  # fmt: skip
 TIMES: Final = ("created", "ended", "latency")
@@ -257,9 +257,9 @@ PART_OF: Final = {
     "reasoning_tokens": "completion_tokens",
 }
 """The count that includes another one in ``UsageInfo``."""
-_ANSWER: Final = ("id", "model", "message", "finish_reason")
-_ERROR: Final = ("type", "code", "message")
-_KEYS: Final = {
+_ANSWER_FIELDS: Final = ("id", "model", "message", "finish_reason")
+_ERROR_FIELDS: Final = ("type", "code", "message")
+_LAYOUT_KEYS: Final = {
     *(
         "title",
         "document",
@@ -275,7 +275,7 @@ _KEYS: Final = {
     ),
     *("when", "fields", "states", "excludes_when", "failed", "no_answer", "own_form", "answer", "error"),
 }
-_FIRST_LINES: Final = 20
+_MAX_HEAD_LINES: Final = 20
 
 
 @attrs.frozen(kw_only=True)
@@ -360,7 +360,10 @@ class Layout:
         """
 
         def fields(table: Mapping[str, Any]) -> dict[str, Field]:
-            return {name: Field(tuple(map(tuple, at["paths"])), at["per_unit"]) for name, at in table.items()}
+            return {
+                name: Field(tuple(map(tuple, field_description["paths"])), field_description["per_unit"])
+                for name, field_description in table.items()
+            }
 
         def conditions(table: Iterable[Mapping[str, Any]]) -> tuple[Condition, ...]:
             return tuple(Condition(tuple(one["path"]), tuple(one["values"])) for one in table)
@@ -430,14 +433,14 @@ def layout_of(record: dict[str, Any]) -> Layout | None:
     Raises:
         ConfigurationError: several layouts fit.
     """
-    own = layouts()["exchange"]
-    if own.fits(record):
-        return own
-    fitting = [each for each in _candidates(record) if each.fits(record)]
-    if len(fitting) > 1:
-        names = ", ".join(each.name for each in fitting)
+    exchange_layout = layouts()["exchange"]
+    if exchange_layout.fits(record):
+        return exchange_layout
+    fitting_layouts = [each for each in _candidates(record) if each.fits(record)]
+    if len(fitting_layouts) > 1:
+        names = ", ".join(each.name for each in fitting_layouts)
         raise ConfigurationError(f"several layouts fit; name one with --layout: {names}")
-    return fitting[0] if fitting else None
+    return fitting_layouts[0] if fitting_layouts else None
 
 
 def _candidates(record: dict[str, Any]) -> Iterator[Layout]:
@@ -458,16 +461,16 @@ def _by_keys() -> tuple[tuple[frozenset[str], Layout], ...]:
 
 def entries_of(record: dict[str, Any]) -> list[Any] | None:
     """Return the objects of the lines that *record* contains, such as the spans of an OTLP file, or ``None``."""
-    for key, each, layout in _containers():
-        entries = entries_at(record, each) if key in record else []
+    for key, entries_path, layout in _containers():
+        entries = entries_at(record, entries_path) if key in record else []
         if any(type(one) is dict and layout.fits(one) for one in entries):
             return entries
     answers = record.get("data")
     return answers if type(answers) is list and any(map(is_answer, answers)) else None
 
 
-_OBJECTS: Final = ("chat.completion", "response", "text_completion")
-_CANONICAL: Final = {"format_version", "metadata", "finish_reason"}
+_ANSWER_OBJECTS: Final = ("chat.completion", "response", "text_completion")
+_CANONICAL_KEYS: Final = {"format_version", "metadata", "finish_reason"}
 
 
 def is_answer(value: Any) -> bool:
@@ -475,7 +478,7 @@ def is_answer(value: Any) -> bool:
     if type(value) is not dict:
         return False
     is_message = value.get("type") == "message" and value.get("role") == "assistant"
-    return is_message or value.get("object") in _OBJECTS or value.keys() >= _CANONICAL
+    return is_message or value.get("object") in _ANSWER_OBJECTS or value.keys() >= _CANONICAL_KEYS
 
 
 @cache
@@ -493,18 +496,18 @@ def layout_of_lines(lines: Iterable[bytes]) -> Layout | None:
 
     Returns ``None`` if they differ, fit several layouts, or are plain bodies. Then the layout is detected for each line.
     """
-    results: set[str | None] = set()
-    for line, _ in zip(lines, range(_FIRST_LINES), strict=False):
+    layout_names: set[str | None] = set()
+    for line, _ in zip(lines, range(_MAX_HEAD_LINES), strict=False):
         try:
             record = load_json(line)
             if type(record) is dict:
                 layout = layout_of(record)
-                results.add(None if layout is None else layout.name)
+                layout_names.add(None if layout is None else layout.name)
         except ConfigurationError:  # several layouts fit
             return None
         except ValueError:  # skip a damaged line
             continue
-    name = results.pop() if len(results) == 1 else None
+    name = layout_names.pop() if len(layout_names) == 1 else None
     return layouts()[name] if name is not None and layouts()[name].has_exchanges else None
 
 
@@ -522,21 +525,27 @@ def with_fields(layout: Layout | None, fields: Mapping[str, str]) -> Layout:
         ConfigurationError: an unknown field, or an invalid path.
     """
     if layout is None:
-        known = {name: at for name, at in layouts()["exchange"].fields.items() if name != "response_base64"}
-        layout = Layout(name="custom", fields=known, is_fallback=True)
+        exchange_fields = {
+            name: field for name, field in layouts()["exchange"].fields.items() if name != "response_base64"
+        }
+        layout = Layout(name="custom", fields=exchange_fields, is_fallback=True)
     try:
-        more = _fields(fields, FIELDS)
+        added_fields = _fields(fields, FIELDS)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
-    strict = (name for name in more if name not in TIMES)
-    return attrs.evolve(layout, fields={**layout.fields, **more}, strict=(*layout.strict, *strict))
+    strict_names = (name for name in added_fields if name not in TIMES)
+    return attrs.evolve(
+        layout, fields={**layout.fields, **added_fields}, strict=(*layout.strict, *strict_names)
+    )
 
 
 def _read(text: str, name: str) -> Layout:
     """Parse a layout. Raises ``ValueError`` if *text* is not a layout."""
     table = tomllib.loads(text)
-    if unknown := table.keys() - _KEYS:
-        raise ValueError(f"unknown key {min(unknown)!r}; a layout has {', '.join(sorted(_KEYS))}")
+    if unknown_names := table.keys() - _LAYOUT_KEYS:
+        raise ValueError(
+            f"unknown key {min(unknown_names)!r}; a layout has {', '.join(sorted(_LAYOUT_KEYS))}"
+        )
     requires = tuple(
         tuple(parse_path(one) for one in ([entry] if type(entry) is str else entry))
         for entry in table.get("requires", ())
@@ -557,25 +566,25 @@ def _read(text: str, name: str) -> Layout:
         excludes=tuple(table.get("excludes", ())),
         excludes_when=_conditions(table.get("excludes_when", {})),
         fields=_fields(table.get("fields", {}), FIELDS),
-        states=_fields(table.get("states", {}), _STATES),
+        states=_fields(table.get("states", {}), _COUNT_NAMES),
         failed=_conditions(table.get("failed", {})),
         no_answer=_conditions(table.get("no_answer", {})),
         own_form=_conditions(table.get("own_form", {})),
-        answer=_fields(table.get("answer", {}), _ANSWER),
-        error=_fields(table.get("error", {}), _ERROR),
+        answer=_fields(table.get("answer", {}), _ANSWER_FIELDS),
+        error=_fields(table.get("error", {}), _ERROR_FIELDS),
     )
-    if unknown := {*layout.excludes} - PART_OF.keys():
-        raise ValueError(f"excludes: no count {min(unknown)!r}; there are {', '.join(sorted(PART_OF))}")
+    if unknown_names := {*layout.excludes} - PART_OF.keys():
+        raise ValueError(f"excludes: no count {min(unknown_names)!r}; there are {', '.join(sorted(PART_OF))}")
     if layout.has_exchanges and not layout.has_answers and not layout.states:
         raise ValueError("a layout must locate the answer or its counts: [fields] response = …")
     return layout
 
 
 def _conditions(table: Mapping[str, Any]) -> tuple[Condition, ...]:
-    return tuple(parse_condition(where, values) for where, values in table.items())
+    return tuple(parse_condition(path, values) for path, values in table.items())
 
 
 def _fields(table: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Field]:
-    if unknown := table.keys() - {*names}:
-        raise ValueError(f"no field {min(unknown)!r}; there are {', '.join(names)}")
-    return {name: parse_field(where) for name, where in table.items()}
+    if unknown_names := table.keys() - {*names}:
+        raise ValueError(f"no field {min(unknown_names)!r}; there are {', '.join(names)}")
+    return {name: parse_field(path) for name, path in table.items()}

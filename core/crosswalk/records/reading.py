@@ -46,11 +46,11 @@ from crosswalk.types.response import ChatResponse
 
 _Object: TypeAlias = dict[str, Any]
 
-_FIRST_LINES: Final = 20
-_WITHOUT_EXCHANGE: Final = {"summary", "file-history-snapshot"}
+_MAX_HEAD_LINES: Final = 20
+_TYPES_WITHOUT_EXCHANGE: Final = {"summary", "file-history-snapshot"}
 """Lines of Claude Code that are sometimes alone in a file."""
-_CODEX_LINES: Final = {"session_meta", "turn_context", "response_item", "event_msg", "compacted"}
-_ERRORS: Final = {
+_CODEX_LINE_TYPES: Final = {"session_meta", "turn_context", "response_item", "event_msg", "compacted"}
+_ERROR_TYPES: Final = {
     "authentication_failed": "authentication_error",
     "invalid_request": "invalid_request_error",
     "rate_limit": "rate_limit_error",
@@ -64,7 +64,7 @@ _TURN_FACTS: Final = ("turn_id", "cwd", "model", "effort")
 
 def is_session(lines: Iterable[bytes]) -> bool:
     """Whether the first of *lines* are those of a session file, or contain several exchanges each."""
-    records = [_object(line) for line, _ in zip(lines, range(_FIRST_LINES), strict=False)]
+    records = [_object(line) for line, _ in zip(lines, range(_MAX_HEAD_LINES), strict=False)]
     return _joiner(records) is not None or (bool(records) and _entries(records[0]) is not None)
 
 
@@ -73,17 +73,17 @@ def exchange_lines(lines: Iterator[Line]) -> Iterator[Line]:
 
     Damaged lines are not left out. Ordinary logs are decided by their first line, so that a live log is not delayed.
     """
-    first: list[Line] = []
+    first_lines: list[Line] = []
     for line in lines:
-        first.append(line)
-        if not _is_heading(_object(line.data)) or len(first) == _FIRST_LINES:
+        first_lines.append(line)
+        if not _is_heading(_object(line.data)) or len(first_lines) == _MAX_HEAD_LINES:
             break
-    records = [_object(line.data) for line in first]
+    records = [_object(line.data) for line in first_lines]
     join = _joiner(records)
-    everything = chain(first, lines)
+    all_lines = chain(first_lines, lines)
     if join is None and records and _entries(records[0]) is not None:
         join = _entry_lines
-    return everything if join is None else join(everything)
+    return all_lines if join is None else join(all_lines)
 
 
 def _entries(record: _Object | None) -> list[Any] | None:
@@ -113,7 +113,7 @@ def _joiner(records: list[_Object | None]) -> Callable[[Iterable[Line]], Iterato
     for record in records:
         if record is None:
             return None
-        if record.get("type") in _CODEX_LINES and type(record.get("payload")) is dict:
+        if record.get("type") in _CODEX_LINE_TYPES and type(record.get("payload")) is dict:
             return _codex_lines
         if type(record.get("type")) is str and {"uuid", "sessionId", "timestamp"} <= record.keys():
             return _claude_code_lines
@@ -122,7 +122,7 @@ def _joiner(records: list[_Object | None]) -> Callable[[Iterable[Line]], Iterato
         if not _is_heading(record):
             return None
     types = {record["type"] for record in records if record is not None}
-    return _claude_code_lines if types and types <= _WITHOUT_EXCHANGE else None
+    return _claude_code_lines if types and types <= _TYPES_WITHOUT_EXCHANGE else None
 
 
 def _is_of_kong(record: _Object) -> bool:
@@ -197,8 +197,8 @@ def _claude_code_lines(lines: Iterable[Line]) -> Iterator[Line]:
 
     The lines of different messages may be mixed, because agents run at the same time.
     """
-    results: dict[str, _Joined] = {}
-    left_out = 0
+    joined_by_message: dict[str, _Joined] = {}
+    left_out_bytes = 0
     for line in lines:
         record = _object(line.data)
         if record is None:
@@ -206,17 +206,17 @@ def _claude_code_lines(lines: Iterable[Line]) -> Iterator[Line]:
             continue
         part = _answer_or_error(record)
         if part is None:
-            left_out += line.size
+            left_out_bytes += line.size
             continue
         message = part["message"]
         key = str(message.get("id") or record.get("uuid"))
-        if key not in results:
-            results[key] = _Joined(line, line.size + left_out, part)
-            left_out = 0
+        if key not in joined_by_message:
+            joined_by_message[key] = _Joined(line, line.size + left_out_bytes, part)
+            left_out_bytes = 0
         else:
-            results[key].size += line.size
-            _add_message(results[key].record["message"], message)
-    for one in results.values():
+            joined_by_message[key].size += line.size
+            _add_message(joined_by_message[key].record["message"], message)
+    for one in joined_by_message.values():
         _complete(one.record)
         yield one.as_line()
 
@@ -230,9 +230,9 @@ def _answer_or_error(record: _Object) -> _Object | None:
     if kind != "assistant" or type(message) is not dict:
         return None
     if record.get("isApiErrorMessage"):
-        word = record.get("error")
+        error_word = record.get("error")
         error = {
-            "type": _ERRORS.get(word, word) if type(word) is str else "api_error",
+            "type": _ERROR_TYPES.get(error_word, error_word) if type(error_word) is str else "api_error",
             "message": _text(message),
         }
         return {**record, "message": {"type": "error", "error": error}}
@@ -255,14 +255,14 @@ def _text(message: _Object) -> str:
     return "".join(text for text in texts if type(text) is str)
 
 
-def _add_message(message: _Object, more: _Object) -> None:
+def _add_message(message: _Object, next_part: _Object) -> None:
     """Add the next part of a message. A block that is there already counts once, because sessions are copied."""
-    content, blocks = message.get("content"), more.get("content")
+    content, blocks = message.get("content"), next_part.get("content")
     if type(content) is list and type(blocks) is list:
         message["content"] = content + [block for block in blocks if block not in content]
     for name in ("stop_reason", "stop_sequence", "usage"):
-        if more.get(name) is not None:
-            message[name] = more[name]
+        if next_part.get(name) is not None:
+            message[name] = next_part[name]
 
 
 def _complete(record: _Object) -> None:
@@ -270,8 +270,8 @@ def _complete(record: _Object) -> None:
     message = record["message"]
     if message.get("type") != "error" and message.get("stop_reason") is None:
         content = message.get("content")
-        last = content[-1] if type(content) is list and content else None
-        is_call = type(last) is dict and last.get("type") == "tool_use"
+        last_block = content[-1] if type(content) is list and content else None
+        is_call = type(last_block) is dict and last_block.get("type") == "tool_use"
         message["stop_reason"] = "tool_use" if is_call else "end_turn"
         record["isFinishUnknown"] = True
 
@@ -294,25 +294,25 @@ class _Codex:
     def take(self, line: Line, record: _Object, payload: _Object) -> Iterator[Line]:
         """Yield the lines that end with *line*, whose object is *record*."""
         self.size += line.size
-        kind, what = record.get("type"), payload.get("type")
+        kind, payload_type = record.get("type"), payload.get("type")
         if kind == "session_meta" and not self.session:  # a fork repeats that of its origin
             self.session = payload
         elif kind == "turn_context":
             yield from self.end()
             self.turn, self.error = payload, None
-        elif kind == "response_item" and what == "message" and payload.get("role") != "assistant":
+        elif kind == "response_item" and payload_type == "message" and payload.get("role") != "assistant":
             yield from self.end()
-        elif kind == "response_item" and not str(what).endswith("_output"):
+        elif kind == "response_item" and not str(payload_type).endswith("_output"):
             self.first = self.first or (line, record)
             self.items.append(payload)
-        elif kind == "event_msg" and what == "token_count":
+        elif kind == "event_msg" and payload_type == "token_count":
             info = payload.get("info")
             if type(info) is dict and info.get("total_token_usage") != self.total:  # else it is repeated
                 self.total = info.get("total_token_usage")
                 self.first = self.first or (line, record)
                 yield from self.end(info.get("last_token_usage"))
-        elif kind == "event_msg" and what in ("error", "task_complete"):
-            error = payload if what == "error" else payload.get("error")
+        elif kind == "event_msg" and payload_type in ("error", "task_complete"):
+            error = payload if payload_type == "error" else payload.get("error")
             if type(error) is dict and error.get("message") != self.error:
                 self.error = error.get("message")
                 yield from self.end()
@@ -330,21 +330,21 @@ class _Codex:
         }
         if type(usage) is dict:
             response["usage"] = _codex_usage(usage)
-        more = {} if "usage" in response else {"is_finish_unknown": True}
-        yield self._line(*self.first, response, more)
+        extra_fields = {} if "usage" in response else {"is_finish_unknown": True}
+        yield self._line(*self.first, response, extra_fields)
         self.items, self.first = [], None
 
-    def _line(self, line: Line, record: _Object, response: _Object, more: _Object) -> Line:
-        joined = {
+    def _line(self, line: Line, record: _Object, response: _Object, extra_fields: _Object) -> Line:
+        joined_record = {
             "timestamp": record.get("timestamp"),
             "session_meta": {name: self.session[name] for name in _SESSION_FACTS if name in self.session},
             "turn_context": {name: self.turn[name] for name in _TURN_FACTS if name in self.turn},
             "model_provider": self.session.get("model_provider"),
             "response": {name: value for name, value in response.items() if value is not None},
-            **more,
+            **extra_fields,
         }
         size, self.size = self.size, 0
-        return _Joined(line, size, joined).as_line()
+        return _Joined(line, size, joined_record).as_line()
 
 
 def _codex_lines(lines: Iterable[Line]) -> Iterator[Line]:
@@ -374,9 +374,9 @@ def _codex_usage(usage: _Object) -> _Object:
 def _codex_error(error: _Object) -> tuple[_Object, _Object]:
     """Return the body of an error, and its HTTP status if it is known."""
     info = error.get("codex_error_info")
-    word, details = next(iter(info.items()), (None, None)) if type(info) is dict else (info, None)
+    code, details = next(iter(info.items()), (None, None)) if type(info) is dict else (info, None)
     status = details.get("http_status_code") if type(details) is dict else None
-    return {"error": {"message": str(error.get("message") or ""), "code": word}}, {"status": status}
+    return {"error": {"message": str(error.get("message") or ""), "code": code}}, {"status": status}
 
 
 # --------------------------------------------------------------------------------- reading
@@ -384,7 +384,7 @@ def _codex_error(error: _Object) -> tuple[_Object, _Object]:
 
 
 _LONGEST: Final = LONGEST
-_NOTHING: Final[Mapping[str, Path]] = MappingProxyType({})
+_NO_PATHS: Final[Mapping[str, Path]] = MappingProxyType({})
 
 
 @brief
@@ -502,9 +502,9 @@ def _lines(file: BinaryIO) -> Iterator[Line]:
         number += 1
         size = len(line)
         if size == _LONGEST and not line.endswith(b"\n"):
-            while more := file.readline(_LONGEST):
-                size += len(more)
-                if more.endswith(b"\n"):
+            while next_piece := file.readline(_LONGEST):
+                size += len(next_piece)
+                if next_piece.endswith(b"\n"):
                     break
             yield Line(number, size, None)
             continue
@@ -526,7 +526,7 @@ def read_record(
     line: bytes,
     *,
     layout: Layout | None = None,
-    keep: Mapping[str, Path] = _NOTHING,
+    keep: Mapping[str, Path] = _NO_PATHS,
     number: int = 1,
     size: int | None = None,
 ) -> Record:
@@ -558,23 +558,25 @@ def read_record(
         stored_response, record = record["response"], record["record"]
     if layout is None or layout.is_fallback:
         try:
-            known = layout_of(record)
+            detected_layout = layout_of(record)
         except ConfigurationError as error:
             raise RecordError(str(error)) from None
         is_extended = layout is not None and layout.name == "custom"
-        if layout is None or (known is not None and not (known.name == "exchange" and is_extended)):
-            layout = known
+        if layout is None or (
+            detected_layout is not None and not (detected_layout.name == "exchange" and is_extended)
+        ):
+            layout = detected_layout
     if layout is None:
         if entries_of(record) is not None:
             raise RecordError("an object with several exchanges, among lines with one each")
-        kept = kept_values(record, keep)
+        kept_texts = kept_values(record, keep)
         return Record(
             body=plain_body(record),
             fields={"body": record},
             stored=stored_response,
             number=number,
             size=size,
-            kept=kept,
+            kept=kept_texts,
         )
     fields = {"record": record}
     if layout.name == "exchange":
@@ -585,7 +587,7 @@ def read_record(
 
 
 def read_entry(
-    record: dict[str, Any], layout: Layout, *, keep: Mapping[str, Path] = _NOTHING, **more: Any
+    record: dict[str, Any], layout: Layout, *, keep: Mapping[str, Path] = _NO_PATHS, **record_fields: Any
 ) -> Record:
     """Return the exchange in *record*, an object of a log or the columns of a row.
 
@@ -593,7 +595,7 @@ def read_entry(
         record: the object.
         layout: the layout that locates the facts.
         keep: the paths of further values to keep, by name.
-        more: further attributes of the :class:`Record`.
+        record_fields: further attributes of the :class:`Record`.
 
     Raises:
         RecordError: the record has no answer, or a strict field is invalid. Its ``exchange`` has the other facts.
@@ -614,18 +616,18 @@ def read_entry(
     facts["has_answer"] = answer.body != b"" or not layout.states
     if answer.embedded is not None:  # no message, but with a model and counts of its own
         facts["has_answer"] = False
-        for name, value in read_facts(answer.embedded, layouts()["embeddings"], _NOTHING).items():
+        for name, value in read_facts(answer.embedded, layouts()["embeddings"], _NO_PATHS).items():
             facts.setdefault(name, value)
     facts["is_finish_unknown"] = answer.is_finish_unknown or facts.get("is_finish_unknown", False)
-    more.setdefault("fields", record)
-    return Record(body=answer.body, layout=layout.name, **facts, **more)
+    record_fields.setdefault("fields", record)
+    return Record(body=answer.body, layout=layout.name, **facts, **record_fields)
 
 
 # --------------------------------------------------------------------------------- writing
 # Writing of lines that :mod:`crosswalk.records` reads, and appending them to a file.
 
 
-_APPENDING: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+_APPEND_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 
 def record_line(
@@ -662,10 +664,10 @@ def record_line(
         from crosswalk.codec.canonical import to_jsonable
 
         fields["response"] = to_jsonable(response)
-    taken = {"body", "body_base64", "response", *fields}
-    extra = {name: value for name, value in (more or {}).items() if name not in taken}
-    known = {name: value for name, value in fields.items() if value is not None}
-    return dump_json({**known, **extra}) + b"\n"
+    taken_names = {"body", "body_base64", "response", *fields}
+    extra_fields = {name: value for name, value in (more or {}).items() if name not in taken_names}
+    known_fields = {name: value for name, value in fields.items() if value is not None}
+    return dump_json({**known_fields, **extra_fields}) + b"\n"
 
 
 def append_line(path: FilePath, line: bytes, *, mode: int = 0o666) -> None:
@@ -682,14 +684,14 @@ def append_line(path: FilePath, line: bytes, *, mode: int = 0o666) -> None:
     Raises:
         OSError: the line cannot be written, for example on a full disk. A partial line stays on its own line.
     """
-    file = os.open(path, _APPENDING, mode)
+    descriptor = os.open(path, _APPEND_FLAGS, mode)
     try:
-        status = os.fstat(file)
-        if stat.S_ISREG(status.st_mode) and status.st_size:
-            os.lseek(file, status.st_size - 1, os.SEEK_SET)
-            if os.read(file, 1) != b"\n":
+        file_stat = os.fstat(descriptor)
+        if stat.S_ISREG(file_stat.st_mode) and file_stat.st_size:
+            os.lseek(descriptor, file_stat.st_size - 1, os.SEEK_SET)
+            if os.read(descriptor, 1) != b"\n":
                 line = b"\n" + line
-        if os.write(file, line) < len(line):
+        if os.write(descriptor, line) < len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     finally:
-        os.close(file)
+        os.close(descriptor)

@@ -27,7 +27,7 @@ ITEM_CLASSES: Final[dict[str, type[Any]]] = classes_of(KnownOutputItem)
 PART_CLASSES: Final[dict[str, type[Any]]] = classes_of(StreamedPart)
 """The classes of parts, by type."""
 
-ENDS: Final[tuple[type[Event], ...]] = tuple(
+END_EVENTS: Final[tuple[type[Event], ...]] = tuple(
     EVENT_CLASSES[type]
     for type, event in EVENTS.items()
     if event.role is EventRole.ERROR or (event.role is EventRole.RESPONSE and event.of not in PENDING)
@@ -73,8 +73,8 @@ class _DraftItem:
     def numbered(self, *path: str, is_new: bool = False) -> dict[int, Any]:
         """Return the values of the list at *path* by number, to be changed, or none if the list *is_new*."""
         if path not in self._lists:
-            base = self._holder(path).get(path[-1]) or ()
-            self._lists[path] = {} if is_new else dict(enumerate(base))
+            existing_values = self._holder(path).get(path[-1]) or ()
+            self._lists[path] = {} if is_new else dict(enumerate(existing_values))
         return self._lists[path]
 
     def part(self, list_name: str, index: int, type: str) -> dict[str, Any]:
@@ -96,20 +96,20 @@ class _DraftItem:
         """Return the item, or ``None`` if too little is known to build it."""
         if self._item is not None and (self._data is None or isinstance(self._item, Unknown)):
             return self._item
-        base: dict[str, Any] = {}
+        base_fields: dict[str, Any] = {}
         if self._item is None:
             if self.kind not in (ResponseOutputMessage, ResponseReasoningItem):
                 return None
-            base = to_dict(self.kind(id=self.id))
+            base_fields = to_dict(self.kind(id=self.id))
         for holder, key, pieces in self._texts.values():
             pieces[:] = ["".join(pieces)]
             holder[key] = pieces[0]
-        for path, numbered in self._lists.items():
-            values = [numbered[index] for index in sorted(numbered)]
+        for path, values_by_number in self._lists.items():
+            values = [values_by_number[index] for index in sorted(values_by_number)]
             if path == ("output",):  # each command of a shell has several
                 values = [output for outputs in values for output in outputs]
             self._holder(path)[path[-1]] = values
-        return parse_item({**base, **self.data}, unknown="keep")
+        return parse_item({**base_fields, **self.data}, unknown="keep")
 
     def _holder(self, path: tuple[str, ...]) -> dict[str, Any]:
         holder = self.data
@@ -147,18 +147,18 @@ class Draft:
         """Return the response after event *number*."""
         if number == len(self._events) - 1:
             return self.built()
-        earlier = Draft()
+        earlier_draft = Draft()
         for event in self._events[: number + 1]:
-            earlier.add(event)
-        return earlier.built()
+            earlier_draft.add(event)
+        return earlier_draft.built()
 
     def built(self) -> Response:
         """Return the response after the last event."""
         response = self._response or Response()
-        ordered = sorted(
+        ordered_items = sorted(
             enumerate(self._items), key=lambda one: one[0] if one[1].order is None else one[1].order
         )
-        output = [built for _, item in ordered if (built := item.built()) is not None]
+        output = [built_item for _, item in ordered_items if (built_item := item.built()) is not None]
         # Some servers end a stream with an empty or shorter output than they sent.
         if len(output) > len(response.output) or (output and not self._is_final):
             return response.replace(output=output)
@@ -176,25 +176,29 @@ class Draft:
         Raises:
             SnapshotError: it is of another kind.
         """
-        result = self.find(event.output_index, getattr(event, "item_id", None))
-        if result.kind is not None and not issubclass(result.kind, (kind, Unknown)):
-            raise misfit(event, f"is about a {result.kind.__name__}")
+        draft_item = self.find(event.output_index, getattr(event, "item_id", None))
+        if draft_item.kind is not None and not issubclass(draft_item.kind, (kind, Unknown)):
+            raise misfit(event, f"is about a {draft_item.kind.__name__}")
         if kind is not Item:
-            result.kind = result.kind or kind
-        return result
+            draft_item.kind = draft_item.kind or kind
+        return draft_item
 
     def find(self, index: int | None, id: str | None) -> _DraftItem:
         """Return the item at *index*, or the one with this *id* if the server gives no index. Create it if needed."""
-        by_id = self._by_id.get(id or "")
-        result = by_id if index is None or (by_id and by_id.order is None) else self._by_index.get(index)
-        if result is None:
-            result = _DraftItem(index, id)
-            self._items.append(result)
+        item_by_id = self._by_id.get(id or "")
+        draft_item = (
+            item_by_id
+            if index is None or (item_by_id and item_by_id.order is None)
+            else self._by_index.get(index)
+        )
+        if draft_item is None:
+            draft_item = _DraftItem(index, id)
+            self._items.append(draft_item)
             if index is not None:
-                self._by_index[index] = result
+                self._by_index[index] = draft_item
         if id is not None:
-            self._by_id.setdefault(id, result)
-        return result
+            self._by_id.setdefault(id, draft_item)
+        return draft_item
 
 
 # How each event is folded.
@@ -203,17 +207,20 @@ _Fold: TypeAlias = Callable[[Draft, Any], None]
 
 
 def _response(draft: Draft, event: ev.ResponseEvent) -> None:
-    draft.put_response(event.response, is_final=type(event) in ENDS)
+    draft.put_response(event.response, is_final=type(event) in END_EVENTS)
 
 
 def _error(draft: Draft, event: ev.ResponseErrorEvent) -> None:
-    inside = event.error
-    if isinstance(inside, ErrorDetail):
+    nested_error = event.error
+    if isinstance(nested_error, ErrorDetail):
         error = ResponseError(
-            code=inside.code, message=inside.message or "", param=inside.param, type=inside.type
+            code=nested_error.code,
+            message=nested_error.message or "",
+            param=nested_error.param,
+            type=nested_error.type,
         )
     else:
-        error = ResponseError(code=event.code, message=inside or event.message or "", param=event.param)
+        error = ResponseError(code=event.code, message=nested_error or event.message or "", param=event.param)
     draft.put_response(draft.built().replace(status=ResponseStatus.FAILED, error=error), is_final=True)
 
 
@@ -229,80 +236,80 @@ def _annotation(draft: Draft, event: ev.ResponseOutputTextAnnotationAddedEvent) 
             part["annotations"] = [*(part.get("annotations") or ()), to_dict(event.annotation)]
 
 
-def _part(known: WireEvent) -> _Fold:
-    list_name, index = known.of, LISTS[known.of]
-    holder = ResponseReasoningItem if list_name == "summary" else Item
+def _part(wire_event: WireEvent) -> _Fold:
+    list_name, index_field = wire_event.of, LISTS[wire_event.of]
+    item_class = ResponseReasoningItem if list_name == "summary" else Item
 
     def fold(draft: Draft, event: Any) -> None:
         part = PARTS.get(event.part.type)
         if part is not None and part.list != list_name:
             raise misfit(event, f"has {event.part.type} in the {list_name}")
-        item = draft.item(event, holder if part is None else ITEM_CLASSES[part.item])
-        item.numbered(list_name)[getattr(event, index) or 0] = to_dict(event.part)
+        item = draft.item(event, item_class if part is None else ITEM_CLASSES[part.item])
+        item.numbered(list_name)[getattr(event, index_field) or 0] = to_dict(event.part)
 
     return fold
 
 
-def _text(known: WireEvent) -> _Fold:
-    type, leaf, whole = known.of, known.leaf, known.word != "delta"
-    kind, list_name = ITEM_CLASSES[PARTS[type].item], PARTS[type].list
-    index = LISTS[list_name]
+def _text(wire_event: WireEvent) -> _Fold:
+    type, leaf, is_whole = wire_event.of, wire_event.leaf, wire_event.word != "delta"
+    item_class, list_name = ITEM_CLASSES[PARTS[type].item], PARTS[type].list
+    index_field = LISTS[list_name]
 
     def fold(draft: Draft, event: Any) -> None:
-        item = draft.item(event, kind)
-        part = item.part(list_name, getattr(event, index) or 0, type)
-        item.write(part, PARTS[type].leaf, getattr(event, leaf), whole=whole)
-        if not whole and (logprobs := getattr(event, "logprobs", None)):
+        item = draft.item(event, item_class)
+        part = item.part(list_name, getattr(event, index_field) or 0, type)
+        item.write(part, PARTS[type].leaf, getattr(event, leaf), whole=is_whole)
+        if not is_whole and (logprobs := getattr(event, "logprobs", None)):
             part["logprobs"] = part.get("logprobs") or []
             part["logprobs"] += map(to_dict, logprobs)
 
     return fold
 
 
-def _field(known: WireEvent) -> _Fold:
-    kind, leaf, whole = ITEM_CLASSES[known.of], known.leaf, known.word != "delta"
-    field = next(iter(ITEMS[known.of].fields), "")
+def _field(wire_event: WireEvent) -> _Fold:
+    item_class, leaf, is_whole = ITEM_CLASSES[wire_event.of], wire_event.leaf, wire_event.word != "delta"
+    field_name = next(iter(ITEMS[wire_event.of].fields), "")
 
     def fold(draft: Draft, event: Any) -> None:
-        item = draft.item(event, kind)
-        item.write(item.data, field, getattr(event, leaf), whole=whole)
+        item = draft.item(event, item_class)
+        item.write(item.data, field_name, getattr(event, leaf), whole=is_whole)
 
     def fold_command(draft: Draft, event: Any) -> None:
-        item = draft.item(event, kind)
+        item = draft.item(event, item_class)
         commands = item.numbered("action", "commands")
-        item.write(commands, event.command_index or 0, getattr(event, leaf), whole=whole)
+        item.write(commands, event.command_index or 0, getattr(event, leaf), whole=is_whole)
 
     def fold_shell_output(draft: Draft, event: Any) -> None:
-        item, index = draft.item(event, kind), event.command_index or 0
+        item, index = draft.item(event, item_class), event.command_index or 0
         outputs = item.numbered("output", is_new=True)
-        if whole:
+        if is_whole:
             outputs[index] = [to_dict(output) for output in event.output]
             return
-        running = outputs.setdefault(index, [{"stdout": "", "stderr": ""}])
-        for stream in running[0].keys() & ("stdout", "stderr"):
-            item.write(running[0], stream, getattr(event.delta, stream) or "", whole=False)
+        running_outputs = outputs.setdefault(index, [{"stdout": "", "stderr": ""}])
+        for stream_name in running_outputs[0].keys() & ("stdout", "stderr"):
+            item.write(running_outputs[0], stream_name, getattr(event.delta, stream_name) or "", whole=False)
 
     def fold_diff(draft: Draft, event: Any) -> None:
-        item = draft.item(event, kind)
+        item = draft.item(event, item_class)
         operation = item.data.get("operation", {})
         if "diff" in operation:
-            item.write(operation, "diff", getattr(event, leaf), whole=whole)
+            item.write(operation, "diff", getattr(event, leaf), whole=is_whole)
 
-    special = {
+    special_folds = {
         "shell_call": fold_command,
         "shell_call_output": fold_shell_output,
         "apply_patch_call": fold_diff,
     }
-    return special.get(known.of, fold)
+    return special_folds.get(wire_event.of, fold)
 
 
-def _status(known: WireEvent) -> _Fold | None:
-    kind, word = ITEM_CLASSES[known.of], known.word
-    if not hasattr(kind, "status"):
+def _status(wire_event: WireEvent) -> _Fold | None:
+    item_class, status = ITEM_CLASSES[wire_event.of], wire_event.word
+    if not hasattr(item_class, "status"):
         return None
 
     def fold(draft: Draft, event: Any) -> None:
-        draft.item(event, kind).data["status"] = word
+        draft.item(event, item_class).data["status"] = status
 
     return fold
 
@@ -396,22 +403,22 @@ class ResponseAccumulator:
                 resumed stream repeats events), or it changes a part that its item does not have. The accumulator is
                 unchanged.
         """
-        kind, last, before = type(event), self._last, self._sequence_number
-        number, is_final = event.sequence_number, kind in ENDS
-        if kind is ev.ResponseKeepAliveEvent:  # its number does not say where the stream is
-            is_final = last is not None and last.is_final
+        event_class, last_snapshot, earlier_number = type(event), self._last, self._sequence_number
+        number, is_final = event.sequence_number, event_class in END_EVENTS
+        if event_class is ev.ResponseKeepAliveEvent:  # its number does not say where the stream is
+            is_final = last_snapshot is not None and last_snapshot.is_final
         else:
             # OpenAI lets its failed response follow the error.
-            failing = self._has_erred and kind is ev.ResponseFailedEvent
-            if last is not None and last.is_final and not failing:
+            follows_error = self._has_erred and event_class is ev.ResponseFailedEvent
+            if last_snapshot is not None and last_snapshot.is_final and not follows_error:
                 raise misfit(event, "comes after the end of the response")
             # Servers that do not count send no number, or 0 with each event.
-            if number and before is not None and number <= before:
-                raise misfit(event, f"comes after sequence_number {before}")
+            if number and earlier_number is not None and number <= earlier_number:
+                raise misfit(event, f"comes after sequence_number {earlier_number}")
         self._draft.add(event)
-        if kind is not ev.ResponseKeepAliveEvent:
-            self._has_erred = kind is ev.ResponseErrorEvent
-            self._sequence_number = number or before
+        if event_class is not ev.ResponseKeepAliveEvent:
+            self._has_erred = event_class is ev.ResponseErrorEvent
+            self._sequence_number = number or earlier_number
         self._last = ResponseSnapshot(self._draft, event, is_final=is_final)
         return self._last
 

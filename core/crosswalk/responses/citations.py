@@ -25,7 +25,7 @@ from crosswalk.text import brief, harmless, short_repr
 CitationAnnotation: TypeAlias = AnnotationFileCitation | AnnotationURLCitation
 """A citable source. Sources are equal, with equal hashes, if they cite the same place."""
 
-_LONGEST_TITLE = 120
+_MAX_TITLE_LENGTH = 120
 
 
 @brief
@@ -90,8 +90,8 @@ class Chunk:
             marker: the form of the number, containing ``{number}``.
         """
         name = harmless(" ".join((self.title or source_name(self.annotation)).split()))
-        if len(name) > _LONGEST_TITLE:
-            name = f"{name[: _LONGEST_TITLE - 1]}…"
+        if len(name) > _MAX_TITLE_LENGTH:
+            name = f"{name[: _MAX_TITLE_LENGTH - 1]}…"
         return name if self.number is None else f"{marker.replace('{number}', str(self.number))} {name}"
 
 
@@ -143,14 +143,19 @@ class CompressionReport:
 
 
 def compress(
-    chunks: Sequence[Chunk], mode: CompressionMode, referenced: Iterable[int], marker: str, *, unread: bool
+    chunks: Sequence[Chunk],
+    mode: CompressionMode,
+    referenced_numbers: Iterable[int],
+    marker: str,
+    *,
+    unread: bool,
 ) -> tuple[tuple[Chunk, ...], CompressionReport]:
     """Compress *chunks*, which have their numbers, and report the savings.
 
     Args:
         chunks: all of them.
         mode: the mode.
-        referenced: the numbers that the answer references.
+        referenced_numbers: the numbers that the answer references.
         marker: the form of a number in a text.
         unread: whether the answer may reference others in an unknown form. Then no chunk is removed.
 
@@ -162,32 +167,32 @@ def compress(
             f"expected {', '.join(get_args(CompressionMode))}", path="compress_chunks.mode"
         )
     if mode == "all":
-        remaining = tuple(_shorter(chunk, marker) for chunk in chunks)
+        remaining_chunks = tuple(_shorter(chunk, marker) for chunk in chunks)
     elif unread:
-        remaining = tuple(chunks)
+        remaining_chunks = tuple(chunks)
     elif mode == "deduplicate":
-        remaining = tuple(_first_ones(chunks))
+        remaining_chunks = tuple(_first_ones(chunks))
     else:
         # A chunk that is not a source cannot be referenced, and the answer may rely on it all the same.
-        numbers = frozenset(referenced)
-        remaining = tuple(chunk for chunk in chunks if chunk.number is None or chunk.number in numbers)
+        numbers = frozenset(referenced_numbers)
+        remaining_chunks = tuple(chunk for chunk in chunks if chunk.number is None or chunk.number in numbers)
     report = CompressionReport(
         mode=mode,
         chunks_before=len(chunks),
-        chunks_after=len(remaining),
+        chunks_after=len(remaining_chunks),
         characters_before=sum(len(chunk.content) for chunk in chunks),
-        characters_after=sum(len(chunk.content) for chunk in remaining),
+        characters_after=sum(len(chunk.content) for chunk in remaining_chunks),
     )
-    return remaining, report
+    return remaining_chunks, report
 
 
 def _first_ones(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    seen: set[CitationAnnotation] = set()
+    seen_annotations: set[CitationAnnotation] = set()
     for chunk in chunks:
         if chunk.annotation is None:
             yield chunk
-        elif chunk.annotation not in seen:
-            seen.add(chunk.annotation)
+        elif chunk.annotation not in seen_annotations:
+            seen_annotations.add(chunk.annotation)
             yield chunk
 
 
@@ -215,21 +220,22 @@ class NumberedSource:
     __repr__ = short_repr("number", "title", "annotation")
 
 
-_NUMBER: Final = "[1-9][0-9]{0,8}"
-_DASH: Final = "[-\u2010-\u2015\u2212]"
-_WIDEST_RANGE: Final = 50
+_NUMBER_PATTERN: Final = "[1-9][0-9]{0,8}"
+_DASH_PATTERN: Final = "[-\u2010-\u2015\u2212]"
+_MAX_RANGE_LENGTH: Final = 50
 """The largest range of numbers. ``[1990-2024]`` is not a citation but years."""
 
 
-def _list_of(before: str, after: str) -> str:
-    """Return the pattern of numbers between *before* and *after*, with commas, as ranges, or as footnotes."""
-    one = rf"\^?{_NUMBER}(?:\s?{_DASH}\s?\^?{_NUMBER})?"
-    text = r"(?:\u2020(?:source|L[0-9]{1,9}(?:-L?[0-9]{1,9})?))?"  # the form of ChatGPT
-    return rf"{before}({one}(?:\s?(?:[,;&\u3001\uff0c]|\band\b)\s?{one}){{0,99}}){text}{after}"
+def _list_of(opening: str, closing: str) -> str:
+    """Return the pattern of numbers between *opening* and *closing*, with commas, as ranges, or as footnotes."""
+    number_or_range = rf"\^?{_NUMBER_PATTERN}(?:\s?{_DASH_PATTERN}\s?\^?{_NUMBER_PATTERN})?"
+    footnote_pattern = r"(?:\u2020(?:source|L[0-9]{1,9}(?:-L?[0-9]{1,9})?))?"  # the form of ChatGPT
+    more_numbers = rf"(?:\s?(?:[,;&\u3001\uff0c]|\band\b)\s?{number_or_range}){{0,99}}"
+    return rf"{opening}({number_or_range}{more_numbers}){footnote_pattern}{closing}"
 
 
-_PART: Final = re.compile(rf"({_NUMBER})(?:\s?{_DASH}\s?\^?({_NUMBER}))?")
-_UNREAD: Final = re.compile(
+_NUMBER_OR_RANGE: Final = re.compile(rf"({_NUMBER_PATTERN})(?:\s?{_DASH_PATTERN}\s?\^?({_NUMBER_PATTERN}))?")
+_UNREAD_MARKER: Final = re.compile(
     # Anything short in square, curly or angle brackets, an HTML footnote, or a superscript or circled digit.
     r"[\[\u3010\u3014\u3016\u27e6\uff3b][^\[\]\n\u3010\u3011]{0,80}?\d[^\[\]\n\u3010\u3011]{0,80}?"
     r"[\]\u3011\u3015\u3017\u27e7\uff3d]"
@@ -239,7 +245,7 @@ _UNREAD: Final = re.compile(
     r"|\ue200[^\ue201\n]{0,80}?\d[^\ue201\n]{0,80}\ue201|(?<![\w^\\}])\{[1-9]\d?\}"
     r"|\((?i:see|(?:see )?(?:ref|source|doc|document|chunk|citation|passage|result)s?)[.:]?\s?#?\d[^()\n]{0,40}\)"
 )
-_ROUND: Final = re.compile(_list_of(r"\(", r"\)"))
+_PARENTHESIZED_NUMBERS: Final = re.compile(_list_of(r"\(", r"\)"))
 
 
 @attrs.frozen
@@ -263,14 +269,14 @@ class CitationMarker:
         parts = self.template.split("{number}") if type(self.template) is str else []
         if len(parts) != 2:
             raise ResponsesValueError("needs {number}, once", path="CitationMarker.template")
-        before, after = (re.escape(part) for part in parts)
+        opening, closing = (re.escape(part) for part in parts)
         if self.template == "[{number}]":
-            before, after = "[\\[\u3010]", "[\\]\u3011]"
+            opening, closing = "[\\[\u3010]", "[\\]\u3011]"
         # 3 is not a marker in 13, and 03 is never one.
         pattern = (
-            _list_of(before, after)
-            if before and after
-            else f"{before or '(?<![0-9])'}({_NUMBER}){after or '(?![0-9])'}"
+            _list_of(opening, closing)
+            if opening and closing
+            else f"{opening or '(?<![0-9])'}({_NUMBER_PATTERN}){closing or '(?![0-9])'}"
         )
         object.__setattr__(self, "_pattern", re.compile(pattern))
 
@@ -280,9 +286,9 @@ class CitationMarker:
 
     def find(self, text: str) -> Iterator[tuple[int, int, int]]:
         """Yield each number of a marker in *text*, with the marker's first character and the one after its last."""
-        for result in self._pattern.finditer(text):
-            for number in _numbers(result[1]):
-                yield number, result.start(), result.end()
+        for match in self._pattern.finditer(text):
+            for number in _numbers(match[1]):
+                yield number, match.start(), match.end()
 
     def find_unread(self, text: str, numbers: Collection[int]) -> Iterator[str]:
         """Return texts that resemble a marker but are not read as one, such as ``[doc 3]``, ``¹`` and ``[4:0†source]``.
@@ -291,20 +297,20 @@ class CitationMarker:
             text: the text.
             numbers: the numbers of the citations. ``(3)`` is ignored if there is no third citation.
         """
-        read = {start for _, start, _ in self.find(text)}
-        for result in _UNREAD.finditer(text):
-            if result.start() not in read:
-                yield result[0]
-        for result in _ROUND.finditer(text):
-            if result.start() not in read and not {*_numbers(result[1])}.isdisjoint(numbers):
-                yield result[0]
+        marker_starts = {start for _, start, _ in self.find(text)}
+        for match in _UNREAD_MARKER.finditer(text):
+            if match.start() not in marker_starts:
+                yield match[0]
+        for match in _PARENTHESIZED_NUMBERS.finditer(text):
+            if match.start() not in marker_starts and not {*_numbers(match[1])}.isdisjoint(numbers):
+                yield match[0]
 
 
-def _numbers(said: str) -> list[int]:
+def _numbers(number_list: str) -> list[int]:
     """Return the numbers of a list such as ``1, 3-5``, or none if a range is too wide or descends."""
     numbers: list[int] = []
-    for first, last in _PART.findall(said):
-        if last and not 0 < int(last) - int(first) < _WIDEST_RANGE:
+    for first, last in _NUMBER_OR_RANGE.findall(number_list):
+        if last and not 0 < int(last) - int(first) < _MAX_RANGE_LENGTH:
             return []
         numbers += range(int(first), int(last or first) + 1)
     return numbers
@@ -317,22 +323,22 @@ def numbered(
 
     A chunk without a title gets the title of its source.
     """
-    known: dict[CitationAnnotation, NumberedSource] = {
+    source_by_annotation: dict[CitationAnnotation, NumberedSource] = {
         citation.annotation: citation for citation in citations
     }
-    last = max((citation.number for citation in citations), default=0)
-    done = []
+    last_number = max((citation.number for citation in citations), default=0)
+    numbered_chunks = []
     for chunk in chunks:
         if chunk.annotation is not None:
-            citation = known.get(chunk.annotation)
+            citation = source_by_annotation.get(chunk.annotation)
             if citation is None:
-                last += 1
+                last_number += 1
                 title = chunk.title or source_name(chunk.annotation)
-                citation = NumberedSource(number=last, annotation=chunk.annotation, title=title)
-                known[chunk.annotation] = citation
+                citation = NumberedSource(number=last_number, annotation=chunk.annotation, title=title)
+                source_by_annotation[chunk.annotation] = citation
             chunk = attrs.evolve(chunk, number=citation.number, title=chunk.title or citation.title)
-        done.append(chunk)
-    return tuple(done), tuple(known.values())
+        numbered_chunks.append(chunk)
+    return tuple(numbered_chunks), tuple(source_by_annotation.values())
 
 
 def with_cited(
@@ -343,15 +349,17 @@ def with_cited(
     Servers often cite sources that are missing from the results of the calls. OpenAI lists the pages of a web search and
     the results of a file search only on request. :func:`named_by` decides which sources exist already.
     """
-    done = list(citations)
-    last = max((citation.number for citation in citations), default=0)
-    names = _Names(citation.annotation for citation in citations)
+    all_sources = list(citations)
+    last_number = max((citation.number for citation in citations), default=0)
+    cited_sources = _Names(citation.annotation for citation in citations)
     for annotation in annotations:
-        if isinstance(annotation, CitationAnnotation) and not names.fit(annotation):
-            last += 1
-            done.append(NumberedSource(number=last, annotation=annotation, title=source_name(annotation)))
-            names.add(annotation)
-    return tuple(done)
+        if isinstance(annotation, CitationAnnotation) and not cited_sources.fit(annotation):
+            last_number += 1
+            all_sources.append(
+                NumberedSource(number=last_number, annotation=annotation, title=source_name(annotation))
+            )
+            cited_sources.add(annotation)
+    return tuple(all_sources)
 
 
 def named_by(annotations: Iterable[Annotation], citations: Iterable[NumberedSource]) -> set[int]:
@@ -360,40 +368,40 @@ def named_by(annotations: Iterable[Annotation], citations: Iterable[NumberedSour
     An annotation names the citations equal to it. If one of the two names a file without a place in it, the same file is
     enough, because many servers do not send pages.
     """
-    names = _Names(annotations)
-    return {citation.number for citation in citations if names.fit(citation.annotation)}
+    cited_sources = _Names(annotations)
+    return {citation.number for citation in citations if cited_sources.fit(citation.annotation)}
 
 
 class _Names:
     """The sources that annotations name, prepared for many lookups."""
 
     def __init__(self, annotations: Iterable[Annotation]) -> None:
-        self._cited: set[CitationAnnotation] = set()
-        self._files: set[str] = set()
-        self._whole_files: set[str] = set()
+        self._citations: set[CitationAnnotation] = set()
+        self._file_ids: set[str] = set()
+        self._whole_file_ids: set[str] = set()
         for annotation in annotations:
             self.add(annotation)
 
     def add(self, annotation: Annotation) -> None:
         """Add *annotation*."""
         if isinstance(annotation, AnnotationURLCitation):
-            self._cited.add(annotation)
+            self._citations.add(annotation)
         elif isinstance(annotation, AnnotationFileCitation):
-            self._cited.add(annotation)
-            self._files.add(annotation.file_id)
+            self._citations.add(annotation)
+            self._file_ids.add(annotation.file_id)
             if is_whole_file(annotation):
-                self._whole_files.add(annotation.file_id)
+                self._whole_file_ids.add(annotation.file_id)
         elif isinstance(annotation, AnnotationContainerFileCitation | AnnotationFilePath):
-            self._files.add(annotation.file_id)
-            self._whole_files.add(annotation.file_id)
+            self._file_ids.add(annotation.file_id)
+            self._whole_file_ids.add(annotation.file_id)
 
     def fit(self, source: CitationAnnotation) -> bool:
         """Return whether one of the annotations names *source*."""
-        if source in self._cited:
+        if source in self._citations:
             return True
         if isinstance(source, AnnotationURLCitation):
             return False
-        return source.file_id in (self._files if is_whole_file(source) else self._whole_files)
+        return source.file_id in (self._file_ids if is_whole_file(source) else self._whole_file_ids)
 
 
 def is_whole_file(annotation: AnnotationFileCitation) -> bool:

@@ -126,8 +126,8 @@ class CitedResponse:
     @property
     def candidates(self) -> tuple[NumberedSource, ...]:
         """The citations that the answer does not use."""
-        used = {citation.number for citation in self.referenced}
-        return tuple(citation for citation in self.citations if citation.number not in used)
+        used_numbers = {citation.number for citation in self.referenced}
+        return tuple(citation for citation in self.citations if citation.number not in used_numbers)
 
     @property
     def unknown_markers(self) -> tuple[int, ...]:
@@ -139,7 +139,9 @@ class CitedResponse:
         """Texts with a digit that may be markers in an unknown form."""
         numbers = {citation.number for citation in self.citations}
         return tuple(
-            result for part in self._texts() for result in self.marker.find_unread(part.text, numbers)
+            marker_text
+            for part in self._texts()
+            for marker_text in self.marker.find_unread(part.text, numbers)
         )
 
     def compress_chunks(self, mode: CompressionMode) -> Self:
@@ -156,55 +158,68 @@ class CitedResponse:
         Raises:
             ResponsesValueError: unknown mode.
         """
-        cited = self.install_citations()
-        referenced = (citation.number for citation in cited.referenced)
+        numbered_response = self.install_citations()
+        referenced_numbers = (citation.number for citation in numbered_response.referenced)
         chunks, report = compress(
-            cited.chunks, mode, referenced, cited.marker.template, unread=any(cited.unread_markers)
+            numbered_response.chunks,
+            mode,
+            referenced_numbers,
+            numbered_response.marker.template,
+            unread=any(numbered_response.unread_markers),
         )
-        return attrs.evolve(cited, chunks=chunks, reports=(*cited.reports, report))
+        return attrs.evolve(numbered_response, chunks=chunks, reports=(*numbered_response.reports, report))
 
     @property
     def compressed_calls(self) -> tuple[ResponseToolCall[Any], ...]:
         """The tool calls with only :attr:`chunks` as their results."""
-        results: list[list[Chunk]] = [[] for _ in self.tool_calls]
+        chunks_by_call: list[list[Chunk]] = [[] for _ in self.tool_calls]
         for chunk in self.chunks:
-            results[chunk.call].append(chunk)
-        return tuple(call.with_chunks(chunks) for call, chunks in zip(self.tool_calls, results, strict=True))
+            chunks_by_call[chunk.call].append(chunk)
+        return tuple(
+            call.with_chunks(chunks) for call, chunks in zip(self.tool_calls, chunks_by_call, strict=True)
+        )
 
     @property
     def compressed_response(self) -> Response:
         """The response with :attr:`compressed_calls` in place of its calls, to be sent as context."""
-        now: dict[int, deque[Item]] = {}  # the same item may occur twice
-        for before, after in zip(self.tool_calls, self.compressed_calls, strict=True):
-            now.setdefault(id(before.item), deque()).append(after.item)
-            if before.output is not None and after.output is not None:
-                now.setdefault(id(before.output), deque()).append(after.output)
-        output = (now[id(item)].popleft() if now.get(id(item)) else item for item in self.response.output)
+        compressed_items: dict[int, deque[Item]] = {}  # the same item may occur twice
+        for call, compressed_call in zip(self.tool_calls, self.compressed_calls, strict=True):
+            compressed_items.setdefault(id(call.item), deque()).append(compressed_call.item)
+            if call.output is not None and compressed_call.output is not None:
+                compressed_items.setdefault(id(call.output), deque()).append(compressed_call.output)
+        output = (
+            compressed_items[id(item)].popleft() if compressed_items.get(id(item)) else item
+            for item in self.response.output
+        )
         return self.response.replace(output=tuple(output))
 
     def annotate(self) -> Self:
         """Return a copy with an annotation in the response's text for each marker of a citation. It is idempotent."""
-        known = {citation.number: citation.annotation for citation in self.citations}
+        annotation_by_number = {citation.number: citation.annotation for citation in self.citations}
         output = tuple(
-            item.replace(content=tuple(map(partial(self._annotated, known), item.content)))
+            item.replace(content=tuple(map(partial(self._annotated, annotation_by_number), item.content)))
             if isinstance(item, ResponseOutputMessage)
             else item
             for item in self.response.output
         )
         return attrs.evolve(self, response=self.response.replace(output=output))
 
-    def _annotated(self, known: dict[int, CitationAnnotation], part: Any) -> Any:
+    def _annotated(self, annotation_by_number: dict[int, CitationAnnotation], part: Any) -> Any:
         if not isinstance(part, ResponseOutputText):
             return part
-        there = {_place(result) for result in part.annotations if isinstance(result, CitationAnnotation)}
-        added = []
+        existing_places = {
+            _place(existing_annotation)
+            for existing_annotation in part.annotations
+            if isinstance(existing_annotation, CitationAnnotation)
+        }
+        new_annotations = []
         for number, start, end in self.marker.find(part.text):
-            if number in known:
-                chunk = Chunk(content="", annotation=known[number])
+            if number in annotation_by_number:
+                chunk = Chunk(content="", annotation=annotation_by_number[number])
                 annotation = chunk.as_annotation(start_index=start, end_index=end)
-                if annotation is not None and _place(annotation) not in there:
-                    added.append(annotation)
-        return part.replace(annotations=(*part.annotations, *added)) if added else part
+                if annotation is not None and _place(annotation) not in existing_places:
+                    new_annotations.append(annotation)
+        return part.replace(annotations=(*part.annotations, *new_annotations)) if new_annotations else part
 
     def _texts(self) -> Iterator[ResponseOutputText]:
         for item in self.response.output:

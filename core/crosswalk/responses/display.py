@@ -62,12 +62,12 @@ class Update:
     @property
     def is_written(self) -> bool:
         """Whether it continues what was written, see :attr:`UpdateKind.is_written`."""
-        return self.kind in _WRITTEN
+        return self.kind in _WRITTEN_KINDS
 
     __repr__ = short_repr("kind", "key", "text")
 
 
-_WRITTEN = frozenset(kind for kind in UpdateKind if kind.is_written)
+_WRITTEN_KINDS = frozenset(kind for kind in UpdateKind if kind.is_written)
 
 
 class DisplayStrategy(ABC):

@@ -85,7 +85,7 @@ def parse_output(response: Response, into: type[T]) -> ParsedResponse[T]:
         raise ResponsesParseError(f"the response is {status}, so its text may be cut off", path="$.status")
     texts: list[ParsedText[T]] = []
     for output_index, item in enumerate(response.output):
-        if not isinstance(item, ResponseOutputMessage) or item.phase == _COMMENTARY:
+        if not isinstance(item, ResponseOutputMessage) or item.phase == _COMMENTARY_PHASE:
             continue
         for content_index, part in enumerate(item.content):
             if isinstance(part, ResponseOutputText):
@@ -97,29 +97,33 @@ def parse_output(response: Response, into: type[T]) -> ParsedResponse[T]:
     return ParsedResponse(response=response, texts=tuple(texts))
 
 
-_COMMENTARY: Final = "commentary"
+_COMMENTARY_PHASE: Final = "commentary"
 
 
 def _decode(text: str, into: type[T], path: str) -> T:
-    kind: Any = into
-    check, make = _reader_of(kind)
+    target_type: Any = into
+    check, make = _reader_of(target_type)
     report = Report()
     try:
-        checked = check(load_json(text), "$", report)
+        checked_value = check(load_json(text), "$", report)
         violation = next((each for each in report.violations if not each.is_advice), None)
         if violation is None:
-            value: T = make(checked, into)
+            value: T = make(checked_value, into)
             return value
-        problem, at = violation.message, violation.path.removeprefix("$")
+        problem, inner_path = violation.message, violation.path.removeprefix("$")
     except FramingError as error:
-        problem, at = error.cause, ""
+        problem, inner_path = error.cause, ""
     except Exception as error:
-        first = problems_in(error)[0]
+        first_problem = problems_in(error)[0]
         # The message of a class that refuses its fields may quote them.
-        problem = f"refused ({type(first.cause).__name__})" if isinstance(first, Refused) else str(first)
-        at = first.at
+        problem = (
+            f"refused ({type(first_problem.cause).__name__})"
+            if isinstance(first_problem, Refused)
+            else str(first_problem)
+        )
+        inner_path = first_problem.at
     # Raised out here, the error does not carry along its context, which holds content.
-    raise ResponsesParseError(problem, path=path + at)
+    raise ResponsesParseError(problem, path=path + inner_path)
 
 
 @functools.lru_cache

@@ -117,7 +117,7 @@ class _Reader:
         return (parse_event(data, unknown=self._unknown) for data, _ in frames if data and not is_done(data))
 
 
-_FIELDS: Final = (b"data", b"event", b"id", b"retry")
+_SSE_FIELD_NAMES: Final = (b"data", b"event", b"id", b"retry")
 
 
 def _check_head(head: bytes) -> None:
@@ -128,31 +128,31 @@ def _check_head(head: bytes) -> None:
     """
     head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     name, colon, _ = head.partition(b"\n")[0].rstrip().partition(b":")
-    if any(name == field if colon else field.startswith(name) for field in (b"", *_FIELDS)):
+    if any(name == field if colon else field.startswith(name) for field in (b"", *_SSE_FIELD_NAMES)):
         return
     if head.startswith((b"{", b"[")):
         raise _json_problem(head)
-    begin = clean_message(head[:400].decode(errors="replace"), 80)
-    raise NotAStreamError("html" if head.startswith(b"<") else "text", begin)
+    excerpt = clean_message(head[:400].decode(errors="replace"), 80)
+    raise NotAStreamError("html" if head.startswith(b"<") else "text", excerpt)
 
 
 def _json_problem(body: bytes) -> NotAStreamError:
     try:
-        value = load_json(body)
+        decoded_body = load_json(body)
     except FramingError:
-        value = None
-    if not isinstance(value, dict):
+        decoded_body = None
+    if not isinstance(decoded_body, dict):
         return NotAStreamError("json")
-    error = value.get("error")
-    if error is None and (value.get("object") == "response" or "output" in value):
+    error = decoded_body.get("error")
+    if error is None and (decoded_body.get("object") == "response" or "output" in decoded_body):
         return NotAStreamError("response")
-    message = _message(value, error)
+    message = _message(decoded_body, error)
     return NotAStreamError("json" if error is None and message is None else "error", message)
 
 
-def _message(value: dict[str, Any], error: Any) -> str | None:
-    inside = error.get("message") if isinstance(error, dict) else error
-    for message in (inside, value.get("message"), value.get("detail")):
+def _message(decoded_body: dict[str, Any], error: Any) -> str | None:
+    nested_message = error.get("message") if isinstance(error, dict) else error
+    for message in (nested_message, decoded_body.get("message"), decoded_body.get("detail")):
         if isinstance(message, str):
             return clean_message(message, 200)
     return None
@@ -199,7 +199,7 @@ class StreamHandler:
         if on_failure not in get_args(OnFailure):
             raise ResponsesValueError("expected 'at_once' or 'at_end'", path="StreamHandler.on_failure")
         self._displays = list(displays)
-        self._showing = list(displays)
+        self._active_displays = list(displays)
         self._router = EventRouter((processors or default_processors()).stages())
         self._on_failure = on_failure
         self._watch = ProgressWatch(tools)
@@ -216,8 +216,8 @@ class StreamHandler:
         if not callable(handler):
             raise ResponsesValueError(f"cannot be called: {type(handler).__name__}", path="handler")
         check_events(events)
-        known = name or str(getattr(handler, "__qualname__", type(handler).__qualname__))
-        self._router.add(StreamStage(kind="handler", name=known, call=handler, events=events))
+        handler_name = name or str(getattr(handler, "__qualname__", type(handler).__qualname__))
+        self._router.add(StreamStage(kind="handler", name=handler_name, call=handler, events=events))
 
     @property
     def snapshot(self) -> ResponseSnapshot | None:
@@ -281,14 +281,16 @@ class StreamHandler:
 
     def _step(self, event: ResponseStreamEvent) -> Steps[ResponseSnapshot]:
         if not isinstance(event, Event):
-            kind = type(event).__name__
-            raise ResponsesValueError(f"expected an event, as parse_event gives, got {kind}", path="events")
+            type_name = type(event).__name__
+            raise ResponsesValueError(
+                f"expected an event, as parse_event gives, got {type_name}", path="events"
+            )
         self._check_status(event)
         snapshot = self._accumulator.add(event)
         for stage in self._router.route(event):
             updates = yield from self._call_stage(stage, snapshot)
             for update in updates:
-                for display in tuple(self._showing):
+                for display in tuple(self._active_displays):
                     yield from self._call_display(display, display.show, update)
         self._report()
         return snapshot
@@ -302,14 +304,14 @@ class StreamHandler:
             self._fail("status", error.tool, error, event)
 
     def _close(self, error: BaseException | None) -> Steps[None]:
-        reported = len(self._failures)
+        reported_count = len(self._failures)
         for display in self._displays:
             yield from self._call_display(display, display.close)
         if error is None:
             if self._failures:
                 raise PipelineError(self._failures, snapshot=self.snapshot)
         elif isinstance(error, PipelineError) or self._on_failure == "at_once":
-            _note(error, self._failures[reported:])
+            _note(error, self._failures[reported_count:])
         else:
             _note(error, self._failures)
 
@@ -338,11 +340,11 @@ class StreamHandler:
         self, display: DisplayStrategy, call: Callable[..., Awaitable[None] | None], *updates: Update
     ) -> Steps[None]:
         try:
-            done = call(*updates)
-            if inspect.isawaitable(done):
-                yield done
+            call_result = call(*updates)
+            if inspect.isawaitable(call_result):
+                yield call_result
         except Exception as error:
-            self._showing = [other for other in self._showing if other is not display]
+            self._active_displays = [other for other in self._active_displays if other is not display]
             event = self.snapshot.event if self.snapshot is not None and updates else None
             self._fail("display", type(display).__name__, error, event)
 
@@ -366,11 +368,11 @@ def _note(error: BaseException, failures: Iterable[StageFailure]) -> None:
 def _drive(steps: Steps[T]) -> T:
     """Run *steps* without asyncio. An awaitable is an error."""
     try:
-        waiting = next(steps)
+        awaitable = next(steps)
         while True:
-            if inspect.iscoroutine(waiting):
-                waiting.close()  # avoids the warning "never awaited"
-            waiting = steps.throw(TypeError("it is asynchronous: use ahandle or arun"))
+            if inspect.iscoroutine(awaitable):
+                awaitable.close()  # avoids the warning "never awaited"
+            awaitable = steps.throw(TypeError("it is asynchronous: use ahandle or arun"))
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]
 
@@ -378,13 +380,13 @@ def _drive(steps: Steps[T]) -> T:
 async def _adrive(steps: Steps[T]) -> T:
     """Do *steps*, awaiting what has to be."""
     try:
-        waiting = next(steps)
+        awaitable = next(steps)
         while True:
             try:
-                result = await waiting
+                result = await awaitable
             except BaseException as error:
-                waiting = steps.throw(error)
+                awaitable = steps.throw(error)
             else:
-                waiting = steps.send(result)
+                awaitable = steps.send(result)
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]

@@ -22,20 +22,20 @@ class PlainTextDisplay(DisplayStrategy):
 
     def __init__(self, out: TextIO, *, details: bool = True) -> None:
         self._out = out
-        self._details = details
-        self._open: tuple[str, str | None] | None = None
-        self._column_0 = True
+        self._shows_details = details
+        self._open_block_key: tuple[str, str | None] | None = None
+        self._is_at_line_start = True
 
     def show(self, update: Update) -> None:
         """See :meth:`DisplayStrategy.show`. A replacement is written below the original."""
-        if not self._details and update.kind not in _ESSENTIAL:
+        if not self._shows_details and update.kind not in _ESSENTIAL_KINDS:
             return
         if update.is_written:
-            if (update.kind, update.key) != self._open or update.replaces:
+            if (update.kind, update.key) != self._open_block_key or update.replaces:
                 self._end_line()
                 if update.kind != UpdateKind.TEXT:
                     self._write(f"[{update.kind}] ")
-                self._open = (update.kind, update.key)
+                self._open_block_key = (update.kind, update.key)
             self._write(harmless(update.text, lines=True))
         else:
             self._end_line()
@@ -48,18 +48,18 @@ class PlainTextDisplay(DisplayStrategy):
         self._out.flush()
 
     def _end_line(self) -> None:
-        if not self._column_0:
+        if not self._is_at_line_start:
             self._write("\n")
-        self._open = None
+        self._open_block_key = None
 
     def _write(self, text: str) -> None:
         if text:
-            self._column_0 = text.endswith("\n")
+            self._is_at_line_start = text.endswith("\n")
             encoding = getattr(self._out, "encoding", None) or "utf-8"
             self._out.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
 
 
-_ESSENTIAL = frozenset({UpdateKind.TEXT, UpdateKind.REFUSAL, UpdateKind.ERROR})
+_ESSENTIAL_KINDS = frozenset({UpdateKind.TEXT, UpdateKind.REFUSAL, UpdateKind.ERROR})
 
 
 class JSONLinesDisplay(DisplayStrategy):
@@ -82,16 +82,16 @@ class JSONLinesDisplay(DisplayStrategy):
         if update.response is not None:
             line["response"] = to_dict(update.response)
         # ASCII is harmless to a terminal, and the same in nearly every encoding.
-        self._out.write(_NO_ASCII.sub(_json_escape, orjson.dumps(line).decode()) + "\n")
+        self._out.write(_NON_ASCII_CHARACTER.sub(_json_escape, orjson.dumps(line).decode()) + "\n")
         self._out.flush()
 
 
-_NO_ASCII = re.compile("[^\x20-\x7e]")
+_NON_ASCII_CHARACTER = re.compile("[^\x20-\x7e]")
 
 
-def _json_escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+def _json_escape(match: re.Match[str]) -> str:
+    utf16_bytes = match[0].encode("utf-16-be")
+    return "".join(f"\\u{utf16_bytes[offset : offset + 2].hex()}" for offset in range(0, len(utf16_bytes), 2))
 
 
 def live_display(out: TextIO) -> DisplayStrategy:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 
 from crosswalk.responses import events as ev
-from crosswalk.responses.accumulator import ENDS, EVENT_CLASSES, ResponseSnapshot
+from crosswalk.responses.accumulator import END_EVENTS, EVENT_CLASSES, ResponseSnapshot
 from crosswalk.responses.citations import CitationAnnotation, source_name
 from crosswalk.responses.content import AnnotationFileCitation, AnnotationURLCitation, ResponseOutputText
 from crosswalk.responses.display import Update, UpdateKind
@@ -183,15 +183,15 @@ class EventRouter:
     def route(self, event: ResponseStreamEvent) -> tuple[StreamStage, ...]:
         """The stages that take *event*, in order."""
         key = (type(event), event.type)
-        result = self._routes.get(key)
-        if result is None:
-            result = tuple(stage for stage in self._stages if stage.takes(event))
-            if len(self._routes) < _MOST_ROUTES:  # a server can make up any number of types
-                self._routes[key] = result
-        return result
+        stages = self._routes.get(key)
+        if stages is None:
+            stages = tuple(stage for stage in self._stages if stage.takes(event))
+            if len(self._routes) < _MAX_ROUTES:  # a server can make up any number of types
+                self._routes[key] = stages
+        return stages
 
 
-_MOST_ROUTES = 1000
+_MAX_ROUTES = 1000
 
 
 def check_events(events: Iterable[object]) -> None:
@@ -217,23 +217,23 @@ class Places:
     """
 
     def __init__(self) -> None:
-        self._by_id: dict[str, str] = {}
-        self._shared: set[str] = set()
+        self._name_by_id: dict[str, str] = {}
+        self._shared_ids: set[str] = set()
 
     def of(self, output_index: int | None, item_id: str | None) -> str:
         """The name of the item with this place and id."""
         if output_index is not None:
             name = str(output_index)
-            if item_id and self._by_id.setdefault(item_id, name) != name:
-                self._shared.add(item_id)
+            if item_id and self._name_by_id.setdefault(item_id, name) != name:
+                self._shared_ids.add(item_id)
             return name
-        return self._by_id.setdefault(item_id or "", item_id or "?")
+        return self._name_by_id.setdefault(item_id or "", item_id or "?")
 
     def of_final(self, index: int, item_id: str | None) -> str:
         """Return the name of the item at *index* of the final output."""
-        if item_id in self._shared:
+        if item_id in self._shared_ids:
             return str(index)  # the server gives several items the same id
-        return self._by_id.get(item_id or "", str(index))
+        return self._name_by_id.get(item_id or "", str(index))
 
 
 def call_status(event: ItemEvent) -> tuple[str, str] | None:
@@ -306,16 +306,22 @@ class WrittenProcessor:
 
     def __init__(self, kind: UpdateKind) -> None:
         self.kind = kind
-        self._parts = {type: part.leaf for type, part in PARTS.items() if part.segment.value == kind.value}
+        self._leaf_by_part_type = {
+            type: part.leaf for type, part in PARTS.items() if part.segment.value == kind.value
+        }
         self._places = Places()
-        self._shown: dict[str, list[str]] = {}
+        self._shown_pieces: dict[str, list[str]] = {}
 
-        writing = (
+        text_event_classes = (
             EVENT_CLASSES[type]
-            for type, known in EVENTS.items()
-            if known.role is EventRole.TEXT and known.of in self._parts
+            for type, wire_event in EVENTS.items()
+            if wire_event.role is EventRole.TEXT and wire_event.of in self._leaf_by_part_type
         )
-        self.events: tuple[type[ev.Event], ...] = (*writing, ev.ResponseOutputItemDoneEvent, *ENDS)
+        self.events: tuple[type[ev.Event], ...] = (
+            *text_event_classes,
+            ev.ResponseOutputItemDoneEvent,
+            *END_EVENTS,
+        )
 
     def __call__(self, snapshot: ResponseSnapshot) -> Iterable[Update]:
         """See :data:`Processor`."""
@@ -326,55 +332,55 @@ class WrittenProcessor:
             return self._rest(snapshot.response)
         if type(event) not in self.events:
             return ()
-        known = EVENTS[event.type]
-        list_name = PARTS[known.of].list
+        wire_event = EVENTS[event.type]
+        list_name = PARTS[wire_event.of].list
         index = getattr(event, LISTS[list_name]) or 0
         key = f"{self._places.of(event.output_index, event.item_id)}.{list_name}.{index}"
-        text = getattr(event, known.leaf)
-        return self._piece(key, text) if known.word == "delta" else self._whole(key, text)
+        text = getattr(event, wire_event.leaf)
+        return self._piece(key, text) if wire_event.word == "delta" else self._whole(key, text)
 
     def _rest(self, response: Response) -> Iterator[Update]:
         for index, item in enumerate(response.output):
             yield from self._item(self._places.of_final(index, item.id), item)
 
-    def _item(self, place: str, item: Item) -> Iterator[Update]:
+    def _item(self, item_name: str, item: Item) -> Iterator[Update]:
         if not isinstance(item, ResponseOutputMessage | ResponseReasoningItem):
             return
-        for name in ("summary", "content"):
-            for index, part in enumerate(getattr(item, name, None) or ()):
-                field = self._parts.get(part.type)
-                if field is not None:
-                    yield from self._whole(f"{place}.{name}.{index}", getattr(part, field))
+        for list_name in ("summary", "content"):
+            for index, part in enumerate(getattr(item, list_name, None) or ()):
+                field_name = self._leaf_by_part_type.get(part.type)
+                if field_name is not None:
+                    yield from self._whole(f"{item_name}.{list_name}.{index}", getattr(part, field_name))
 
     def _piece(self, key: str, text: str) -> Iterator[Update]:
         if text:
-            self._shown.setdefault(key, []).append(text)
+            self._shown_pieces.setdefault(key, []).append(text)
             yield Update(kind=self.kind, text=text, key=key)
 
     def _whole(self, key: str, text: str) -> Iterator[Update]:
-        shown = "".join(self._shown.get(key, ()))
-        if text.startswith(shown):
-            yield from self._piece(key, text[len(shown) :])
+        shown_text = "".join(self._shown_pieces.get(key, ()))
+        if text.startswith(shown_text):
+            yield from self._piece(key, text[len(shown_text) :])
         else:
             yield Update(kind=self.kind, text=text, key=key, replaces=True)
-        self._shown[key] = [text]  # put together once
+        self._shown_pieces[key] = [text]  # put together once
 
 
 # ------------------------------------------------------------------------------ processors
 # The shipped processors, which turn events into updates to show.
 
 
-_ITEMS: Final = (ev.ResponseOutputItemAddedEvent, ev.ResponseOutputItemDoneEvent)
+_ITEM_EVENTS: Final = (ev.ResponseOutputItemAddedEvent, ev.ResponseOutputItemDoneEvent)
 
 
 class ToolProcessor:
     """Gives a line for each call of a tool, and a new one in its place when its status changes."""
 
-    events: Final[tuple[type[ev.Event], ...]] = (*_ITEMS, ev.ItemEvent, *ENDS)
+    events: Final[tuple[type[ev.Event], ...]] = (*_ITEM_EVENTS, ev.ItemEvent, *END_EVENTS)
 
     def __init__(self) -> None:
         self._places = Places()
-        self._calls: dict[str, str] = {}
+        self._call_texts: dict[str, str] = {}
         self._lines: dict[str, str] = {}
 
     def __call__(self, snapshot: ResponseSnapshot) -> Iterable[Update]:
@@ -391,7 +397,7 @@ class ToolProcessor:
             item_name = self._places.of(event.output_index, event.item_id)
             return self._line(
                 item_name,
-                self._calls.setdefault(item_name, tool_and_status[0].removesuffix("_call")),
+                self._call_texts.setdefault(item_name, tool_and_status[0].removesuffix("_call")),
                 tool_and_status[1],
             )
         return self._rest(snapshot.response)
@@ -400,35 +406,35 @@ class ToolProcessor:
         for index, item in enumerate(response.output):
             yield from self._item(self._places.of_final(index, item.id), item)
 
-    def _item(self, place: str, item: Item) -> Iterator[Update]:
-        word = str(getattr(item, "type", None))
-        if word.endswith("_call"):
-            self._calls[place] = _described(word.removesuffix("_call"), item)
-            yield from self._line(place, self._calls[place], getattr(item, "status", None))
+    def _item(self, item_name: str, item: Item) -> Iterator[Update]:
+        item_type = str(getattr(item, "type", None))
+        if item_type.endswith("_call"):
+            self._call_texts[item_name] = _described(item_type.removesuffix("_call"), item)
+            yield from self._line(item_name, self._call_texts[item_name], getattr(item, "status", None))
 
-    def _line(self, place: str, call: str, status: str | None) -> Iterator[Update]:
-        line = call if status is None else f"{call}: {status}"
-        if line != self._lines.get(place):
-            self._lines[place] = line
-            yield Update(kind=UpdateKind.TOOL, text=line, key=place, replaces=True)
+    def _line(self, item_name: str, call_text: str, status: str | None) -> Iterator[Update]:
+        line = call_text if status is None else f"{call_text}: {status}"
+        if line != self._lines.get(item_name):
+            self._lines[item_name] = line
+            yield Update(kind=UpdateKind.TOOL, text=line, key=item_name, replaces=True)
 
 
 def _described(tool: str, item: Any) -> str:
     """Return the call in short: the tool and its arguments."""
     name = getattr(item, "name", None)
     if name is not None:
-        given = getattr(item, "arguments", None) or getattr(item, "input", None) or ""
-        return f"{name}({shortened(str(given))})"
+        arguments = getattr(item, "arguments", None) or getattr(item, "input", None) or ""
+        return f"{name}({shortened(str(arguments))})"
     action = getattr(item, "action", None)
-    requested = getattr(item, "queries", None) or getattr(action, "queries", None) or ()
-    about = "; ".join(requested) or getattr(action, "query", None) or getattr(action, "url", None) or ""
-    return f"{tool}({shortened(about)})" if about else tool
+    queries = getattr(item, "queries", None) or getattr(action, "queries", None) or ()
+    subject = "; ".join(queries) or getattr(action, "query", None) or getattr(action, "url", None) or ""
+    return f"{tool}({shortened(subject)})" if subject else tool
 
 
 class CitationProcessor:
     """Gives a line for each source that the text cites, once."""
 
-    events: Final[tuple[type[ev.Event], ...]] = (ev.ResponseOutputTextAnnotationAddedEvent, *ENDS)
+    events: Final[tuple[type[ev.Event], ...]] = (ev.ResponseOutputTextAnnotationAddedEvent, *END_EVENTS)
 
     def __init__(self) -> None:
         self._seen: set[CitationAnnotation] = set()
@@ -465,7 +471,7 @@ def _source_line(annotation: AnnotationFileCitation | AnnotationURLCitation) -> 
 class EndProcessor:
     """Gives the last line, how the response ended, with the whole response."""
 
-    events: Final = ENDS
+    events: Final = END_EVENTS
 
     def __init__(self) -> None:
         self._said: str | None = None
@@ -473,12 +479,14 @@ class EndProcessor:
     def __call__(self, snapshot: ResponseSnapshot) -> Iterable[Update]:
         """See :data:`Processor`."""
         response = snapshot.response
-        failed = response.status == ResponseStatus.FAILED
-        text = _failure(response) if failed else _ending(response)
+        has_failed = response.status == ResponseStatus.FAILED
+        text = _failure(response) if has_failed else _ending(response)
         if text == self._said:  # some servers report an error, and then the response that failed with it
             return ()
         self._said = text
-        return (Update(kind=UpdateKind.ERROR if failed else UpdateKind.END, text=text, response=response),)
+        return (
+            Update(kind=UpdateKind.ERROR if has_failed else UpdateKind.END, text=text, response=response),
+        )
 
 
 def _failure(response: Response) -> str:

@@ -59,7 +59,7 @@ def parse_response(data: JSONInput, *, unknown: OnUnknown = "raise") -> Response
     from crosswalk.responses.response import Response  # the types are loaded when one is asked for
 
     response = parse(Response, data, unknown=unknown)
-    if not response.id and _SIGNS.isdisjoint(to_dict(response)):
+    if not response.id and _RESPONSE_KEYS.isdisjoint(to_dict(response)):
         raise ResponsesParseError("not a response: it has no id, object, status or output")
     return response
 
@@ -116,15 +116,15 @@ def _hook(kind: Any, on_unknown: OnUnknown) -> Callable[[Any, Any], Any]:
     # Most streams contain only text. The first event of a call loads the rest.
     from crosswalk.responses.events.answer import LifecycleEvent, TextEvent
 
-    common = typing.get_args(LifecycleEvent | TextEvent)
-    events: Any = Annotated[
-        ResponsesRecord, LazyFamily("crosswalk.responses.events", "ResponseStreamEvent", common)
+    common_classes = typing.get_args(LifecycleEvent | TextEvent)
+    event_union: Any = Annotated[
+        ResponsesRecord, LazyFamily("crosswalk.responses.events", "ResponseStreamEvent", common_classes)
     ]
-    return record_converter(on_unknown).get_structure_hook(events)
+    return record_converter(on_unknown).get_structure_hook(event_union)
 
 
-_SIGNS: Final = {"id", "object", "status", "output"}
-_TEXT: Final = (bytes, str, bytearray)
+_RESPONSE_KEYS: Final = {"id", "object", "status", "output"}
+_TEXT_TYPES: Final = (bytes, str, bytearray)
 
 
 def _read(kind: Any, data: JSONInput, unknown: OnUnknown) -> Any:
@@ -132,7 +132,7 @@ def _read(kind: Any, data: JSONInput, unknown: OnUnknown) -> Any:
         raise ResponsesValueError("expected 'raise' or 'keep'", path="unknown")
     if type(data) is bytes:  # as the events of a stream are
         value = load_event(data)
-    elif isinstance(data, _TEXT):
+    elif isinstance(data, _TEXT_TYPES):
         value = load_json(data)
     else:
         value = _own_copy(data)
@@ -140,13 +140,17 @@ def _read(kind: Any, data: JSONInput, unknown: OnUnknown) -> Any:
         return _hook(kind, unknown)(value, kind)
     except Exception as error:
         problems = problems_in(error)
-    first = problems[0]
-    path = f"${first.at}"
-    every = [f"{problem} @ ${problem.at}" for problem in problems]
-    failure = ResponsesParseError(str(first), path=path, problems=every)
-    if isinstance(first, UnknownType):
+    first_problem = problems[0]
+    path = f"${first_problem.at}"
+    problem_lines = [f"{problem} @ ${problem.at}" for problem in problems]
+    failure = ResponsesParseError(str(first_problem), path=path, problems=problem_lines)
+    if isinstance(first_problem, UnknownType):
         failure = UnknownTypeError(
-            str(first), path=path, problems=every, family=first.family, type_name=first.type_name
+            str(first_problem),
+            path=path,
+            problems=problem_lines,
+            family=first_problem.family,
+            type_name=first_problem.type_name,
         )
     # Raised out here, the error does not carry along its context, which holds content.
     raise failure
@@ -190,5 +194,5 @@ def to_json(value: ResponsesRecord) -> bytes:
     try:
         return dump_json(record_converter("raise").unstructure(value))
     except (TypeError, RecursionError) as error:
-        why = f"not JSON: {error}" if isinstance(error, TypeError) else "nested too deeply"
-    raise ResponsesValueError(why, path=type(value).__name__)
+        problem = f"not JSON: {error}" if isinstance(error, TypeError) else "nested too deeply"
+    raise ResponsesValueError(problem, path=type(value).__name__)

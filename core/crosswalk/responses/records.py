@@ -109,12 +109,12 @@ class Family:
     @functools.cached_property
     def by_tag(self) -> dict[str | None, list[type[Member]]]:
         """The types for each tag. The key ``None`` has the types with an optional tag."""
-        results: dict[str | None, list[type[Member]]] = {}
+        members_by_tag: dict[str | None, list[type[Member]]] = {}
         for member in self.members:
             if not issubclass(member, Unknown):
                 for tag in tags_of(member):
-                    results.setdefault(tag, []).append(member)
-        return results
+                    members_by_tag.setdefault(tag, []).append(member)
+        return members_by_tag
 
     def only(self, tag: object) -> type[Any] | None:
         """Return the type if *tag* alone identifies it."""
@@ -128,17 +128,17 @@ class Family:
             UnknownType: the type is not registered.
         """
         tag = value.get("type")
-        result = self.only(tag)
-        if result is not None:
-            return result
+        only_member = self.only(tag)
+        if only_member is not None:
+            return only_member
         if tag is None or type(tag) is str:
             for candidate in self.by_tag.get(tag, []):
                 if candidate.claims(value):
                     return candidate
             if self.unknown is not None:
-                registered = _REGISTERED.get((self.unknown, tag))
-                if registered is not None:
-                    return registered
+                registered_class = _REGISTERED_CLASSES.get((self.unknown, tag))
+                if registered_class is not None:
+                    return registered_class
                 if keep:
                     return self.unknown
         raise UnknownType(self.name, tag)
@@ -148,7 +148,7 @@ class Family:
         if isinstance(value, self.members):
             return True
         tag = getattr(value, "type", None)
-        return self.unknown is not None and type(value) is _REGISTERED.get((self.unknown, tag))
+        return self.unknown is not None and type(value) is _REGISTERED_CLASSES.get((self.unknown, tag))
 
 
 class LazyFamily:
@@ -163,7 +163,7 @@ class LazyFamily:
     def __init__(self, home: str, name: str, common: tuple[type[Member], ...] = ()) -> None:
         self.home = home
         self.alias = name
-        self._common = Family(common)
+        self._common_family = Family(common)
 
     def __repr__(self) -> str:
         return f"{self.home}.{self.alias}"
@@ -185,18 +185,18 @@ class LazyFamily:
 
     def only(self, tag: object) -> type[Any] | None:
         """See :meth:`Family.only`."""
-        return self._common.only(tag) or self.whole.only(tag)
+        return self._common_family.only(tag) or self.whole.only(tag)
 
     def of(self, value: dict[str, Any], keep: bool) -> type[Any]:
         """See :meth:`Family.of`."""
-        return self._common.only(value.get("type")) or self.whole.of(value, keep)
+        return self._common_family.only(value.get("type")) or self.whole.of(value, keep)
 
     def has(self, value: object) -> bool:
         """See :meth:`Family.has`."""
-        return self._common.has(value) or self.whole.has(value)
+        return self._common_family.has(value) or self.whole.has(value)
 
 
-_REGISTERED: dict[tuple[type[Unknown], str | None], type[Member]] = {}
+_REGISTERED_CLASSES: dict[tuple[type[Unknown], str | None], type[Member]] = {}
 
 
 def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
@@ -210,7 +210,7 @@ def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
     tags = [tag for tag in tags_of(cls) if tag is not None]
     if not tags:
         raise TypeError(f"{cls.__name__} has no literal type to be registered under")
-    _REGISTERED.update({(unknown, tag): cls for tag in tags})
+    _REGISTERED_CLASSES.update({(unknown, tag): cls for tag in tags})
     return cls
 
 
@@ -222,11 +222,13 @@ def classes_of(union: Any) -> dict[str, type[Member]]:
 
 def tags_of(cls: type[Member]) -> tuple[str | None, ...]:
     """Return the tags of *cls*, with ``None`` if the tag is optional, or empty without a literal ``type``."""
-    kinds = (getattr(base, "__annotations__", {}).get("type") for base in cls.__mro__)
-    kind = next((kind for kind in kinds if kind is not None), None)
-    if isinstance(kind, str):  # making and resolving the fields takes long, and most classes are never read
-        kind = next(field.type for field in resolved(cls) if field.name == "type")
-    members = (kind,) if typing.get_origin(kind) is Literal else typing.get_args(kind)
+    type_annotations = (getattr(base, "__annotations__", {}).get("type") for base in cls.__mro__)
+    annotation = next((annotation for annotation in type_annotations if annotation is not None), None)
+    if isinstance(
+        annotation, str
+    ):  # making and resolving the fields takes long, and most classes are never read
+        annotation = next(field.type for field in resolved(cls) if field.name == "type")
+    members = (annotation,) if typing.get_origin(annotation) is Literal else typing.get_args(annotation)
     if not any(typing.get_origin(member) is Literal for member in members):
         return ()
     return tuple(tag for member in members for tag in typing.get_args(member) or (None,))
@@ -273,28 +275,33 @@ class UnknownWord(DocumentProblem):
 def record_converter(on_unknown: OnUnknown) -> CanonicalConverter:
     """Return the converter that reads and writes records. ``"keep"`` accepts unknown words and types."""
     keep = on_unknown == "keep"
-    made = converter()
-    add_shared_hooks(made, functools.partial(_family_reader, keep=keep))
-    made.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: freeze(value))
-    made.register_structure_hook_factory(lambda kind: origin_of(kind) is Mapping, _mapping_factory)
-    made.register_structure_hook_factory(is_record, lambda cls: _record_reader(cls, made, keep))
-    made.register_unstructure_hook_func(lambda kind: _lazy_family(kind) is not None, made.unstructure)
-    made.register_unstructure_hook(StrEnum, lambda word: word.value)
-    made.register_unstructure_hook_factory(is_record, lambda cls: _record_writer(cls, made))
-    return made
+    new_converter = converter()
+    add_shared_hooks(new_converter, functools.partial(_family_reader, keep=keep))
+    new_converter.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: freeze(value))
+    new_converter.register_structure_hook_factory(lambda kind: origin_of(kind) is Mapping, _mapping_factory)
+    new_converter.register_structure_hook_factory(
+        is_record, lambda cls: _record_reader(cls, new_converter, keep)
+    )
+    new_converter.register_unstructure_hook_func(
+        lambda kind: _lazy_family(kind) is not None, new_converter.unstructure
+    )
+    new_converter.register_unstructure_hook(StrEnum, lambda word: word.value)
+    new_converter.register_unstructure_hook_factory(is_record, lambda cls: _record_writer(cls, new_converter))
+    return new_converter
 
 
 def add_shared_hooks(
-    made: BaseConverter, read_family: Callable[[Family | LazyFamily, BaseConverter], Read]
+    new_converter: BaseConverter, read_family: Callable[[Family | LazyFamily, BaseConverter], Read]
 ) -> None:
-    """Register the hooks for numbers, words and unions with *made*. *read_family* makes the hook for a family."""
-    made.register_structure_hook(float, _read_number)
-    made.register_structure_hook(StrEnum, _read_word)
-    made.register_structure_hook_factory(
+    """Register the hooks for numbers, words and unions with *new_converter*. *read_family* makes the hook for a family."""
+    new_converter.register_structure_hook(float, _read_number)
+    new_converter.register_structure_hook(StrEnum, _read_word)
+    new_converter.register_structure_hook_factory(
         _is_union, functools.partial(_union_factory, read_family=read_family)
     )
-    made.register_structure_hook_factory(
-        lambda kind: _lazy_family(kind) is not None, lambda kind: read_family(_lazy_family(kind), made)
+    new_converter.register_structure_hook_factory(
+        lambda kind: _lazy_family(kind) is not None,
+        lambda kind: read_family(_lazy_family(kind), new_converter),
     )
 
 
@@ -304,8 +311,8 @@ def is_record(kind: Any) -> bool:
 
 
 def _lazy_family(kind: Any) -> Any:
-    results = [each for each in getattr(kind, "__metadata__", ()) if isinstance(each, LazyFamily)]
-    return results[0] if results else None
+    families = [each for each in getattr(kind, "__metadata__", ()) if isinstance(each, LazyFamily)]
+    return families[0] if families else None
 
 
 def _is_union(kind: Any) -> bool:
@@ -322,20 +329,20 @@ def _read_number(value: Any, _: Any) -> Any:
     raise DocumentProblem.wrong_type("number", value)
 
 
-def _read_word(value: Any, words: Any) -> Any:
+def _read_word(value: Any, vocabulary: Any) -> Any:
     if not isinstance(value, str):
         raise DocumentProblem.wrong_type("string", value)
     try:
-        return words(value)
+        return vocabulary(value)
     except ValueError:
         pass
-    raise UnknownWord(f"unknown {words.__name__} {quoted(value)!r}")
+    raise UnknownWord(f"unknown {vocabulary.__name__} {quoted(value)!r}")
 
 
 def _mapping_factory(kind: Any, converter: BaseConverter) -> Read:
-    plain: Any = dict[typing.get_args(kind)]  # type: ignore[misc]
-    read = converter.get_structure_hook(plain)
-    return lambda value, _: FrozenObject.adopt(read(value, plain))
+    dict_type: Any = dict[typing.get_args(kind)]  # type: ignore[misc]
+    read = converter.get_structure_hook(dict_type)
+    return lambda value, _: FrozenObject.adopt(read(value, dict_type))
 
 
 # ---------------------------------------------------------------------------------------------- unions
@@ -350,26 +357,26 @@ def _union_factory(
 ) -> Read:
     """Make a hook for a union: the JSON type selects the member, and ``type`` selects among several records."""
     members = [member for member in union_members(kind) if member is not NoneType]
-    records = tuple(member for member in members if is_record(member))
+    record_classes = tuple(member for member in members if is_record(member))
     hooks = {
         json_type: (converter.get_structure_hook(member), member)
         for member in members
-        if member not in records
+        if member not in record_classes
         for json_type in json_types(member)
     }
-    if len(records) == 1:
-        hooks[dict] = (converter.get_structure_hook(records[0]), records[0])
-    elif records:
-        hooks[dict] = (read_family(Family(records), converter), kind)
+    if len(record_classes) == 1:
+        hooks[dict] = (converter.get_structure_hook(record_classes[0]), record_classes[0])
+    elif record_classes:
+        hooks[dict] = (read_family(Family(record_classes), converter), kind)
         if len(hooks) == 1:
             return hooks[dict][0]
-    expected = " or ".join(dict.fromkeys(_JSON_NAMES[each] for each in hooks))
+    expected_types = " or ".join(dict.fromkeys(_JSON_NAMES[each] for each in hooks))
 
     def read(value: Any, _: Any) -> Any:
-        hook = hooks.get(type(value)) or hooks.get(_json_type(value))
-        if hook is None:
-            raise DocumentProblem.wrong_type(expected, value)
-        return hook[0](value, hook[1])
+        hook_and_member = hooks.get(type(value)) or hooks.get(_json_type(value))
+        if hook_and_member is None:
+            raise DocumentProblem.wrong_type(expected_types, value)
+        return hook_and_member[0](value, hook_and_member[1])
 
     return read
 
@@ -416,11 +423,11 @@ class _Field(NamedTuple):
 def _fields_of(cls: type[Member]) -> list[_Field]:
     """List the fields of *cls*, except the two that every record has."""
     tags = tags_of(cls)
-    results = []
+    record_fields = []
     for field in resolved(cls)[2:]:
         kind = without_none(field.type)
         needs_tag = field.name == "type" and tags and None not in tags
-        results.append(
+        record_fields.append(
             _Field(
                 # The slot's own setter is faster than setattr, which has to look it up.
                 put=getattr(cls, field.name).__set__,
@@ -432,7 +439,7 @@ def _fields_of(cls: type[Member]) -> list[_Field]:
                 nullable=NoneType in union_members(field.type) or field.type is Any,
             )
         )
-    return results
+    return record_fields
 
 
 def key_of(name: str) -> str:
@@ -452,25 +459,25 @@ def _record_reader(cls: type[Member], converter: BaseConverter, keep: bool) -> R
             fields[:] = _fields_of(cls)
         record = _new(cls)
         get = data.get
-        result = 0
+        found_count = 0
         presence: list[str] = []
-        unread: dict[str, Any] = {}
+        unread_fields: dict[str, Any] = {}
         errors: list[Exception] = []
-        for put, name, key, kind, plain, default, nullable in fields:
+        for put, name, key, kind, plain_type, default, is_nullable in fields:
             value = get(key, _ABSENT)
-            if type(value) is plain:
-                result += 1
+            if type(value) is plain_type:
+                found_count += 1
             elif value is _ABSENT:
                 if default is attrs.NOTHING:
                     errors.append(MissingKey("a required key is missing", at=step(key)))
                 value = default
                 if default is not None:
                     presence.append(name)
-            elif value is None and nullable:
-                result += 1
+            elif value is None and is_nullable:
+                found_count += 1
                 presence.append(name)
             else:
-                result += 1
+                found_count += 1
                 try:
                     hook = hooks.get(name)
                     if hook is None:
@@ -479,17 +486,20 @@ def _record_reader(cls: type[Member], converter: BaseConverter, keep: bool) -> R
                 except RecursionError:
                     raise
                 except Exception as error:
-                    if keep and nullable and isinstance(error, UnknownWord):
-                        unread[key], value = value, None
+                    if keep and is_nullable and isinstance(error, UnknownWord):
+                        unread_fields[key], value = value, None
                     else:
                         errors.append(_under(key, error))
             put(record, value)
         if errors:
             raise ClassValidationError(f"While structuring {cls.__name__}", errors, cls)
-        if result != len(data):
+        if found_count != len(data):
             keys = {field.key for field in fields}
-            unread = {**{key: value for key, value in data.items() if key not in keys}, **unread}
-        put_extensions(record, FrozenObject.adopt(unread) if unread else EMPTY_OBJECT)
+            unread_fields = {
+                **{key: value for key, value in data.items() if key not in keys},
+                **unread_fields,
+            }
+        put_extensions(record, FrozenObject.adopt(unread_fields) if unread_fields else EMPTY_OBJECT)
         put_presence(record, frozenset(presence) if presence else _NO_PRESENCE)
         return record
 
@@ -549,22 +559,22 @@ def checked(record: Member) -> list[tuple[str, Any]]:
         ResponsesValueError: a value is not allowed.
     """
     cls: Any = type(record)
-    changed = []
+    changed_fields = []
     for name, kind, is_nullable, hook in _plan_of(cls):
         value = getattr(record, name)
         if (value is None and is_nullable) or (type(value) is kind and kind in PLAIN):
             continue
         try:
-            accepted = hook(value, kind)
+            accepted_value = hook(value, kind)
         except Exception as error:
             problem = problems_in(error)[0]
         else:
-            if accepted is not value:
-                changed.append((name, accepted))
+            if accepted_value is not value:
+                changed_fields.append((name, accepted_value))
             continue
         # Raised outside of the handler, the error has no context, which would quote content.
         raise ResponsesValueError(str(problem), path=f"{cls.__name__}.{name}{problem.at}")
-    return changed
+    return changed_fields
 
 
 @functools.cache
@@ -580,17 +590,17 @@ def _plan_of(cls: Any) -> list[tuple[str, Any, bool, Read]]:
 
 @functools.cache
 def _converter() -> CanonicalConverter:
-    made = converter()
-    add_shared_hooks(made, _family)
-    made.register_structure_hook(str, _text)
-    made.register_structure_hook(FrozenObject, _object)
-    made.register_structure_hook_func(
+    new_converter = converter()
+    add_shared_hooks(new_converter, _family)
+    new_converter.register_structure_hook(str, _text)
+    new_converter.register_structure_hook(FrozenObject, _object)
+    new_converter.register_structure_hook_func(
         lambda kind: kind is Any, lambda value, _: _frozen(as_frozen_value, value)
     )
-    made.register_structure_hook_factory(lambda kind: origin_of(kind) is tuple, _tuple_factory)
-    made.register_structure_hook_factory(lambda kind: origin_of(kind) is Mapping, _mapping_check)
-    made.register_structure_hook_factory(is_record, lambda cls: _instance_of)
-    return made
+    new_converter.register_structure_hook_factory(lambda kind: origin_of(kind) is tuple, _tuple_factory)
+    new_converter.register_structure_hook_factory(lambda kind: origin_of(kind) is Mapping, _mapping_check)
+    new_converter.register_structure_hook_factory(is_record, lambda cls: _instance_of)
+    return new_converter
 
 
 def _text(value: Any, kind: Any) -> str:
@@ -614,27 +624,27 @@ def _frozen(freeze: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _tuple_factory(kind: Any, converter: BaseConverter) -> Read:
-    items: Any = list[kind.__args__[0]]
-    read = converter.get_structure_hook(items)
+    list_type: Any = list[kind.__args__[0]]
+    read = converter.get_structure_hook(list_type)
 
     def accept(value: Any, _: Any) -> tuple[Any, ...]:
         if not isinstance(value, tuple | list):
             raise DocumentProblem(f"expected a tuple, got {type(value).__name__}")
-        return tuple(read([*value], items))
+        return tuple(read([*value], list_type))
 
     return accept
 
 
 def _mapping_check(kind: Any, converter: BaseConverter) -> Read:
-    members: Any = dict[typing.get_args(kind)]  # type: ignore[misc]
-    read = converter.get_structure_hook(members)
+    dict_type: Any = dict[typing.get_args(kind)]  # type: ignore[misc]
+    read = converter.get_structure_hook(dict_type)
 
     def accept(value: Any, _: Any) -> FrozenObject:
         if not isinstance(value, Mapping):
             raise DocumentProblem(f"expected a mapping, got {type(value).__name__}")
         if not all(isinstance(key, str) for key in value):
             raise DocumentProblem("expected strings as keys")
-        return FrozenObject.adopt(read(dict(value), members))
+        return FrozenObject.adopt(read(dict(value), dict_type))
 
     return accept
 
@@ -661,7 +671,7 @@ def _family(family: Family | LazyFamily, _: BaseConverter) -> Read:
 RecordClass = TypeVar("RecordClass", bound=type[Any])
 
 _set: Final = object.__setattr__
-_IS_NO_KEY: Final = {"json_key": None}
+_NO_JSON_KEY: Final = {"json_key": None}
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(attrs.field,))
@@ -677,21 +687,25 @@ def record(cls: RecordClass) -> RecordClass:
     body = vars(cls)
     if any(_refers_to_its_class(value) for value in body.values()):
         return _complete(cls)
-    own = [name for name, kind in cls.__annotations__.items() if not _is_class_variable(kind)]
-    inherited = {slot for base in cls.__mro__[1:] for slot in vars(base).get("__slots__", ())}
+    own_names = [name for name, kind in cls.__annotations__.items() if not _is_class_variable(kind)]
+    inherited_slots = {slot for base in cls.__mro__[1:] for slot in vars(base).get("__slots__", ())}
     metaclass: Any = type(cls)
-    made: RecordClass = metaclass(
+    new_class: RecordClass = metaclass(
         cls.__name__,
         cls.__bases__,
         {
-            **{name: value for name, value in body.items() if name not in (*own, "__dict__", "__weakref__")},
+            **{
+                name: value
+                for name, value in body.items()
+                if name not in (*own_names, "__dict__", "__weakref__")
+            },
             "__qualname__": cls.__qualname__,
-            "__slots__": tuple(name for name in own if name not in inherited),
+            "__slots__": tuple(name for name in own_names if name not in inherited_slots),
             "__attrs_attrs__": _MadeLater(cls),
             "__init__": _MadeLater(cls),
         },
     )
-    return made
+    return new_class
 
 
 def _refers_to_its_class(value: Any) -> bool:
@@ -710,7 +724,7 @@ class _MadeLater:
     """The fields or the constructor of a record class, until one of the two is first asked for."""
 
     def __init__(self, declared: type[Any]) -> None:
-        self._declared = declared
+        self._declared_class = declared
 
     def __set_name__(self, owner: Any, name: str) -> None:
         self._owner = owner
@@ -718,14 +732,14 @@ class _MadeLater:
 
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         # Two threads may make the same class at once. What the first one made counts for both.
-        complete = _COMPLETE.setdefault(self._owner, _complete(self._declared))
-        self._owner.__attrs_attrs__ = complete.__attrs_attrs__
-        self._owner.__init__ = complete.__init__
-        value = getattr(complete, self._name)
+        complete_class = _COMPLETE_CLASSES.setdefault(self._owner, _complete(self._declared_class))
+        self._owner.__attrs_attrs__ = complete_class.__attrs_attrs__
+        self._owner.__init__ = complete_class.__init__
+        value = getattr(complete_class, self._name)
         return value.__get__(instance, owner) if self._name == "__init__" else value
 
 
-_COMPLETE: Final[dict[Any, Any]] = {}
+_COMPLETE_CLASSES: Final[dict[Any, Any]] = {}
 """The class that attrs made of each record class."""
 _complete: Final = attrs.frozen(
     # Records inherit the other methods that attrs would generate.
@@ -756,8 +770,8 @@ class ResponsesRecord(Member):
         ResponsesValueError: a field has a value that its type does not allow.
     """
 
-    extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, metadata=_IS_NO_KEY)
-    presence: frozenset[str] = attrs.field(default=frozenset(), metadata=_IS_NO_KEY)
+    extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, metadata=_NO_JSON_KEY)
+    presence: frozenset[str] = attrs.field(default=frozenset(), metadata=_NO_JSON_KEY)
 
     def __attrs_post_init__(self) -> None:
         _set(self, "extensions", as_frozen_object(self.extensions))

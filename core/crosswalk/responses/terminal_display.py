@@ -21,7 +21,7 @@ _STYLES = {
     UpdateKind.END: "dim",
     UpdateKind.ERROR: "bold red",
 }
-_DRAWN_CHARACTERS = 20_000
+_MAX_DRAWN_CHARACTERS = 20_000
 """The length of the end of a long answer that each update draws, in characters."""
 
 
@@ -75,19 +75,19 @@ class _Screen:
     def __init__(self) -> None:
         self.whole = False
         self._blocks: list[tuple[str, list[str]]] = []
-        self._by_key: dict[tuple[str, str], list[str]] = {}
+        self._pieces_by_key: dict[tuple[str, str], list[str]] = {}
         self._last: tuple[str, str | None] | None = None
 
     def add(self, update: Update) -> None:
         block_key = (update.kind, update.key)
-        pieces = None if update.key is None else self._by_key.get((update.kind, update.key))
+        pieces = None if update.key is None else self._pieces_by_key.get((update.kind, update.key))
         if pieces is None and block_key == self._last and update.is_written:
             pieces = self._blocks[-1][1]
         if pieces is None:
             pieces = []
             self._blocks.append((update.kind, pieces))
             if update.key is not None:
-                self._by_key[update.kind, update.key] = pieces
+                self._pieces_by_key[update.kind, update.key] = pieces
         if update.replaces or not update.is_written:
             pieces.clear()
         if update.text:
@@ -104,14 +104,14 @@ class _Screen:
 
     def _texts(self) -> list[Text]:
         """The blocks, or those at the end that may be on the screen, in order."""
-        results = []
-        remaining = sys.maxsize if self.whole else _DRAWN_CHARACTERS
+        texts = []
+        remaining_characters = sys.maxsize if self.whole else _MAX_DRAWN_CHARACTERS
         for kind, pieces in reversed(self._blocks.copy()):  # drawn in a thread of rich's
-            if remaining <= 0:
+            if remaining_characters <= 0:
                 break
             # A slice is atomic. No piece is empty, so it has enough characters.
-            content = "".join(pieces[-remaining:])[-remaining:].strip("\n")
-            remaining -= len(content) + 1
+            content = "".join(pieces[-remaining_characters:])[-remaining_characters:].strip("\n")
+            remaining_characters -= len(content) + 1
             label = "" if kind in (UpdateKind.TEXT, UpdateKind.REASONING) else f"[{harmless(kind)}] "
-            results.append(Text(label + content, style=_STYLES.get(kind, "")))  # type: ignore[call-overload]
-        return results[::-1]
+            texts.append(Text(label + content, style=_STYLES.get(kind, "")))  # type: ignore[call-overload]
+        return texts[::-1]

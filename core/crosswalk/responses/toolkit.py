@@ -72,8 +72,8 @@ class ToolCallError(ResponsesError, ValueError):
     def __init__(self, problem: str, *, tool: str | None = None, call_id: str | None = None) -> None:
         self.tool = tool
         self.call_id = None if call_id is None else clean_message(call_id, 60)
-        where = " ".join(part for part in (tool, self.call_id and repr(self.call_id)) if part)
-        super().__init__(f"{where}: {problem}" if where else problem)
+        call_label = " ".join(part for part in (tool, self.call_id and repr(self.call_id)) if part)
+        super().__init__(f"{call_label}: {problem}" if call_label else problem)
 
 
 class StatusProgressionError(ResponsesError, ValueError):
@@ -91,9 +91,9 @@ class StatusProgressionError(ResponsesError, ValueError):
         self.before = before
         self.after = clean_message(after, 40)
         self.call_id = None if call_id is None else clean_message(call_id, 60)
-        name = tool if self.call_id is None else f"{tool} {self.call_id!r}"
+        call_label = tool if self.call_id is None else f"{tool} {self.call_id!r}"
         problem = f"cannot follow {before!r}" if before is not None else "is not a status of this tool"
-        super().__init__(f"{name}: {self.after!r} {problem}")
+        super().__init__(f"{call_label}: {self.after!r} {problem}")
 
 
 @attrs.frozen
@@ -127,8 +127,8 @@ class StatusProgression:
             return True
         if before not in self.path:
             return False
-        following = (*self.path, self.end)[self.path.index(before) + 1]
-        return after == following or after in self.interruptions
+        next_status = (*self.path, self.end)[self.path.index(before) + 1]
+        return after == next_status or after in self.interruptions
 
     def check(self, before: str | None, after: str, *, tool: str, call_id: str | None = None) -> None:
         """Refuse an impossible step.
@@ -189,8 +189,8 @@ class ResponseToolCall(ABC, Generic[ItemT]):
             return
         if self.output_type is None or not isinstance(self.output, self.output_type):
             raise self._problem(f"is not answered by a {type(self.output).__name__}")
-        answered = getattr(self.output, "call_id", None)
-        if answered is not None and answered != self.id:
+        answered_id = getattr(self.output, "call_id", None)
+        if answered_id is not None and answered_id != self.id:
             raise self._problem("the output is another call's")
 
     __repr__ = short_repr("item", "output")
@@ -232,14 +232,14 @@ class ResponseToolCall(ABC, Generic[ItemT]):
     @property
     def id(self) -> str | None:
         """The id that answers name: ``call_id``, or the item's ``id`` if the server answers."""
-        result: str | None = getattr(self.item, "call_id", None) or self.item.id
-        return result
+        call_id: str | None = getattr(self.item, "call_id", None) or self.item.id
+        return call_id
 
     @property
     def status(self) -> str | None:
         """Its status, or ``None`` if unknown."""
-        result = getattr(self.item, "status", None)
-        return None if result is None else str(result)
+        item_status = getattr(self.item, "status", None)
+        return None if item_status is None else str(item_status)
 
     def advance(self, status: str) -> Self:
         """Return the call with its next status, or with the same one.
@@ -290,14 +290,14 @@ def read_arguments(
         raise ToolCallError(f"is not a call of {tool.chat_name!r}", tool=tool.tool(), call_id=tool_call.id)
     data = tool_call.parsed()
     try:
-        read = parse(arguments, prepare(data))
+        parsed_arguments = parse(arguments, prepare(data))
     except ResponsesError as error:
         problem = str(error)
     else:
-        unknown = next(_unknown_fields(read), None)
-        if unknown is None:
-            return read
-        problem = f"it takes no {clean_message(unknown, 40)!r}"
+        unknown_field = next(_unknown_fields(parsed_arguments), None)
+        if unknown_field is None:
+            return parsed_arguments
+        problem = f"it takes no {clean_message(unknown_field, 40)!r}"
     raise wrong_arguments(tool_call, problem)
 
 
@@ -386,18 +386,18 @@ class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
         output = self._output()
         if self.output is None:
             return self
-        remaining = {chunk.index: chunk.content for chunk in chunks}
-        new_output: Any = remaining.get(0, "")
+        remaining_contents = {chunk.index: chunk.content for chunk in chunks}
+        new_output: Any = remaining_contents.get(0, "")
         if not isinstance(output, str):
-            results = {chunk.index for chunk in self.chunkify()}
-            parts = [
+            result_indexes = {chunk.index for chunk in self.chunkify()}
+            remaining_parts = [
                 (index, part)
                 for index, part in enumerate(output)
-                if index in remaining or index not in results
+                if index in remaining_contents or index not in result_indexes
             ]
             new_output = tuple(
-                part.replace(text=remaining[index]) if isinstance(part, ResponseInputText) else part
-                for index, part in parts
+                part.replace(text=remaining_contents[index]) if isinstance(part, ResponseInputText) else part
+                for index, part in remaining_parts
             )
         return attrs.evolve(self, output=self.output.replace(output=new_output))
 
@@ -430,15 +430,15 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
     @classmethod
     def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
         """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``action`` or ``actions``."""
-        requested = read_arguments(tool_call, _ComputerArguments, cls)
-        if requested.action is None and requested.actions is None:
+        arguments = read_arguments(tool_call, _ComputerArguments, cls)
+        if arguments.action is None and arguments.actions is None:
             raise wrong_arguments(tool_call, "nothing is to be done")
         return cls(
             ResponseComputerToolCall(
                 call_id=tool_call.id,
-                action=requested.action,
-                actions=requested.actions,
-                pending_safety_checks=requested.pending_safety_checks or (),
+                action=arguments.action,
+                actions=arguments.actions,
+                pending_safety_checks=arguments.pending_safety_checks or (),
                 status=ItemStatus.IN_PROGRESS,
             )
         )
@@ -524,15 +524,17 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
 
     def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
         """See :meth:`ResponseToolCall.with_chunks`. Sources other than pages stay."""
-        remaining = {chunk.index: chunk for chunk in chunks}
-        pages = {chunk.index for chunk in self.chunkify()}
+        remaining_chunks = {chunk.index: chunk for chunk in chunks}
+        page_indexes = {chunk.index for chunk in self.chunkify()}
         action = self.item.action
         if not isinstance(action, ActionSearch) or not action.sources:
             return self
         sources = tuple(
-            with_text(source, remaining[index].content) if isinstance(source, WebSearchResult) else source
+            with_text(source, remaining_chunks[index].content)
+            if isinstance(source, WebSearchResult)
+            else source
             for index, source in enumerate(action.sources)
-            if index in remaining or index not in pages
+            if index in remaining_chunks or index not in page_indexes
         )
         return self._having(action=action.replace(sources=sources))
 
@@ -748,7 +750,7 @@ class ToolCallRegistry:
     def __init__(self) -> None:
         self._by_tool: dict[str, type[AnyToolCall]] = {}
         self._by_chat_name: dict[str, type[AnyToolCall]] = {}
-        self._function: type[AnyToolCall] | None = None
+        self._function_class: type[AnyToolCall] | None = None
 
     def register(self, cls: C) -> C:
         """Add a tool, and read its items. A tool with the same items is replaced. Usable as a decorator.
@@ -761,15 +763,15 @@ class ToolCallRegistry:
         """
         register_item(cls.item_type)
         tool, name = cls.tool(), cls.chat_name
-        other = self._function if name is None else self._by_chat_name.get(name)
-        if other is not None and other.tool() != tool:
-            raise ToolCallError(f"the chat name {name!r} is that of {other.tool()}", tool=tool)
-        before = self._by_tool.get(tool)
-        if before is not None and before.chat_name is not None:
-            del self._by_chat_name[before.chat_name]
+        other_class = self._function_class if name is None else self._by_chat_name.get(name)
+        if other_class is not None and other_class.tool() != tool:
+            raise ToolCallError(f"the chat name {name!r} is that of {other_class.tool()}", tool=tool)
+        replaced_class = self._by_tool.get(tool)
+        if replaced_class is not None and replaced_class.chat_name is not None:
+            del self._by_chat_name[replaced_class.chat_name]
         self._by_tool[tool] = cls
         if name is None:
-            self._function = cls
+            self._function_class = cls
         else:
             self._by_chat_name[name] = cls
         return cls
@@ -784,10 +786,10 @@ class ToolCallRegistry:
         Raises:
             ToolCallError: no tool with such items is registered, or *output* does not answer it.
         """
-        word = getattr(item, "type", None)
-        cls = self.get(word)
+        item_type = getattr(item, "type", None)
+        cls = self.get(item_type)
         if cls is None:
-            raise ToolCallError(f"no tool has items of type {clean_message(str(word), 60)!r}")
+            raise ToolCallError(f"no tool has items of type {clean_message(str(item_type), 60)!r}")
         return cls(item, output)
 
     def from_chat_tool_call(self, tool_call: ToolCall) -> AnyToolCall:
@@ -797,7 +799,7 @@ class ToolCallRegistry:
             ToolCallError: no tool has its name, and there is no tool for other names.
             ToolCallArgumentsError: its arguments do not match the tool.
         """
-        cls = self._by_chat_name.get(tool_call.name, self._function)
+        cls = self._by_chat_name.get(tool_call.name, self._function_class)
         if cls is None:
             raise ToolCallError("no tool has such a name in chat", call_id=tool_call.id)
         return cls.from_chat_tool_call(tool_call)
@@ -813,20 +815,20 @@ class ToolCallRegistry:
         """
         items = tuple(items)
         answers: dict[tuple[type[Item], str], deque[Item]] = {}
-        kinds = {cls.output_type for cls in self._by_tool.values() if cls.output_type is not None}
+        output_types = {cls.output_type for cls in self._by_tool.values() if cls.output_type is not None}
         for item in items:
             call_id = getattr(item, "call_id", None)
-            if type(item) in kinds and call_id is not None:
+            if type(item) in output_types and call_id is not None:
                 answers.setdefault((type(item), call_id), deque()).append(item)
         calls = []
         for item in items:
             cls = self.get(getattr(item, "type", None))
             if cls is not None and isinstance(item, cls.item_type):
                 key = (cls.output_type, getattr(item, "call_id", None))
-                waiting = answers.get(key)  # type: ignore[arg-type]  # without an output type there is none
-                calls.append(cls(item, waiting.popleft() if waiting else None))
-        for waiting in answers.values():
-            for item in waiting:
+                waiting_answers = answers.get(key)  # type: ignore[arg-type]  # without an output type there is none
+                calls.append(cls(item, waiting_answers.popleft() if waiting_answers else None))
+        for waiting_answers in answers.values():
+            for item in waiting_answers:
                 raise ToolCallError(
                     "answers no call",
                     tool=getattr(item, "type", None),

@@ -103,9 +103,14 @@ class NotAStreamError(ResponsesError, ValueError):
     """
 
     def __init__(self, kind: NotAStreamKind, message: str | None = None) -> None:
-        what = {"error": "an error body", "response": "a whole response", "json": "JSON", "html": "HTML"}
-        came = f"not a stream of events: {what.get(kind, kind)}"
-        super().__init__(came if message is None else f"{came}: {message}")
+        kind_phrases = {
+            "error": "an error body",
+            "response": "a whole response",
+            "json": "JSON",
+            "html": "HTML",
+        }
+        problem = f"not a stream of events: {kind_phrases.get(kind, kind)}"
+        super().__init__(problem if message is None else f"{problem}: {message}")
         self.kind = kind
         self.message = message
 
@@ -129,7 +134,7 @@ class SnapshotError(ResponsesError):
 # Ids with prefixes: generating and checking them.
 
 
-_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_TOKEN_PATTERN: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 class IdKind(StrEnum):
@@ -176,7 +181,7 @@ class IdKind(StrEnum):
     COMPACTION = "compaction", "cmp_"
 
 
-_KINDS: Final = {kind.prefix: kind for kind in IdKind}
+_KIND_BY_PREFIX: Final = {kind.prefix: kind for kind in IdKind}
 
 
 def new_token() -> str:
@@ -194,8 +199,8 @@ def make_id(kind: IdKind | str, *, token: Callable[[], str] = new_token) -> str:
     Raises:
         InvalidIdError: unknown kind, or *token* returns characters that an id cannot have.
     """
-    known = _known(kind)
-    return check_id(known.prefix + _checked(token(), known), known)
+    known_kind = _known(kind)
+    return check_id(known_kind.prefix + _checked(token(), known_kind), known_kind)
 
 
 def check_id(id: str, kind: IdKind | str) -> str:
@@ -205,18 +210,20 @@ def check_id(id: str, kind: IdKind | str) -> str:
         InvalidIdError: it has another prefix, nothing behind it, or characters other than letters, digits,
             ``_`` and ``-``.
     """
-    known = _known(kind)
-    if not _checked(id, known).startswith(known.prefix):
-        raise InvalidIdError(f"does not begin with {known.prefix!r}", kind=known)
-    if not _TOKEN.fullmatch(id, len(known.prefix)):
-        raise InvalidIdError(f"no 1 to 200 letters, digits, _ or - follow {known.prefix!r}", kind=known)
+    known_kind = _known(kind)
+    if not _checked(id, known_kind).startswith(known_kind.prefix):
+        raise InvalidIdError(f"does not begin with {known_kind.prefix!r}", kind=known_kind)
+    if not _TOKEN_PATTERN.fullmatch(id, len(known_kind.prefix)):
+        raise InvalidIdError(
+            f"no 1 to 200 letters, digits, _ or - follow {known_kind.prefix!r}", kind=known_kind
+        )
     return id
 
 
 def id_kind(id: str) -> IdKind | None:
     """Return the kind of *id* by its prefix, or ``None`` if the prefix is not one of OpenAI's."""
     prefix, underscore, _ = id.partition("_")
-    return _KINDS.get(prefix + underscore)
+    return _KIND_BY_PREFIX.get(prefix + underscore)
 
 
 def _known(kind: IdKind | str) -> IdKind:
@@ -226,9 +233,9 @@ def _known(kind: IdKind | str) -> IdKind:
         raise InvalidIdError("unknown kind of id", kind=str(kind)[:40]) from None
 
 
-def _checked(text: str, known: IdKind) -> str:
+def _checked(text: str, kind: IdKind) -> str:
     if not isinstance(text, str):
-        raise InvalidIdError(f"expected a string, got {type(text).__name__}", kind=known)
+        raise InvalidIdError(f"expected a string, got {type(text).__name__}", kind=kind)
     return text
 
 

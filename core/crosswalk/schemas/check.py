@@ -22,7 +22,7 @@ import attrs
 
 from crosswalk.schemas.json_schema import RULES
 from crosswalk.schemas.metadata import (
-    MOST,
+    MAX_FINDINGS,
     Check,
     ExactFloat,
     Fault,
@@ -48,10 +48,10 @@ def read_datetime(text: str) -> datetime:
     Raises:
         ValueError: it is not one.
     """
-    result = datetime.fromisoformat(text.upper())
-    if result.tzinfo is None:
+    parsed_time = datetime.fromisoformat(text.upper())
+    if parsed_time.tzinfo is None:
         raise ValueError
-    return result
+    return parsed_time
 
 
 def _read_decimal(text: str) -> Decimal:
@@ -100,14 +100,14 @@ def of_type(names: list[str], schema: dict[str, Any]) -> Check:
     Raises:
         SchemaDefinitionError: one is not a type.
     """
-    if unknown := [name for name in names if name not in TYPES]:
-        raise SchemaDefinitionError(f"JSON Schema: {unknown[0]!r} is not a type")
-    allowed = {kind for name in names for kind in TYPES[name]}
+    if unknown_names := [name for name in names if name not in TYPES]:
+        raise SchemaDefinitionError(f"JSON Schema: {unknown_names[0]!r} is not a type")
+    allowed_types = {kind for name in names for kind in TYPES[name]}
     expected = " or ".join(names_of(schema))
     is_number_alone = names == ["number"]
 
     def check(value: Any, path: str, report: Report) -> Any:
-        if type(value) not in allowed and not (float in allowed and isinstance(value, float)):
+        if type(value) not in allowed_types and not (float in allowed_types and isinstance(value, float)):
             report.add(f"expected {expected}, got {json_type_name(value)}", path)
         elif is_number_alone and type(value) is int and not _is_exact(value):
             report.add("a number that a float cannot hold", path)
@@ -131,14 +131,14 @@ def _either(words: list[Any]) -> str:
 
 def of_words(words: list[Any], fault: Fault) -> Check:
     """Return the check of an ``enum`` or ``const``: the value is one of *words*, else there is a *fault*."""
-    kinds = {type(word) for word in words}
+    word_types = {type(word) for word in words}
     expected = _either(words)
-    known = {_as_compared(word) for word in words}
+    compared_words = {_as_compared(word) for word in words}
 
     def check(value: Any, path: str, report: Report) -> Any:
-        if _as_compared(value) not in known:
-            another = "another " if type(value) in kinds else ""
-            message = f"expected {expected}, got {another}{json_type_name(value)}"
+        if _as_compared(value) not in compared_words:
+            another_prefix = "another " if type(value) in word_types else ""
+            message = f"expected {expected}, got {another_prefix}{json_type_name(value)}"
             report.violations.append(Finding(message, path, fault, is_of_constant=True))
         return value
 
@@ -155,14 +155,14 @@ def _as_compared(value: Any) -> Any:
 
 
 _Holds: TypeAlias = Callable[[Any, Any], bool]
-_NUMBERS: Final[dict[str, tuple[_Holds, str]]] = {
+_NUMBER_RULES: Final[dict[str, tuple[_Holds, str]]] = {
     "minimum": (lambda value, bound: value >= bound, "must be >= {}"),
     "maximum": (lambda value, bound: value <= bound, "must be <= {}"),
     "exclusiveMinimum": (lambda value, bound: value > bound, "must be > {}"),
     "exclusiveMaximum": (lambda value, bound: value < bound, "must be < {}"),
     "multipleOf": (lambda value, bound: value % bound == 0, "must be a multiple of {}"),
 }
-_SIZES: Final[dict[str, tuple[type[Any], _Holds, str]]] = {
+_SIZE_RULES: Final[dict[str, tuple[type[Any], _Holds, str]]] = {
     "minLength": (str, lambda size, bound: size >= bound, "must have at least {} characters"),
     "maxLength": (str, lambda size, bound: size <= bound, "must have at most {} characters"),
     "minItems": (list, lambda size, bound: size >= bound, "must have at least {} items"),
@@ -170,20 +170,20 @@ _SIZES: Final[dict[str, tuple[type[Any], _Holds, str]]] = {
     "minProperties": (dict, lambda size, bound: size >= bound, "must have at least {} keys"),
     "maxProperties": (dict, lambda size, bound: size <= bound, "must have at most {} keys"),
 }
-KEYWORDS: Final = frozenset((*_NUMBERS, *_SIZES, "pattern", "format", "uniqueItems"))
+KEYWORDS: Final = frozenset((*_NUMBER_RULES, *_SIZE_RULES, "pattern", "format", "uniqueItems"))
 """The keywords that :func:`rule` knows."""
 
 
-_DOLLARS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+_REGEX_TOKENS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 """The escapes, classes and dollars of a regular expression."""
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Return *pattern* with ``$`` as the very end, as in JSON Schema. Python's also stands before a last newline."""
-    compiled = re.compile(pattern)
+    compiled_pattern = re.compile(pattern)
     if re.search(r"\(\?[a-z]*m", pattern):
-        return compiled  # the end of a line is meant
-    return re.compile(_DOLLARS.sub(lambda token: r"\Z" if token[0] == "$" else token[0], pattern))
+        return compiled_pattern  # the end of a line is meant
+    return re.compile(_REGEX_TOKENS.sub(lambda token: r"\Z" if token[0] == "$" else token[0], pattern))
 
 
 def rule(key: str, bound: Any, schema: dict[str, Any]) -> Check:
@@ -192,8 +192,8 @@ def rule(key: str, bound: Any, schema: dict[str, Any]) -> Check:
     Raises:
         SchemaDefinitionError: *bound* is a pattern that is not a regular expression.
     """
-    if key in _NUMBERS:
-        holds, wording = _NUMBERS[key]
+    if key in _NUMBER_RULES:
+        holds, wording = _NUMBER_RULES[key]
         is_decimal = "decimal" in [each.get("format") for each in (schema, *schema.get("anyOf", ()))]
 
         def keeps(value: Any) -> bool:
@@ -205,8 +205,8 @@ def rule(key: str, bound: Any, schema: dict[str, Any]) -> Check:
             return holds(number, bound)
 
         return _where(keeps, wording.format(bound))
-    if key in _SIZES:
-        kind, fits, wording = _SIZES[key]
+    if key in _SIZE_RULES:
+        kind, fits, wording = _SIZE_RULES[key]
         return _where(lambda value: type(value) is not kind or fits(len(value), bound), wording.format(bound))
     if key == "pattern":
         try:
@@ -276,11 +276,11 @@ def anything(value: Any, path: str, report: Report) -> Any:
 
 
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
-_CHECKED: Final = KEYWORDS | frozenset(
+_CHECKED_KEYWORDS: Final = KEYWORDS | frozenset(
     ("type", "$ref", "enum", "const", "properties", "required", "additionalProperties", "items", "prefixItems", "allOf",
      "anyOf", "oneOf", "propertyNames")
 )  # fmt: skip
-_TOLD: Final = frozenset(
+_DESCRIBING_KEYWORDS: Final = frozenset(
     ("$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated",
      "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "discriminator", "nullable", "x-order")
 )  # fmt: skip
@@ -317,23 +317,23 @@ class _Compiler:
     def __init__(
         self, root: Any, null_is_default: bool, refuse_doubtful: bool, further: Container[str] | None
     ) -> None:
-        self._further = further
+        self._outside_keywords = further
         self._root = root
         self._null_is_default = null_is_default
         self._refuse_doubtful = refuse_doubtful
         self._is_advice = False  # whether pydantic decides about the schema at hand
-        self._by_reference: dict[tuple[str, bool], list[Check]] = {}
+        self._checks_by_reference: dict[tuple[str, bool], list[Check]] = {}
 
     def compiled(self, reference: str) -> Check:
         """Return the check of the target of *reference*. It is compiled once, so that a schema may refer to itself."""
         key = reference, self._is_advice
-        if key not in self._by_reference:
-            results = self._by_reference[key] = []
+        if key not in self._checks_by_reference:
+            compiled_checks = self._checks_by_reference[key] = []
             schema = resolved(self._root, reference)
             if schema is None:
                 raise SchemaDefinitionError(f"JSON Schema: {reference!r} leads nowhere in it")
-            results.append(self.of(schema))
-        checks = self._by_reference[key]
+            compiled_checks.append(self.of(schema))
+        checks = self._checks_by_reference[key]
         return checks[0] if checks else lambda value, path, report: checks[0](value, path, report)
 
     def of(self, schema: Any, fault: Fault = Fault.TYPE) -> Check:
@@ -345,12 +345,12 @@ class _Compiler:
             raise SchemaDefinitionError(f"JSON Schema: a schema is an object, not {json_type_name(schema)}")
         if DECIDES in schema and not self._is_advice:
             self._is_advice = True
-            advise = _advice(self.of(schema, fault))
+            advising_check = _advice(self.of(schema, fault))
             self._is_advice = False
-            return advise
+            return advising_check
         check = self._of_keywords(schema, fault)
-        kinds = _kinds(schema, self._root)
-        return check if kinds is None or str in kinds or not kinds & {dict, list} else _opening(check, kinds)
+        types = _kinds(schema, self._root)
+        return check if types is None or str in types or not types & {dict, list} else _opening(check, types)
 
     def _of_keywords(self, schema: dict[str, Any], fault: Fault) -> Check:
         checks: list[Check] = []
@@ -379,32 +379,38 @@ class _Compiler:
                     rule(name, bound, schema) if name in KEYWORDS else self.of({name: bound}, Fault.RULE)
                     for name, bound in value.items()
                 ]
-            elif key not in _CHECKED and key not in _TOLD and not self._is_checked_elsewhere(key):
+            elif (
+                key not in _CHECKED_KEYWORDS
+                and key not in _DESCRIBING_KEYWORDS
+                and not self._is_checked_elsewhere(key)
+            ):
                 raise UnsupportedKeywordError(
                     f"JSON Schema: the keyword {key!r} is not supported; install crosswalk-llm[jsonschema], which checks it"
                 )
         return checks[0] if len(checks) == 1 else _all_of(checks)
 
     def _is_checked_elsewhere(self, keyword: str) -> bool:
-        return self._is_advice and (keyword == DECIDES or self._further is None or keyword in self._further)
+        return self._is_advice and (
+            keyword == DECIDES or self._outside_keywords is None or keyword in self._outside_keywords
+        )
 
     def _of_object(self, schema: dict[str, Any]) -> Check:
-        properties = {key: self.of(each) for key, each in schema.get("properties", {}).items()}
+        property_checks = {key: self.of(each) for key, each in schema.get("properties", {}).items()}
         required = frozenset(schema.get("required", ()))
         additional = schema.get("additionalProperties", True)
-        other = self.of(additional) if isinstance(additional, dict) else None
-        further: dict[str, str] = schema.get(KEYS) or {}  # that pydantic reads
+        additional_check = self.of(additional) if isinstance(additional, dict) else None
+        further_keys: dict[str, str] = schema.get(KEYS) or {}  # that pydantic reads
         is_any = schema.get(KEYS, ()) is None or "patternProperties" in schema
         refuse_doubtful = self._refuse_doubtful
-        folded: dict[str, list[str]] = {}
-        for key in properties:
-            folded.setdefault(folded_key(key), []).append(key)
+        keys_by_folded: dict[str, list[str]] = {}
+        for key in property_checks:
+            keys_by_folded.setdefault(folded_key(key), []).append(key)
         # A key that is required may have no schema.
-        checked = [
-            (key, step(key), properties.get(key, anything))
-            for key in dict.fromkeys([*properties, *schema.get("required", ())])
+        key_checks = [
+            (key, step(key), property_checks.get(key, anything))
+            for key in dict.fromkeys([*property_checks, *schema.get("required", ())])
         ]
-        dropping = frozenset(
+        droppable_keys = frozenset(
             key
             for key, each in schema.get("properties", {}).items()
             if self._null_is_default and key not in required and not _is_nullable(each)
@@ -417,125 +423,145 @@ class _Compiler:
                 report.growth.work += len(value) + sum(
                     len(each) // 256 for each in value.values() if type(each) is str
                 )
-            unknown = [key for key in value if key not in properties and key not in further]
-            result = value
-            if unknown and other is None and additional and properties and not is_any:
-                result, unknown = renamed(value, unknown, path, report)
-            made = {}
+            unknown_keys = [key for key in value if key not in property_checks and key not in further_keys]
+            renamed_value = value
+            if unknown_keys and additional_check is None and additional and property_checks and not is_any:
+                renamed_value, unknown_keys = renamed(value, unknown_keys, path, report)
+            checked_value = {}
             is_missing = is_defaulted = False
-            for key, at, one in checked:
-                if key in result:
-                    item = result[key]
-                    if item is not None or key not in dropping:
-                        made[key] = one(item, path + at, report)
+            for key, path_step, key_check in key_checks:
+                if key in renamed_value:
+                    item = renamed_value[key]
+                    if item is not None or key not in droppable_keys:
+                        checked_value[key] = key_check(item, path + path_step, report)
                 elif key in required:
                     is_missing = True
                     report.is_incomplete = report.is_incomplete or schema.get(KEYS, ()) is not None
-                    report.add("a required field is missing", path + at, Fault.MISSING)
+                    report.add("a required field is missing", path + path_step, Fault.MISSING)
                 else:
                     is_defaulted = True
-            if properties and other is None and not is_any:
+            if property_checks and additional_check is None and not is_any:
                 report.defaulted[id(value)] = is_defaulted
-            for key in unknown:
-                made[key] = other(result[key], path + step(key), report) if other else result[key]
-            for key in further.keys() & result.keys() - properties.keys():
-                one = properties.get(further[key], anything)
-                made[key] = one(result[key], path + step(key), report)
-            if unknown and other is None and not is_any:
-                is_strange = properties and not is_missing and len(unknown) == len(result)
+            for key in unknown_keys:
+                checked_value[key] = (
+                    additional_check(renamed_value[key], path + step(key), report)
+                    if additional_check
+                    else renamed_value[key]
+                )
+            for key in further_keys.keys() & renamed_value.keys() - property_checks.keys():
+                key_check = property_checks.get(further_keys[key], anything)
+                checked_value[key] = key_check(renamed_value[key], path + step(key), report)
+            if unknown_keys and additional_check is None and not is_any:
+                is_strange = property_checks and not is_missing and len(unknown_keys) == len(renamed_value)
                 if not additional or is_strange:
-                    for key in unknown:
+                    for key in unknown_keys:
                         report.add("unknown field", path + step(key), Fault.UNKNOWN)
                 elif is_defaulted and refuse_doubtful:
-                    for key in unknown:
+                    for key in unknown_keys:
                         text = "unknown field beside an absent optional one"
                         report.add(text, path + step(key), Fault.UNKNOWN)
-                elif properties:
-                    report.unknown += [path + step(key) for key in unknown]
-            return made
+                elif property_checks:
+                    report.unknown += [path + step(key) for key in unknown_keys]
+            return checked_value
 
         def renamed(
-            value: dict[str, Any], unknown: list[str], path: str, report: Report
+            value: dict[str, Any], unknown_keys: list[str], path: str, report: Report
         ) -> tuple[dict[str, Any], list[str]]:
-            spelling = {key: folded_key(key) for key in unknown}
-            spelled = Counter(spelling.values())
-            names: dict[str, str] = {}
-            for key, plain in spelling.items():
-                near = folded.get(plain, [])
-                missing = [name for name in near if name not in value]
-                if len(missing) == 1 and spelled[plain] == 1:
-                    names[key] = missing[0]
-                    report.renamed.append((path + step(key), missing[0]))
-                elif missing or any(value[name] != value[key] for name in near):
-                    report.add("several keys could be this one", path + step(near[0]), Fault.DUPLICATE)
-            if not names:
-                return value, unknown
-            return {names.get(key, key): item for key, item in value.items()}, [
-                k for k in unknown if k not in names
+            folded_by_key = {key: folded_key(key) for key in unknown_keys}
+            folded_counts = Counter(folded_by_key.values())
+            new_names: dict[str, str] = {}
+            for key, folded_form in folded_by_key.items():
+                near_keys = keys_by_folded.get(folded_form, [])
+                missing_names = [name for name in near_keys if name not in value]
+                if len(missing_names) == 1 and folded_counts[folded_form] == 1:
+                    new_names[key] = missing_names[0]
+                    report.renamed.append((path + step(key), missing_names[0]))
+                elif missing_names or any(value[name] != value[key] for name in near_keys):
+                    report.add("several keys could be this one", path + step(near_keys[0]), Fault.DUPLICATE)
+            if not new_names:
+                return value, unknown_keys
+            return {new_names.get(key, key): item for key, item in value.items()}, [
+                k for k in unknown_keys if k not in new_names
             ]
 
         return check
 
     def _of_array(self, schema: dict[str, Any]) -> Check:
-        first = [self.of(each) for each in schema.get("prefixItems", ())]
-        item = self.of(schema["items"]) if "items" in schema else anything
+        first_checks = [self.of(each) for each in schema.get("prefixItems", ())]
+        item_check = self.of(schema["items"]) if "items" in schema else anything
 
-        def of_index(at: int) -> Check:
-            return first[at] if at < len(first) else item
+        def of_index(index: int) -> Check:
+            return first_checks[index] if index < len(first_checks) else item_check
 
         def check(value: Any, path: str, report: Report) -> Any:
             if type(value) is not list:
                 return value
             if report.growth is not None:
                 return report.growth.checked(value, of_index, check, path, report)
-            return [of_index(at)(each, f"{path}[{at}]", report) for at, each in enumerate(value)]
+            return [of_index(index)(each, f"{path}[{index}]", report) for index, each in enumerate(value)]
 
         return check
 
     def _of_union(self, members: list[Any], *, is_one: bool) -> Check:
         """The member that leaves the fewest keys unread counts. Otherwise the nearest gives the violations."""
-        checks = [(self.of(member), _kinds(member, self._root), _is_null(member)) for member in members]
+        member_checks = [
+            (self.of(member), _kinds(member, self._root), _is_null(member)) for member in members
+        ]
         is_advice = self._is_advice or any(
             DECIDES in member for member in members if isinstance(member, dict)
         )
-        takes_text = [kinds is None or str in kinds for _, kinds, _ in checks]
+        takes_text_by_member = [types is None or str in types for _, types, _ in member_checks]
         expected = " or ".join(
             dict.fromkeys(name for member in members if not _is_null(member) for name in names_of(member))
         )
-        if sum(not is_null for _, _, is_null in checks) > 1 and any(is_null for _, _, is_null in checks):
+        if sum(not is_null for _, _, is_null in member_checks) > 1 and any(
+            is_null for _, _, is_null in member_checks
+        ):
             expected += " or null"
 
         tag, words = self._tag(members)
 
         def check(value: Any, path: str, report: Report) -> Any:
-            tried = []
-            for at, (one, kinds, _) in enumerate(checks):
-                if kinds is not None and type(value) not in kinds:
+            attempts = []
+            for index, (member_check, types, _) in enumerate(member_checks):
+                if types is not None and type(value) not in types:
                     continue
-                key = (id(value), id(one))
+                key = (id(value), id(member_check))
                 if key not in report._seen or type(value) not in (dict, list):
-                    part = report.apart()
-                    report._seen[key] = one(value, path, part), part, value
-                made, part, _ = report._seen[key]
-                tried.append((part.distance(), at, made, part))
-            fitting = [each for each in tried if not each[3].misfits()]
-            if is_one and len(fitting) > 1:
+                    part_report = report.apart()
+                    report._seen[key] = member_check(value, path, part_report), part_report, value
+                checked_value, part_report, _ = report._seen[key]
+                attempts.append((part_report.distance(), index, checked_value, part_report))
+            fitting_attempts = [each for each in attempts if not each[3].misfits()]
+            if is_one and len(fitting_attempts) > 1:
                 report.add("several of the allowed forms fit", path)
-            if not fitting and not (tried and (len(tried) == 1 or type(value) in (dict, list))):
-                another = "another " if tried else ""
-                message = f"expected {expected}, got {another}{json_type_name(value)}"
+            if not fitting_attempts and not (
+                attempts and (len(attempts) == 1 or type(value) in (dict, list))
+            ):
+                another_prefix = "another " if attempts else ""
+                message = f"expected {expected}, got {another_prefix}{json_type_name(value)}"
                 report.violations.append(Finding(message, path, Fault.TYPE, is_advice=is_advice))
                 return value
-            if words and not fitting and type(value) is dict and tag in value and value[tag] not in words:
-                another = "another " if type(value[tag]) is str else ""
-                message = f"expected {_either(words)}, got {another}{json_type_name(value[tag])}"
+            if (
+                words
+                and not fitting_attempts
+                and type(value) is dict
+                and tag in value
+                and value[tag] not in words
+            ):
+                another_prefix = "another " if type(value[tag]) is str else ""
+                message = f"expected {_either(words)}, got {another_prefix}{json_type_name(value[tag])}"
                 report.violations.append(Finding(message, path + step(tag), Fault.TYPE, is_advice=is_advice))
                 return value
-            _, nearest, made, part = min(fitting or tried, key=lambda each: each[:2])
-            report.take(part)
-            if type(made) is ExactDecimal and any(takes_text[:nearest] + takes_text[nearest + 1 :]):
-                return ExactFloat(made.text)  # as a text it would be taken for another member
-            return made
+            _, nearest_index, checked_value, part_report = min(
+                fitting_attempts or attempts, key=lambda each: each[:2]
+            )
+            report.take(part_report)
+            if type(checked_value) is ExactDecimal and any(
+                takes_text_by_member[:nearest_index] + takes_text_by_member[nearest_index + 1 :]
+            ):
+                return ExactFloat(checked_value.text)  # as a text it would be taken for another member
+            return checked_value
 
         return check
 
@@ -562,42 +588,42 @@ def _dict_at(schema: Any, key: str) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
-def _advice(inner: Check) -> Check:
-    """The check *inner* where pydantic decides. Only keys that nobody declared, or that are there twice, are refused."""
+def _advice(inner_check: Check) -> Check:
+    """*inner_check* where pydantic decides: only keys that nobody declared, or that are there twice, are refused."""
 
     def check(value: Any, path: str, report: Report) -> Any:
-        part = report.apart()
-        made = inner(value, path, part)
-        part.violations = [
+        part_report = report.apart()
+        checked_value = inner_check(value, path, part_report)
+        part_report.violations = [
             each if each.fault in (Fault.UNKNOWN, Fault.DUPLICATE) else attrs.evolve(each, is_advice=True)
-            for each in part.violations
+            for each in part_report.violations
         ]
-        report.take(part)
-        return made
+        report.take(part_report)
+        return checked_value
 
     return check
 
 
-def _opening(inner: Check, kinds: frozenset[type]) -> Check:
-    """The check *inner* for a schema that admits no string: one that holds JSON of *kinds* can be opened."""
-    containers = kinds & {dict, list}
+def _opening(inner_check: Check, types: frozenset[type]) -> Check:
+    """The check *inner_check* for a schema that admits no string: one that holds JSON of *types* can be opened."""
+    containers = types & {dict, list}
 
     def check(value: Any, path: str, report: Report) -> Any:
         if type(value) is str and path != "$" and value.lstrip()[:1] in ("[", "{"):
             if report.open_string is None:
                 report.has_closed = True
-            elif type(opened := report.open_string(value)) in containers:
+            elif type(opened_value := report.open_string(value)) in containers:
                 report.opened.append(path)
-                value = opened
-        return inner(value, path, report)
+                value = opened_value
+        return inner_check(value, path, report)
 
     return check
 
 
-def _of_keys(inner: Check) -> Check:
+def _of_keys(inner_check: Check) -> Check:
     def check(value: Any, path: str, report: Report) -> Any:
         for key in value if type(value) is dict else ():
-            inner(key, path + step(key), report)
+            inner_check(key, path + step(key), report)
         return value
 
     return check
@@ -606,9 +632,9 @@ def _of_keys(inner: Check) -> Check:
 def _all_of(checks: list[Check]) -> Check:
     def check(value: Any, path: str, report: Report) -> Any:
         for one in checks:
-            before = len(report.violations)
+            earlier_count = len(report.violations)
             value = one(value, path, report)
-            if len(report.violations) > before:
+            if len(report.violations) > earlier_count:
                 break
         return value
 
@@ -617,11 +643,13 @@ def _all_of(checks: list[Check]) -> Check:
 
 def folded_key(key: str) -> str:
     """*key* without case, blanks, ``-``, ``_`` and accents."""
-    plain = _SEPARATORS.sub("", key.casefold())
-    if plain.isascii():
-        return plain
+    folded_text = _SEPARATORS.sub("", key.casefold())
+    if folded_text.isascii():
+        return folded_text
     # An accent stands above or below the character before it: a vowel of Hindi or a stroke does not.
-    return "".join(each for each in unicodedata.normalize("NFD", plain) if unicodedata.combining(each) < 200)
+    return "".join(
+        each for each in unicodedata.normalize("NFD", folded_text) if unicodedata.combining(each) < 200
+    )
 
 
 def _is_nullable(schema: Any) -> bool:
@@ -632,11 +660,11 @@ def _is_nullable(schema: Any) -> bool:
 
 def resolved(root: Any, reference: str) -> Any:
     """Return the target of *reference* inside of *root*, or ``None`` if there is none."""
-    first, *names = reference.split("/")
-    result = root if first == "#" else None
+    root_part, *names = reference.split("/")
+    target = root if root_part == "#" else None
     for name in names:
-        result = result.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(result, dict) else None
-    return result
+        target = target.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
+    return target
 
 
 def _is_null(schema: Any) -> bool:
@@ -663,11 +691,11 @@ def _kinds(schema: Any, root: Any, references: tuple[str, ...] = ()) -> frozense
             kind for word in words for kind in ((int, float) if type(word) in (int, float) else (type(word),))
         )
     elif "anyOf" in schema or "oneOf" in schema:
-        union = schema["anyOf"] if "anyOf" in schema else schema["oneOf"]
-        members = [_kinds(each, root, references) for each in union]
-        if None in members:
+        member_schemas = schema["anyOf"] if "anyOf" in schema else schema["oneOf"]
+        member_types = [_kinds(each, root, references) for each in member_schemas]
+        if None in member_types:
             return None
-        types = frozenset[type]().union(*(each for each in members if each is not None))
+        types = frozenset[type]().union(*(each for each in member_types if each is not None))
     elif "type" in schema:
         names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         types = frozenset(kind for name in names for kind in TYPES.get(name, ()))
@@ -713,7 +741,7 @@ def compile_dictionary(
     return compile_schema({**schema, DECIDES: True}, further=keywords, **options), decide
 
 
-_BESIDE: Final = frozenset(("then", "else", "minContains", "maxContains", "$vocabulary"))
+_COMPANION_KEYWORDS: Final = frozenset(("then", "else", "minContains", "maxContains", "$vocabulary"))
 """Keywords that others read."""
 
 
@@ -723,25 +751,27 @@ def _decision(schema: dict[str, Any]) -> tuple[frozenset[str], Callable[[Any, An
     from jsonschema.validators import validator_for
     from referencing import Registry
 
-    kind = validator_for(schema, default=Draft202012Validator)
+    validator_class = validator_for(schema, default=Draft202012Validator)
     try:
-        kind.check_schema(schema)
+        validator_class.check_schema(schema)
     except SchemaError as error:
         raise SchemaDefinitionError(f"JSON Schema: {error.json_path} breaks {error.validator}") from None
     # An empty registry: no reference leads out of the schema.
-    formats = FormatChecker(formats=())
+    format_checker = FormatChecker(formats=())
     for name, (read, _) in FORMATS.items():
-        formats.checks(name, raises=(ValueError, OverflowError))(partial(_is_read, read))
-    validator = kind(schema, registry=Registry(), format_checker=formats)
+        format_checker.checks(name, raises=(ValueError, OverflowError))(partial(_is_read, read))
+    validator = validator_class(schema, registry=Registry(), format_checker=format_checker)
 
     def decide(value: Any, _: Any) -> Any:
-        errors = islice(validator.iter_errors(value), MOST)
-        found = [{"type": str(error.validator), "loc": tuple(error.absolute_path)} for error in errors]
-        if found:
-            raise SchemaRefusalError(found)
+        errors = islice(validator.iter_errors(value), MAX_FINDINGS)
+        error_details = [
+            {"type": str(error.validator), "loc": tuple(error.absolute_path)} for error in errors
+        ]
+        if error_details:
+            raise SchemaRefusalError(error_details)
         return value
 
-    return frozenset(kind.VALIDATORS) | _BESIDE, decide
+    return frozenset(validator_class.VALIDATORS) | _COMPANION_KEYWORDS, decide
 
 
 def _is_read(read: Callable[[str], Any], value: object) -> bool:

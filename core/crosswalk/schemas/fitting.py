@@ -122,17 +122,19 @@ class SchemaRules:
 
     def excess(self, counts: Mapping[str, int]) -> str | None:
         """Return the first of *counts*, those of a whole request, that is too great, or ``None`` if none is."""
-        for name, most in self.most_of_request.items():
-            if counts[name] > most:
-                return f"{counts[name]} {name.replace('_', ' ')} in one request (at most {most})"
+        for name, limit in self.most_of_request.items():
+            if counts[name] > limit:
+                return f"{counts[name]} {name.replace('_', ' ')} in one request (at most {limit})"
         return None
 
     def fitting_name(self, name: str) -> str:
         """Return *name* with ``_`` for each character that the server does not take, or without it if it takes no ``_``."""
-        characters, _, length = self.name.rpartition("{1,")
-        blank = "_" if re.fullmatch(characters, "_") else ""
-        fitted = "".join(each if re.fullmatch(characters, each, re.ASCII) else blank for each in name)
-        return fitted[: int(length[:-1])] or "answer"
+        characters, _, length_text = self.name.rpartition("{1,")
+        replacement = "_" if re.fullmatch(characters, "_") else ""
+        fitted_name = "".join(
+            each if re.fullmatch(characters, each, re.ASCII) else replacement for each in name
+        )
+        return fitted_name[: int(length_text[:-1])] or "answer"
 
 
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -143,11 +145,11 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "recursion": ("any", "none", "optional"),
 }
 _FIELDS: Final = attrs.fields_dict(SchemaRules)
-_LISTS: Final = (
+_LIST_FIELDS: Final = (
     "models", "providers", "takes", "moves", "formats", "patterns_without", "integers_only", "sources"
 )  # fmt: skip
-_COUNTS: Final = ("at_most", "most", "most_of_request")
-_NAME: Final = re.compile(r"\[[^\]]+\]\{1,[1-9][0-9]*\}")
+_COUNT_FIELDS: Final = ("at_most", "most", "most_of_request")
+_NAME_PATTERN: Final = re.compile(r"\[[^\]]+\]\{1,[1-9][0-9]*\}")
 
 
 @lru_cache(maxsize=64)
@@ -170,10 +172,10 @@ def default_rules(place: str, provider: str) -> SchemaRules:
     Raises:
         ValueError: a row means nothing. OSError, ImportError: there is no such file.
     """
-    fitting = (
+    fitting_rules = (
         each for each in rules_in(place) if provider in (each.providers or (provider,)) and not each.models
     )
-    return next(fitting, SchemaRules())
+    return next(fitting_rules, SchemaRules())
 
 
 def read_rules(rows: Any) -> tuple[SchemaRules, ...]:
@@ -186,22 +188,22 @@ def read_rules(rows: Any) -> tuple[SchemaRules, ...]:
     """
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError("schemas must be tables: [[schemas]]")
-    results: list[SchemaRules] = []
-    for number, row in enumerate(rows):
+    all_rules: list[SchemaRules] = []
+    for index, row in enumerate(rows):
         fields = dict(row)
         try:
-            base = _base(str(fields.pop("like")), results) if "like" in fields else SchemaRules()
-            read = {name: _read_field(name, value) for name, value in fields.items()}
+            base_rules = _base(str(fields.pop("like")), all_rules) if "like" in fields else SchemaRules()
+            read_fields = {name: _read_field(name, value) for name, value in fields.items()}
         except ValueError as error:
-            raise ValueError(f"schemas[{number}]: {error}") from None
-        results.append(attrs.evolve(base, **{"models": (), "providers": (), **read}))
-    return tuple(results)
+            raise ValueError(f"schemas[{index}]: {error}") from None
+        all_rules.append(attrs.evolve(base_rules, **{"models": (), "providers": (), **read_fields}))
+    return tuple(all_rules)
 
 
-def _base(name: str, earlier: list[SchemaRules]) -> SchemaRules:
+def _base(name: str, earlier_rules: list[SchemaRules]) -> SchemaRules:
     if ":" in name:
         return rules_in(name)[0]
-    for rules in earlier:
+    for rules in earlier_rules:
         if rules.id == name:
             return rules
     raise ValueError(f"like: there is no earlier row {name!r:.60}")
@@ -214,39 +216,39 @@ def _read_field(name: str, value: Any) -> Any:
         if value not in _CHOICES[name]:
             raise ValueError(f"{name} must be one of {', '.join(_CHOICES[name])}")
         return value
-    if name in _LISTS:
+    if name in _LIST_FIELDS:
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             raise ValueError(f"{name} must be a list of texts")
-        if name == "patterns_without" and (strange := set(value) - _CONSTRUCTS.keys()):
-            raise ValueError(f"{name} has no word {min(strange)!r:.40}")
+        if name == "patterns_without" and (unknown_words := set(value) - _CONSTRUCTS.keys()):
+            raise ValueError(f"{name} has no word {min(unknown_words)!r:.40}")
         return tuple(value)
-    if name in _COUNTS:
+    if name in _COUNT_FIELDS:
         if not isinstance(value, dict) or not all(type(count) is int for count in value.values()):
             raise ValueError(f"{name} must be a table of whole numbers")
         return value
-    kind = date if name == "checked" else type(_FIELDS[name].default)
-    if type(value) is not kind:
-        raise ValueError(f"{name} must be {kind.__name__}")
-    if name == "name" and not _NAME.fullmatch(str(value)):
+    expected_type = date if name == "checked" else type(_FIELDS[name].default)
+    if type(value) is not expected_type:
+        raise ValueError(f"{name} must be {expected_type.__name__}")
+    if name == "name" and not _NAME_PATTERN.fullmatch(str(value)):
         raise ValueError("name must be a class of characters and their number: [a-z]{1,64}")
     return value
 
 
 # --------------------------------------------------------------------------------- fitting
 
-_DEFINITIONS: Final = ("$defs", "definitions")
-_STRUCTURE: Final = frozenset(
-    ("type", "properties", "required", "items", "enum", "description", "anyOf", "$ref", *_DEFINITIONS)
+_DEFINITION_KEYWORDS: Final = ("$defs", "definitions")
+_STRUCTURE_KEYWORDS: Final = frozenset(
+    ("type", "properties", "required", "items", "enum", "description", "anyOf", "$ref", *_DEFINITION_KEYWORDS)
 )
 """The keywords that every server takes if it takes a schema."""
-_PARTS: Final = frozenset(("additionalProperties", "oneOf", "allOf", "prefixItems"))
-_TYPED: Final = frozenset(("type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"))
-_ANNOTATIONS: Final = frozenset(
+_PART_KEYWORDS: Final = frozenset(("additionalProperties", "oneOf", "allOf", "prefixItems"))
+_TYPE_KEYWORDS: Final = frozenset(("type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"))
+_ANNOTATION_KEYWORDS: Final = frozenset(
     ("$schema", "$id", "$comment", "title", "discriminator", "deprecated", "readOnly", "writeOnly", "examples", "default")
 )  # fmt: skip
-_EXCLUSIVE: Final = {"exclusiveMinimum": ("minimum", 1, max), "exclusiveMaximum": ("maximum", -1, min)}
-_LENGTHS: Final = ("minLength", "maxLength")
-_NULL: Final = {"type": "null"}
+_EXCLUSIVE_LIMITS: Final = {"exclusiveMinimum": ("minimum", 1, max), "exclusiveMaximum": ("maximum", -1, min)}
+_LENGTH_KEYWORDS: Final = ("minLength", "maxLength")
+_NULL_SCHEMA: Final = {"type": "null"}
 _CHARACTERS: Final = {"\\d": "0-9", "\\w": "A-Za-z0-9_"}
 _TYPE_NAMES: Final = {
     str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null", dict: "object", list: "array"
@@ -286,16 +288,18 @@ def fit_schema(
         is_answer: whether it describes an answer, and not the arguments of a tool.
         null_is_absent: whether who reads the value takes a null for an absent key, so that an optional key may be required.
     """
-    plain: dict[str, Any] = orjson.loads(orjson.dumps(schema, default=thaw))
+    plain_schema: dict[str, Any] = orjson.loads(orjson.dumps(schema, default=thaw))
     fitting = _Fitting(rules, null_is_absent)
     try:
-        if not is_answer and plain.get("type") == "object":  # a tool without parameters
-            plain.setdefault("properties", {})
-        fitted = fitting.whole(plain, needs_object=not (is_answer and rules.any_root))
+        if not is_answer and plain_schema.get("type") == "object":  # a tool without parameters
+            plain_schema.setdefault("properties", {})
+        fitted_schema = fitting.whole(plain_schema, needs_object=not (is_answer and rules.any_root))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        return FittedSchema(plain, {}, ())
+        return FittedSchema(plain_schema, {}, ())
     moved = {keyword: tuple(places) for keyword, places in fitting.moved.items()}
-    return FittedSchema(fitted, moved, tuple(fitting.impossible), _is_object(fitted), fitting.counts)
+    return FittedSchema(
+        fitted_schema, moved, tuple(fitting.impossible), _is_object(fitted_schema), fitting.counts
+    )
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
@@ -306,34 +310,34 @@ class _Fitting:
     def __init__(self, rules: SchemaRules, null_is_absent: bool) -> None:
         self._rules = rules
         self._null_is_absent = null_is_absent
-        self._takes = _STRUCTURE | frozenset(rules.takes)
-        self._recursive: frozenset[str] = frozenset()
+        self._taken_keywords = _STRUCTURE_KEYWORDS | frozenset(rules.takes)
+        self._recursive_references: frozenset[str] = frozenset()
         self.moved: dict[str, list[str]] = {}
         self.impossible: list[str] = []
         self.counts: Counter[str] = Counter()
 
     def whole(self, schema: dict[str, Any], *, needs_object: bool) -> dict[str, Any]:
         rules = self._rules
-        self._recursive = frozenset(_recursive(schema))
-        seen: list[str] = []
-        while (reference := schema.get("$ref")) is not None and reference not in seen:
-            seen.append(reference)
+        self._recursive_references = frozenset(_recursive(schema))
+        seen_references: list[str] = []
+        while (reference := schema.get("$ref")) is not None and reference not in seen_references:
+            seen_references.append(reference)
             schema = {**schema, **_target(schema, reference)}
             if schema["$ref"] == reference:
                 del schema["$ref"]
         if needs_object and not _is_object(schema):
             self._refuse("a root that is no object", "$")
-        if rules.recursion == "none" and self._recursive:
+        if rules.recursion == "none" and self._recursive_references:
             self._refuse("a type that contains itself", "$")
-        fitted = self._of(schema, "$")
-        self.counts = _counts(fitted)
-        for name, most in rules.most.items():
-            if self.counts[name] > most:
-                self._refuse(f"{name} {self.counts[name]} (at most {most})", "$")
-        return fitted
+        fitted_schema = self._of(schema, "$")
+        self.counts = _counts(fitted_schema)
+        for name, limit in rules.most.items():
+            if self.counts[name] > limit:
+                self._refuse(f"{name} {self.counts[name]} (at most {limit})", "$")
+        return fitted_schema
 
-    def _refuse(self, what: str, place: str) -> None:
-        self.impossible.append(f"{what} at {place}")
+    def _refuse(self, problem: str, place: str) -> None:
+        self.impossible.append(f"{problem} at {place}")
 
     def _move(self, keyword: str, place: str) -> None:
         self.moved.setdefault(keyword, []).append(place)
@@ -341,33 +345,33 @@ class _Fitting:
     def _of(self, schema: Any, place: str) -> dict[str, Any]:
         if schema is False:
             self._refuse("no value", place)
-        said: dict[str, Any] = {}
-        schema = self._rewritten(dict(schema) if isinstance(schema, dict) else {}, place, said)
-        result: dict[str, Any] = {}
+        described_keywords: dict[str, Any] = {}
+        schema = self._rewritten(dict(schema) if isinstance(schema, dict) else {}, place, described_keywords)
+        fitted_schema: dict[str, Any] = {}
         is_plain = not (self._rules.has_one_type and {"anyOf", "$ref"} & schema.keys())
         for keyword, value in schema.items():
-            if keyword in _STRUCTURE or keyword in _PARTS:
-                result[keyword] = self._part(keyword, value, place)
-            elif keyword in _ANNOTATIONS or keyword.startswith("x-"):
-                if keyword in self._takes and (is_plain or keyword == "title"):
-                    result[keyword] = value
+            if keyword in _STRUCTURE_KEYWORDS or keyword in _PART_KEYWORDS:
+                fitted_schema[keyword] = self._part(keyword, value, place)
+            elif keyword in _ANNOTATION_KEYWORDS or keyword.startswith("x-"):
+                if keyword in self._taken_keywords and (is_plain or keyword == "title"):
+                    fitted_schema[keyword] = value
                 elif keyword in ("default", "examples") and value is not None:
-                    said[keyword] = value
+                    described_keywords[keyword] = value
             else:
                 is_enforced = self._is_enforced(keyword, value, schema)
                 if is_enforced is not True:
-                    said[keyword] = value
+                    described_keywords[keyword] = value
                 if is_enforced is not False:
-                    result[keyword] = value
+                    fitted_schema[keyword] = value
                 else:
                     self._move(keyword, place)
                     if keyword.startswith("min") and keyword in self._rules.at_most:
-                        result[keyword] = self._rules.at_most[keyword]
-        if result.get("type") == "object" or "properties" in result:
-            self._fit_object(result, place)
+                        fitted_schema[keyword] = self._rules.at_most[keyword]
+        if fitted_schema.get("type") == "object" or "properties" in fitted_schema:
+            self._fit_object(fitted_schema, place)
         if self._rules.is_closed or self._rules.has_one_type:
-            self._need_type(result, place)
-        return _told(result, said)
+            self._need_type(fitted_schema, place)
+        return _told(fitted_schema, described_keywords)
 
     def _is_enforced(self, keyword: str, value: Any, schema: Mapping[str, Any]) -> bool | None:
         """Whether the server enforces a limit, or ``None`` if that is unknown."""
@@ -378,68 +382,80 @@ class _Fitting:
             return False
         if keyword == "pattern" and any(_CONSTRUCTS[name](value) for name in rules.patterns_without):
             return False
-        if rules.is_alone and keyword in ("format", *_LENGTHS):
-            beside = [other for other in ("pattern", "format") if other != keyword and other in schema]
-            if any(self._is_enforced(other, schema[other], {}) for other in beside):
+        if rules.is_alone and keyword in ("format", *_LENGTH_KEYWORDS):
+            other_keywords = [
+                other for other in ("pattern", "format") if other != keyword and other in schema
+            ]
+            if any(self._is_enforced(other, schema[other], {}) for other in other_keywords):
                 return False
         if keyword in rules.at_most and value > rules.at_most[keyword]:
             return False
         if keyword in rules.integers_only and schema.get("type") != "integer":
             return False
-        return True if keyword in self._takes else None
+        return True if keyword in self._taken_keywords else None
 
-    def _rewritten(self, schema: dict[str, Any], place: str, said: dict[str, Any]) -> dict[str, Any]:
+    def _rewritten(
+        self, schema: dict[str, Any], place: str, described_keywords: dict[str, Any]
+    ) -> dict[str, Any]:
         """Return *schema* in other words that mean the same, where the server does not take those that it has."""
-        rules, takes = self._rules, self._takes
-        if "allOf" in schema and "allOf" not in takes:
+        rules, taken_keywords = self._rules, self._taken_keywords
+        if "allOf" in schema and "allOf" not in taken_keywords:
             members = schema.pop("allOf")
             if len(members) == 1 and isinstance(members[0], dict) and not members[0].keys() & schema.keys():
                 schema |= members[0]
             else:
                 self._refuse("allOf", place)
-        if "oneOf" in schema and "oneOf" not in takes:
+        if "oneOf" in schema and "oneOf" not in taken_keywords:
             if "anyOf" in schema:
                 self._refuse("oneOf beside anyOf", place)
             schema["anyOf"] = schema.pop("oneOf")
-        if "const" in schema and "const" not in takes:
+        if "const" in schema and "const" not in taken_keywords:
             schema["enum"] = [schema.pop("const")]
-        if "patternProperties" in schema and "patternProperties" not in takes:
-            said["patternProperties"] = schema.pop("patternProperties")
+        if "patternProperties" in schema and "patternProperties" not in taken_keywords:
+            described_keywords["patternProperties"] = schema.pop("patternProperties")
             self._move("patternProperties", place)
             schema["additionalProperties"] = {} if rules.has_one_type else True
             if rules.is_closed:
                 self._refuse("patternProperties", place)
-        if "prefixItems" in schema and "prefixItems" not in takes:
-            self._spread_items(schema, place, said)
-        for exclusive, (inclusive, by, tighter) in _EXCLUSIVE.items():
-            bound: Any = schema.get(exclusive)
-            is_written = type(bound) in (int, float) and self._is_enforced(exclusive, bound, schema) is False
-            if is_written and self._is_enforced(inclusive, bound, schema):
+        if "prefixItems" in schema and "prefixItems" not in taken_keywords:
+            self._spread_items(schema, place, described_keywords)
+        for exclusive_keyword, (inclusive_keyword, offset, tighter) in _EXCLUSIVE_LIMITS.items():
+            bound: Any = schema.get(exclusive_keyword)
+            is_written = (
+                type(bound) in (int, float) and self._is_enforced(exclusive_keyword, bound, schema) is False
+            )
+            if is_written and self._is_enforced(inclusive_keyword, bound, schema):
                 if schema.get("type") == "integer" and type(bound) is int:
-                    del schema[exclusive]
-                    bound += by
-                schema[inclusive] = tighter(bound, schema.get(inclusive, bound))
+                    del schema[exclusive_keyword]
+                    bound += offset
+                schema[inclusive_keyword] = tighter(bound, schema.get(inclusive_keyword, bound))
         if "classes" in rules.patterns_without and "pattern" in schema:
             schema["pattern"] = _spelled_out(schema["pattern"])
         if rules.has_one_type:
             schema = _with_one_type(schema)
         is_alone = rules.is_ref_alone or rules.has_one_type
-        if is_alone and "$ref" in schema and len(schema.keys() - (_ANNOTATIONS - {"default"})) > 1:
+        if is_alone and "$ref" in schema and len(schema.keys() - (_ANNOTATION_KEYWORDS - {"default"})) > 1:
             schema["anyOf"] = [{"$ref": schema.pop("$ref")}, *schema.get("anyOf", ())]
         return schema
 
-    def _spread_items(self, schema: dict[str, Any], place: str, said: dict[str, Any]) -> None:
+    def _spread_items(self, schema: dict[str, Any], place: str, described_keywords: dict[str, Any]) -> None:
         """Write an array of fixed positions as one whose items are any of theirs."""
         items = schema.pop("prefixItems")
-        said["prefixItems"] = items
+        described_keywords["prefixItems"] = items
         self._move("prefixItems", place)
-        further = schema.pop("items", True)
-        is_fixed = further is False or schema.get("maxItems") == len(items)
-        kinds = [*items, *([] if is_fixed else [further])]
-        distinct = [kind for number, kind in enumerate(kinds) if kind not in kinds[:number]]
-        if True not in distinct:
-            schema["items"] = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-        if further is False:
+        other_items = schema.pop("items", True)
+        is_fixed = other_items is False or schema.get("maxItems") == len(items)
+        item_schemas = [*items, *([] if is_fixed else [other_items])]
+        distinct_schemas = [
+            item_schema
+            for index, item_schema in enumerate(item_schemas)
+            if item_schema not in item_schemas[:index]
+        ]
+        if True not in distinct_schemas:
+            schema["items"] = (
+                distinct_schemas[0] if len(distinct_schemas) == 1 else {"anyOf": distinct_schemas}
+            )
+        if other_items is False:
             schema.setdefault("maxItems", len(items))
 
     def _part(self, keyword: str, value: Any, place: str) -> Any:
@@ -455,69 +471,76 @@ class _Fitting:
             return self._of(value, f"{place}[]" if keyword == "items" else f"{place}.*")
         return value
 
-    def _fit_object(self, result: dict[str, Any], place: str) -> None:
+    def _fit_object(self, fitted_schema: dict[str, Any], place: str) -> None:
         rules = self._rules
-        properties = result.get("properties", {})
-        required = result.get("required", [])
+        properties = fitted_schema.get("properties", {})
+        required = fitted_schema.get("required", [])
         if rules.is_closed:
-            if isinstance(result.get("additionalProperties"), dict):
+            if isinstance(fitted_schema.get("additionalProperties"), dict):
                 self._refuse("a map", place)
-            if not properties and result.get("additionalProperties", "properties" not in result) is True:
+            if (
+                not properties
+                and fitted_schema.get("additionalProperties", "properties" not in fitted_schema) is True
+            ):
                 self._refuse("an object of any keys", place)
             if not properties.keys() >= set(required):
                 self._refuse("a required key without a schema", place)
-            result |= {"type": "object", "properties": properties, "additionalProperties": False}
+            fitted_schema |= {"type": "object", "properties": properties, "additionalProperties": False}
         if rules.recursion == "optional":
-            inside = [
-                key for key in required if self._recursive.intersection(_references(properties.get(key)))
+            recursive_keys = [
+                key
+                for key in required
+                if self._recursive_references.intersection(_references(properties.get(key)))
             ]
-            if inside:
-                result["required"] = required = [key for key in required if key not in inside]
-                for key in inside:
+            if recursive_keys:
+                fitted_schema["required"] = required = [key for key in required if key not in recursive_keys]
+                for key in recursive_keys:
                     self._move("required", place + step(key))
                     properties[key] = _told(properties[key], {"required": True})
         if rules.required == "all":
-            wanted = list(properties)
+            new_required = list(properties)
         elif rules.required == "one" and not required:
-            wanted = list(properties)[:1]
-            if not wanted:
+            new_required = list(properties)[:1]
+            if not new_required:
                 self._refuse("an object that requires no key", place)
         else:
             return
-        for key in wanted:
+        for key in new_required:
             if key not in required:
                 if not self._null_is_absent:
                     self._refuse("an optional key", place + step(key))
                 properties[key] = _nullable(properties[key])
-        result["required"] = wanted
+        fitted_schema["required"] = new_required
 
-    def _need_type(self, result: dict[str, Any], place: str) -> None:
-        if not _TYPED & result.keys():
+    def _need_type(self, fitted_schema: dict[str, Any], place: str) -> None:
+        if not _TYPE_KEYWORDS & fitted_schema.keys():
             self._refuse("any value", place)
         if (
             self._rules.is_closed
-            and result.get("type") == "array"
-            and not {"items", "prefixItems"} & result.keys()
+            and fitted_schema.get("type") == "array"
+            and not {"items", "prefixItems"} & fitted_schema.keys()
         ):
             self._refuse("an array of any items", place)
 
 
-def _told(schema: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *schema* with *said* at the end of its description: ``Your age. {minimum: 0, maximum: 150}``."""
-    if not said:
+def _told(schema: dict[str, Any], described_keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *schema* with *described_keywords* at the end of its description: ``Your age. {minimum: 0, maximum: 150}``."""
+    if not described_keywords:
         return schema
-    limits = ", ".join(f"{keyword}: {orjson.dumps(value).decode()}" for keyword, value in said.items())
+    keywords_text = ", ".join(
+        f"{keyword}: {orjson.dumps(value).decode()}" for keyword, value in described_keywords.items()
+    )
     text = schema.get("description")
-    return {**schema, "description": f"{text} {{{limits}}}" if text else f"{{{limits}}}"}
+    return {**schema, "description": f"{text} {{{keywords_text}}}" if text else f"{{{keywords_text}}}"}
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    if _NULL in schema.get("anyOf", ()) or "null" in schema.get("type", ()):
+    if _NULL_SCHEMA in schema.get("anyOf", ()) or "null" in schema.get("type", ()):
         return schema
     schema = dict(schema)
-    text = {"description": schema.pop("description")} if "description" in schema else {}
+    description_field = {"description": schema.pop("description")} if "description" in schema else {}
     members = schema["anyOf"] if schema.keys() == {"anyOf"} else [schema]
-    return {"anyOf": [*members, _NULL], **text}
+    return {"anyOf": [*members, _NULL_SCHEMA], **description_field}
 
 
 def _spelled_out(pattern: str) -> str:
@@ -535,22 +558,26 @@ def _spelled_out(pattern: str) -> str:
 def _with_one_type(schema: dict[str, Any]) -> dict[str, Any]:
     """Return *schema* with one type in each part."""
     if "enum" in schema:
-        by_type: dict[str, list[Any]] = {}
+        values_by_type: dict[str, list[Any]] = {}
         for value in schema["enum"]:
-            by_type.setdefault(_TYPE_NAMES[type(value)], []).append(value)
-        members = [{"type": name, "enum": values} for name, values in by_type.items()]
-        rest = {key: value for key, value in schema.items() if key not in ("type", "enum")}
+            values_by_type.setdefault(_TYPE_NAMES[type(value)], []).append(value)
+        members = [{"type": name, "enum": values} for name, values in values_by_type.items()]
+        other_keywords = {key: value for key, value in schema.items() if key not in ("type", "enum")}
     elif isinstance(schema.get("type"), list):
-        rest = {key: value for key, value in schema.items() if key in ("description", *_ANNOTATIONS)}
-        kept = {key: value for key, value in schema.items() if key not in rest and key != "type"}
-        members = [{"type": name, **kept} for name in schema["type"]]
+        other_keywords = {
+            key: value for key, value in schema.items() if key in ("description", *_ANNOTATION_KEYWORDS)
+        }
+        member_keywords = {
+            key: value for key, value in schema.items() if key not in other_keywords and key != "type"
+        }
+        members = [{"type": name, **member_keywords} for name in schema["type"]]
     else:
         return {
             key: value
             for key, value in schema.items()
             if key != "type" or not {"anyOf", "$ref"} & schema.keys()
         }
-    return {**rest, **(members[0] if len(members) == 1 else {"anyOf": members})}
+    return {**other_keywords, **(members[0] if len(members) == 1 else {"anyOf": members})}
 
 
 def _references(schema: Any) -> Iterator[str]:
@@ -559,7 +586,7 @@ def _references(schema: Any) -> Iterator[str]:
         if isinstance(schema.get("$ref"), str):
             yield schema["$ref"]
         for keyword, value in schema.items():
-            if keyword not in _DEFINITIONS:
+            if keyword not in _DEFINITION_KEYWORDS:
                 yield from _references(value)
     elif isinstance(schema, list):
         for each in schema:
@@ -568,24 +595,26 @@ def _references(schema: Any) -> Iterator[str]:
 
 def _recursive(schema: dict[str, Any]) -> Iterator[str]:
     """The references to what contains itself."""
-    inside = {"#": {*_references(schema)}}
-    for part in _DEFINITIONS:
-        inside |= {f"#/{part}/{name}": {*_references(each)} for name, each in schema.get(part, {}).items()}
-    for reference in inside:
-        found, todo = set[str](), [*inside[reference]]
-        while todo:
-            if (one := todo.pop()) not in found:
-                found.add(one)
-                todo += inside.get(one, ())
-        if reference in found:
+    references_by_target = {"#": {*_references(schema)}}
+    for part in _DEFINITION_KEYWORDS:
+        references_by_target |= {
+            f"#/{part}/{name}": {*_references(each)} for name, each in schema.get(part, {}).items()
+        }
+    for reference in references_by_target:
+        found_references, pending = set[str](), [*references_by_target[reference]]
+        while pending:
+            if (one := pending.pop()) not in found_references:
+                found_references.add(one)
+                pending += references_by_target.get(one, ())
+        if reference in found_references:
             yield reference
 
 
 def _target(schema: dict[str, Any], reference: str) -> dict[str, Any]:
     """The definition of *reference*, or an empty schema if that is not one of the definitions."""
     _, part, name = (*reference.split("/", 2), "", "")[:3]
-    found = schema.get(part, {}).get(name) if part in _DEFINITIONS else None
-    return found if isinstance(found, dict) else {}
+    definition = schema.get(part, {}).get(name) if part in _DEFINITION_KEYWORDS else None
+    return definition if isinstance(definition, dict) else {}
 
 
 def _counts(schema: Any, depth: int = 0) -> Counter[str]:
@@ -599,11 +628,13 @@ def _counts(schema: Any, depth: int = 0) -> Counter[str]:
             counts["optional"] += len(properties.keys() - set(schema.get("required", ())))
         counts["unions"] += "anyOf" in schema or isinstance(schema.get("type"), list)
         counts["enum"] += len(schema.get("enum", ()))
-    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
-    deepest = depth
-    for each in inner:
-        below = _counts(each, depth)
-        deepest = max(deepest, below.pop("depth", 0))
-        counts += below
-    counts["depth"] = deepest
+    inner_schemas = (
+        schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    )
+    max_depth = depth
+    for each in inner_schemas:
+        inner_counts = _counts(each, depth)
+        max_depth = max(max_depth, inner_counts.pop("depth", 0))
+        counts += inner_counts
+    counts["depth"] = max_depth
     return counts

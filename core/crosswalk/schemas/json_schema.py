@@ -54,7 +54,7 @@ from crosswalk.types.values import RawEvents
 # Titles and descriptions for JSON Schemas, out of the docstrings of classes.
 
 
-_ATTRIBUTE: Final = re.compile(r"^    (\w+): ((?:.+)(?:\n {8}.+)*)", re.MULTILINE)
+_ATTRIBUTE_PATTERN: Final = re.compile(r"^    (\w+): ((?:.+)(?:\n {8}.+)*)", re.MULTILINE)
 
 
 def heading(kind: type) -> dict[str, str]:
@@ -70,11 +70,13 @@ def first_line(documented: object) -> str:
 
 def documented_attributes(cls: type) -> dict[str, str]:
     """The texts of the ``Attributes:`` sections of *cls* and its bases, by attribute."""
-    results: dict[str, str] = {}
+    texts_by_attribute: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         section = (inspect.getdoc(base) or "").partition("\nAttributes:\n")[2].partition("\n\n")[0]
-        results |= {name: _plain(" ".join(text.split())) for name, text in _ATTRIBUTE.findall(section)}
-    return results
+        texts_by_attribute |= {
+            name: _plain(" ".join(text.split())) for name, text in _ATTRIBUTE_PATTERN.findall(section)
+        }
+    return texts_by_attribute
 
 
 def _plain(text: str) -> str:
@@ -174,16 +176,16 @@ def type_hints(annotated: Any) -> dict[str, Any]:
 def _names_around(annotated: Any) -> dict[str, Any] | None:
     """The names that an annotation of *annotated* may use besides those of its module."""
     names = {each.__name__: each for each in getattr(annotated, "__type_params__", ())}
-    *outer, name = getattr(annotated, "__qualname__", "").split(".<locals>.")
-    for depth in range(1, len(outer) + 1):
+    *outer_names, name = getattr(annotated, "__qualname__", "").split(".<locals>.")
+    for depth in range(1, len(outer_names) + 1):
         frame = sys._getframe(1)
         while frame is not None:
-            is_there = frame.f_code.co_qualname == ".<locals>.".join(outer[:depth])
+            is_there = frame.f_code.co_qualname == ".<locals>.".join(outer_names[:depth])
             if is_there and frame.f_globals.get("__name__") == annotated.__module__:
                 names |= frame.f_locals
                 break
             frame = frame.f_back  # type: ignore[assignment]
-    return {name: annotated, **names} if outer else names or None
+    return {name: annotated, **names} if outer_names else names or None
 
 
 def _with_arguments(kind: Any, arguments: dict[Any, Any]) -> Any:
@@ -206,20 +208,20 @@ def aliased_type(kind: Any) -> Any:
     """
     alias = origin_of(kind)
     holder = SimpleNamespace(__annotations__={"value": alias.__value__})
-    module = vars(sys.modules.get(alias.__module__, typing))
+    module_globals = vars(sys.modules.get(alias.__module__, typing))
     try:
-        value = typing.get_type_hints(holder, module, include_extras=True)["value"]
+        target_type = typing.get_type_hints(holder, module_globals, include_extras=True)["value"]
     except NameError as error:
         raise SchemaDefinitionError(f"{alias.__name__}: {error}; move it to the top of its module") from None
-    return _with_arguments(value, dict(zip(alias.__type_params__, typing.get_args(kind), strict=False)))
+    return _with_arguments(target_type, dict(zip(alias.__type_params__, typing.get_args(kind), strict=False)))
 
 
 def extra_items(cls: Any) -> Any:
     """The type of the further keys of a ``TypedDict``: ``Never`` if it is closed, ``None`` if it does not say."""
     if getattr(cls, "__closed__", None):
         return typing_extensions.Never
-    extra = getattr(cls, "__extra_items__", typing_extensions.NoExtraItems)
-    return None if extra is typing_extensions.NoExtraItems else extra
+    extra_type = getattr(cls, "__extra_items__", typing_extensions.NoExtraItems)
+    return None if extra_type is typing_extensions.NoExtraItems else extra_type
 
 
 def _forbids_unknown(cls: Any) -> bool:
@@ -250,9 +252,9 @@ def _fields(cls: Any, hints: dict[str, Any]) -> Iterator[ClassField]:
                 yield ClassField(key, hints[each.name], is_required, each.default, each.metadata, each.name)
     elif is_typed_dict(cls):
         for name, kind in hints.items():
-            kind, stated = _without_qualifiers(kind)
+            kind, qualifiers = _without_qualifiers(kind)
             # A part of the type: annotations that are texts are not in __required_keys__.
-            yield ClassField(name, kind, stated.get("is_required", name in cls.__required_keys__))
+            yield ClassField(name, kind, qualifiers.get("is_required", name in cls.__required_keys__))
     elif is_struct(cls):
         yield from _struct_fields(cls, hints)
     else:
@@ -270,10 +272,10 @@ _QUALIFIERS: Final[dict[Any, dict[str, bool]]] = {
 
 def _without_qualifiers(kind: Any) -> tuple[Any, dict[str, bool]]:
     """*kind* without ``Required``, ``NotRequired`` and ``ReadOnly``, and what they say."""
-    stated: dict[str, bool] = {}
+    qualifiers: dict[str, bool] = {}
     while (origin := typing.get_origin(kind)) in _QUALIFIERS:
-        stated, kind = stated | _QUALIFIERS[origin], typing.get_args(kind)[0]
-    return kind, stated
+        qualifiers, kind = qualifiers | _QUALIFIERS[origin], typing.get_args(kind)[0]
+    return kind, qualifiers
 
 
 def _struct_fields(cls: Any, hints: dict[str, Any]) -> Iterator[ClassField]:
@@ -295,7 +297,7 @@ RULES: Final = "x-rules"
 """The key of a field's own rules from its metadata, in the schema that answers are checked with."""
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-_RAW_EVENT: Final = {
+_RAW_EVENT_SCHEMA: Final = {
     "anyOf": [
         {"type": "string"},
         {
@@ -305,7 +307,7 @@ _RAW_EVENT: Final = {
         },
     ]
 }
-_LEAVES: Final[dict[Any, dict[str, Any]]] = {
+_LEAF_SCHEMAS: Final[dict[Any, dict[str, Any]]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     float: {"type": "number"},
@@ -318,7 +320,7 @@ _LEAVES: Final[dict[Any, dict[str, Any]]] = {
     Decimal: {"type": ["number", "string"], "format": "decimal", "pattern": r"^-?[0-9]+(\.[0-9]+)?$"},
     UUID: {"type": "string", "format": "uuid"},
     FrozenObject: {"type": "object"},
-    RawEvents: {"type": "array", "items": _RAW_EVENT},
+    RawEvents: {"type": "array", "items": _RAW_EVENT_SCHEMA},
     Any: {},
     object: {},
     bytes: {"type": "string", "contentEncoding": "base64", "format": "base64"},
@@ -333,14 +335,17 @@ _OWN_FORMATS: Final = frozenset(
     ("base64", "decimal", "ipv4network", "ipv6network", "ipv4interface", "ipv6interface")
 )
 """Formats that only the check of an answer knows. Servers refuse them."""
-_INSTEAD: Final[dict[Any, str]] = {
+_ALTERNATIVES: Final[dict[Any, str]] = {
     complex: "use two numbers",
     type: "use a Literal of the names of the classes",
     Callable: "use str, or a Literal of the names of the functions",
 }
 """What to write instead of a type."""
-_AMOUNT: Final = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}  # a decimal number of canonical JSON
-_FORMAT_VERSION: Final = {
+_AMOUNT_SCHEMA: Final = {
+    "type": "string",
+    "pattern": r"^[0-9]+(\.[0-9]+)?$",
+}  # a decimal number of canonical JSON
+_FORMAT_VERSION_SCHEMA: Final = {
     "type": "string",
     "pattern": rf"^({'|'.join(READABLE_MAJORS)})\.[0-9]+$",
     "description": "The version of this format; 1.0 when missing.",
@@ -415,34 +420,36 @@ class _Writer:
 
     def of_class(self, kind: Any) -> dict[str, Any]:
         fields, cls = fields_of(kind), origin_of(kind)
-        documented = documented_attributes(cls)
-        own_text = not (vars(cls).get("__doc__") or f"{cls.__name__}(").startswith(f"{cls.__name__}(")
-        title = heading(cls)
-        properties = {field.key: self._of_field(cls, field, documented) for field in fields}
-        is_closed, extra = self._forbid_unknown or _forbids_unknown(cls), extra_items(cls)
+        descriptions = documented_attributes(cls)
+        has_own_text = not (vars(cls).get("__doc__") or f"{cls.__name__}(").startswith(f"{cls.__name__}(")
+        title_fields = heading(cls)
+        properties = {field.key: self._of_field(cls, field, descriptions) for field in fields}
+        is_closed, extra_type = self._forbid_unknown or _forbids_unknown(cls), extra_items(cls)
         return {
-            **(title if own_text else {"title": title["title"]}),
+            **(title_fields if has_own_text else {"title": title_fields["title"]}),
             "type": "object",
             "properties": properties,
             "required": [field.key for field in fields if field.is_required],
             "additionalProperties": not is_closed
-            if extra in (None, typing_extensions.Never)
-            else self.of(extra, cls.__name__),
+            if extra_type in (None, typing_extensions.Never)
+            else self.of(extra_type, cls.__name__),
         }
 
     def of_canonical(self, cls: Any) -> dict[str, Any]:
         """The schema of a canonical type, which its table of keys describes."""
-        documented = documented_attributes(cls)
+        descriptions = documented_attributes(cls)
         properties: dict[str, Any] = {"type": {"const": TAGS[cls]}} if cls in TAGS else {}
         for key in layout(cls):
-            text = first_line(getattr(cls, key.attribute)) if key.computed else documented.get(key.attribute)
+            text = (
+                first_line(getattr(cls, key.attribute)) if key.computed else descriptions.get(key.attribute)
+            )
             properties[key.name] = {
-                **(_AMOUNT if key.type is Decimal else self.of(key.type, key.name)),
+                **(_AMOUNT_SCHEMA if key.type is Decimal else self.of(key.type, key.name)),
                 **({"description": text} if text else {}),
                 **({"readOnly": True} if key.computed else {}),
             }
         if cls is ChatResponse:
-            properties["format_version"] = dict(_FORMAT_VERSION)
+            properties["format_version"] = dict(_FORMAT_VERSION_SCHEMA)
         required = [*(["type"] if cls in TAGS else []), *(key.name for key in layout(cls) if key.required)]
         return {
             **heading(cls),
@@ -452,17 +459,19 @@ class _Writer:
             "additionalProperties": True,
         }
 
-    def _of_field(self, cls: Any, field: ClassField, documented: dict[str, str]) -> dict[str, Any]:
-        where = f"{cls.__name__}.{field.key}"
-        refuse_field_as_default(field.default, where)
-        written = self.of(field.kind, where)
+    def _of_field(self, cls: Any, field: ClassField, descriptions: dict[str, str]) -> dict[str, Any]:
+        field_path = f"{cls.__name__}.{field.key}"
+        refuse_field_as_default(field.default, field_path)
+        field_schema = self.of(field.kind, field_path)
         text = (
-            field.metadata.get("description") or written.pop("description", None) or documented.get(field.key)
+            field.metadata.get("description")
+            or field_schema.pop("description", None)
+            or descriptions.get(field.key)
         )
         is_plain = type(field.default) in (str, int, float, bool)
         rules = field.metadata.get("json_schema", {})
         return {
-            **written,
+            **field_schema,
             **({"description": text.replace("`None`", "null")} if text else {}),
             **({"default": field.default} if is_plain else {}),
             **({RULES: dict(rules)} if rules and self._with_rules else rules),
@@ -487,12 +496,12 @@ class _Writer:
             return self._of_pydantic(kind)
         if has_fields(kind) or is_pydantic(kind) or is_canonical_enum(kind) or is_alias(kind):
             return self._reference(kind)
-        if isinstance(kind, type) and kind in _LEAVES:
+        if isinstance(kind, type) and kind in _LEAF_SCHEMAS:
             self.has_decimal = self.has_decimal or kind is Decimal
-            leaf = copy.deepcopy(_LEAVES[kind])
-            if leaf.get("format") in _OWN_FORMATS and not self._with_rules:
-                del leaf["format"]
-            return leaf
+            leaf_schema = copy.deepcopy(_LEAF_SCHEMAS[kind])
+            if leaf_schema.get("format") in _OWN_FORMATS and not self._with_rules:
+                del leaf_schema["format"]
+            return leaf_schema
         if isinstance(kind, type) and issubclass(kind, PurePath):
             return {"type": "string"}
         if isinstance(kind, type) and issubclass(kind, Flag):
@@ -509,51 +518,55 @@ class _Writer:
         if origin is tuple and arguments[1:] != (...,):
             items = [self.of(item, where) for item in arguments]
             is_uniform = all(item == items[0] for item in items) and bool(items)
-            each = {"items": items[0]} if is_uniform else {"prefixItems": items}
-            return {"type": "array", **each, "minItems": len(items), "maxItems": len(items)}
+            item_keywords = {"items": items[0]} if is_uniform else {"prefixItems": items}
+            return {"type": "array", **item_keywords, "minItems": len(items), "maxItems": len(items)}
         if origin in LISTS:
             return {"type": "array", "items": self.of(arguments[0], where)}
         if origin in MAPPINGS or (isinstance(kind, type) and kind in MAPPINGS):
             return self._of_mapping(origin, arguments, where)
-        instead = _INSTEAD.get(origin_of(kind), "use a dataclass, or a pydantic model that reads it")
+        alternative = _ALTERNATIVES.get(origin_of(kind), "use a dataclass, or a pydantic model that reads it")
         if isinstance(kind, typing.TypeVar):
-            instead = "give its generic class or alias an argument"
-        raise SchemaDefinitionError(f"{where}: an answer cannot hold {kind!r}; {instead}")
+            alternative = "give its generic class or alias an argument"
+        raise SchemaDefinitionError(f"{where}: an answer cannot hold {kind!r}; {alternative}")
 
     def _of_mapping(self, origin: Any, arguments: tuple[Any, ...], where: str) -> dict[str, Any]:
         """An object with any keys, or with those that the type of its keys names."""
         if not arguments:
             return {"type": "object"}
-        key, value = arguments if len(arguments) > 1 else (arguments[0], int)  # a Counter counts
-        if key in (str, Any):
-            return {"type": "object", "additionalProperties": self.of(value, where)}
-        keys = self.of(key, where)
-        if "enum" in keys:
-            words = [str(word) for word in keys["enum"]]
+        key_type, value_type = arguments if len(arguments) > 1 else (arguments[0], int)  # a Counter counts
+        if key_type in (str, Any):
+            return {"type": "object", "additionalProperties": self.of(value_type, where)}
+        key_schema = self.of(key_type, where)
+        if "enum" in key_schema:
+            words = [str(word) for word in key_schema["enum"]]
             return {
                 "type": "object",
-                "properties": {word: self.of(value, where) for word in words},
+                "properties": {word: self.of(value_type, where) for word in words},
                 "required": [],
                 "additionalProperties": False,
             }
-        if keys.get("type") == "integer" and keys.keys() == {"type"}:
-            keys = {"type": "string", "pattern": r"^(0|-?[1-9][0-9]*)$"}
-        elif keys.get("type") != "string":
+        if key_schema.get("type") == "integer" and key_schema.keys() == {"type"}:
+            key_schema = {"type": "string", "pattern": r"^(0|-?[1-9][0-9]*)$"}
+        elif key_schema.get("type") != "string":
             raise SchemaDefinitionError(
-                f"{where}: the keys of an answer are texts or integers, not {key!r}; use a list of classes with a "
+                f"{where}: the keys of an answer are texts or integers, not {key_type!r}; use a list of classes with a "
                 "field for the key"
             )
-        return {"type": "object", "propertyNames": keys, "additionalProperties": self.of(value, where)}
+        return {
+            "type": "object",
+            "propertyNames": key_schema,
+            "additionalProperties": self.of(value_type, where),
+        }
 
     def _reference(self, cls: Any) -> dict[str, Any]:
-        decides: dict[str, Any] = {DECIDES: True} if self._with_rules and is_pydantic(cls) else {}
+        decides_field: dict[str, Any] = {DECIDES: True} if self._with_rules and is_pydantic(cls) else {}
         name = _name(cls)
         if self._named.setdefault(name, cls) != cls:
             raise SchemaDefinitionError(f"two classes of one answer are called {name}")
         if name not in self.definitions:
             self.definitions[name] = {}  # before its own schema, which may refer to it
             self.definitions[name] = self._definition(cls)
-        return {"$ref": f"#/$defs/{name}", **decides}
+        return {"$ref": f"#/$defs/{name}", **decides_field}
 
     def _definition(self, cls: Any) -> dict[str, Any]:
         if is_pydantic(cls):
@@ -572,8 +585,8 @@ class _Writer:
         definitions = schema.pop("$defs", {})
         if "$ref" in schema:  # it contains itself
             name = schema["$ref"].rpartition("/")[2]
-            decides: dict[str, Any] = {key: value for key, value in schema.items() if key == DECIDES}
-            schema = {**definitions[name], **decides}
+            decides_field: dict[str, Any] = {key: value for key, value in schema.items() if key == DECIDES}
+            schema = {**definitions[name], **decides_field}
             self._named[name] = kind
             self.definitions[name] = definitions.pop(name)
         for name, definition in definitions.items():
@@ -614,18 +627,16 @@ def _of_words(members: Iterable[Any], where: str) -> dict[str, Any]:
 
 def as_words(schema: dict[str, Any], form: Literal["typescript", "json_schema"] = "json_schema") -> str:
     """Return the text that asks a model for an answer of *schema*. Of the notations, only JSON Schema says all of it."""
-    what = "one JSON object" if schema.get("type") == "object" else "one JSON value"
-    asked = (
-        f"Answer with {what} and nothing else: no text before or after it, no Markdown fence, no comments."
-    )
+    answer_form = "one JSON object" if schema.get("type") == "object" else "one JSON value"
+    instruction = f"Answer with {answer_form} and nothing else: no text before or after it, no Markdown fence, no comments."
     if form == "typescript":
-        return f"{asked}\n\nIt must be of this TypeScript type:\n\n{as_typescript(schema)}"
-    shown = orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode()
-    return f"{asked}\n\nIt must conform to this JSON Schema:\n\n{shown}"
+        return f"{instruction}\n\nIt must be of this TypeScript type:\n\n{as_typescript(schema)}"
+    schema_json = orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode()
+    return f"{instruction}\n\nIt must conform to this JSON Schema:\n\n{schema_json}"
 
 
-_NAMES: Final = {"integer": "integer", "array": "any[]", "object": "object"}
-_RULES: Final = (
+_TYPESCRIPT_NAMES: Final = {"integer": "integer", "array": "any[]", "object": "object"}
+_RULE_KEYWORDS: Final = (
     "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems",
     "maxItems", "minProperties", "maxProperties", "pattern", "format",
 )  # fmt: skip
@@ -664,7 +675,9 @@ def _type(schema: Any, indent: str) -> str:
     if isinstance(schema.get("additionalProperties"), dict):
         return f"{{ [key: string]: {_limited_type(schema['additionalProperties'], indent)} }}"
     types = schema.get("type", "any")
-    return " | ".join(_NAMES.get(each, each) for each in ([types] if isinstance(types, str) else types))
+    return " | ".join(
+        _TYPESCRIPT_NAMES.get(each, each) for each in ([types] if isinstance(types, str) else types)
+    )
 
 
 def _object(schema: dict[str, Any], indent: str) -> str:
@@ -672,9 +685,9 @@ def _object(schema: dict[str, Any], indent: str) -> str:
     lines = []
     for key, each in schema["properties"].items():
         name = key if key.isidentifier() else orjson.dumps(key).decode()
-        optional = "" if key in required else "?"
+        optional_mark = "" if key in required else "?"
         comment = _comment(each)
-        lines.append(f"{indent}  {name}{optional}: {_type(each, indent + '  ')};{comment}")
+        lines.append(f"{indent}  {name}{optional_mark}: {_type(each, indent + '  ')};{comment}")
     return "\n".join(["{", *lines, f"{indent}}}"])
 
 
@@ -688,4 +701,4 @@ def _comment(schema: Any) -> str:
 
 
 def _rules(schema: dict[str, Any]) -> list[str]:
-    return [f"{key} {schema[key]}" for key in _RULES if key in schema]
+    return [f"{key} {schema[key]}" for key in _RULE_KEYWORDS if key in schema]

@@ -31,7 +31,7 @@ class UncheckedLimitError(SchemaDefinitionError):
     """A limit or validator of a type that only pydantic may check."""
 
 
-MOST: Final = 50
+MAX_FINDINGS: Final = 50
 """The greatest number of violations, unknown keys and renamed keys in a report."""
 
 
@@ -101,13 +101,13 @@ class Growth:
     _results: dict[tuple[int, Hashable], list[Any]] = attrs.field(factory=dict)
     _reports: dict[tuple[int, Hashable], Report] = attrs.field(factory=dict)
     _sources: dict[int, list[Any]] = attrs.field(factory=dict)
-    _alive: list[list[Any]] = attrs.field(factory=list)
+    _kept_alive: list[list[Any]] = attrs.field(factory=list)
 
     def begin(self) -> None:
         """Begin with the next state of the answer."""
         self.work = 0
         self._sources.clear()
-        self._alive.clear()
+        self._kept_alive.clear()
 
     def awaits_more(self, report: Report) -> bool:
         """Whether a field of an open object is still to come, by the *report* of its check."""
@@ -121,52 +121,52 @@ class Growth:
     def note(self, copied: list[Any], source: list[Any]) -> list[Any]:
         """Return *copied*, which holds the items of *source*, a list that grows and lasts as long as this object."""
         self._sources[id(copied)] = source
-        self._alive.append(copied)  # another list in its place would be taken for it
+        self._kept_alive.append(copied)  # another list in its place would be taken for it
         self.work += len(copied) // 64
         return copied
 
-    def mapped(self, items: list[Any], look: Hashable, of: Callable[[int, Any, bool], Any]) -> list[Any]:
+    def mapped(self, items: list[Any], cache_key: Hashable, of: Callable[[int, Any, bool], Any]) -> list[Any]:
         """Return what *of* makes of each item. It is called once for a final one.
 
         Args:
             items: the items so far.
-            look: what *of* does, to tell it from others.
+            cache_key: what *of* does, to tell it from others.
             of: takes the index of the item, the item, and whether it is final.
         """
-        results = self._results.setdefault((self.source(items), look), [])
-        last, work = max(len(items) - 1, 0), self.work
-        for at in range(len(results), last):
-            results.append(of(at, items[at], True))
-        self.work = work  # what is done once is not counted
-        made = results[: len(items)]
-        if len(made) < len(items):
-            made.append(of(last, items[last], False))
-        return self.note(made, results)
+        results = self._results.setdefault((self.source(items), cache_key), [])
+        last_index, earlier_work = max(len(items) - 1, 0), self.work
+        for index in range(len(results), last_index):
+            results.append(of(index, items[index], True))
+        self.work = earlier_work  # what is done once is not counted
+        mapped_items = results[: len(items)]
+        if len(mapped_items) < len(items):
+            mapped_items.append(of(last_index, items[last_index], False))
+        return self.note(mapped_items, results)
 
     def checked(
-        self, items: list[Any], check: Callable[[int], Check], look: Hashable, path: str, report: Report
+        self, items: list[Any], check: Callable[[int], Check], cache_key: Hashable, path: str, report: Report
     ) -> list[Any]:
         """Return the checked items of a list.
 
         Args:
             items: the items so far.
             check: returns the check of the item with an index.
-            look: as for :meth:`mapped`.
+            cache_key: as for :meth:`mapped`.
             path: the path of the list.
             report: receives what is found.
         """
-        key = look, path
-        part = self._reports.setdefault((self.source(items), key), report.apart())
-        rest = report.apart()
+        key = cache_key, path
+        final_report = self._reports.setdefault((self.source(items), key), report.apart())
+        last_report = report.apart()
 
-        def of(at: int, item: Any, is_final: bool) -> Any:
-            return check(at)(item, f"{path}[{at}]", part if is_final else rest)
+        def of(index: int, item: Any, is_final: bool) -> Any:
+            return check(index)(item, f"{path}[{index}]", final_report if is_final else last_report)
 
-        made = self.mapped(items, key, of)
-        part.forget()
-        report.take(part)
-        report.take(rest)
-        return made
+        checked_items = self.mapped(items, key, of)
+        final_report.forget()
+        report.take(final_report)
+        report.take(last_report)
+        return checked_items
 
 
 GROWTH: Final[ContextVar[Growth | None]] = ContextVar("GROWTH", default=None)
@@ -210,21 +210,21 @@ class Report:
         self.defaulted |= other.defaulted
         self.has_closed = self.has_closed or other.has_closed
         self.is_incomplete = self.is_incomplete or other.is_incomplete
-        for mine, theirs in (
+        for own_entries, other_entries in (
             (self.violations, other.violations),
             (self.unknown, other.unknown),
             (self.renamed, other.renamed),
             (self.opened, other.opened),
         ):
-            mine += theirs[: max(MOST - len(mine), 0)]  # type: ignore[operator]
+            own_entries += other_entries[: max(MAX_FINDINGS - len(own_entries), 0)]  # type: ignore[operator]
 
     def distance(self) -> tuple[int, ...]:
         """The distance of the value from the schema: constants first, then missing keys, then unread keys."""
-        missing = [each for each in self.violations if each.fault is Fault.MISSING]
-        constants = [each for each in self.violations if each.is_of_constant]
+        missing_findings = [each for each in self.violations if each.fault is Fault.MISSING]
+        constant_findings = [each for each in self.violations if each.is_of_constant]
         return (
-            len(constants),
-            len(missing),
+            len(constant_findings),
+            len(missing_findings),
             self.misfits(),
             len(self.unknown),
             len(self.renamed),
@@ -257,8 +257,8 @@ Check: TypeAlias = Callable[[Any, str, Report], Any]
 # define limits are recognized by the names of their modules and never imported.
 
 
-_NUMBERS: Final = frozenset((int, float, Decimal, timedelta))
-_SETS: Final = frozenset(kind for kind, make in LISTS.items() if make in (set, frozenset))
+_NUMBER_TYPES: Final = frozenset((int, float, Decimal, timedelta))
+_SET_TYPES: Final = frozenset(kind for kind, make in LISTS.items() if make in (set, frozenset))
 _WORD_TYPES: Final = {str: "string", int: "number", float: "number"}
 _SIZED: Final = {"string": "Length", "array": "Items", "set": "Items", "object": "Properties"}
 _KEYWORDS: Final[dict[str, dict[str, str]]] = {
@@ -273,7 +273,7 @@ _KEYWORDS: Final[dict[str, dict[str, str]]] = {
 }
 """The attribute that holds a limit, and its keyword of JSON Schema for each kind of value that it limits."""
 
-_WORDS: Final[dict[str, str]] = {
+_KIND_PHRASES: Final[dict[str, str]] = {
     "number": "a number",
     "decimal": "a Decimal",
     "string": "a text",
@@ -281,11 +281,11 @@ _WORDS: Final[dict[str, str]] = {
     "array": "a list",
     "object": "a map",
 }
-_ORDERED: Final = ("number", "decimal")
-_WITH_LENGTH: Final = ("string", "bytes", "array", "set", "object")
-_FITS: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("ge", "gt", "le", "lt", "multiple_of"), _ORDERED),
-    **dict.fromkeys(("min_length", "max_length"), _WITH_LENGTH),
+_ORDERED_KINDS: Final = ("number", "decimal")
+_SIZED_KINDS: Final = ("string", "bytes", "array", "set", "object")
+_FITTING_KINDS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("ge", "gt", "le", "lt", "multiple_of"), _ORDERED_KINDS),
+    **dict.fromkeys(("min_length", "max_length"), _SIZED_KINDS),
     **dict.fromkeys(("max_digits", "decimal_places"), ("decimal",)),
     **dict.fromkeys(("pattern", "strip_whitespace", "to_lower", "to_upper"), ("string",)),
     "coerce_numbers_to_str": ("string", "number", "decimal"),
@@ -298,10 +298,10 @@ _OTHER_KINDS: Final[dict[Any, str]] = {
     **dict.fromkeys((bool, date, datetime, time, timedelta, UUID, type(None)), ""),
 }
 
-_KEPT_ANYWAY: Final = frozenset(("strict", "allow_inf_nan", "union_mode", "fail_fast"))
+_HARMLESS_ATTRIBUTES: Final = frozenset(("strict", "allow_inf_nan", "union_mode", "fail_fast"))
 """Attributes of pydantic that limit nothing here: nothing is coerced, and JSON has neither NaN nor infinity."""
 
-_NO_LIMITS: Final = frozenset(
+_UNLIMITING_CLASSES: Final = frozenset(
     ("Discriminator", "DocInfo", "PlainSerializer", "SerializeAsAny", "Strict", "AllowInfNan", "FailFast", "Tag", "Unit",
      "WrapSerializer")
 )  # fmt: skip
@@ -380,31 +380,33 @@ def refuse_misfits(kind: Any, where: str) -> None:
     """
     if typing.get_origin(kind) is typing.Annotated:
         for each in (part for one in kind.__metadata__ for part in _parts(one, where)):
-            for name, fitting in _FITS.items():
+            for name, fitting_kinds in _FITTING_KINDS.items():
                 bound = getattr(each, name, None)
-                if not (bound is None or bound is False or _fits(kind.__origin__, fitting, bound)):
-                    words = " or ".join(_WORDS[each] for each in fitting if each in _WORDS)
+                if not (bound is None or bound is False or _fits(kind.__origin__, fitting_kinds, bound)):
+                    kind_text = " or ".join(
+                        _KIND_PHRASES[each] for each in fitting_kinds if each in _KIND_PHRASES
+                    )
                     raise SchemaDefinitionError(
                         f"{where}: {name} would refuse values, as their type has no such limit; remove it, or give it "
-                        f"to {words}"
+                        f"to {kind_text}"
                     )
     for inner in typing.get_args(kind):
         refuse_misfits(inner, where)
 
 
-def _fits(kind: Any, fitting: tuple[str, ...], bound: Any) -> bool:
-    """Whether *kind* has the limit *bound*, which values of the kinds *fitting* have. What pydantic alone knows has it."""
+def _fits(kind: Any, fitting_kinds: tuple[str, ...], bound: Any) -> bool:
+    """Whether *kind* has the limit *bound*, which values of the *fitting_kinds* have. What pydantic alone knows has it."""
     kind = _bare(kind)
     if members := [each for each in union_members(kind) if each is not type(None)]:
-        return all(_fits(each, fitting, bound) for each in members)
-    if fitting is _ORDERED and not isinstance(bound, int | float | Decimal):
+        return all(_fits(each, fitting_kinds, bound) for each in members)
+    if fitting_kinds is _ORDERED_KINDS and not isinstance(bound, int | float | Decimal):
         return not isinstance(kind, type) or type(bound) is kind  # a date or text
     if kind is Any:
-        return "decimal" not in fitting or fitting is _ORDERED
+        return "decimal" not in fitting_kinds or fitting_kinds is _ORDERED_KINDS
     if isinstance(kind, type) and kind in _OTHER_KINDS:
-        return _OTHER_KINDS[kind] in fitting
+        return _OTHER_KINDS[kind] in fitting_kinds
     if kinds := _kinds(kind):
-        return all(each in fitting for each in kinds)
+        return all(each in fitting_kinds for each in kinds)
     return not has_fields(kind)
 
 
@@ -420,8 +422,8 @@ def _is_limited(schema: dict[str, Any], kind: Any, name: str, bound: Any, where:
     kind = _bare(kind)
     if members := union_members(kind):
         pairs = zip(schema["anyOf"], members, strict=True)
-        found = [_is_limited(each, member, name, bound, where) for each, member in pairs]
-        return any(found)
+        limit_flags = [_is_limited(each, member, name, bound, where) for each, member in pairs]
+        return any(limit_flags)
     kinds = _kinds(kind)
     keywords = {_KEYWORDS[name][each] for each in kinds if each in _KEYWORDS[name]}
     for keyword in sorted(keywords):
@@ -453,13 +455,13 @@ def _parts(each: Any, where: str) -> Iterator[Any]:
     if _is_of(each, "pydantic", "FieldInfo"):
         yield each.description
         _refuse_unread(each, where)
-        inner = each.metadata
+        inner_parts = each.metadata
     elif not isinstance(each, type) and hasattr(each, "__is_annotated_types_grouped_metadata__"):
-        inner = each
+        inner_parts = each
     else:
         yield each
         return
-    for one in inner:
+    for one in inner_parts:
         yield from _parts(one, where)
 
 
@@ -488,11 +490,11 @@ def _limits(each: Any, where: str) -> Iterator[tuple[str, Any]]:
             continue
         is_read = True
         yield attribute, _bound(attribute, bound, where)
-    if not is_known or name in _NO_LIMITS:
+    if not is_known or name in _UNLIMITING_CLASSES:
         return
     if _is_of(each, "pydantic", "PydanticMetadata"):
         for attribute, value in vars(each).items():
-            if attribute not in _KEYWORDS and attribute not in _KEPT_ANYWAY and value:
+            if attribute not in _KEYWORDS and attribute not in _HARMLESS_ATTRIBUTES and value:
                 _leave_to_pydantic(attribute, where)
     elif name == "Timezone":
         if each.tz is not ...:  # every time has a zone
@@ -520,16 +522,16 @@ def _pattern(pattern: Any, where: str) -> str:
 
 
 def _refuse(
-    name: str, where: str, why: str, error: type[SchemaDefinitionError] = SchemaDefinitionError
+    name: str, where: str, reason: str, error: type[SchemaDefinitionError] = SchemaDefinitionError
 ) -> NoReturn:
     raise error(
-        f"{where}: {name} would not be checked, as {why}; put it into a pydantic model, "
+        f"{where}: {name} would not be checked, as {reason}; put it into a pydantic model, "
         "or check the value in your own code"
     )
 
 
-def _leave_to_pydantic(name: str, where: str, why: str = "it is not supported here") -> NoReturn:
-    _refuse(name, where, why, UncheckedLimitError)
+def _leave_to_pydantic(name: str, where: str, reason: str = "it is not supported here") -> NoReturn:
+    _refuse(name, where, reason, UncheckedLimitError)
 
 
 def _kinds(kind: Any) -> tuple[str, ...]:
@@ -542,8 +544,8 @@ def _kinds(kind: Any) -> tuple[str, ...]:
         return "number", "string", "array", "object"
     if kind is str:
         return ("string",)
-    if kind in _NUMBERS:
+    if kind in _NUMBER_TYPES:
         return ("number",)
     if origin_of(kind) in LISTS:
-        return ("set" if origin_of(kind) in _SETS else "array",)
+        return ("set" if origin_of(kind) in _SET_TYPES else "array",)
     return ("object",) if origin_of(kind) in MAPPINGS else ()

@@ -110,20 +110,20 @@ def _with_keys(schema: dict[str, Any], cls: Any) -> dict[str, Any]:
     if any(each.info.mode != "after" for each in validators):
         return {**schema, KEYS: None}
     config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", {})
-    by_name = config.get("populate_by_name") or config.get("validate_by_name")
+    is_read_by_name = config.get("populate_by_name") or config.get("validate_by_name")
     keys: dict[str, str] = {}
     for name, field in cls.__pydantic_fields__.items():
         alias = field.validation_alias or name
-        found = [alias] if isinstance(alias, str) else alias.convert_to_aliases()
-        paths = found if isinstance(found[0], list) else [found]
-        own = next((path[0] for path in paths if len(path) == 1), name if by_name else None)
+        aliases = [alias] if isinstance(alias, str) else alias.convert_to_aliases()
+        paths = aliases if isinstance(aliases[0], list) else [aliases]
+        own = next((path[0] for path in paths if len(path) == 1), name if is_read_by_name else None)
         if own is None:
             raise SchemaDefinitionError(
                 f"{cls.__name__}.{name}: pydantic reads it at an AliasPath alone, which its schema does not show; give it "
                 "an AliasChoices with a key as well, or a model for the object around it"
             )
         keys |= {path[0]: own if len(path) == 1 else "" for path in paths}
-        keys |= {name: own} if by_name else {}
+        keys |= {name: own} if is_read_by_name else {}
     return {**schema, KEYS: keys}
 
 

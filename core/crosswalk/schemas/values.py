@@ -41,7 +41,7 @@ from crosswalk.schemas.metadata import GROWTH, Check, ExactFloat, Growth, Report
 from crosswalk.schemas.pydantic_types import is_pydantic, read_with_pydantic, write_with_pydantic
 from crosswalk.types.json import dump_json
 
-_TEXTS: Final = (
+_TEXT_CLASSES: Final = (
     PurePath, ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network,
 )  # fmt: skip
 """Classes that are made of a text, and written as it."""
@@ -56,26 +56,26 @@ def answer_converter() -> CanonicalConverter:
 @functools.cache
 def growing_converter() -> CanonicalConverter:
     """The converter for the values of an answer that is still being written. It makes each final item of a list once."""
-    made = new_answer_converter()
-    made.register_structure_hook_func(is_pydantic, functools.partial(_by_pydantic, is_growing=True))
-    made.register_structure_hook_factory(_is_list, _growing_list)
-    made.register_structure_hook_factory(_is_open_union, functools.partial(_union, is_growing=True))
-    return made
+    new_converter = new_answer_converter()
+    new_converter.register_structure_hook_func(is_pydantic, functools.partial(_by_pydantic, is_growing=True))
+    new_converter.register_structure_hook_factory(_is_list, _growing_list)
+    new_converter.register_structure_hook_factory(_is_open_union, functools.partial(_union, is_growing=True))
+    return new_converter
 
 
 def _is_list(kind: Any) -> bool:
     return origin_of(kind) in LISTS and not is_pair(kind)
 
 
-def _growing_list(kind: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
+def _growing_list(kind: Any, base_converter: BaseConverter) -> Callable[[Any, Any], Any]:
     """A hook for a list, which makes its final items once."""
-    item = (*typing.get_args(kind), Any)[0]
-    make = LISTS[origin_of(kind)]
+    item_type = (*typing.get_args(kind), Any)[0]
+    list_class = LISTS[origin_of(kind)]
 
     def read(value: Any, _: Any) -> Any:
-        growth, structure = GROWTH.get() or Growth(), made.get_structure_hook(item)
-        items = growth.mapped(value, read, lambda at, each, is_final: structure(each, item))
-        return items if make is list else make(items)
+        growth, structure = GROWTH.get() or Growth(), base_converter.get_structure_hook(item_type)
+        items = growth.mapped(value, read, lambda at, each, is_final: structure(each, item_type))
+        return items if list_class is list else list_class(items)
 
     return read
 
@@ -85,45 +85,49 @@ def new_answer_converter() -> CanonicalConverter:
 
     Its input has been checked against the JSON Schema of its type.
     """
-    made = converter()
-    made.register_structure_hook(Decimal, lambda value, _: _decimal(value))
-    made.register_structure_hook(float, lambda value, _: float(value))  # an ExactFloat too
-    made.register_structure_hook(datetime, lambda value, _: read_datetime(value))
-    made.register_structure_hook(time, lambda value, _: time.fromisoformat(value))
-    made.register_unstructure_hook(time, time.isoformat)
-    made.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
-    made.register_structure_hook(bytes, lambda value, _: base64.b64decode(value))
-    made.register_unstructure_hook(bytes, lambda value: base64.b64encode(value).decode())
-    made.register_structure_hook_func(_is_text, lambda value, kind: kind(value))
-    made.register_unstructure_hook_func(_is_text, str)
+    new_converter = converter()
+    new_converter.register_structure_hook(Decimal, lambda value, _: _decimal(value))
+    new_converter.register_structure_hook(float, lambda value, _: float(value))  # an ExactFloat too
+    new_converter.register_structure_hook(datetime, lambda value, _: read_datetime(value))
+    new_converter.register_structure_hook(time, lambda value, _: time.fromisoformat(value))
+    new_converter.register_unstructure_hook(time, time.isoformat)
+    new_converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
+    new_converter.register_structure_hook(bytes, lambda value, _: base64.b64decode(value))
+    new_converter.register_unstructure_hook(bytes, lambda value: base64.b64encode(value).decode())
+    new_converter.register_structure_hook_func(_is_text, lambda value, kind: kind(value))
+    new_converter.register_unstructure_hook_func(_is_text, str)
     for flags in (Flag, IntFlag):
-        made.register_structure_hook(flags, _flag)
-    made.register_structure_hook_factory(is_alias, _aliased_value)
-    made.register_structure_hook_factory(
+        new_converter.register_structure_hook(flags, _flag)
+    new_converter.register_structure_hook_factory(is_alias, _aliased_value)
+    new_converter.register_structure_hook_factory(
         lambda kind: has_fields(kind) and not attrs.has(origin_of(kind)), _class
     )
-    made.register_unstructure_hook_factory(is_struct, _struct_writer)
-    made.register_unstructure_hook_func(
+    new_converter.register_unstructure_hook_factory(is_struct, _struct_writer)
+    new_converter.register_unstructure_hook_func(
         lambda kind: kind in MAPPINGS,
-        lambda value: {key: made.unstructure(item) for key, item in value.items()},
+        lambda value: {key: new_converter.unstructure(item) for key, item in value.items()},
     )
-    made.register_structure_hook_factory(_is_open_union, _union)
-    made.register_unstructure_hook_func(is_named_tuple, lambda value: made.unstructure(value._asdict()))
-    made.register_structure_hook_factory(
+    new_converter.register_structure_hook_factory(_is_open_union, _union)
+    new_converter.register_unstructure_hook_func(
+        is_named_tuple, lambda value: new_converter.unstructure(value._asdict())
+    )
+    new_converter.register_structure_hook_factory(
         lambda kind: attrs.has(kind) and _has_aliases(kind),
         functools.partial(_aliased, make_dict_structure_fn),
     )
-    made.register_structure_hook_factory(_is_generic_attrs, _class)  # cattrs leaves the T of an Annotated
-    made.register_structure_hook_factory(  # cattrs takes it for the class itself
+    new_converter.register_structure_hook_factory(
+        _is_generic_attrs, _class
+    )  # cattrs leaves the T of an Annotated
+    new_converter.register_structure_hook_factory(  # cattrs takes it for the class itself
         _is_annotated_typed_dict,
-        lambda kind: made.get_structure_hook(kind.__origin__),
+        lambda kind: new_converter.get_structure_hook(kind.__origin__),
     )
-    made.register_structure_hook_func(is_pydantic, _by_pydantic)
-    made.register_unstructure_hook_func(is_pydantic, write_with_pydantic)
-    made.register_unstructure_hook_factory(
+    new_converter.register_structure_hook_func(is_pydantic, _by_pydantic)
+    new_converter.register_unstructure_hook_func(is_pydantic, write_with_pydantic)
+    new_converter.register_unstructure_hook_factory(
         _has_aliases, functools.partial(_aliased, make_dict_unstructure_fn)
     )
-    return made
+    return new_converter
 
 
 def _decimal(value: Any) -> Decimal:
@@ -155,7 +159,7 @@ def _is_annotated_typed_dict(kind: Any) -> bool:
 
 
 def _is_text(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, _TEXTS)
+    return isinstance(kind, type) and issubclass(kind, _TEXT_CLASSES)
 
 
 def _is_generic_attrs(kind: Any) -> bool:
@@ -168,58 +172,64 @@ def _flag(value: Any, kind: Any) -> Any:
     return kind(value)
 
 
-def _aliased_value(kind: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
+def _aliased_value(kind: Any, base_converter: BaseConverter) -> Callable[[Any, Any], Any]:
     """A hook for ``type X = …``, which may name itself."""
-    stands_for = aliased_type(kind)
-    return lambda value, _: made.structure(value, stands_for)
+    target_type = aliased_type(kind)
+    return lambda value, _: base_converter.structure(value, target_type)
 
 
-def _class(cls: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
+def _class(cls: Any, base_converter: BaseConverter) -> Callable[[Any, Any], Any]:
     """A hook for a dataclass, typed dict, named tuple, struct, or a generic class of attrs with its arguments."""
-    fields, origin, extra = fields_of(cls), origin_of(cls), extra_items(origin_of(cls))
+    fields, origin, extra_type = fields_of(cls), origin_of(cls), extra_items(origin_of(cls))
     keys = {field.key for field in fields}
     hooks: dict[str, Callable[[Any, Any], Any]] = {}  # found when they are needed: a class may hold itself
 
     def hook(field: ClassField) -> Callable[[Any, Any], Any]:
         if field.key not in hooks:
-            hooks[field.key] = made.get_structure_hook(field.kind)
+            hooks[field.key] = base_converter.get_structure_hook(field.kind)
         return hooks[field.key]
 
     def read(value: Any, _: Any) -> Any:
-        results, errors = {}, []
-        further = [ClassField(key, extra, True) for key in value if key not in keys] if extra else []
-        for field in (*fields, *further):
+        field_values, errors = {}, []
+        extra_fields = (
+            [ClassField(key, extra_type, True) for key in value if key not in keys] if extra_type else []
+        )
+        for field in (*fields, *extra_fields):
             if field.key in value and field.name is not None:
                 try:
-                    results[field.name] = hook(field)(value[field.key], field.kind)
+                    field_values[field.name] = hook(field)(value[field.key], field.kind)
                 except Exception as error:
                     error.add_note(AttributeValidationNote(f"in {field.key}", field.key, field.kind))
                     errors.append(error)
         if errors:
             raise ClassValidationError(f"{origin.__name__} cannot be read", errors, origin)
         try:
-            return origin(**results)
+            return origin(**field_values)
         except Exception as error:
             raise ClassValidationError(f"{origin.__name__} refuses its values", [error], origin) from error
 
     return read
 
 
-def _struct_writer(cls: Any, made: BaseConverter) -> Callable[[Any], Any]:
+def _struct_writer(cls: Any, base_converter: BaseConverter) -> Callable[[Any], Any]:
     """A hook that writes a struct with its tag."""
     config, names = (
         cls.__struct_config__,
         dict(zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)),
     )
-    tag = {} if config.tag is None else {config.tag_field: config.tag}
-    return lambda value: tag | {key: made.unstructure(getattr(value, name)) for name, key in names.items()}
+    tag_fields = {} if config.tag is None else {config.tag_field: config.tag}
+    return lambda value: (
+        tag_fields | {key: base_converter.unstructure(getattr(value, name)) for name, key in names.items()}
+    )
 
 
 def _is_open_union(kind: Any) -> bool:
     return sum(member is not type(None) for member in union_members(kind)) > 1
 
 
-def _union(kind: Any, made: BaseConverter, *, is_growing: bool = False) -> Callable[[Any, Any], Any]:
+def _union(
+    kind: Any, base_converter: BaseConverter, *, is_growing: bool = False
+) -> Callable[[Any, Any], Any]:
     """A hook that takes the member that the check of the whole answer took."""
     members = union_members(kind)
     checks = [compile_schema(schema_of(member, with_rules=True)[0]) for member in members]
@@ -229,18 +239,18 @@ def _union(kind: Any, made: BaseConverter, *, is_growing: bool = False) -> Calla
         reports = [Report(growth=growth) for _ in members]
         for check, report in zip(checks, reports, strict=True):
             check(value, "$", report)
-        nearest = sorted(
-            range(len(members)), key=lambda at: (len(reports[at].violations), reports[at].distance())
+        nearest_indexes = sorted(
+            range(len(members)), key=lambda index: (len(reports[index].violations), reports[index].distance())
         )
         try:
-            return made.structure(value, members[nearest[0]])
+            return base_converter.structure(value, members[nearest_indexes[0]])
         except Exception:
-            for at in nearest[1:]:
+            for index in nearest_indexes[1:]:
                 if any(
-                    each.is_advice for each in reports[at].violations
+                    each.is_advice for each in reports[index].violations
                 ):  # pydantic may take it all the same
                     with contextlib.suppress(Exception):
-                        return made.structure(value, members[at])
+                        return base_converter.structure(value, members[index])
             raise
 
     return read
@@ -260,14 +270,14 @@ def _has_aliases(cls: Any) -> bool:
     return isinstance(cls, type) and any("alias" in field.metadata for field in _all_fields(cls))
 
 
-def _aliased(make: Callable[..., Any], cls: Any, made: Any) -> Any:
+def _aliased(make: Callable[..., Any], cls: Any, base_converter: Any) -> Any:
     """A hook for a class with keys that are not identifiers."""
-    names = {field.name: field.metadata.get("alias") for field in _all_fields(cls)}
+    alias_by_name = {field.name: field.metadata.get("alias") for field in _all_fields(cls)}
     return make(
         cls,
-        made,
+        base_converter,
         _cattrs_use_alias=True,
-        **{name: override(rename=key) for name, key in names.items() if key},
+        **{name: override(rename=key) for name, key in alias_by_name.items() if key},
     )
 
 
@@ -281,14 +291,14 @@ def value_to_json(value: Any, *, indent: bool = False) -> bytes:
     Raises:
         TypeError: it contains a value without a JSON form. In a parsed value only its class can have put one there.
     """
-    plain = answer_converter().unstructure(value)
+    json_value = answer_converter().unstructure(value)
     option = orjson.OPT_NON_STR_KEYS | (orjson.OPT_INDENT_2 if indent else 0)
-    return dump_json(plain, default=_plain, option=option)
+    return dump_json(json_value, default=_plain, option=option)
 
 
 def _plain(value: Any) -> Any:
     """Return the JSON of a value in a field of any type."""
-    plain = answer_converter().unstructure(value)
-    if plain is value:
+    json_value = answer_converter().unstructure(value)
+    if json_value is value:
         raise TypeError(f"{type(value).__name__} cannot be JSON")
-    return plain
+    return json_value

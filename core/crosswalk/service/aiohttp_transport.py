@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
-_HEAD_LINE = 100 * 1024
-_HEAD_LINES = 1000
+_MAX_LINE_BYTES = 100 * 1024
+_MAX_HEADERS = 1000
 
 
 class AiohttpTransport(Kept["aiohttp.ClientSession"]):
@@ -46,10 +46,10 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__()
-        wrong = sorted(set(options) - {"proxy", "verify", "cert", "trust_env"})
-        if wrong:
+        unknown_options = sorted(set(options) - {"proxy", "verify", "cert", "trust_env"})
+        if unknown_options:
             raise ConfigurationError(
-                f"client_options: aiohttp has no option {wrong[0]!r:.60}", key="client_options"
+                f"client_options: aiohttp has no option {unknown_options[0]!r:.60}", key="client_options"
             )
         try:
             import aiohttp  # noqa: F401
@@ -58,7 +58,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
                 "this needs the package aiohttp: pip install 'crosswalk-llm[aiohttp]'", key="transport"
             ) from None
         self._options = options
-        self._targets = lru_cache(maxsize=64)(self._target)
+        self._cached_target = lru_cache(maxsize=64)(self._target)
 
     def _make(self, loop: asyncio.AbstractEventLoop) -> aiohttp.ClientSession:
         import aiohttp
@@ -83,9 +83,9 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
             trace_configs=[tracing],
-            max_line_size=_HEAD_LINE,
-            max_field_size=_HEAD_LINE,
-            max_headers=_HEAD_LINES,
+            max_line_size=_MAX_LINE_BYTES,
+            max_field_size=_MAX_LINE_BYTES,
+            max_headers=_MAX_HEADERS,
         )
 
     async def _close(self, client: aiohttp.ClientSession) -> None:
@@ -108,7 +108,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         import httpx2
 
         client = self.client
-        target, proxy = self._targets(url)
+        target, proxy = self._cached_target(url)
         timeout = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
         while True:
             sending = Sending()
@@ -195,19 +195,19 @@ def _as_httpx2(error: Exception) -> Exception:
     import aiohttp
     import httpx2
 
-    result: Exception
+    httpx2_error: Exception
     match error:
         case aiohttp.ConnectionTimeoutError():
-            result = httpx2.ConnectTimeout("too late")
+            httpx2_error = httpx2.ConnectTimeout("too late")
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            result = httpx2.ProxyError("the proxy failed")
+            httpx2_error = httpx2.ProxyError("the proxy failed")
         case aiohttp.ClientConnectorError():
-            result = httpx2.ConnectError("no connection")
+            httpx2_error = httpx2.ConnectError("no connection")
         case aiohttp.ClientConnectionError() | OSError():
-            result = httpx2.ReadError("the connection broke")
+            httpx2_error = httpx2.ReadError("the connection broke")
         case aiohttp.InvalidURL() | ValueError():
-            result = httpx2.LocalProtocolError("the request is not HTTP")
+            httpx2_error = httpx2.LocalProtocolError("the request is not HTTP")
         case _:
-            result = httpx2.RemoteProtocolError("the answer is not HTTP")
-    result.__cause__ = getattr(error, "certificate_error", error)
-    return result
+            httpx2_error = httpx2.RemoteProtocolError("the answer is not HTTP")
+    httpx2_error.__cause__ = getattr(error, "certificate_error", error)
+    return httpx2_error

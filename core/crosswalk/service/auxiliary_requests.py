@@ -103,19 +103,21 @@ async def fetch(
         sent_headers |= route.sign(method, url, sent_headers, content).headers
     wait.begin()
     limits = [limit for limit in (setup.timeouts.total, setup.timeouts.whole) if limit is not None]
-    when = wait.now() + min(limits) if limits else None
+    deadline = wait.now() + min(limits) if limits else None
     received_body = bytearray()
     try:
         await wait.within(None, setup.transport.ready())
         answer = await wait.within(
-            when, setup.transport.send(url, method, sent_headers, content, setup.timeouts, wait)
+            deadline, setup.transport.send(url, method, sent_headers, content, setup.timeouts, wait)
         )
         try:
             while len(received_body) <= _LONGEST:
-                received_body += await wait.within(when, answer.chunks.__anext__())
+                received_body += await wait.within(deadline, answer.chunks.__anext__())
         except StopAsyncIteration:
-            kind = answer.headers.get("content-type", "")
-            return PlainAnswer(answer.status, bytes(received_body), retry_after_of(answer.headers), kind)
+            content_type = answer.headers.get("content-type", "")
+            return PlainAnswer(
+                answer.status, bytes(received_body), retry_after_of(answer.headers), content_type
+            )
         finally:
             await answer.aclose()
     except Exception as error:
@@ -150,7 +152,7 @@ def json_of(answer: PlainAnswer, route: Route, path: str) -> dict[str, Any]:
     return value
 
 
-_MODELS = (
+_MODEL_PATHS = (
     (re.compile(r"(.*)/chat/completions"), r"\1/models"),
     (re.compile(r"(.*)/(messages|responses)"), r"\1/models"),
     (re.compile(r"(.*)/api/chat"), r"\1/api/tags"),
@@ -158,35 +160,35 @@ _MODELS = (
     (re.compile(r"/v2/chat"), "/v1/models"),
 )
 """The path of a server's list of models, by the path at which it answers."""
-_EMBEDDINGS = (
+_EMBEDDING_PATHS = (
     (re.compile(r"(.*)/chat/completions"), r"\1/embeddings"),
     (re.compile(r"(.*)/responses"), r"\1/embeddings"),
     (re.compile(r"(.*)/api/chat"), r"\1/api/embed"),
 )
-_COUNTS = (
+_COUNT_PATHS = (
     (re.compile(r"(.*/v1/messages)"), r"\1/count_tokens"),
     (re.compile(r"(.*/v1/responses)"), r"\1/input_tokens"),
 )
 
 
-def _path(setup: Setup, paths: Iterable[tuple[re.Pattern[str], str]], what: str) -> str:
+def _path(setup: Setup, paths: Iterable[tuple[re.Pattern[str], str]], purpose: str) -> str:
     """Return the one of *paths* that belongs to the path at which the first endpoint answers.
 
     Raises:
         UnsupportedRequestError: none of them does.
     """
     route = setup.routes[0]
-    built, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")
-    path = built.path.partition("?")[0]
-    for pattern, other in paths:
+    http_request, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")
+    path = http_request.path.partition("?")[0]
+    for pattern, path_template in paths:
         if match := pattern.fullmatch(path):
-            return match.expand(other)
-    raise UnsupportedRequestError(f"Crosswalk knows no way to {what} there", provider=route.provider)
+            return match.expand(path_template)
+    raise UnsupportedRequestError(f"Crosswalk knows no way to {purpose} there", provider=route.provider)
 
 
-def names_of_models(listed: Mapping[str, Any]) -> tuple[str, ...]:
+def names_of_models(model_list: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the models in a server's list, as requests name them."""
-    models = listed.get("data", listed.get("models"))
+    models = model_list.get("data", model_list.get("models"))
     if not isinstance(models, list):
         return ()
     names = (model.get("id") or model.get("name") for model in models if isinstance(model, dict))
@@ -195,16 +197,16 @@ def names_of_models(listed: Mapping[str, Any]) -> tuple[str, ...]:
 
 async def models(setup: Setup) -> tuple[str, ...]:
     """Return the models of the first endpoint. See :meth:`LLMService.models`."""
-    path, route = _path(setup, _MODELS, "list models"), setup.routes[0]
-    built, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")
+    path, route = _path(setup, _MODEL_PATHS, "list models"), setup.routes[0]
+    http_request, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")
     return names_of_models(
-        json_of(await fetch(setup, route, "GET", path, headers=built.headers), route, path)
+        json_of(await fetch(setup, route, "GET", path, headers=http_request.headers), route, path)
     )
 
 
 async def embed(setup: Setup, texts: str | Iterable[str], model: str | None) -> Embeddings:
     """Return *texts* as vectors. See :meth:`LLMService.embed`."""
-    path, route = _path(setup, _EMBEDDINGS, "embed texts"), setup.routes[0]
+    path, route = _path(setup, _EMBEDDING_PATHS, "embed texts"), setup.routes[0]
     name = model or route.endpoint.model
     if name is None:
         raise UnsupportedRequestError("no model is named", provider=route.provider, options=["model"])
@@ -224,29 +226,29 @@ async def embed(setup: Setup, texts: str | Iterable[str], model: str | None) -> 
 async def count_tokens(setup: Setup, request: ChatRequest) -> TokenCount:
     """Return the number of tokens of *request*. See :meth:`LLMService.count_tokens`."""
     route = setup.routes[0]
-    built, _ = build(altered(request, stream=False), route.mapper, "drop", model=route.endpoint.model)
+    http_request, _ = build(altered(request, stream=False), route.mapper, "drop", model=route.endpoint.model)
     try:
-        path = _path(setup, _COUNTS, "count tokens")
+        path = _path(setup, _COUNT_PATHS, "count tokens")
     except UnsupportedRequestError:
-        return TokenCount(estimated_tokens(built.body), is_estimated=True)
-    body = {key: value for key, value in built.body.items() if key not in _SAMPLING}
-    count_body = json_of(await fetch(setup, route, "POST", path, body, built.headers), route, path)
+        return TokenCount(estimated_tokens(http_request.body), is_estimated=True)
+    body = {key: value for key, value in http_request.body.items() if key not in _ANSWER_OPTIONS}
+    count_body = json_of(await fetch(setup, route, "POST", path, body, http_request.headers), route, path)
     if type(count_body.get("input_tokens")) is not int:
         raise ServerError(f"{route.provider}: the answer at {path} holds no count")
     return TokenCount(count_body["input_tokens"])
 
 
-_SAMPLING = {
+_ANSWER_OPTIONS = {
     *("max_tokens", "max_output_tokens", "stream", "temperature", "top_p", "top_k"),
     *("stop", "stop_sequences", "store", "include", "seed"),
 }
 """Options of an answer, which a count does not take."""
-_CHARACTERS = 4
+_CHARACTERS_PER_TOKEN = 4
 
 
 def estimated_tokens(value: Any) -> int:
     """Estimate one token for each four characters of the texts in *value*, JSON or a text."""
-    return -(-_characters(value) // _CHARACTERS)
+    return -(-_characters(value) // _CHARACTERS_PER_TOKEN)
 
 
 def _characters(value: Any) -> int:
@@ -254,8 +256,10 @@ def _characters(value: Any) -> int:
         case str():
             return 0 if value.startswith("data:") else len(value)
         case Mapping():
-            texts = {key: one for key, one in value.items() if key not in ("data", "role", "type", "model")}
-            return sum(map(_characters, texts.values()))
+            counted_fields = {
+                key: one for key, one in value.items() if key not in ("data", "role", "type", "model")
+            }
+            return sum(map(_characters, counted_fields.values()))
         case list() | tuple():
             return sum(map(_characters, value))
     return 0
@@ -265,7 +269,7 @@ def _characters(value: Any) -> int:
 # Detects the provider of a server that is given by its address alone.
 
 
-_OWNERS = {
+_PROVIDERS_BY_OWNER = {
     "vllm": "vllm",
     "sglang": "sglang",
     "llamacpp": "llamacpp",
@@ -286,7 +290,7 @@ class ServerDiscovery:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._found_servers: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     async def resolve(self, setup: Setup, *, needs_model: bool) -> Setup:
         """Return *setup* with the routes of all servers.
@@ -306,19 +310,19 @@ class ServerDiscovery:
         return attrs.evolve(setup, routes=tuple(routes), discovery=None)
 
     async def _resolved(self, setup: Setup, route: Route, needs_model: bool) -> Route:
-        result = self._found.get(route.base_url)
-        if result is None:
-            result = self._found[route.base_url] = await _asked(setup, route)
-        provider, models = result
+        found_server = self._found_servers.get(route.base_url)
+        if found_server is None:
+            found_server = self._found_servers[route.base_url] = await _asked(setup, route)
+        provider, models = found_server
         model = route.endpoint.model or (models[0] if len(models) == 1 else None)
         if model is None and needs_model:
             raise ConfigurationError(
                 f"{where(route.host)} has several models; name one: {', '.join(models)}", key="model"
             )
-        known = resolve(
+        resolved_route = resolve(
             attrs.evolve(route.endpoint, provider=provider, model=model), self._registry.mapper(provider)
         )
-        return attrs.evolve(known, headers={**known.headers, **route.headers})
+        return attrs.evolve(resolved_route, headers={**resolved_route.headers, **route.headers})
 
 
 async def _asked(setup: Setup, route: Route) -> tuple[str, tuple[str, ...]]:
@@ -327,11 +331,11 @@ async def _asked(setup: Setup, route: Route) -> tuple[str, tuple[str, ...]]:
         answer = await fetch(setup, route, "GET", path)
         if answer.status == 404:
             continue
-        listed = json_of(answer, route, path)
-        if isinstance(listed.get("models"), list) and path == "/api/tags":
-            return "ollama", names_of_models(listed)
-        if isinstance(listed.get("data"), list):
-            return _owner(listed), names_of_models(listed)
+        model_list = json_of(answer, route, path)
+        if isinstance(model_list.get("models"), list) and path == "/api/tags":
+            return "ollama", names_of_models(model_list)
+        if isinstance(model_list.get("data"), list):
+            return _owner(model_list), names_of_models(model_list)
     raise ConfigurationError(
         f"{where(route.host)} does not say what it is, at /v1/models or /api/tags; name the provider, "
         "such as 'vllm' or 'ollama'",
@@ -339,7 +343,7 @@ async def _asked(setup: Setup, route: Route) -> tuple[str, tuple[str, ...]]:
     )
 
 
-def _owner(listed: Mapping[str, Any]) -> str:
+def _owner(model_list: Mapping[str, Any]) -> str:
     """Return the provider with such a list of models, or ``openai`` for any other that speaks its dialect."""
-    owners = [model.get("owned_by") for model in listed["data"] if isinstance(model, dict)]
-    return next((_OWNERS[owner] for owner in owners if owner in _OWNERS), "openai")
+    owners = [model.get("owned_by") for model in model_list["data"] if isinstance(model, dict)]
+    return next((_PROVIDERS_BY_OWNER[owner] for owner in owners if owner in _PROVIDERS_BY_OWNER), "openai")

@@ -132,7 +132,7 @@ def _lines_of(
     for id, request in pairs:
         try:
             _check_id(id, ids, file)
-            built, _ = build(
+            http_request, _ = build(
                 altered(request, stream=False),
                 mapper,
                 on_unsupported,
@@ -140,7 +140,7 @@ def _lines_of(
                 base_url=None if access is None else access.base_url,
                 model_class=model_class,
             )
-            if built.body.get("stream"):
+            if http_request.body.get("stream"):
                 raise UnsupportedRequestError("a batch file asks for no stream", options=["stream"])
             models.add(request.model or model)
             if file.model != "line" and len(models) > 1:
@@ -148,7 +148,7 @@ def _lines_of(
         except UnsupportedRequestError as error:
             cause = str(error).removeprefix(f"{provider}: ")
             raise BatchRequestError(id, cause, provider=provider, options=error.options) from None
-        yield BatchRequest(id, dump_json(_fields(id, built, file)) + b"\n", built)
+        yield BatchRequest(id, dump_json(_fields(id, http_request, file)) + b"\n", http_request)
 
 
 def _check_id(id: str, ids: set[str], file: BatchFile) -> None:
@@ -157,18 +157,18 @@ def _check_id(id: str, ids: set[str], file: BatchFile) -> None:
     if not isinstance(given, str) or not given or not given.isprintable():
         raise UnsupportedRequestError("an id is a text that can be printed", options=["id"])
     if file.ids is not None and not file.ids.fits(id):
-        limits = f"at most {file.ids.maximum} characters of the form {file.ids.pattern}"
-        raise UnsupportedRequestError(f"an id has {limits}", options=["id"])
+        limit_phrase = f"at most {file.ids.maximum} characters of the form {file.ids.pattern}"
+        raise UnsupportedRequestError(f"an id has {limit_phrase}", options=["id"])
     if id in ids:
         raise UnsupportedRequestError("its id is there already", options=["id"])
     ids.add(id)
 
 
-def _fields(id: str, built: HTTPRequest, file: BatchFile) -> dict[str, Any]:
-    body = built.body
+def _fields(id: str, http_request: HTTPRequest, file: BatchFile) -> dict[str, Any]:
+    body = http_request.body
     if file.model == "job":
         body = {name: value for name, value in body.items() if name != "model"}
-    endpoint = {"method": built.method, "url": built.path} if file.names_endpoint else {}
+    endpoint = {"method": http_request.method, "url": http_request.path} if file.names_endpoint else {}
     return {file.id: id, **endpoint, file.body: body}
 
 
@@ -237,14 +237,14 @@ def _split(lines: BatchLines) -> Iterator[Line | BadRecord]:
     if isinstance(lines, IOBase) and not isinstance(lines, TextIOBase):
         yield from record_lines(cast(BinaryIO, lines))
         return
-    for number, given in enumerate(lines, 1):
+    for number, raw_line in enumerate(lines, 1):
         try:
-            data = _encoded(given) if isinstance(given, str) else as_chunk(given)
+            line_bytes = _encoded(raw_line) if isinstance(raw_line, str) else as_chunk(raw_line)
         except InvalidJSONError as error:
             yield BadRecord(str(error), number, 0)
             continue
-        if data.strip():
-            yield Line(number, len(data), data)
+        if line_bytes.strip():
+            yield Line(number, len(line_bytes), line_bytes)
 
 
 def _encoded(text: bytes | str) -> bytes:

@@ -131,7 +131,7 @@ class BlockingWait:
         self.resent = 0
         self.is_cancelled = self.is_late = False
         self.lock = _CallLock()
-        self._when: float | None = None
+        self._deadline: float | None = None
         self._socket: socket | None = None  # of the connection at which its thread waits now
         self._bell: threading.Event | None = None
         self._mutex = threading.RLock()  # a signal's handler may cancel the call that it interrupts
@@ -156,13 +156,13 @@ class BlockingWait:
         """Return *work* itself: :func:`run` leaves the event loop of this thread alone."""
         return work
 
-    async def within(self, when: float | None, work: Awaitable[T]) -> T:
-        """Return the result of *work*. Raises at the time *when*, with :attr:`is_late` set, or if another thread ends it."""
-        self._when, self.is_late = when, False
+    async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
+        """Return the result of *work*. Raises at the *deadline*, with :attr:`is_late` set, or if another thread ends it."""
+        self._deadline, self.is_late = deadline, False
         try:
             return await work
         except Exception:
-            self.is_late = when is not None and self.now() >= when - _GRAIN
+            self.is_late = deadline is not None and self.now() >= deadline - _GRAIN
             raise
 
     async def pause(self, seconds: float) -> None:
@@ -184,10 +184,10 @@ class BlockingWait:
 
     def left(self, most: float | None) -> float | None:
         """Return the seconds that the thread may wait now, at most *most*, or ``None`` for no limit."""
-        if self._when is None:
+        if self._deadline is None:
             return most
-        left = max(self._when - self.now(), _GRAIN)
-        return left if most is None else min(left, most)
+        seconds_left = max(self._deadline - self.now(), _GRAIN)
+        return seconds_left if most is None else min(seconds_left, most)
 
     def at(self, connection: socket | None, step: Callable[[], T]) -> T:
         """Return the result of *step*, which waits at *connection*. Another thread can end that.
@@ -246,12 +246,12 @@ class ThreadSlots:
     """
 
     def __init__(self, number: int) -> None:
-        self._number = number
+        self._slot_count = number
         self._begin()
 
     def _begin(self) -> None:
-        self._process, self._free = os.getpid(), self._number
-        self._waiting: deque[threading.Event] = deque()
+        self._process, self._free_count = os.getpid(), self._slot_count
+        self._waiting_bells: deque[threading.Event] = deque()
         self._mutex = threading.RLock()
 
     async def take(self, wait: CallWait) -> None:
@@ -264,28 +264,28 @@ class ThreadSlots:
         if self._process != os.getpid():
             self._begin()  # the calls of the parent of this forked process do not end here
         with self._mutex:
-            if self._free:
-                self._free -= 1
+            if self._free_count:
+                self._free_count -= 1
                 return
             bell = threading.Event()
-            self._waiting.append(bell)
+            self._waiting_bells.append(bell)
         wait.await_bell(bell)
         with self._mutex:
-            if bell not in self._waiting:  # it was freed for this call
+            if bell not in self._waiting_bells:  # it was freed for this call
                 if not wait.is_cancelled:
                     return
                 self.give_back()
             else:
-                self._waiting.remove(bell)
+                self._waiting_bells.remove(bell)
         raise TimeoutError
 
     def give_back(self) -> None:
         """Free the slot of a call that has ended."""
         with self._mutex:
-            if self._waiting:
-                self._waiting.popleft().set()
+            if self._waiting_bells:
+                self._waiting_bells.popleft().set()
             else:
-                self._free += 1
+                self._free_count += 1
 
 
 # ------------------------------------------------------------------------------- transport
@@ -295,40 +295,40 @@ class ThreadSlots:
 class _WaitingStream(NetworkStream):
     """A connection whose waits belong to the call that has written to it last. Not for HTTP/2, where calls share one."""
 
-    def __init__(self, inner: NetworkStream) -> None:
-        self._inner = inner
-        self._socket: socket = inner.get_extra_info("socket")
+    def __init__(self, stream: NetworkStream) -> None:
+        self._stream = stream
+        self._socket: socket = stream.get_extra_info("socket")
         self._wait: BlockingWait | None = None
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         wait = self._wait
         assert wait is not None, "it was written to"
-        received = wait.at(self._socket, lambda: self._inner.read(max_bytes, wait.left(timeout)))
-        if not received and wait.is_cancelled:  # another thread has shut it down
+        received_bytes = wait.at(self._socket, lambda: self._stream.read(max_bytes, wait.left(timeout)))
+        if not received_bytes and wait.is_cancelled:  # another thread has shut it down
             raise _ended()
-        return received
+        return received_bytes
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._wait = wait = _here.wait
         assert wait is not None, "a call sends"
         if buffer:  # the end of a request has none
-            wait.at(self._socket, lambda: self._inner.write(buffer, wait.left(timeout)))
+            wait.at(self._socket, lambda: self._stream.write(buffer, wait.left(timeout)))
 
     def close(self) -> None:
-        self._inner.close()
+        self._stream.close()
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> NetworkStream:
         wait = _here.wait
         assert wait is not None, "a call sends"
-        inner = wait.at(
-            self._socket, lambda: self._inner.start_tls(ssl_context, server_hostname, wait.left(timeout))
+        tls_stream = wait.at(
+            self._socket, lambda: self._stream.start_tls(ssl_context, server_hostname, wait.left(timeout))
         )
-        return _WaitingStream(inner)
+        return _WaitingStream(tls_stream)
 
     def get_extra_info(self, info: str) -> Any:
-        return self._inner.get_extra_info(info)
+        return self._stream.get_extra_info(info)
 
 
 class _WaitingBackend(NetworkBackend):
@@ -337,13 +337,13 @@ class _WaitingBackend(NetworkBackend):
     def __init__(self) -> None:
         import httpcore2
 
-        self._inner = httpcore2.SyncBackend()
+        self._backend = httpcore2.SyncBackend()
 
     def connect_tcp(self, host: str, port: int, timeout: float | None = None, *rest: Any, **more: Any) -> Any:
         wait = _here.wait
         assert wait is not None, "a call sends"
         wait.is_new = True
-        return _WaitingStream(self._inner.connect_tcp(host, port, wait.left(timeout), *rest, **more))
+        return _WaitingStream(self._backend.connect_tcp(host, port, wait.left(timeout), *rest, **more))
 
 
 class BlockingTransport:
@@ -357,7 +357,7 @@ class BlockingTransport:
     """
 
     def __init__(self, client: httpx2.Client | None, options: Mapping[str, Any]) -> None:
-        self._given = client
+        self._given_client = client
         self._options = options
         has_plain_options = not set(options) - {"proxy", "verify", "cert", "trust_env"}
         proxies = [options.get("proxy"), *(getproxies().values() if options.get("trust_env", True) else ())]
@@ -372,7 +372,7 @@ class BlockingTransport:
 
     def _begin(self) -> None:
         self._mutex = threading.Lock()
-        self._client = self._given
+        self._client = self._given_client
         self._pools: dict[str | None, httpcore2.ConnectionPool] = {}
         weakref.finalize(self, _close_all, self._pools).atexit = False
         self._target = lru_cache(maxsize=64)(self._new_target)
@@ -383,7 +383,7 @@ class BlockingTransport:
             raise CrosswalkError("the service is closed")
         process = os.getpid()
         if self._process not in (None, process):
-            if self._given is not None:
+            if self._given_client is not None:
                 raise CrosswalkError(
                     "client= belongs to the process from which this one was forked; make a service here"
                 )
@@ -413,24 +413,24 @@ class BlockingTransport:
 
         assert isinstance(wait, BlockingWait), "of the same driver"
 
-        lost = (
+        lost_errors = (
             httpx2.NetworkError,
             httpx2.RemoteProtocolError,
             httpcore2.NetworkError,
             httpcore2.RemoteProtocolError,
         )
-        way = self._through_client if self._client is not None else self._through_pool
+        send_once = self._through_client if self._client is not None else self._through_pool
         while True:
             sending = _BlockingSending(wait, url, method, headers, content, timeouts)
-            outer, _here.wait, wait.is_new = _here.wait, wait, False
+            outer_wait, _here.wait, wait.is_new = _here.wait, wait, False
             try:
-                return way(sending)
-            except lost:
+                return send_once(sending)
+            except lost_errors:
                 if wait.is_cancelled or not sending.may_repeat:
                     raise
                 wait.resent += 1
             finally:
-                _here.wait = outer
+                _here.wait = outer_wait
 
     def _through_pool(self, sending: _BlockingSending) -> HTTPAnswer:
         import httpcore2
@@ -444,8 +444,8 @@ class BlockingTransport:
             }
         except UnicodeEncodeError:
             raise httpcore2.LocalProtocolError("a header is not ASCII") from None
-        connect = sending.timeouts.connect
-        limits = {"connect": connect, "write": connect, "read": None, "pool": None}
+        connect_seconds = sending.timeouts.connect
+        limits = {"connect": connect_seconds, "write": connect_seconds, "read": None, "pool": None}
         sending.begin()
         response = pool.handle_request(
             httpcore2.Request(
@@ -456,12 +456,14 @@ class BlockingTransport:
                 extensions={"timeout": limits},
             )
         )
-        named: dict[str, str] = {}
+        response_headers: dict[str, str] = {}
         for name, value in response.headers:
             key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-            named[key] = f"{named[key]}, {text}" if key in named else text
+            response_headers[key] = f"{response_headers[key]}, {text}" if key in response_headers else text
         chunks = _Chunks(iter(response.iter_stream()))
-        return HTTPAnswer(response.status, named, decoded(chunks, named), _closing(response.close))
+        return HTTPAnswer(
+            response.status, response_headers, decoded(chunks, response_headers), _closing(response.close)
+        )
 
     def _new_target(self, address: str) -> tuple[httpcore2.ConnectionPool, httpcore2.URL, bytes]:
         """Return the connections for *address*, the URL as httpcore2 writes it, and its host.
@@ -487,7 +489,7 @@ class BlockingTransport:
 
         options = with_context(self._options)
         names = ("verify", "cert", "trust_env")
-        kept: dict[str, Any] = {
+        pool_options: dict[str, Any] = {
             "ssl_context": httpx2.create_ssl_context(
                 **{name: options[name] for name in names if name in options}
             ),
@@ -497,7 +499,7 @@ class BlockingTransport:
             "network_backend": _WaitingBackend(),
         }
         if address is None:
-            return httpcore2.ConnectionPool(**kept)
+            return httpcore2.ConnectionPool(**pool_options)
         proxy = httpx2.Proxy(address)
         url = httpcore2.URL(
             scheme=proxy.url.raw_scheme,
@@ -510,7 +512,7 @@ class BlockingTransport:
             proxy_auth=proxy.raw_auth,
             proxy_headers=proxy.headers.raw,
             proxy_ssl_context=proxy.ssl_context,
-            **kept,
+            **pool_options,
         )
 
     def _through_client(self, sending: _BlockingSending) -> HTTPAnswer:
@@ -533,8 +535,8 @@ class BlockingTransport:
         response = self._client.send(request, stream=True, follow_redirects=False)
         network = response.extensions.get("network_stream")
         is_read = response.is_stream_consumed  # by a hook or a transport of the application
-        steps = response.iter_bytes() if is_read else response.iter_raw()
-        chunks: AsyncIterator[bytes] = _Chunks(_watched(steps, network, wait))
+        body_chunks = response.iter_bytes() if is_read else response.iter_raw()
+        chunks: AsyncIterator[bytes] = _Chunks(_watched(body_chunks, network, wait))
         if not is_read:
             chunks = decoded(chunks, response.headers)
         return HTTPAnswer(response.status_code, response.headers, chunks, _closing(response.close))
@@ -544,7 +546,7 @@ class BlockingTransport:
         self._is_closed = True
         if self._process == os.getpid():
             _close_all(self._pools)
-            if self._client is not None and self._client is not self._given:
+            if self._client is not None and self._client is not self._given_client:
                 self._client.close()
 
 

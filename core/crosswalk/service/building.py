@@ -147,39 +147,39 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
     """
     style = style or OpenAIChatStyle()
     drops = Drops(request)
-    requested = request
+    supported_request = request
     for option, reason in style.unsupported.items():
         drops.given(request, option, reason=reason)
-        empty: Any = () if isinstance(getattr(request, option), tuple) else None
-        requested = attrs.evolve(requested, **{option: empty})
+        empty_value: Any = () if isinstance(getattr(request, option), tuple) else None
+        supported_request = attrs.evolve(supported_request, **{option: empty_value})
     options = (*style.options.items(),)
     table = _table_of_server(style.table, (*style.rows,), options, (*style.lacks,), style.is_strict)
-    messages = [*_messages(requested, style, table, drops)]
+    messages = [*_messages(supported_request, style, table, drops)]
     if not style.takes_empty:
         messages = [*without_silence(messages, _is_empty)]
     if not messages:
         raise UnsupportedRequestError("the conversation has no content", options=["messages"])
     body: dict[str, Any] = {"model": request.model, "messages": style.arrange(messages)}
-    put_options(body, requested, table, drops)
-    tools = [openai_tool(tool) for tool in requested.tools]
-    for hosted in requested.hosted_tools:
-        item = dict(style.hosted_tools[hosted.kind])
+    put_options(body, supported_request, table, drops)
+    tools = [openai_tool(tool) for tool in supported_request.tools]
+    for hosted_tool in supported_request.hosted_tools:
+        item = dict(style.hosted_tools[hosted_tool.kind])
         if item:  # the server's own, of which no table knows more
             tools.append(item)
-            hosted_fields(hosted, table.with_rows(RequestRow("", hosted.kind)), drops)
-        elif (row := table.row(hosted.kind)) is not None:
-            put(body, row.path, hosted_fields(hosted, table, drops))
+            hosted_fields(hosted_tool, table.with_rows(RequestRow("", hosted_tool.kind)), drops)
+        elif (row := table.row(hosted_tool.kind)) is not None:
+            put(body, row.path, hosted_fields(hosted_tool, table, drops))
         else:  # a plugin names it, and neither its item nor a row says how it is asked for
-            drops.add("hosted_tools", f"the plugin does not say how to ask for {hosted.kind}")
+            drops.add("hosted_tools", f"the plugin does not say how to ask for {hosted_tool.kind}")
     if tools:
         body["tools"] = tools
-    choice = openai_choice(requested)
+    choice = openai_choice(supported_request)
     if choice is not None:
         body["tool_choice"] = choice if isinstance(choice, str) else _nested(choice)
-    if requested.response_format is not None:
-        body["response_format"] = _nested(openai_format(requested.response_format))
-    if requested.reasoning_effort is not None:
-        body["reasoning_effort"] = requested.reasoning_effort.value
+    if supported_request.response_format is not None:
+        body["response_format"] = _nested(openai_format(supported_request.response_format))
+    if supported_request.reasoning_effort is not None:
+        body["reasoning_effort"] = supported_request.reasoning_effort.value
     if request.stream:
         body["stream"] = True
         if style.include_usage:
@@ -197,9 +197,9 @@ def _table_of_server(
     is_strict: bool,
 ) -> RequestTable:
     """Return all that a server takes. Most plugins state the same for each request, and its table is made once."""
-    own = (*rows, *server_rows(dict(options)))
-    without = (*(row.place for row in own if row.place), *lacks)
-    return table.with_rows(*own, without=without, is_strict=is_strict)
+    own_rows = (*rows, *server_rows(dict(options)))
+    removed_places = (*(row.place for row in own_rows if row.place), *lacks)
+    return table.with_rows(*own_rows, without=removed_places, is_strict=is_strict)
 
 
 def _nested(item: dict[str, Any]) -> dict[str, Any]:
@@ -264,8 +264,10 @@ def _messages(
         yield message
 
 
-def _is_empty(said: dict[str, Any]) -> bool:
-    return said["role"] == "assistant" and not (said["content"] or "tool_calls" in said or "refusal" in said)
+def _is_empty(wire_message: dict[str, Any]) -> bool:
+    return wire_message["role"] == "assistant" and not (
+        wire_message["content"] or "tool_calls" in wire_message or "refusal" in wire_message
+    )
 
 
 def _message(
@@ -307,32 +309,37 @@ def _call(call: ToolCall, style: OpenAIChatStyle) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _add_own(said: dict[str, Any], turn: ChatResponse) -> None:
-    """Add to *said* the media, the citations and the state of *turn*, as its provider sent them."""
-    notes: list[dict[str, Any] | None] = []
+def _add_own(wire_message: dict[str, Any], turn: ChatResponse) -> None:
+    """Add to *wire_message* the media, the citations and the state of *turn*, as its provider sent them."""
+    citation_items: list[dict[str, Any] | None] = []
     for segment in turn.segments:
-        about = segment.metadata
-        if segment.type is SegmentType.MEDIA and about.get("type") == "audio":
-            if "id" in about:  # of several pieces one has it
-                said["audio"] = {"id": about["id"]}
+        metadata = segment.metadata
+        if segment.type is SegmentType.MEDIA and metadata.get("type") == "audio":
+            if "id" in metadata:  # of several pieces one has it
+                wire_message["audio"] = {"id": metadata["id"]}
         elif segment.type is SegmentType.MEDIA:
-            said.setdefault("images", []).append({"type": "image_url", "image_url": {"url": segment.content}})
-        elif segment.type is SegmentType.CITATION and not about:
-            notes.append(_annotation(segment))
-    if annotations := own_items(turn, notes, inside="annotations"):
-        said["annotations"] = annotations
+            wire_message.setdefault("images", []).append(
+                {"type": "image_url", "image_url": {"url": segment.content}}
+            )
+        elif segment.type is SegmentType.CITATION and not metadata:
+            citation_items.append(_annotation(segment))
+    if annotations := own_items(turn, citation_items, inside="annotations"):
+        wire_message["annotations"] = annotations
     fields = own_fields(turn)
     fields.pop("annotations", None)
-    put_fields(said, fields)
+    put_fields(wire_message, fields)
 
 
 def _annotation(segment: Segment) -> dict[str, Any]:
-    cited: dict[str, Any] = {"title": segment.content}
-    source = next((note for note in segment.annotations if isinstance(note, CitationRef)), CitationRef())
-    cited["url"] = source.source
-    if source.span is not None:
-        cited["start_index"], cited["end_index"] = source.span
-    return {"type": "url_citation", "url_citation": cited}
+    citation: dict[str, Any] = {"title": segment.content}
+    ref = next(
+        (annotation for annotation in segment.annotations if isinstance(annotation, CitationRef)),
+        CitationRef(),
+    )
+    citation["url"] = ref.source
+    if ref.span is not None:
+        citation["start_index"], citation["end_index"] = ref.span
+    return {"type": "url_citation", "url_citation": citation}
 
 
 def _content(
@@ -348,11 +355,11 @@ def _part(part: ContentPart, table: RequestTable) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     if isinstance(part, ImagePart):
-        detail = {} if part.detail is None else {"detail": part.detail}
-        return {"type": "image_url", "image_url": {"url": data_url(part), **detail}}
+        detail_field = {} if part.detail is None else {"detail": part.detail}
+        return {"type": "image_url", "image_url": {"url": data_url(part), **detail_field}}
     if isinstance(part, FilePart) and part.id is not None:
-        name = {"filename": part.name} if part.name else {}
-        return {"type": "file", "file": {"file_id": part.id, **name}}
+        name_field = {"filename": part.name} if part.name else {}
+        return {"type": "file", "file": {"file_id": part.id, **name_field}}
     if isinstance(part, VideoPart):
         if table.row("part.video") is None:
             raise unsupported_part(part, "cannot be sent to this API")
@@ -404,8 +411,8 @@ def build_http_request(
         ConfigurationError: there is no such model class, or your file of model classes is broken.
         UnknownProviderError: there is no such provider. PluginError: it is broken.
     """
-    known = default_registry if registry is None else registry
-    return build(request, known.mapper(provider), on_unsupported, model_class=model_class)[0]
+    known_registry = default_registry if registry is None else registry
+    return build(request, known_registry.mapper(provider), on_unsupported, model_class=model_class)[0]
 
 
 def build(
@@ -444,53 +451,57 @@ def build(
         )
     access = mapper.info.access
     is_official = access is not None and access.base_url == base_url
-    fitted = partial(_fitted, mapper=mapper, is_official=is_official, takes_media=takes_media)
-    given = request.provider_options.get(provider)
-    more = thaw(given) if given else {}
+    build_fitted = partial(_fitted, mapper=mapper, is_official=is_official, takes_media=takes_media)
+    own_options = request.provider_options.get(provider)
+    extra_fields = thaw(own_options) if own_options else {}
     request, changes = with_fitting_schemas(request, mapper, model_class)
     places = _named_tools(request) if mapper.info.call_names else {}
     names = _fitting_names(places, mapper.info.call_names or "", (tool.kind for tool in request.hosted_tools))
     if names:
         request = _with_tool_names(request, names)
         changes = (*changes, *(_renamed_tool(places[name], name, sent) for name, sent in names.items()))
-    if (to_model := fit(request, mapper, model_class)) is not None:
-        request = to_model.request
-    built = request.built_by(fitted)
+    if (model_fit := fit(request, mapper, model_class)) is not None:
+        request = model_fit.request
+    http_request = request.built_by(build_fitted)
     effort = request.reasoning_effort
-    if effort is not None and (path := _other_effort(built, more, effort)) is not None:
+    if effort is not None and (path := _other_effort(http_request, extra_fields, effort)) is not None:
         request = altered(request, reasoning_effort=None)
-        built = request.built_by(fitted)
-        why = f"provider_options sets {path}"
-        built = built.adapted(Adaptation.dropped("reasoning_effort", why, asked=effort))
-    if to_model is not None:
-        built = to_model.finished(built)
-    built = built.adapted(*changes)
+        http_request = request.built_by(build_fitted)
+        reason = f"provider_options sets {path}"
+        http_request = http_request.adapted(Adaptation.dropped("reasoning_effort", reason, asked=effort))
+    if model_fit is not None:
+        http_request = model_fit.finished(http_request)
+    http_request = http_request.adapted(*changes)
     if names:
-        built = attrs.evolve(built, tool_names={sent: name for name, sent in names.items()})
-    refused = [one for one in built.adaptations if one.refuses]
-    if refused and on_unsupported == "raise":
-        what = "; ".join(f"{one.field} ({one.reason})" for one in refused)
-        options = [one.field for one in refused]
-        raise UnsupportedRequestError(f"it cannot express {what}", provider=provider, options=options)
-    if more:
+        http_request = attrs.evolve(http_request, tool_names={sent: name for name, sent in names.items()})
+    refusals = [one for one in http_request.adaptations if one.refuses]
+    if refusals and on_unsupported == "raise":
+        refusal_text = "; ".join(f"{one.field} ({one.reason})" for one in refusals)
+        options = [one.field for one in refusals]
+        raise UnsupportedRequestError(f"it cannot express {refusal_text}", provider=provider, options=options)
+    if extra_fields:
         body = _merged(
-            built.body, more, lambda: _built(_bare(request), mapper).body, (provider,), built.spellings
+            http_request.body,
+            extra_fields,
+            lambda: _built(_bare(request), mapper).body,
+            (provider,),
+            http_request.spellings,
         )
-        built = attrs.evolve(built, body=body)
+        http_request = attrs.evolve(http_request, body=body)
     try:
-        content = dump_json(built.body)
+        content = dump_json(http_request.body)
     except TypeError as error:
         # Its message is orjson's own and quotes nothing: a lone surrogate in a text, thousands of digits.
         raise UnsupportedRequestError(f"the request is not JSON: {error}", provider=provider) from None
-    if sentences := sentences_added(built.body, content, partial(_said, request)):
-        named = {one.field for one in built.adaptations}
-        added = (
+    if sentences := sentences_added(http_request.body, content, partial(_said, request)):
+        adapted_fields = {one.field for one in http_request.adaptations}
+        added_adaptations = (
             Adaptation(place, "added", "nobody has said it", sent=sentence)
             for place, sentence in sentences.items()
-            if place not in named
+            if place not in adapted_fields
         )
-        built = built.adapted(*added)
-    return built, content
+        http_request = http_request.adapted(*added_adaptations)
+    return http_request, content
 
 
 def _said(request: ChatRequest) -> Any:
@@ -558,28 +569,30 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     """Return the plugin's HTTP request for *request*, reduced to the parts, calls, ids and tools that the provider takes."""
     info = mapper.info
     request = _with_declared_arguments(request)
-    sorted_request, parts = with_own_parts(
+    sorted_request, part_adaptations = with_own_parts(
         request, info.way_back, is_official=is_official, takes_media=takes_media
     )
     request = _named(with_whole_rounds, sorted_request, mapper.provider)
     if info.call_ids is not None:
         request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
-    foreign = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
-    if foreign:
-        known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
-        request = altered(request, hosted_tools=known)
+    foreign_tools = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
+    if foreign_tools:
+        known_tools = tuple(tool for tool in request.hosted_tools if tool not in foreign_tools)
+        request = altered(request, hosted_tools=known_tools)
     if request.tools and not info.way_back.takes_custom_calls:
         request = altered(request, tools=tuple(tool.as_function() for tool in request.tools))
-    built = _built(request, mapper)
-    built = _named(partial(with_extra_options, built), request, mapper.provider)
-    missing = [
+    http_request = _built(request, mapper)
+    http_request = _named(partial(with_extra_options, http_request), request, mapper.provider)
+    tool_adaptations = [
         Adaptation.dropped(option, f"the API runs no {tool.kind}", asked=tool.kind, refuses=True)
-        for tool in foreign
+        for tool in foreign_tools
         for option in ("hosted_tools", *limits_of(tool))
     ]
-    unsent = not_sent(sorted_request, built.body, built.adaptations)
-    details = unsaid(sorted_request, table_of(built), built.adaptations)
-    return built.adapted(*missing, *parts, *unsent, *details)
+    unsent_adaptations = not_sent(sorted_request, http_request.body, http_request.adaptations)
+    detail_adaptations = unsaid(sorted_request, table_of(http_request), http_request.adaptations)
+    return http_request.adapted(
+        *tool_adaptations, *part_adaptations, *unsent_adaptations, *detail_adaptations
+    )
 
 
 _INSIDE: Mapping[str | None, str] = MappingProxyType(
@@ -632,14 +645,14 @@ def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
     """Return the plugin's HTTP request for *request*."""
     assert mapper.build_request is not None, "the caller has looked"
     try:
-        built = _named(mapper.build_request, request, mapper.provider)
+        http_request = _named(mapper.build_request, request, mapper.provider)
     except CrosswalkError:
         raise
     except Exception as error:
         raise _broken(mapper.provider, f"build_request failed with {type(error).__name__}") from error
-    if not isinstance(built, HTTPRequest):
-        raise _broken(mapper.provider, f"build_request gives {type(built).__name__}, not HTTPRequest")
-    return built
+    if not isinstance(http_request, HTTPRequest):
+        raise _broken(mapper.provider, f"build_request gives {type(http_request).__name__}, not HTTPRequest")
+    return http_request
 
 
 def _named(work: Callable[[ChatRequest], T], request: ChatRequest, provider: str) -> T:
@@ -652,7 +665,7 @@ def _named(work: Callable[[ChatRequest], T], request: ChatRequest, provider: str
         raise UnsupportedRequestError(str(error), provider=provider, options=error.options) from None
 
 
-_INSTEAD_OF_EFFORT: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
+_OTHER_EFFORT_PATHS: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
     {
         "chat": ("reasoning.effort", "reasoning.max_tokens"),
         "messages": ("thinking.type", "thinking.budget_tokens"),
@@ -664,22 +677,24 @@ _INSTEAD_OF_EFFORT: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
     }
 )
 """The other ways to state the effort in each format, which no server takes beside the one that the plugin writes."""
-_SWITCHES: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
+_SWITCH_PATHS: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
     {"chat": ("thinking.type", "enable_thinking")}
 )
 """The switches that servers take beside an effort, if both are on."""
 
 
-def _other_effort(built: HTTPRequest, more: Mapping[str, Any], effort: ReasoningEffort) -> str | None:
-    """Return the path at which *more* states another effort than *built* with *effort*, in another way, or ``None``."""
-    table = table_of(built)
+def _other_effort(
+    http_request: HTTPRequest, extra_fields: Mapping[str, Any], effort: ReasoningEffort
+) -> str | None:
+    """Return the path at which *extra_fields* states another effort than *effort* of *http_request*, or ``None``."""
+    table = table_of(http_request)
     key = None if table is None else table.key
-    for path in _INSTEAD_OF_EFFORT.get(key, ()):
-        value = value_at(more, path)
-        if value is not None and value != value_at(built.body, path):
+    for path in _OTHER_EFFORT_PATHS.get(key, ()):
+        value = value_at(extra_fields, path)
+        if value is not None and value != value_at(http_request.body, path):
             return path
     is_none = effort is ReasoningEffort.NONE
-    values = ((path, value_at(more, path)) for path in _SWITCHES.get(key, ()))
+    values = ((path, value_at(extra_fields, path)) for path in _SWITCH_PATHS.get(key, ()))
     return next((path for path, value in values if value is not None and (is_none or is_off(value))), None)
 
 
@@ -700,38 +715,40 @@ def _bare(request: ChatRequest) -> ChatRequest:
 
 def _merged(
     body: dict[str, Any],
-    more: dict[str, Any],
+    extra_fields: dict[str, Any],
     defaults: Callable[[], Any],
-    at: tuple[str, ...],
+    place: tuple[str, ...],
     spellings: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Merge *more* into *body*: objects key by key, lists by appending. *defaults* are replaced.
+    """Merge *extra_fields* into *body*: objects key by key, lists by appending. *defaults* are replaced.
 
-    A key in another spelling is the same key, and a tool that is in both is one tool. *at* is the path of *more*: the
-    provider's id, and the names from there.
+    A key in another spelling is the same key, and a tool that is in both is one tool. *place* is the path of
+    *extra_fields*: the provider's id, and the names from there.
 
     Raises:
-        UnsupportedRequestError: *more* has another value for a field of the request.
+        UnsupportedRequestError: *extra_fields* has another value for a field of the request.
     """
-    merged = dict(body)
-    for given, value in more.items():
-        name = _known_as(given, merged, spellings)
-        old, here = merged.get(name), (*at, given)
-        if isinstance(old, dict) and isinstance(value, dict):
-            merged[name] = _merged(old, value, partial(_inside, defaults, name), here)
-        elif isinstance(old, list) and isinstance(value, list):
-            merged[name] = _with_tools(old, value, here) if name in _OF_TOOLS else [*old, *value]
-        elif name in merged and old != value and _inside(defaults, name) != old:
-            option = "provider_options" + "".join(f"[{part!r:.60}]" for part in here)
+    merged_body = dict(body)
+    for extra_name, value in extra_fields.items():
+        name = _known_as(extra_name, merged_body, spellings)
+        old_value, value_place = merged_body.get(name), (*place, extra_name)
+        if isinstance(old_value, dict) and isinstance(value, dict):
+            merged_body[name] = _merged(old_value, value, partial(_inside, defaults, name), value_place)
+        elif isinstance(old_value, list) and isinstance(value, list):
+            merged_body[name] = (
+                _with_tools(old_value, value, value_place) if name in _TOOL_KEYS else [*old_value, *value]
+            )
+        elif name in merged_body and old_value != value and _inside(defaults, name) != old_value:
+            option = "provider_options" + "".join(f"[{part!r:.60}]" for part in value_place)
             raise UnsupportedRequestError(
-                f"{option} contradicts the request", provider=at[0], options=[option]
+                f"{option} contradicts the request", provider=place[0], options=[option]
             )
         else:
-            merged[name] = value
-    return merged
+            merged_body[name] = value
+    return merged_body
 
 
-_OF_TOOLS = ("tools", "functionDeclarations")
+_TOOL_KEYS = ("tools", "functionDeclarations")
 _VERSION = re.compile(r"(_preview)?(_?\d+)*$")
 
 
@@ -741,20 +758,22 @@ def _known_as(name: str, body: dict[str, Any], spellings: Mapping[str, str]) -> 
         return name
     if spellings.get(name) in body:
         return spellings[name]
-    return next((known for known in body if folded(known) == folded(name)), name)
+    return next((key for key in body if folded(key) == folded(name)), name)
 
 
-def _with_tools(tools: list[Any], more: list[Any], at: tuple[str, ...]) -> list[Any]:
-    """Return the *tools* of the request and *more* of them. A tool that is in both appears once."""
-    result, others = [*tools], []
-    for tool in more:
+def _with_tools(tools: list[Any], extra_tools: list[Any], place: tuple[str, ...]) -> list[Any]:
+    """Return the *tools* of the request and *extra_tools* of them. A tool that is in both appears once."""
+    merged_tools, others = [*tools], []
+    for tool in extra_tools:
         for part in _parts(tool):
-            number = next((n for n, own in enumerate(tools) if _identity(own) == _identity(part)), None)
-            if number is None:
+            index = next(
+                (n for n, own_tool in enumerate(tools) if _identity(own_tool) == _identity(part)), None
+            )
+            if index is None:
                 others.append(part)
             else:
-                result[number] = _merged(result[number], part, dict, at)
-    return [*result, *others]
+                merged_tools[index] = _merged(merged_tools[index], part, dict, place)
+    return [*merged_tools, *others]
 
 
 def _parts(tool: Any) -> list[Any]:
@@ -777,8 +796,8 @@ def _identity(tool: Any) -> object:
 
 
 def _inside(defaults: Callable[[], Any], name: str) -> Any:
-    result = defaults()
-    return result.get(name) if isinstance(result, dict) else None
+    default_value = defaults()
+    return default_value.get(name) if isinstance(default_value, dict) else None
 
 
 def _broken(provider: str, cause: str) -> PluginError:

@@ -64,7 +64,7 @@ from crosswalk.types.values import altered
 # One attempt: a request, its answer's bytes, and the time limits on them.
 
 
-_DRAIN = 0.1
+_DRAIN_SECONDS = 0.1
 """The number of seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
 again."""
 
@@ -116,18 +116,18 @@ class Attempt:
         self._redact = route.redact
         self._tool_names: Mapping[str, str] = {}
         self._answer: HTTPAnswer | None = None
-        self._length: str | None = None
+        self._content_length: str | None = None
         self._is_error = False
         self._reader: Reader | None = None
-        self._started = setup.timer()
-        self._sent = self._silent = 0.0
+        self._start_time = setup.timer()
+        self._sent_time = self._silent_seconds = 0.0
         # The time since which the answer has been over, without the sentinel and with it.
-        self._ends: dict[bool, float] = {}
+        self._end_times: dict[bool, float] = {}
 
     @property
     def seconds(self) -> float:
         """The time that it has taken so far."""
-        return self._setup.timer() - self._started
+        return self._setup.timer() - self._start_time
 
     @property
     def reader(self) -> Reader:
@@ -136,7 +136,7 @@ class Attempt:
             self._reader = self._new_reader(200)
         return self._reader
 
-    async def open(self, sent: Prepared) -> AttemptFailure | None:
+    async def open(self, prepared_request: Prepared) -> AttemptFailure | None:
         """Send the prepared request, and wait for the answer to begin."""
         setup, route, wait = self._setup, self._route, self._wait
         try:
@@ -148,34 +148,36 @@ class Attempt:
                 raise
         if wait.is_cancelled:
             return self.cancelled()
-        if sent.built.adaptations:
-            self.extra["adaptations"] = [one.plain() for one in sent.built.adaptations]
-        if sent.built.tool_names:
-            self._tool_names = self.extra["tool_names"] = dict(sent.built.tool_names)
-        self.path = sent.built.path
-        self._started = setup.timer()
-        self._sent = wait.now()
-        self._silent = 0.0
-        method, headers = sent.built.method, sent.headers
+        if prepared_request.built.adaptations:
+            self.extra["adaptations"] = [one.plain() for one in prepared_request.built.adaptations]
+        if prepared_request.built.tool_names:
+            self._tool_names = self.extra["tool_names"] = dict(prepared_request.built.tool_names)
+        self.path = prepared_request.built.path
+        self._start_time = setup.timer()
+        self._sent_time = wait.now()
+        self._silent_seconds = 0.0
+        method, headers = prepared_request.built.method, prepared_request.headers
         if route.sign is not None:  # now: a signature does not last long
             try:
-                signed = route.sign(method, sent.url, headers, sent.content)
+                signature = route.sign(method, prepared_request.url, headers, prepared_request.content)
             except CrosswalkError as error:
                 return not_sent(error)
-            headers = {**headers, **signed.headers}
-            self._redact = Redaction([*route.headers.values(), *signed.secrets])
+            headers = {**headers, **signature.headers}
+            self._redact = Redaction([*route.headers.values(), *signature.secrets])
         wait.resent = 0
-        sending = setup.transport.send(sent.url, method, headers, sent.content, setup.timeouts, wait)
-        when, name = self._limit(self._sent)
+        sending = setup.transport.send(
+            prepared_request.url, method, headers, prepared_request.content, setup.timeouts, wait
+        )
+        deadline, limit_name = self._limit(self._sent_time)
         try:
-            self._answer = answer = await wait.within(when, sending)
+            self._answer = answer = await wait.within(deadline, sending)
         except Exception as error:
-            return self._ended_by(error, name)
+            return self._ended_by(error, limit_name)
         finally:
-            self._silent += wait.now() - self._sent
+            self._silent_seconds += wait.now() - self._sent_time
             if wait.resent:
                 self.extra["resent"] = wait.resent
-        self._length = answer.headers.get("content-length")
+        self._content_length = answer.headers.get("content-length")
         self.content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         status = answer.status
         self.extra["status"] = status
@@ -199,18 +201,18 @@ class Attempt:
         if wait.is_cancelled:
             return None, self.cancelled()
         assert self._answer is not None, "it has begun"
-        before = wait.now()
-        when, name = self._limit(before)
+        wait_start = wait.now()
+        deadline, limit_name = self._limit(wait_start)
         try:
-            return await wait.within(when, self._answer.chunks.__anext__()), None
+            return await wait.within(deadline, self._answer.chunks.__anext__()), None
         except StopAsyncIteration:
             return None, None
         except LimitError as error:
             return None, self.unread(error, has_read=True)
         except Exception as error:
-            return None, self._ended_by(error, name)
+            return None, self._ended_by(error, limit_name)
         finally:
-            self._silent += wait.now() - before
+            self._silent_seconds += wait.now() - wait_start
 
     def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
         """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end."""
@@ -220,7 +222,7 @@ class Attempt:
     def _read(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
         if chunk is None:
             return self.reader.finish()
-        length, self._length = self._length, None  # the first bytes may be all
+        length, self._content_length = self._content_length, None  # the first bytes may be all
         is_whole = length is not None and length == str(len(chunk))
         return self.reader.read_whole(chunk) if is_whole else self.reader.read(chunk)
 
@@ -246,7 +248,7 @@ class Attempt:
     def note_token(self) -> None:
         """Note that a token has arrived: the wait for the next one begins."""
         self.has_token = True
-        self._silent = 0.0
+        self._silent_seconds = 0.0
 
     async def close(self) -> None:
         """Release the connection: back to the pool if the answer was read to its end, else closed."""
@@ -325,13 +327,15 @@ class Attempt:
         content_type = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
         return f"HTTP {self._answer.status}, {content_type or 'without a content type'}"
 
-    def _ended_by(self, error: Exception, name: str) -> AttemptFailure | None:
-        """Return the failure of a wait under the limit *name*, ended by *error*. Raises *error* if it is not a failure."""
+    def _ended_by(self, error: Exception, limit_name: str) -> AttemptFailure | None:
+        """Return the failure of a wait under the limit *limit_name*, ended by *error*. Raises *error* if it is none."""
         if self._wait.is_cancelled:
             return self.cancelled()
         if self._wait.is_late:
-            failure = self._broken(_too_late(name, self._setup.timeouts))
-            return failure if failure is None or name != "call" else attrs.evolve(failure, is_final=True)
+            failure = self._broken(_too_late(limit_name, self._setup.timeouts))
+            return (
+                failure if failure is None or limit_name != "call" else attrs.evolve(failure, is_final=True)
+            )
         info = failure_of(error, self._route.host)
         if info is None:
             raise error
@@ -347,29 +351,29 @@ class Attempt:
     def _limit(self, now: float) -> tuple[float | None, str]:
         """Return the time until which to wait now, and the name of that limit."""
         timeouts, deadline = self._setup.timeouts, self._deadline
-        end, end_limit = (None if timeouts.total is None else self._sent + timeouts.total), "total"
-        own, own_limit = (now, "between_bytes") if self._is_stream else (self._sent, "whole")
+        end, end_limit = (None if timeouts.total is None else self._sent_time + timeouts.total), "total"
+        own_start, own_limit = (now, "between_bytes") if self._is_stream else (self._sent_time, "whole")
         seconds: float | None = getattr(timeouts, own_limit)
-        if seconds is not None and (end is None or own + seconds < end):
-            end, end_limit = own + seconds, own_limit
+        if seconds is not None and (end is None or own_start + seconds < end):
+            end, end_limit = own_start + seconds, own_limit
         if deadline is not None and (end is None or deadline < end):
             end, end_limit = deadline, "call"
         reader = self._reader
         if reader is not None and reader.has_ended:
             is_done = reader.is_done
-            grace = _DRAIN if is_done else timeouts.after_end
+            grace = _DRAIN_SECONDS if is_done else timeouts.after_end
             if grace is not None:
-                over = self._ends.setdefault(is_done, now) + grace
-                return (over if end is None else min(over, end)), "after_end"
-        name = "between_tokens" if self.has_token else "first_token"
-        seconds = getattr(timeouts, name) if self._is_stream else None
+                grace_end = self._end_times.setdefault(is_done, now) + grace
+                return (grace_end if end is None else min(grace_end, end)), "after_end"
+        limit_name = "between_tokens" if self.has_token else "first_token"
+        seconds = getattr(timeouts, limit_name) if self._is_stream else None
         if seconds is None:
             return end, end_limit
-        next_token = now + seconds - self._silent
-        return (end, end_limit) if end is not None and end < next_token else (next_token, name)
+        next_token = now + seconds - self._silent_seconds
+        return (end, end_limit) if end is not None and end < next_token else (next_token, limit_name)
 
     def _new_reader(self, status: int) -> Reader:
-        timer = _Since(self._started, self._setup.timer)
+        timer = _Since(self._start_time, self._setup.timer)
         options = altered(
             self._setup.options,
             status=status,
@@ -380,13 +384,16 @@ class Attempt:
         return Reader(self._route.mapper, options)
 
 
-def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:
-    what = {
+def _too_late(limit_name: str, timeouts: Timeouts) -> ErrorInfo:
+    missing_phrase = {
         "first_token": "no first token",
         "between_tokens": "no further token",
         "between_bytes": "no further byte",
-    }.get(name, "no end of the answer")
-    return timeout_info(name, f"{what} within {counted(getattr(timeouts, name) or _DRAIN, 'second')}")
+    }.get(limit_name, "no end of the answer")
+    return timeout_info(
+        limit_name,
+        f"{missing_phrase} within {counted(getattr(timeouts, limit_name) or _DRAIN_SECONDS, 'second')}",
+    )
 
 
 _UNREADABLE: Final = "unreadable_answer"
@@ -460,11 +467,11 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     def __init__(self, setup: Setup, request: Asked, *, shows: bool = True, raw_events: bool = False) -> None:
         self._setup = setup
-        self._shows = shows
+        self._shows_events = shows
         self._request = self._as_shown(as_request(request))
-        self._raw_events = raw_events
-        self._taken = 0  # of the present attempt's frames
-        self._unreadable: int | None = None  # the number of the frame that could not be read
+        self._adds_raw_events = raw_events
+        self._taken_count = 0  # of the present attempt's frames
+        self._unreadable_number: int | None = None  # the number of the frame that could not be read
         self._wait = setup.new_wait()
         self._source = self._through() if setup.middleware else self._batches()
         self.ready: deque[StreamEvent] = deque()
@@ -474,8 +481,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._error: CrosswalkError | None = None
         self._observations: tuple[Observation, ...] = ()
         self._has_ended = False
-        self._attempted = False
-        self._prepared: dict[int, Prepared] = {}  # what goes to each endpoint
+        self._has_attempt = False
+        self._prepared_requests: dict[int, Prepared] = {}  # what goes to each endpoint
         self._was_shown = False  # by an attempt, which may be void by now
         self._deadline: float | None = None  # of the call, by the time of its waits
 
@@ -537,26 +544,30 @@ class EventStream(AsyncIterator[StreamEvent]):
         Raises:
             ResponseValidationError: the first event has not been requested (``ACODE-RSP-008``).
         """
-        if self._response is not None or not self._attempted:
+        if self._response is not None or not self._has_attempt:
             return self.response
-        return self._exchange.partial("the stream has not been read to its end")
+        return self._attempt.partial("the stream has not been read to its end")
 
     @property
     def sent(self) -> Sent | None:
         """The request of the present attempt. ``None`` before one is sent, and for an answer of a middleware."""
-        if not self._attempted or not self._exchange.path:
+        if not self._has_attempt or not self._attempt.path:
             return None
-        exchange = self._exchange
-        has_names = "tool_names" in exchange.extra
-        return Sent(self._route.provider, exchange.model, exchange.path, exchange.content_type, has_names)
+        attempt = self._attempt
+        has_names = "tool_names" in attempt.extra
+        return Sent(self._route.provider, attempt.model, attempt.path, attempt.content_type, has_names)
 
     def take_frames(self) -> list[bytes]:
         """Return the provider's events of the present attempt since the last call, as received.
 
         An event that could not be read is left out. Empty if the service stores no bytes (``keep_raw=False``).
         """
-        frames = list(self._exchange.reader.frames[self._taken : self._unreadable]) if self._attempted else []
-        self._taken += len(frames)
+        frames = (
+            list(self._attempt.reader.frames[self._taken_count : self._unreadable_number])
+            if self._has_attempt
+            else []
+        )
+        self._taken_count += len(frames)
         return frames
 
     async def cancel(self) -> None:
@@ -601,7 +612,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                 self.ready.extend(await self._wait.nested(self._source.__anext__()))
 
     def _as_shown(self, request: ChatRequest) -> ChatRequest:
-        return altered(request, stream=True) if self._shows and not request.stream else request
+        return altered(request, stream=True) if self._shows_events and not request.stream else request
 
     # The middleware around the call.
 
@@ -615,7 +626,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                 given = await around.ask(self._request)
                 if isinstance(given, ChatResponse):
                     self._response, self._has_ended = given, True
-                    if self._shows:
+                    if self._shows_events:
                         yield replayed(given)
                     return
                 self._request = self._as_shown(given)
@@ -627,7 +638,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                             batch = replayed(given)  # such as an answer in place of a failure
                         self._response = given
                     yield batch
-                if not self._shows:  # pragma: no branch  # who reads events stops at the last one
+                if not self._shows_events:  # pragma: no branch  # who reads events stops at the last one
                     self._response = await around.answer(self.response)
         except BaseException as error:
             if not self._has_ended:
@@ -639,7 +650,7 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     async def _batches(self) -> AsyncGenerator[list[StreamEvent], None]:
         setup = self._setup
-        wait: float | None = 0.0
+        wait_seconds: float | None = 0.0
         self._wait.begin()
         if setup.timeouts.call is not None:
             self._deadline = self._wait.now() + setup.timeouts.call
@@ -661,8 +672,10 @@ class EventStream(AsyncIterator[StreamEvent]):
                     await setup.slots.take(self._wait)
                     slots = setup.slots
             if not failures and not self._wait.is_cancelled:
-                self._prepared, failures = prepared(setup, self._request)
-            retries = RetryState(self._prepared or range(len(setup.routes)), setup.retry, setup.cooling)
+                self._prepared_requests, failures = prepared(setup, self._request)
+            retries = RetryState(
+                self._prepared_requests or range(len(setup.routes)), setup.retry, setup.cooling
+            )
             self._renew(retries)
             self._tell_start()
             for number, failure in failures.items():
@@ -670,39 +683,39 @@ class EventStream(AsyncIterator[StreamEvent]):
                 self._record(failure)
             if failures:
                 self._renew(retries)
-                wait = 0.0 if self._prepared else None
-            while wait is not None:
-                if not await self._pause(wait):
-                    failure = self._exchange.cancelled()
+                wait_seconds = 0.0 if self._prepared_requests else None
+            while wait_seconds is not None:
+                if not await self._pause(wait_seconds):
+                    failure = self._attempt.cancelled()
                     break
                 self._is_trying = True
-                failure = await self._exchange.open(self._prepared[retries.endpoint])
+                failure = await self._attempt.open(self._prepared_requests[retries.endpoint])
                 while failure is None:
-                    chunk, failure = await self._exchange.chunk()
+                    chunk, failure = await self._attempt.chunk()
                     if failure is None:
-                        batch, failure = self._collect(self._exchange.deltas(chunk))
+                        batch, failure = self._collect(self._attempt.deltas(chunk))
                         if batch:
                             yield batch
                         if chunk is None:
                             failure = failure or self._error_response()
                             break
-                await self._exchange.close()
-                wait = retries.after(failure, shown=self._is_shown)
+                await self._attempt.close()
+                wait_seconds = retries.after(failure, shown=self._is_shown)
                 if retries.cool_down is not None:
-                    self._exchange.extra["cool_down"] = retries.cool_down
-                if wait is not None and self._deadline is not None:
-                    wait = wait if self._wait.now() + wait < self._deadline else None
+                    self._attempt.extra["cool_down"] = retries.cool_down
+                if wait_seconds is not None and self._deadline is not None:
+                    wait_seconds = wait_seconds if self._wait.now() + wait_seconds < self._deadline else None
                 self._record(failure)
-                if wait is not None:
+                if wait_seconds is not None:
                     self._renew(retries)
-            last = self._last(failure)
-            if last:
-                yield last
+            last_events = self._last(failure)
+            if last_events:
+                yield last_events
         except BaseException as error:
             if not self._has_ended:
                 # Anything but an Exception comes from a cancelled task, or from a consumer that left.
-                exchange = self._exchange
-                failure = exchange.crashed(error) if isinstance(error, Exception) else exchange.cancelled()
+                attempt = self._attempt
+                failure = attempt.crashed(error) if isinstance(error, Exception) else attempt.cancelled()
                 if self._is_trying:
                     self._record(failure)
                 self._end(failure.response, error)
@@ -710,7 +723,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         finally:
             setup.calls.discard(self)
             self._wait.end()
-            await self._exchange.close()
+            await self._attempt.close()
             if slots is not None:
                 slots.give_back()
 
@@ -719,19 +732,19 @@ class EventStream(AsyncIterator[StreamEvent]):
         routes = self._setup.routes
         self._begin(routes[retries.endpoint])
         if retries.passed_over:
-            self._exchange.extra["passed_over"] = [where(routes[one].host) for one in retries.passed_over]
+            self._attempt.extra["passed_over"] = [where(routes[one].host) for one in retries.passed_over]
 
     def _begin(self, route: Route) -> None:
         """Begin an attempt at *route*. Events of an earlier one become void."""
-        self._attempted = True
+        self._has_attempt = True
         self._route = route
-        self._exchange = Attempt(self._setup, route, self._request, self._wait, self._deadline)
-        if self._shows:
+        self._attempt = Attempt(self._setup, route, self._request, self._wait, self._deadline)
+        if self._shows_events:
             self._maker = EventMaker()
-        self._taken = 0
-        self._unreadable = None
-        self._held: list[StreamEvent] = []
-        self._final: ResponseDelta | None = None
+        self._taken_count = 0
+        self._unreadable_number = None
+        self._held_events: list[StreamEvent] = []
+        self._final_delta: ResponseDelta | None = None
         self._is_shown = False
         self._is_trying = False
         self._has_read = False  # anything at all
@@ -739,39 +752,39 @@ class EventStream(AsyncIterator[StreamEvent]):
     async def _pause(self, seconds: float) -> bool:
         """Wait before an attempt. Return ``False`` if the caller ended the call meanwhile."""
         if seconds and not self._wait.is_cancelled:
-            begin = self._setup.timer()
+            pause_start = self._setup.timer()
             try:
                 await self._wait.pause(seconds)
             finally:
-                before = self._attempts[-1]
-                extra = {**before.extra, "waited_seconds": self._setup.timer() - begin}
-                self._attempts[-1] = attrs.evolve(before, extra=extra)
+                last_attempt = self._attempts[-1]
+                extra = {**last_attempt.extra, "waited_seconds": self._setup.timer() - pause_start}
+                self._attempts[-1] = attrs.evolve(last_attempt, extra=extra)
         return not self._wait.is_cancelled
 
     def _collect(self, deltas: Iterable[ResponseDelta]) -> tuple[list[StreamEvent], AttemptFailure | None]:
         """Return the events of *deltas*, and the failure after them."""
         events: list[StreamEvent] = []
         failure: AttemptFailure | None = None
-        exchange, has_output = self._exchange, False
+        attempt, has_output = self._attempt, False
         try:
             for delta in deltas:
                 self._has_read = True
                 if delta.finish_reason is not None and delta.choice == 0:
-                    self._final = delta
+                    self._final_delta = delta
                     continue
                 has_output = has_output or is_output(delta)
-                if self._shows:
-                    raw_event = exchange.reader.last_event() if self._raw_events else None
+                if self._shows_events:
+                    raw_event = attempt.reader.last_event() if self._adds_raw_events else None
                     events += self._maker.events(delta, raw_event)
         except CrosswalkError as error:
-            failure = exchange.unread(error, has_read=self._has_read)
+            failure = attempt.unread(error, has_read=self._has_read)
             if not isinstance(error, IncompleteStreamError) or isinstance(error.__cause__, InvalidJSONError):
-                self._unreadable = len(exchange.reader.frames) - 1
+                self._unreadable_number = len(attempt.reader.frames) - 1
         if has_output:
-            exchange.note_token()
-        if self._shows and not self._is_shown:
-            events = [*self._held, *events]
-            self._held = [] if has_output else events
+            attempt.note_token()
+        if self._shows_events and not self._is_shown:
+            events = [*self._held_events, *events]
+            self._held_events = [] if has_output else events
             if not has_output:
                 return [], failure
             events = [self._created(), *events]
@@ -779,16 +792,16 @@ class EventStream(AsyncIterator[StreamEvent]):
         return events, failure
 
     def _created(self) -> StreamEvent:
-        begins = StreamEventType.RETRIED if self._was_shown else StreamEventType.CREATED
-        return StreamEvent(begins, attempts=self._attempts)
+        event_type = StreamEventType.RETRIED if self._was_shown else StreamEventType.CREATED
+        return StreamEvent(event_type, attempts=self._attempts)
 
     def _error_response(self) -> AttemptFailure | None:
         """Return the failure that the server itself reported, or ``None`` for an answer."""
-        return self._exchange.refused(self._exchange.response())
+        return self._attempt.refused(self._attempt.response())
 
     def _record(self, failure: AttemptFailure | None) -> None:
-        exchange, self._is_trying = self._exchange, False
-        extra = dict(exchange.extra)
+        current_attempt, self._is_trying = self._attempt, False
+        extra = dict(current_attempt.extra)
         outcome, message = AttemptOutcome.SUCCESS, None
         if failure is not None:
             outcome = AttemptOutcome.CANCELLED if failure.cancelled else AttemptOutcome.ERROR
@@ -800,7 +813,12 @@ class EventStream(AsyncIterator[StreamEvent]):
             }
             extra |= {name: value for name, value in failure_fields.items() if value is not None}
         attempt = ProviderAttempt(
-            self._route.provider, exchange.model, exchange.seconds * 1000, outcome, message, extra
+            self._route.provider,
+            current_attempt.model,
+            current_attempt.seconds * 1000,
+            outcome,
+            message,
+            extra,
         )
         self._attempts.append(attempt)
         for observation in self._observations:
@@ -812,13 +830,13 @@ class EventStream(AsyncIterator[StreamEvent]):
         Raises:
             CrosswalkError: the exception that ends it instead.
         """
-        response = self._exchange.response() if failure is None else failure.response
+        response = self._attempt.response() if failure is None else failure.response
         if response is not None:
             response = completed(
-                response, self._exchange.model, self._attempts, is_stream=self._request.stream
+                response, self._attempt.model, self._attempts, is_stream=self._request.stream
             )
         error = None if failure is None else failure.error
-        if failure is not None and failure.cancelled and not self._shows:
+        if failure is not None and failure.cancelled and not self._shows_events:
             # Only the service itself can end a call that delivers no events. The part that arrived is not an answer.
             error = CrosswalkError("the service was closed before the answer was complete")
         if isinstance(error, MappingError):
@@ -826,23 +844,23 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._end(response, error)
         if error is not None:
             raise error
-        if response is None or not self._shows:
+        if response is None or not self._shows_events:
             return []
-        final = None if self._final is None else self._maker.numbered(self._final)
-        begins = not self._is_shown and (failure is None or bool(self._held) or self._was_shown)
-        before = [self._created(), *self._held] if begins else []
-        return [*before, StreamEvent.terminal(response, final)]
+        final_delta = None if self._final_delta is None else self._maker.numbered(self._final_delta)
+        shows_start = not self._is_shown and (failure is None or bool(self._held_events) or self._was_shown)
+        earlier_events = [self._created(), *self._held_events] if shows_start else []
+        return [*earlier_events, StreamEvent.terminal(response, final_delta)]
 
     # The observers.
 
     def _tell_start(self) -> None:
-        call = Call(new_id(), self._request, self._route, self._exchange.model, self._shows)
+        call = Call(new_id(), self._request, self._route, self._attempt.model, self._shows_events)
         self._observations = tuple(observer.started(call) for observer in self._setup.observers)
 
     def _end(self, response: ChatResponse | None, error: BaseException | None) -> None:
         if response is not None and not response.attempts:
             response = completed(
-                response, self._exchange.model, self._attempts, is_stream=self._request.stream
+                response, self._attempt.model, self._attempts, is_stream=self._request.stream
             )
         if response is not None and len(self._setup.servers_of()) > 1:
             self._setup.servers.note(response, self._route.server)

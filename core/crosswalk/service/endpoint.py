@@ -24,9 +24,9 @@ from crosswalk.types.values import checks_keywords
 
 
 _MARK = "<secret>"
-_LEAST = 4
+_MIN_SECRET_LENGTH = 4
 """Shorter values reveal nothing, and occur in many words."""
-_PART = 8
+_MIN_PART_LENGTH = 8
 """The number of characters from which a part of a credential is removed too."""
 
 
@@ -39,14 +39,22 @@ class Redaction:
 
     def __init__(self, values: Iterable[str]) -> None:
         self._values = sorted(
-            {value.rpartition(" ")[2] for value in values if len(value.rpartition(" ")[2]) >= _LEAST},
+            {
+                value.rpartition(" ")[2]
+                for value in values
+                if len(value.rpartition(" ")[2]) >= _MIN_SECRET_LENGTH
+            },
             key=len,
             reverse=True,
         )
         encodings = {form for value in self._values for form in encoded_forms(value)}
-        parts = {p for value in self._values for p in re.split(r"[^\w-]+", value) if len(p) >= _PART}
-        known = sorted({*self._values, *encodings, *parts}, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, known)), re.IGNORECASE) if known else None
+        parts = {
+            p for value in self._values for p in re.split(r"[^\w-]+", value) if len(p) >= _MIN_PART_LENGTH
+        }
+        secret_forms = sorted({*self._values, *encodings, *parts}, key=len, reverse=True)
+        self._pattern = (
+            re.compile("|".join(map(re.escape, secret_forms)), re.IGNORECASE) if secret_forms else None
+        )
 
     @property
     def finds_any(self) -> bool:
@@ -65,7 +73,7 @@ class Redaction:
             return text
         head = text[:-1]
         for value in self._values:
-            for length in range(len(value) - 1, _LEAST - 1, -1):
+            for length in range(len(value) - 1, _MIN_SECRET_LENGTH - 1, -1):
                 if head.endswith(value[:length]):
                     return f"{head[:-length]}{_MARK}…"
         return text
@@ -77,15 +85,17 @@ class Redaction:
 def encoded_forms(value: str) -> Iterator[str]:
     """Return the encodings of *value*, also amid other text."""
     yield quote(value, safe="")
-    data = value.encode()
-    yield data.hex()
-    for before in range(3):  # its position in a group of three bytes decides its base64 form
-        coded = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
+    value_bytes = value.encode()
+    yield value_bytes.hex()
+    for byte_offset in range(3):  # its position in a group of three bytes decides its base64 form
+        base64_text = base64.b64encode(bytes(byte_offset) + value_bytes).rstrip(b"=").decode()
         # The first characters hold bits of the text before, the last one may hold bits of the text behind.
-        whole = coded[-(-before * 8 // 6) : -1 if (before + len(data)) % 3 else None]
-        if len(whole) >= _PART:
-            yield whole
-            yield whole.replace("+", "-").replace("/", "_")
+        stable_text = base64_text[
+            -(-byte_offset * 8 // 6) : -1 if (byte_offset + len(value_bytes)) % 3 else None
+        ]
+        if len(stable_text) >= _MIN_PART_LENGTH:
+            yield stable_text
+            yield stable_text.replace("+", "-").replace("/", "_")
 
 
 # -------------------------------------------------------------------------------- endpoint
@@ -154,7 +164,7 @@ def _as_headers(value: Mapping[str, str | Secret]) -> dict[str, Secret]:
     return headers
 
 
-_WITH_MODEL = re.compile(r"([^:/]+)[:/](.+)")
+_PROVIDER_AND_MODEL = re.compile(r"([^:/]+)[:/](.+)")
 """A provider id and a model in one text."""
 
 
@@ -204,7 +214,7 @@ class Endpoint:
         if "://" in self.provider:
             self._set_once("base_url", self.provider)
             object.__setattr__(self, "provider", DISCOVERED)
-        elif match := _WITH_MODEL.fullmatch(self.provider):
+        elif match := _PROVIDER_AND_MODEL.fullmatch(self.provider):
             self._set_once("model", match[2])
             object.__setattr__(self, "provider", match[1])
         elif self.provider == DISCOVERED and self.base_url is None:
@@ -280,16 +290,16 @@ def resolve(endpoint: Endpoint, mapper: Mapper, environ: Mapping[str, str] | Non
         ConfigurationError: the server's address is missing, its URL is invalid or holds credentials, or a service on
             the internet has no key.
     """
-    known = os.environ if environ is None else environ
+    environment = os.environ if environ is None else environ
     access = mapper.info.access
     prefix = _prefix(endpoint.provider)
-    model = endpoint.model or known.get(f"{prefix}_MODEL", "").strip() or None
+    model = endpoint.model or environment.get(f"{prefix}_MODEL", "").strip() or None
     if model != endpoint.model:
         endpoint = attrs.evolve(endpoint, model=model)
-    base_url = _base_url(endpoint, access, known)
+    base_url = _base_url(endpoint, access, environment)
     parts = urlsplit(base_url)
     key = endpoint.api_key or _from(
-        known, (f"{prefix}_API_KEY", *(access.api_key_variables if access else ()))
+        environment, (f"{prefix}_API_KEY", *(access.api_key_variables if access else ()))
     )
     headers = {name: value.reveal() for name, value in endpoint.headers.items()}
     if key is not None:
@@ -332,12 +342,12 @@ def _from(environ: Mapping[str, str], variables: tuple[str, ...]) -> Secret | No
 
 
 def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, str]) -> str:
-    source, result = "base_url", endpoint.base_url
-    if result is None:
+    source, base_url = "base_url", endpoint.base_url
+    if base_url is None:
         variables = base_url_variables(endpoint.provider, access)
         for source in variables:
-            result = environ.get(source, "").strip()
-            if result:
+            base_url = environ.get(source, "").strip()
+            if base_url:
                 break
         else:
             if access is None:
@@ -346,7 +356,7 @@ def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, s
                     key="base_url",
                 )
             return access.base_url if access.locate is None else access.locate()
-    return _checked(_with_scheme(result, access), f"{endpoint.provider}: {source}")
+    return _checked(_with_scheme(base_url, access), f"{endpoint.provider}: {source}")
 
 
 def _with_scheme(url: str, access: Access | None) -> str:
@@ -357,9 +367,9 @@ def _with_scheme(url: str, access: Access | None) -> str:
     name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
     if not colon:
         name, port = host, ""
-    default = urlsplit(access.base_url).port if access is not None else None
+    default_port = urlsplit(access.base_url).port if access is not None else None
     name = "127.0.0.1" if name in ("", "0.0.0.0") else name
-    port = port or ("" if default is None else str(default))
+    port = port or ("" if default_port is None else str(default_port))
     return "http://" + name + (f":{port}" if port else "") + (f"/{path}" if path else "")
 
 
@@ -392,12 +402,14 @@ def join_url(base_url: str, path: str) -> str:
     base, _, base_query = base_url.partition("?")
     path, _, query = path.partition("?")
     scheme, _, remainder = base.rstrip("/").partition("://")
-    host, *above = remainder.split("/")
-    below = path.strip("/").split("/")
-    shared = next(
-        n for n in range(min(len(above), len(below)), -1, -1) if above[len(above) - n :] == below[:n]
+    host, *base_segments = remainder.split("/")
+    path_segments = path.strip("/").split("/")
+    shared_count = next(
+        n
+        for n in range(min(len(base_segments), len(path_segments)), -1, -1)
+        if base_segments[len(base_segments) - n :] == path_segments[:n]
     )
-    url = f"{scheme}://{'/'.join([host, *above, *below[shared:]])}"
+    url = f"{scheme}://{'/'.join([host, *base_segments, *path_segments[shared_count:]])}"
     queries = "&".join(q for q in (query, base_query) if q)
     return f"{url}?{queries}" if queries else url
 

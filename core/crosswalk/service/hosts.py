@@ -21,8 +21,15 @@ from crosswalk.service.endpoint import base_url_variables
 # The operation of a request by its path, and the token counts of operations that return no chat answer.
 
 
-_COMPLETIONS: Final = ("/completions", "/completion", "/complete", "/infill", "/generate", "/generate_stream")
-_OTHERS: Final = {
+_COMPLETION_PATHS: Final = (
+    "/completions",
+    "/completion",
+    "/complete",
+    "/infill",
+    "/generate",
+    "/generate_stream",
+)
+_OTHER_OPERATIONS: Final = {
     r"/deployments/(?P<model>[^/]+)/embeddings": ("embeddings", "openai"),
     r"/deployments/(?P<model>[^/]+)/images/(generations|edits|variations)": ("image_generation", "openai"),
     r"/deployments/(?P<model>[^/]+)/audio/transcriptions": ("transcription", "openai"),
@@ -42,9 +49,11 @@ _OTHERS: Final = {
 """Endpoints that return no chat answer: the operation and the provider. Azure has the model in the path. The conventions
 name only ``embeddings``.
 """
-_PATTERNS: Final = {re.compile(f"(?:/.*)?{path}/?"): operation for path, operation in _OTHERS.items()}
+_PATTERNS: Final = {
+    re.compile(f"(?:/.*)?{path}/?"): operation for path, operation in _OTHER_OPERATIONS.items()
+}
 _STORED_RESPONSE_URL: Final = re.compile(r"(.*/responses)/resp_[^/]+")
-_COUNTS: Final = {
+_COUNT_PATHS: Final = {
     "input": (
         ("usage", "prompt_tokens"),
         ("usage", "input_tokens"),
@@ -83,7 +92,7 @@ def operation_of(path: str) -> str:
     path = path.rstrip("/")
     if path.endswith((":generateContent", ":streamGenerateContent")):
         return "generate_content"
-    is_text = path.endswith(_COMPLETIONS) and not path.endswith("/chat/completions")
+    is_text = path.endswith(_COMPLETION_PATHS) and not path.endswith("/chat/completions")
     return "text_completion" if is_text else "chat"
 
 
@@ -96,10 +105,10 @@ def fetched_from(url: str) -> str | None:
 def tokens_of(body: Mapping[str, Any]) -> dict[str, int]:
     """Return the token counts in the JSON *body* of an answer, as ``input`` and ``output``."""
     counts: dict[str, int] = {}
-    for kind, paths in _COUNTS.items():
-        sent = [count for path in paths if type(count := look_up(body, path)) is int]
-        if sent:
-            counts[kind] = sent[0]
+    for kind, paths in _COUNT_PATHS.items():
+        sent_counts = [count for path in paths if type(count := look_up(body, path)) is int]
+        if sent_counts:
+            counts[kind] = sent_counts[0]
     return counts
 
 
@@ -111,9 +120,11 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 _PORTS: Final = {"http": 80, "https": 443}
 _VERSION: Final = re.compile(r"/v\d\w*(?=/)")
 _CACHE_SIZE: Final = 1024
-_CONTENT: Final = frozenset({"messages", "input", "prompt", "contents", "inputs", "message", "inputText"})
+_CONTENT_FIELDS: Final = frozenset(
+    {"messages", "input", "prompt", "contents", "inputs", "message", "inputText"}
+)
 """Fields that hold the content of a model request."""
-_CLOUDS: Final = {
+_CLOUD_PATHS: Final = {
     "anthropic": (
         "/publishers/anthropic/models/{model}:rawPredict",
         "/publishers/anthropic/models/{model}:streamRawPredict",
@@ -150,7 +161,7 @@ _PLATFORMS: Final = tuple(
     )
 )
 """Hosts and paths of models on platforms. A plugin may read the answers or not."""
-_ANY_VENDOR: Final = re.compile(r"(?:/.*)?/model/(?P<model>[^/]+)/(invoke|invoke-with-response-stream)")
+_ANY_VENDOR_PATH: Final = re.compile(r"(?:/.*)?/model/(?P<model>[^/]+)/(invoke|invoke-with-response-stream)")
 """Paths of Bedrock whose answers have the dialect of the model's vendor."""
 
 
@@ -192,7 +203,7 @@ class Site:
             return True
         model = body.get("model")
         has_model = self.model is not None or (isinstance(model, str) and model != "")
-        return has_model and (self.is_exact or not _CONTENT.isdisjoint(body))
+        return has_model and (self.is_exact or not _CONTENT_FIELDS.isdisjoint(body))
 
     def why_not(self, body: Mapping[str, Any]) -> str | None:
         """Return why a request with the JSON *body*, which does not fit, is not watched.
@@ -201,7 +212,9 @@ class Site:
         """
         if self.providers and self.is_exact:
             return f"it names no model; include=['{self.host}:{self.port}'] watches it"
-        if self.is_platform or (not self.providers and not body.keys().isdisjoint({"model", *_CONTENT})):
+        if self.is_platform or (
+            not self.providers and not body.keys().isdisjoint({"model", *_CONTENT_FIELDS})
+        ):
             return "no plugin reads its answer"
         return None
 
@@ -254,10 +267,10 @@ class Hosts:
     ) -> None:
         self._registry = registry
         self._named = dict(providers or {})
-        self._include = tuple(include)
-        self._exclude = tuple(exclude)
+        self._included_hosts = tuple(include)
+        self._excluded_hosts = tuple(exclude)
         self._environ = os.environ if environ is None else environ
-        self._broken = broken
+        self._on_broken = broken
         self._names: list[str] = []
         self._providers: tuple[_Provider, ...] = ()
         for name in self._named.values():
@@ -273,8 +286,8 @@ class Hosts:
 
     def fetched(self, url: str) -> Site | None:
         """Return the site of a stored response that a ``GET`` of *url* fetches, or ``None`` if it is something else."""
-        made_at = fetched_from(url)
-        site = None if made_at is None else self.site(made_at)
+        creation_url = fetched_from(url)
+        site = None if creation_url is None else self.site(creation_url)
         return None if site is None else attrs.evolve(site, operation="fetch_response", is_known=True)
 
     def _refresh(self) -> None:
@@ -286,14 +299,14 @@ class Hosts:
         for name in self._names:
             try:
                 mapper = self._registry.mapper(name)
-                own = mapper.info.endpoints
-                spoken = tuple(path for path in mapper.endpoints() if path not in own)
+                own_paths = mapper.info.endpoints
+                spoken_paths = tuple(path for path in mapper.endpoints() if path not in own_paths)
             except PluginError as error:
-                self._broken(error)
+                self._on_broken(error)
                 continue
             access = mapper.info.access
             addresses = ["" if access is None else access.base_url]
-            base = "" if access is None else urlsplit(access.base_url).path.rstrip("/")
+            base_path = "" if access is None else urlsplit(access.base_url).path.rstrip("/")
             addresses += [
                 self._environ.get(variable, "").strip() for variable in base_url_variables(name, access)
             ]
@@ -305,9 +318,9 @@ class Hosts:
                 name,
                 servers,
                 mapper.info.is_original,
-                _patterns((*_MORE_PATHS.get(name, ()), *own), base),
-                tuple(map(re.compile, map(_exact_pattern, (*_CLOUDS.get(name, ()), *own)))),
-                _patterns(spoken, base),
+                _patterns((*_MORE_PATHS.get(name, ()), *own_paths), base_path),
+                tuple(map(re.compile, map(_exact_pattern, (*_CLOUD_PATHS.get(name, ()), *own_paths)))),
+                _patterns(spoken_paths, base_path),
             )
 
     def _look_up(self, address: str) -> Site | None:
@@ -316,37 +329,46 @@ class Hosts:
             host, port = (parts.hostname or ""), parts.port or _PORTS.get(parts.scheme, 0)
         except ValueError:
             return None
-        if not host or not port or _matches_any(host, port, self._exclude):
+        if not host or not port or _matches_any(host, port, self._excluded_hosts):
             return None
         site = self._site(host, port, parts.path)
         if site is not None and site.gives_answer:
             site = attrs.evolve(site, operation=operation_of(parts.path))
-        if any(at.fullmatch(host) and below.fullmatch(parts.path) for at, below in _PLATFORMS):
+        if any(
+            host_pattern.fullmatch(host) and path_pattern.fullmatch(parts.path)
+            for host_pattern, path_pattern in _PLATFORMS
+        ):
             site = attrs.evolve(site or _unread_site(host, port), is_platform=True)
         return site
 
     def _site(self, host: str, port: int, path: str) -> Site | None:
-        other = other_operation(path)
+        operation = other_operation(path)
         for pattern, name in self._named.items():
             if _matches_any(host, port, (pattern,)):
-                if other is not None:
-                    return _other_site(host, port, (name,), other, is_sure=True)
+                if operation is not None:
+                    return _other_site(host, port, (name,), operation, is_sure=True)
                 return self._site_of_named_provider(host, port, path, name)
-        here = [
+        server_matches = [
             (server.is_default, one)
             for one in self._providers
             for server in one.servers
             if _is_at(server, host, port)
         ]
-        if any(is_default for is_default, _ in here) and host not in _LOOPBACK:
-            here = [each for each in here if each[0]]  # ignore variables of others that point there
-        candidates = list(dict.fromkeys(one for _, one in sorted(here, key=lambda each: not each[0])))
-        if not here and _matches_any(host, port, self._include):
+        if any(is_default for is_default, _ in server_matches) and host not in _LOOPBACK:
+            server_matches = [
+                each for each in server_matches if each[0]
+            ]  # ignore variables of others that point there
+        candidates = list(
+            dict.fromkeys(one for _, one in sorted(server_matches, key=lambda each: not each[0]))
+        )
+        if not server_matches and _matches_any(host, port, self._included_hosts):
             candidates = sorted(self._providers, key=lambda one: not one.is_original)
-        is_sure = bool(here) and host not in _LOOPBACK
-        if other is not None:
+        is_sure = bool(server_matches) and host not in _LOOPBACK
+        if operation is not None:
             names = tuple(one.name for one in candidates)
-            return _other_site(host, port, names or self._originals(), other, is_sure, is_known=bool(names))
+            return _other_site(
+                host, port, names or self._originals(), operation, is_sure, is_known=bool(names)
+            )
         matches = _all_matching(((one.name, one.own) for one in candidates), path) or _all_matching(
             ((one.name, one.spoken) for one in candidates), path
         )
@@ -359,16 +381,18 @@ class Hosts:
 
     def _site_by_path(self, host: str, port: int, path: str) -> Site | None:
         """Return the site at an unknown server with a path that a plugin reads, or ``None``."""
-        ordered = sorted(self._providers, key=lambda one: not one.is_original)
-        if (match := _ANY_VENDOR.fullmatch(path)) is not None:
+        ordered_providers = sorted(self._providers, key=lambda one: not one.is_original)
+        if (match := _ANY_VENDOR_PATH.fullmatch(path)) is not None:
             wrapper = None if match[2] == "invoke" else "bedrock"
             return Site(host, port, self._originals(), False, _model(match), is_known=False, wrapper=wrapper)
-        exact = _all_matching(((one.name, one.exact) for one in ordered), path)
-        matches = exact or _all_matching(((one.name, one.own) for one in ordered), path)
+        exact_matches = _all_matching(((one.name, one.exact) for one in ordered_providers), path)
+        matches = exact_matches or _all_matching(((one.name, one.own) for one in ordered_providers), path)
         if not matches or path in ("", "/"):  # too general
             return None
         names = tuple(name for name, _ in matches)
-        return Site(host, port, names, False, _model(matches[0][1]), is_known=False, is_exact=bool(exact))
+        return Site(
+            host, port, names, False, _model(matches[0][1]), is_known=False, is_exact=bool(exact_matches)
+        )
 
     def _site_of_named_provider(self, host: str, port: int, path: str, name: str) -> Site | None:
         patterns = [
@@ -384,14 +408,21 @@ def _other_site(
     host: str,
     port: int,
     providers: tuple[str, ...],
-    other: OtherOperation,
+    operation: OtherOperation,
     is_sure: bool,
     *,
     is_known: bool = True,
 ) -> Site:
-    providers = tuple(sorted(providers, key=lambda name: name != other.provider))
+    providers = tuple(sorted(providers, key=lambda name: name != operation.provider))
     return Site(
-        host, port, providers, is_sure, other.model, is_known, operation=other.name, gives_answer=False
+        host,
+        port,
+        providers,
+        is_sure,
+        operation.model,
+        is_known,
+        operation=operation.name,
+        gives_answer=False,
     )
 
 
@@ -408,8 +439,13 @@ def _server(address: str, default: str, is_default: bool) -> _Server | None:
         return None
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
-        usual = urlsplit(default)
-        port = parts.port or _PORTS.get(parts.scheme) or usual.port or _PORTS.get(usual.scheme, 80)
+        default_parts = urlsplit(default)
+        port = (
+            parts.port
+            or _PORTS.get(parts.scheme)
+            or default_parts.port
+            or _PORTS.get(default_parts.scheme, 80)
+        )
     except ValueError:
         return None
     host = parts.hostname
@@ -425,9 +461,11 @@ def _is_at(server: _Server, host: str, port: int) -> bool:
     return host in _LOOPBACK if server.is_loopback else server.host.fullmatch(host) is not None
 
 
-def _matches_any(host: str, port: int, wanted: Iterable[str]) -> bool:
-    full = f"{host}:{port}"
-    return any(fnmatchcase(host, one.lower()) or fnmatchcase(full, one.lower()) for one in wanted)
+def _matches_any(host: str, port: int, host_patterns: Iterable[str]) -> bool:
+    host_and_port = f"{host}:{port}"
+    return any(
+        fnmatchcase(host, one.lower()) or fnmatchcase(host_and_port, one.lower()) for one in host_patterns
+    )
 
 
 def _patterns(endpoints: Iterable[str], base: str) -> tuple[re.Pattern[str], ...]:
@@ -465,7 +503,11 @@ def _matching(patterns: Iterable[re.Pattern[str]], path: str) -> re.Match[str] |
 def _all_matching(
     patterns: Iterable[tuple[str, Iterable[re.Pattern[str]]]], path: str
 ) -> list[tuple[str, re.Match[str]]]:
-    return [(name, match) for name, own in patterns if (match := _matching(own, path)) is not None]
+    return [
+        (name, match)
+        for name, own_patterns in patterns
+        if (match := _matching(own_patterns, path)) is not None
+    ]
 
 
 def _model(match: re.Match[str]) -> str | None:

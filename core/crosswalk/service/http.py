@@ -76,8 +76,8 @@ class CallWait(Protocol):
     def is_here(self) -> bool:
         """Return whether the call began here."""
 
-    async def within(self, when: float | None, work: Awaitable[T]) -> T:
-        """Return the result of *work*. Raises if it is late, at the time *when*, and if the caller ends it."""
+    async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
+        """Return the result of *work*. Raises if it is late, at the time *deadline*, and if the caller ends it."""
 
     async def pause(self, seconds: float) -> None:
         """Wait for this time, or until the caller ends it."""
@@ -109,7 +109,7 @@ class TimedWait:
         self.now: Callable[[], float] = time.monotonic  # until it begins
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._when: float | None = None
+        self._deadline: float | None = None
         self._task: asyncio.Task[Any] | None = None  # the task that waits now
 
     def begin(self) -> None:
@@ -121,20 +121,20 @@ class TimedWait:
         """Return whether the call began in this event loop."""
         return self._loop is asyncio.get_running_loop()
 
-    async def within(self, when: float | None, work: Awaitable[T]) -> T:
-        """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *when* or if the caller ends it."""
+    async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
+        """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *deadline* or if the caller ends it."""
         task = asyncio.current_task()
         assert task is not None, "coroutines run in tasks"
         self.is_late = False
-        self._task, self._when = task, when
+        self._task, self._deadline = task, deadline
         timer = self._timer
-        if when is not None and (timer is None or timer.when() > when):
-            self._set(when)
-        cancelling = task.cancelling()
+        if deadline is not None and (timer is None or timer.when() > deadline):
+            self._set(deadline)
+        cancel_requests = task.cancelling()
         try:
             return await work
         except asyncio.CancelledError:
-            if self.is_late and cancelling >= task.cancelling() - 1:
+            if self.is_late and cancel_requests >= task.cancelling() - 1:
                 raise TimeoutError from None  # it was not the task that was cancelled, but this wait
             raise
         finally:
@@ -161,17 +161,17 @@ class TimedWait:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _set(self, when: float) -> None:
+    def _set(self, deadline: float) -> None:
         assert self._loop is not None, "the call has begun"
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(when, self._ring)
+        self._timer = self._loop.call_at(deadline, self._ring)
 
     def _ring(self) -> None:
         self._timer = None
-        if self._task is not None and self._when is not None:
-            if self._when > self.now():
-                self._set(self._when)
+        if self._task is not None and self._deadline is not None:
+            if self._deadline > self.now():
+                self._set(self._deadline)
             else:
                 self._interrupt()
 
@@ -189,8 +189,10 @@ class CallSlots:
     """
 
     def __init__(self, number: int) -> None:
-        self._number = number
-        self._of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        self._slot_count = number
+        self._semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+            WeakKeyDictionary()
+        )
 
     async def take(self, wait: CallWait) -> None:
         """Wait for a free slot.
@@ -206,9 +208,9 @@ class CallSlots:
 
     def _here(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
-        if loop not in self._of_loops:
-            self._of_loops[loop] = asyncio.Semaphore(self._number)
-        return self._of_loops[loop]
+        if loop not in self._semaphores:
+            self._semaphores[loop] = asyncio.Semaphore(self._slot_count)
+        return self._semaphores[loop]
 
 
 class Nested(Awaitable[T], Generic[T]):
@@ -313,7 +315,7 @@ class Kept(ABC, Generic[C]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._process: int | None = None
         self._is_closed = False
-        self._making: asyncio.Future[C] | None = None
+        self._client_future: asyncio.Future[C] | None = None
         self._left: list[C] = []  # of the process from which this one was forked
 
     @property
@@ -365,22 +367,22 @@ class Kept(ABC, Generic[C]):
         """See :class:`Transport`. Callers that come at the same time share one future."""
         loop = asyncio.get_running_loop()
         while self._is_wanted(loop):
-            making = self._making
-            if making is None or making.get_loop() is not loop:
-                self._making = making = loop.run_in_executor(None, self._make, loop)
-                making.add_done_callback(self._made)
+            client_future = self._client_future
+            if client_future is None or client_future.get_loop() is not loop:
+                self._client_future = client_future = loop.run_in_executor(None, self._make, loop)
+                client_future.add_done_callback(self._made)
             # A caller that is cancelled does not cancel it for the others.
-            await asyncio.shield(making)
-            self._made(making)  # the callback of one that was done already has not run yet
+            await asyncio.shield(client_future)
+            self._made(client_future)  # the callback of one that was done already has not run yet
 
-    def _made(self, making: asyncio.Future[C]) -> None:
-        self._making = None if self._making is making else self._making
-        if making.cancelled() or making.exception() is not None:
+    def _made(self, client_future: asyncio.Future[C]) -> None:
+        self._client_future = None if self._client_future is client_future else self._client_future
+        if client_future.cancelled() or client_future.exception() is not None:
             return
         if self._is_closed:
-            self._drop(making.result())
+            self._drop(client_future.result())
         else:
-            self._client, self._loop = making.result(), making.get_loop()
+            self._client, self._loop = client_future.result(), client_future.get_loop()
 
     def _drop(self, client: C) -> None:
         """Give up *client*, whose connections, if any, are gone with their event loop."""
@@ -416,11 +418,11 @@ class Sending:
 
 KEPT_SECONDS: Final = 5.0
 """The number of seconds for which an unused connection stays open."""
-_FREE: Final = 32 * 2**20
+_FREE_BYTES: Final = 32 * 2**20
 """The size up to which any ratio is allowed: a model that repeats itself compresses well."""
-_RATIO: Final = 100
+_MAX_RATIO: Final = 100
 """The highest ratio of an answer's size to its compressed size beyond that."""
-_PIECE: Final = 2**20
+_PIECE_BYTES: Final = 2**20
 
 
 def decoded(chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> AsyncIterator[bytes]:
@@ -451,16 +453,19 @@ class _Counted(AsyncIterator[bytes]):
 
 class _Bounded(AsyncIterator[bytes]):
     def __init__(self, chunks: AsyncIterator[bytes], encoding: str) -> None:
-        self._received = _Counted(chunks)
+        self._received_chunks = _Counted(chunks)
         is_gzip = encoding in ("gzip", "x-gzip")
-        pieces = _unpacked(self._received) if is_gzip else _by_httpx2(self._received, encoding)
-        self._decoded = _Counted(pieces)
+        pieces = _unpacked(self._received_chunks) if is_gzip else _by_httpx2(self._received_chunks, encoding)
+        self._decoded_chunks = _Counted(pieces)
 
     async def __anext__(self) -> bytes:
-        piece = await self._decoded.__anext__()
-        if self._decoded.number > _FREE and self._decoded.number > self._received.number * _RATIO:
+        piece = await self._decoded_chunks.__anext__()
+        if (
+            self._decoded_chunks.number > _FREE_BYTES
+            and self._decoded_chunks.number > self._received_chunks.number * _MAX_RATIO
+        ):
             raise StreamTooLargeError(
-                f"the answer unpacks to more than {_RATIO} times what was sent", limit=_RATIO
+                f"the answer unpacks to more than {_MAX_RATIO} times what was sent", limit=_MAX_RATIO
             )
         return piece
 
@@ -469,18 +474,18 @@ async def _unpacked(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the content of gzip data, which may have several members. HTTP clients read the first one alone."""
     import httpx2
 
-    unpack = zlib.decompressobj(31)
+    decompressor = zlib.decompressobj(31)
     try:
         async for chunk in chunks:
-            unread = chunk
-            while unread:
-                if unpack.eof:
-                    if not unread.startswith(b"\x1f"):
+            unread_bytes = chunk
+            while unread_bytes:
+                if decompressor.eof:
+                    if not unread_bytes.startswith(b"\x1f"):
                         break  # padding behind the last member
-                    unpack = zlib.decompressobj(31)
-                yield unpack.decompress(unread, _PIECE)
-                unread = unpack.unconsumed_tail or unpack.unused_data
-        yield unpack.flush()
+                    decompressor = zlib.decompressobj(31)
+                yield decompressor.decompress(unread_bytes, _PIECE_BYTES)
+                unread_bytes = decompressor.unconsumed_tail or decompressor.unused_data
+        yield decompressor.flush()
     except zlib.error as error:
         raise httpx2.DecodingError(str(error)) from error
 
@@ -510,12 +515,12 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
 
     def __init__(self, client: httpx2.AsyncClient | None, options: Mapping[str, Any]) -> None:
         super().__init__()
-        self._given = client
+        self._given_client = client
         self._options = options
 
     async def ready(self) -> None:
         """See :class:`Transport`."""
-        if self._given is None:
+        if self._given_client is None:
             await super().ready()
         elif self._is_forked():
             raise CrosswalkError(
@@ -546,7 +551,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         """See :class:`Transport`."""
         import httpx2
 
-        client = self._given or self.client
+        client = self._given_client or self.client
         timeout = httpx2.Timeout(None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total)
         while True:
             trace = _Trace()
@@ -618,15 +623,15 @@ def check_client(
         return
     import httpx2  # needed only by callers that pass one of them
 
-    kind = getattr(httpx2, name)
-    if client is not None and not isinstance(client, kind):
+    client_class = getattr(httpx2, name)
+    if client is not None and not isinstance(client, client_class):
         raise ConfigurationError(
             f"client must be an httpx2.{name}, not {type(client).__name__}", key="client"
         )
-    wrong = sorted(set(options) - set(inspect.signature(kind).parameters))
-    if wrong:
+    unknown_options = sorted(set(options) - set(inspect.signature(client_class).parameters))
+    if unknown_options:
         raise ConfigurationError(
-            f"client_options: httpx2.{name} has no option {wrong[0]!r:.60}", key="client_options"
+            f"client_options: httpx2.{name} has no option {unknown_options[0]!r:.60}", key="client_options"
         )
 
 
@@ -634,8 +639,8 @@ def proxy_for(scheme: str, host: str, options: Mapping[str, Any]) -> str | None:
     """Return the address of the proxy for a URL with *scheme* and *host*: that of *options*, or of the environment."""
     proxy = options.get("proxy")
     if proxy is None and options.get("trust_env", True) and not proxy_bypass(host):
-        known = getproxies()
-        proxy = known.get(scheme, known.get("all"))
+        proxies = getproxies()
+        proxy = proxies.get(scheme, proxies.get("all"))
     return None if proxy is None else str(proxy) if "://" in str(proxy) else f"http://{proxy}"
 
 
@@ -672,18 +677,18 @@ def _by_default(trust_env: bool, *_: str | bool | None) -> ssl.SSLContext:
 
 
 @contextmanager
-def refused(*more: type[Exception]) -> Iterator[None]:
+def refused(*more_types: type[Exception]) -> Iterator[None]:
     """Turns exceptions of wrong options into a :class:`ConfigurationError`, without their text.
 
     The text may quote a proxy's URL with its password.
     """
-    kinds: tuple[type[Exception], ...] = (TypeError, ValueError, OSError, *more)
+    error_types: tuple[type[Exception], ...] = (TypeError, ValueError, OSError, *more_types)
     try:
         yield
     except ImportError as error:
         # For HTTP/2, or a SOCKS proxy, which the environment may name. That text quotes nothing.
         raise ConfigurationError(f"client_options: {error}", key="client_options") from None
-    except kinds as error:
+    except error_types as error:
         raise ConfigurationError(
             f"client_options: httpx2.AsyncClient refuses them ({type(error).__name__})", key="client_options"
         ) from None

@@ -169,9 +169,9 @@ def asked_again(request: ChatRequest, error: JSONAnswerError) -> ChatRequest:
 class _Values(Generic[T]):
     """The values in the events of an answer."""
 
-    def __init__(self, wanted: ValueRequest[T]) -> None:
-        self._wanted = wanted
-        self._partial_parser = wanted.parser.partial_parser()
+    def __init__(self, value_request: ValueRequest[T]) -> None:
+        self._value_request = value_request
+        self._partial_parser = value_request.parser.partial_parser()
         self._last: T | None = None
         self.step: ParseResult[T] | None = None
 
@@ -182,23 +182,25 @@ class _Values(Generic[T]):
             self.step = self._partial_parser.last_step(answer.result)
             return [answer.value]
         if event.event_type is StreamEventType.RETRIED:
-            self._partial_parser = self._wanted.parser.partial_parser()
+            self._partial_parser = self._value_request.parser.partial_parser()
         delta = event.delta
         if delta is None or delta.choice:
             return []
-        added = delta.content_delta if delta.correction is None else delta.correction
-        grown = None if added is None else self._partial_parser.feed(added)
-        if grown is None:
+        added_text = delta.content_delta if delta.correction is None else delta.correction
+        new_step = None if added_text is None else self._partial_parser.feed(added_text)
+        if new_step is None:
             return []
-        self.step = grown
-        if grown.value is None or is_same(grown.value, self._last):
+        self.step = new_step
+        if new_step.value is None or is_same(new_step.value, self._last):
             return []
-        self._last = grown.value
-        return [grown.value]
+        self._last = new_step.value
+        return [new_step.value]
 
     def answer(self, response: ChatResponse) -> JSONAnswer[T]:
         """Return the value in the complete *response*."""
-        return read_answer(response.raise_for_error(), self._wanted.parser, self._wanted.partial)
+        return read_answer(
+            response.raise_for_error(), self._value_request.parser, self._value_request.partial
+        )
 
 
 class _Events(Protocol):
@@ -219,9 +221,9 @@ class ValueStream(Generic[T, E]):
         wanted: the request that they answer.
     """
 
-    def __init__(self, events: E, wanted: ValueRequest[T]) -> None:
+    def __init__(self, events: E, value_request: ValueRequest[T]) -> None:
         self._events = events
-        self._values = _Values(wanted)
+        self._values = _Values(value_request)
 
     @property
     def step(self) -> ParseResult[T] | None:

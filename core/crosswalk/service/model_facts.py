@@ -32,7 +32,7 @@ from crosswalk.wire.options import OPTIONS
 USER_FILE_VARIABLE: Final = "CROSSWALK_MODEL_CLASSES"
 """The environment variable with the path of the user's own file of facts."""
 
-_OPTIONS: Final = frozenset(
+_OPTION_NAMES: Final = frozenset(
     {
         *OPTIONS,
         *(field.name for field in attrs.fields(ChatRequest) if field.name not in ("messages", "model")),
@@ -40,8 +40,8 @@ _OPTIONS: Final = frozenset(
         "prefill",
     }
 )
-_LIMIT: Final = re.compile(r"(?:([a-z]+):)?([a-z_]+)(?:(!=|<=|=|<|>|\+)(.+))?")
-_COMPARED: Final = {"!=": (ne, "other than"), "<": (lt, "below"), "<=": (le, "up to"), ">": (gt, "above")}
+_LIMIT_PATTERN: Final = re.compile(r"(?:([a-z]+):)?([a-z_]+)(?:(!=|<=|=|<|>|\+)(.+))?")
+_COMPARISONS: Final = {"!=": (ne, "other than"), "<": (lt, "below"), "<=": (le, "up to"), ">": (gt, "above")}
 _KINDS: Final = {"tool_choice": ("forced", "required"), "response_format": ("json_schema", "json_object")}
 
 
@@ -77,17 +77,17 @@ class Limit:
         Raises:
             FactsError: it is not a limit.
         """
-        match = _LIMIT.fullmatch(text)
-        if match is None or match[2] not in _OPTIONS:
+        match = _LIMIT_PATTERN.fullmatch(text)
+        if match is None or match[2] not in _OPTION_NAMES:
             raise FactsError(f"{text!r:.60} names no option")
         format, option, operator, value = match[1], match[2], match[3] or "", match[4]
-        if operator in _COMPARED:
+        if operator in _COMPARISONS:
             try:
                 return cls(option, format, operator, float(value))
             except ValueError:
                 raise FactsError(f"{text!r:.60} compares with no number") from None
-        known = _OPTIONS if operator == "+" else _KINDS.get(option, ())
-        if operator and value not in known:
+        known_values = _OPTION_NAMES if operator == "+" else _KINDS.get(option, ())
+        if operator and value not in known_values:
             raise FactsError(f"{text!r:.60} compares with something unknown")
         return cls(option, format, operator, value)
 
@@ -99,8 +99,8 @@ class Limit:
             kind: the kind of the value: for a tool choice ``named`` or its word, for a response format its type.
             is_beside: whether the request also sets the other option.
         """
-        if self.operator in _COMPARED:
-            return bool(_COMPARED[self.operator][0](value, self.value))
+        if self.operator in _COMPARISONS:
+            return bool(_COMPARISONS[self.operator][0](value, self.value))
         match self.operator:
             case "+":
                 return is_beside
@@ -111,8 +111,8 @@ class Limit:
         return True
 
     def __str__(self) -> str:
-        if self.operator in _COMPARED:
-            return f"{self.option} {_COMPARED[self.operator][1]} {self.value:g}"
+        if self.operator in _COMPARISONS:
+            return f"{self.option} {_COMPARISONS[self.operator][1]} {self.value:g}"
         match self.operator:
             case "+":
                 return f"{self.option} beside {self.value}"
@@ -257,22 +257,30 @@ def _match(facts: Facts, model: str) -> ModelMatch | None:
     name = _plain_name(model)
     for is_assumed in (False, True):
         for layer in facts.layers:
-            fits = [_longest_fit(rules.family if is_assumed else rules.models, name) for rules in layer]
-            if longest := max(fits, default=0):
-                return ModelMatch(model, layer[fits.index(longest)], is_assumed)
+            fit_lengths = [
+                _longest_fit(rules.family if is_assumed else rules.models, name) for rules in layer
+            ]
+            if longest := max(fit_lengths, default=0):
+                return ModelMatch(model, layer[fit_lengths.index(longest)], is_assumed)
     return None
 
 
 @lru_cache(maxsize=1024)
 def _schema_rules(facts: Facts, model: str) -> SchemaRules | None:
-    whole, plain = model.strip().lower(), _plain_name(model)
+    full_name, plain_name = model.strip().lower(), _plain_name(model)
     for layer in facts.schemas:
-        fits = [
-            max((_longest_fit([each], whole if "/" in each else plain) for each in rules.models), default=1)
+        fit_lengths = [
+            max(
+                (
+                    _longest_fit([pattern], full_name if "/" in pattern else plain_name)
+                    for pattern in rules.models
+                ),
+                default=1,
+            )
             for rules in layer
         ]
-        if longest := max(fits, default=0):
-            return layer[fits.index(longest)]
+        if longest := max(fit_lengths, default=0):
+            return layer[fit_lengths.index(longest)]
     return None
 
 
@@ -283,13 +291,13 @@ _FOLDERS: Final = re.compile(r"(?:[a-z-]+\.)+(?=[a-z])")
 def _plain_name(model: str) -> str:
     """Return the name of *model* in lower case, without region, vendor, folder, ``@version`` and ``:tag``."""
     name = model.strip().lower().removeprefix("ft:").rpartition("/")[2].partition("@")[0].partition(":")[0]
-    folders = _FOLDERS.match(name)
-    return name if folders is None else name[folders.end() :]
+    match = _FOLDERS.match(name)
+    return name if match is None else name[match.end() :]
 
 
 def _longest_fit(patterns: Iterable[str], name: str) -> int:
-    fits = (1 + _literal_length(pattern) for pattern in patterns if _pattern(pattern).match(name))
-    return max(fits, default=0)
+    fit_lengths = (1 + _literal_length(pattern) for pattern in patterns if _pattern(pattern).match(name))
+    return max(fit_lengths, default=0)
 
 
 @lru_cache(maxsize=2048)
@@ -304,8 +312,8 @@ def _literal_length(pattern: str) -> int:
 # Reading.
 
 _FIELDS: Final = attrs.fields_dict(ModelClass)
-_TEXTS: Final = ("models", "family", "inputs", "sources")
-_LIMITS: Final = ("refuses", "refuses_thinking", "refuses_otherwise", "ignores", "ignores_thinking")
+_TEXT_FIELDS: Final = ("models", "family", "inputs", "sources")
+_LIMIT_FIELDS: Final = ("refuses", "refuses_thinking", "refuses_otherwise", "ignores", "ignores_thinking")
 _TYPES: Final[Mapping[str, type]] = {
     **dict.fromkeys(("id", "form", "off", "confidence", "note"), str),
     **dict.fromkeys(("thinks", "budget_is_part_of_max_tokens", "needs_stream"), bool),
@@ -333,10 +341,10 @@ def read_class(row: Mapping[str, Any], base: ModelClass | None = None) -> ModelC
 
 
 def _read_field(name: str, value: Any) -> Any:
-    if name in _TEXTS or name in _LIMITS:
+    if name in _TEXT_FIELDS or name in _LIMIT_FIELDS:
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             raise FactsError(f"{name} must be a list of texts")
-        return tuple(map(Limit.read, value)) if name in _LIMITS else tuple(value)
+        return tuple(map(Limit.read, value)) if name in _LIMIT_FIELDS else tuple(value)
     if name == "effort":
         if isinstance(value, dict):
             return {_word(word): _depth(depth) for word, depth in value.items()}
@@ -383,8 +391,8 @@ def read_file(place: str) -> Mapping[str, Any]:
 
     package, _, path = place.partition(":")
     content: dict[str, Any] = tomllib.loads(files(package).joinpath(path).read_text("utf-8"))
-    if strange := content.keys() - _PARTS:
-        raise FactsError(f"there is no part {min(strange)!r:.40}")
+    if unknown_parts := content.keys() - _PARTS:
+        raise FactsError(f"there is no part {min(unknown_parts)!r:.40}")
     return content
 
 
@@ -404,13 +412,13 @@ def _forms(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rows(content: Mapping[str, Any]) -> tuple[ModelClass, ...]:
-    results = []
+    classes = []
     for number, row in enumerate(_tables(content, "classes")):
         try:
-            results.append(read_class(row))
+            classes.append(read_class(row))
         except FactsError as error:
             raise FactsError(f"classes[{number}]: {error}") from None
-    return tuple(results)
+    return tuple(classes)
 
 
 def _for_provider(rules: Iterable[SchemaRules], provider: str) -> tuple[SchemaRules, ...]:
@@ -420,17 +428,17 @@ def _for_provider(rules: Iterable[SchemaRules], provider: str) -> tuple[SchemaRu
 def _included(mapper: Mapper, content: Mapping[str, Any]) -> Iterator[ModelClass]:
     """Return the rows that *content* includes from other providers. A missing provider has none."""
     assert mapper.lookup is not None, "a registry has made it"
-    for part in _tables(content, "include"):
+    for include_table in _tables(content, "include"):
         try:
-            place = mapper.lookup(str(part.get("provider"))).info.model_classes
+            place = mapper.lookup(str(include_table.get("provider"))).info.model_classes
         except PluginError:  # blocked, missing or broken
             continue
         for rules in _rows(read_file(place)) if place else ():
-            if rules.id in part.get("classes", (rules.id,)):
+            if rules.id in include_table.get("classes", (rules.id,)):
                 yield rules
 
 
-_KNOWN: Final[WeakKeyDictionary[Mapper, dict[str, Facts]]] = WeakKeyDictionary()
+_FACTS_BY_MAPPER: Final[WeakKeyDictionary[Mapper, dict[str, Facts]]] = WeakKeyDictionary()
 
 
 def facts_of(mapper: Mapper) -> Facts:
@@ -440,11 +448,11 @@ def facts_of(mapper: Mapper) -> Facts:
         ConfigurationError: the user's file cannot be read.
         PluginError: the plugin's file cannot be read.
     """
-    own = os.environ.get(USER_FILE_VARIABLE, "")
-    known = _KNOWN.setdefault(mapper, {})
-    if own not in known:
-        known[own] = _with_own(_shipped(mapper), own, mapper.provider)
-    return known[own]
+    user_file = os.environ.get(USER_FILE_VARIABLE, "")
+    facts_by_file = _FACTS_BY_MAPPER.setdefault(mapper, {})
+    if user_file not in facts_by_file:
+        facts_by_file[user_file] = _with_own(_shipped(mapper), user_file, mapper.provider)
+    return facts_by_file[user_file]
 
 
 def max_tokens_of(
@@ -492,10 +500,10 @@ def signs_calls(place: str, model: str) -> bool:
         model: the model's name.
     """
     name, content = _plain_name(model), read_file(place)
-    signed, unsigned = (
+    signed_fit, unsigned_fit = (
         _longest_fit(content.get(part, ()), name) for part in ("signed_calls", "unsigned_calls")
     )
-    return signed > unsigned
+    return signed_fit > unsigned_fit
 
 
 def _shipped(mapper: Mapper) -> Facts:
@@ -524,18 +532,18 @@ def _with_own(facts: Facts, path: str, provider: str) -> Facts:
 
     try:
         content = tomllib.loads(Path(path).read_text("utf-8"))
-        if strange := content.keys() - {"classes", "forms", "schemas"}:
-            raise FactsError(f"there is no part {min(strange)!r:.40}")
+        if unknown_parts := content.keys() - {"classes", "forms", "schemas"}:
+            raise FactsError(f"there is no part {min(unknown_parts)!r:.40}")
         rows = tuple(_own_rows(_tables(content, "classes"), facts, provider))
         forms = {**facts.forms, **_forms(content)}
         schemas = (_for_provider(read_rules(content.get("schemas", [])), provider), *facts.schemas)
-        result = attrs.evolve(facts, layers=(rows, *facts.layers), forms=forms, schemas=schemas)
-        _check_forms(result)
+        merged_facts = attrs.evolve(facts, layers=(rows, *facts.layers), forms=forms, schemas=schemas)
+        _check_forms(merged_facts)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"{USER_FILE_VARIABLE}: {error}", key=USER_FILE_VARIABLE, source="environment"
         ) from None
-    return result
+    return merged_facts
 
 
 def _own_rows(rows: Iterable[Mapping[str, Any]], facts: Facts, provider: str) -> Iterator[ModelClass]:

@@ -45,10 +45,10 @@ _DEMANDS: Final = ("tools", "tool_choice", "response_format")
 _FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
 _KINDS: Final = {"any": "required", "function": "named", "tool": "named", "custom": "named"}
 """The kinds of tool choices that servers spell otherwise."""
-_OFF: Final = ("none", "disabled", False, 0)
-_WITHOUT_THINKING: Final = {"outputconfig.effort"}
+_OFF_VALUES: Final = ("none", "disabled", False, 0)
+_PATHS_WITHOUT_THINKING: Final = {"outputconfig.effort"}
 """What a model takes without thinking, too, though it stands for an effort: Anthropic's, also at Bedrock."""
-_MEDIA: Final = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
+_MEDIA_KINDS: Final = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
 
 
 def fit(request: ChatRequest, mapper: Mapper, model_class: str | None = None) -> Fit | None:
@@ -92,8 +92,8 @@ def with_fitting_schemas(
     Raises:
         ConfigurationError: the user's file of classes is broken. PluginError: the plugin's is.
     """
-    wanted, model = request.response_format, request.model or ""
-    has_schema = wanted is not None and wanted.schema is not None
+    response_format, model = request.response_format, request.model or ""
+    has_schema = response_format is not None and response_format.schema is not None
     if not (has_schema or request.tools):
         return request, ()
     rules = facts_of(mapper).schema_rules(model_class or model)
@@ -104,29 +104,42 @@ def with_fitting_schemas(
         return request, ()
     changes: list[Adaptation] = []
     if rules.tools != "never":
-        spent: Counter[str] = Counter()
-        if rules.most_of_request and wanted is not None and has_schema and rules.answer == "json_schema":
-            spent += fit_schema(wanted.schema or {}, rules, null_is_absent=wanted.null_is_absent).counts
-        tools = tuple(_fitting_tool(tool, n, rules, changes, spent) for n, tool in enumerate(request.tools))
+        spent_counts: Counter[str] = Counter()
+        if (
+            rules.most_of_request
+            and response_format is not None
+            and has_schema
+            and rules.answer == "json_schema"
+        ):
+            spent_counts += fit_schema(
+                response_format.schema or {}, rules, null_is_absent=response_format.null_is_absent
+            ).counts
+        tools = tuple(
+            _fitting_tool(tool, n, rules, changes, spent_counts) for n, tool in enumerate(request.tools)
+        )
         request = altered(request, tools=tools)
-    if wanted is not None and has_schema:
-        request = _with_answer(request, wanted, rules, changes)
+    if response_format is not None and has_schema:
+        request = _with_answer(request, response_format, rules, changes)
     return request, tuple(changes)
 
 
 def _fitting_tool(
-    tool: ToolDefinition, number: int, rules: SchemaRules, changes: list[Adaptation], spent: Counter[str]
+    tool: ToolDefinition,
+    number: int,
+    rules: SchemaRules,
+    changes: list[Adaptation],
+    spent_counts: Counter[str],
 ) -> ToolDefinition:
-    """Return *tool* in a form that a server with *rules* takes beside what the request has *spent* of its limits."""
+    """Return *tool* in a form that a server with *rules* takes beside what the request has *spent_counts* of its limits."""
     if tool.is_custom or not (tool.strict or rules.tools == "always"):
         return tool
-    fitted = fit_schema(tool.parameters, rules, is_answer=False)
-    whole = spent + fitted.counts + Counter(strict_tools=1)
-    problem = fitted.impossible[0] if fitted.impossible else rules.excess(whole)
+    fitted_schema = fit_schema(tool.parameters, rules, is_answer=False)
+    total_counts = spent_counts + fitted_schema.counts + Counter(strict_tools=1)
+    problem = fitted_schema.impossible[0] if fitted_schema.impossible else rules.excess(total_counts)
     if problem is None:
-        spent.update(whole - spent)
-        _note(fitted, f"tools[{number}].parameters", rules, changes)
-        return attrs.evolve(tool, parameters=FrozenObject(fitted.schema))
+        spent_counts.update(total_counts - spent_counts)
+        _note(fitted_schema, f"tools[{number}].parameters", rules, changes)
+        return attrs.evolve(tool, parameters=FrozenObject(fitted_schema.schema))
     if not tool.strict:
         return tool
     reason = f"{rules.id} does not take {problem}"
@@ -135,45 +148,45 @@ def _fitting_tool(
 
 
 def _with_answer(
-    request: ChatRequest, wanted: ResponseFormat, rules: SchemaRules, changes: list[Adaptation]
+    request: ChatRequest, response_format: ResponseFormat, rules: SchemaRules, changes: list[Adaptation]
 ) -> ChatRequest:
-    """Return *request* with the answer that is *wanted* in the form that a server with *rules* takes."""
-    assert wanted.schema is not None, "the caller has looked"
-    answer, why = rules.answer, "the server takes no schema"
-    beside = {
+    """Return *request* with the answer that is *response_format* in the form that a server with *rules* takes."""
+    assert response_format.schema is not None, "the caller has looked"
+    answer_form, reason = rules.answer, "the server takes no schema"
+    forms_beside = {
         "tools": rules.answer_with_tools if request.tools else None,
         "a stream": rules.streamed if request.stream else None,
     }
-    for what, instead in beside.items():
-        if instead is not None and ANSWERS.index(instead) > ANSWERS.index(answer):
-            answer, why = instead, f"the server takes no schema beside {what}"
-    is_free = rules.strict == "lifts" and not wanted.strict
-    fitted = fit_schema(wanted.schema, rules, null_is_absent=wanted.null_is_absent)
-    if answer == "json_schema" and fitted.impossible and not is_free:
-        why = f"{rules.id} does not take {fitted.impossible[0]}"
-        if rules.strict == "lifts" and fitted.is_object:
-            changes.append(Adaptation("response_format.strict", "clamped", why, asked=True, sent=False))
+    for companion, other_form in forms_beside.items():
+        if other_form is not None and ANSWERS.index(other_form) > ANSWERS.index(answer_form):
+            answer_form, reason = other_form, f"the server takes no schema beside {companion}"
+    is_free = rules.strict == "lifts" and not response_format.strict
+    fitted_schema = fit_schema(response_format.schema, rules, null_is_absent=response_format.null_is_absent)
+    if answer_form == "json_schema" and fitted_schema.impossible and not is_free:
+        reason = f"{rules.id} does not take {fitted_schema.impossible[0]}"
+        if rules.strict == "lifts" and fitted_schema.is_object:
+            changes.append(Adaptation("response_format.strict", "clamped", reason, asked=True, sent=False))
             is_free = True
         else:
-            answer = rules.otherwise
-    if answer != "json_schema":
+            answer_form = rules.otherwise
+    if answer_form != "json_schema":
         changes.append(
             Adaptation(
                 "response_format",
                 "told",
-                f"{why}; the model is told it in words",
+                f"{reason}; the model is told it in words",
                 asked="json_schema",
-                sent=answer,
+                sent=answer_form,
             )
         )
-        as_object = ResponseFormat(name=wanted.name) if answer == "json_object" else None
-        labels = {"name": None if wanted.name == ResponseFormat().name else wanted.name}
-        for label, value in {**labels, "description": wanted.description}.items():
+        object_format = ResponseFormat(name=response_format.name) if answer_form == "json_object" else None
+        labels = {"name": None if response_format.name == ResponseFormat().name else response_format.name}
+        for label, value in {**labels, "description": response_format.description}.items():
             if value is not None:
-                changes.append(Adaptation.dropped(f"response_format.{label}", why, asked=value))
-        return _told(altered(request, response_format=as_object), wanted)
-    strict = wanted.strict and not is_free and rules.strict != "never"
-    if wanted.strict and rules.strict == "never":
+                changes.append(Adaptation.dropped(f"response_format.{label}", reason, asked=value))
+        return _told(altered(request, response_format=object_format), response_format)
+    strict = response_format.strict and not is_free and rules.strict != "never"
+    if response_format.strict and rules.strict == "never":
         changes.append(
             Adaptation(
                 "response_format.strict",
@@ -184,29 +197,31 @@ def _with_answer(
             )
         )
     if not is_free:
-        _note(fitted, "response_format", rules, changes)
-    schema = wanted.schema if is_free else FrozenObject(fitted.schema)
-    sent = attrs.evolve(wanted, schema=schema, name=rules.fitting_name(wanted.name), strict=strict)
-    request = altered(request, response_format=sent)
-    return _told(request, wanted) if fitted.moved and not rules.is_shown else request
+        _note(fitted_schema, "response_format", rules, changes)
+    schema = response_format.schema if is_free else FrozenObject(fitted_schema.schema)
+    sent_format = attrs.evolve(
+        response_format, schema=schema, name=rules.fitting_name(response_format.name), strict=strict
+    )
+    request = altered(request, response_format=sent_format)
+    return _told(request, response_format) if fitted_schema.moved and not rules.is_shown else request
 
 
-def _note(fitted: FittedSchema, place: str, rules: SchemaRules, changes: list[Adaptation]) -> None:
+def _note(fitted_schema: FittedSchema, place: str, rules: SchemaRules, changes: list[Adaptation]) -> None:
     """Name what is told in descriptions, by keyword."""
-    for keyword, places in fitted.moved.items():
+    for keyword, places in fitted_schema.moved.items():
         reason = f"{rules.id} does not check it; a description tells it"
         changes.append(
             Adaptation(f"{place}.{keyword}", "told", reason, asked=list(places), sent="description")
         )
 
 
-def _told(request: ChatRequest, wanted: ResponseFormat) -> ChatRequest:
+def _told(request: ChatRequest, response_format: ResponseFormat) -> ChatRequest:
     """Return *request* with the schema in words before its messages, unless they tell it already."""
-    if wanted.is_told:
+    if response_format.is_told:
         return request
     from crosswalk.schemas.json_schema import as_words
 
-    return with_instructions(request, as_words(thaw(wanted.schema)))
+    return with_instructions(request, as_words(thaw(response_format.schema)))
 
 
 _TABLES: Final[WeakKeyDictionary[Mapper, RequestTable | None]] = WeakKeyDictionary()
@@ -217,10 +232,10 @@ def _table_of(mapper: Mapper) -> RequestTable | None:
     if mapper not in _TABLES:
         assert mapper.build_request is not None, "the caller has looked"
         try:
-            built = mapper.build_request(ChatRequest("-", model="-", provider=mapper.provider))
+            http_request = mapper.build_request(ChatRequest("-", model="-", provider=mapper.provider))
         except CrosswalkError:
             return None
-        _TABLES[mapper] = table_of(built) if isinstance(built, HTTPRequest) else None
+        _TABLES[mapper] = table_of(http_request) if isinstance(http_request, HTTPRequest) else None
     return _TABLES[mapper]
 
 
@@ -239,10 +254,10 @@ class Fit:
         self._facts = facts
         self._table = table
         self._format = None if table is None else table.key
-        given = request.provider_options.get(request.provider or "")
-        self._theirs = thaw(given) if given else {}
+        own_options = request.provider_options.get(request.provider or "")
+        self._provider_options = thaw(own_options) if own_options else {}
         self._adaptations: list[Adaptation] = []
-        self._asked = request
+        self._original_request = request
         self._form: dict[str, Any] = {}
         self._limits: tuple[Limit, ...] = ()
         self._is_off = self._has_budget = False
@@ -252,21 +267,21 @@ class Fit:
         if match is not None:
             self._fit(match.rules)
 
-    def finished(self, built: HTTPRequest) -> HTTPRequest:
-        """Return *built* with what the class of the model needs in the body, and with all that was changed."""
-        body = self._shown(built.body)
+    def finished(self, http_request: HTTPRequest) -> HTTPRequest:
+        """Return *http_request* with what the class of the model needs in the body, and with all that was changed."""
+        body = self._shown(http_request.body)
         body = body if self._match is None else self._fitted(body, self._match.rules)
         return attrs.evolve(
-            built,
+            http_request,
             body=body,
-            adaptations=(*self._left(built.adaptations), *self._adaptations),
+            adaptations=(*self._left(http_request.adaptations), *self._adaptations),
             model_class=UNKNOWN if self._match is None else self._match.label,
         )
 
     def _left(self, named: Iterable[Adaptation]) -> Iterator[Adaptation]:
         """Return those *named* that are true: the API may have no place for a budget, and the form of the model has one."""
         is_mine = self._has_budget or any(one.field == "thinking_budget" for one in self._adaptations)
-        names = self._asked.names_of("thinking_budget") if is_mine else ()
+        names = self._original_request.names_of("thinking_budget") if is_mine else ()
         return (one for one in named if one.field not in names)
 
     def _shown(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -293,24 +308,24 @@ class Fit:
         A client's format may have brought options in the server's own words. Those that the model refuses are left out and
         named. A budget stays if the model takes budgets.
         """
-        removed: list[list[str]] = []
+        removed_paths: list[list[str]] = []
         for limit in self._limits:
             body = self._without_word(body, limit)
             path = self._path(limit.option)
             if path and not limit.operator and (value := _value_at(body, path)) is not None:
-                removed.append(path)
+                removed_paths.append(path)
                 self._refuse(limit, value)
         path = self._path("thinking_budget")
-        budget = None if path in removed else _value_at(body, path)
+        budget = None if path in removed_paths else _value_at(body, path)
         if budget is not None and (self._form or self._is_off or not _takes_budgets(rules)):
             # The form has one that the model takes. Without a form, what stands beside a budget says the same as it.
-            removed.append(path if self._form else path[:-1] or path)
+            removed_paths.append(path if self._form else path[:-1] or path)
             if not (self._form or any(one.field == "thinking_budget" for one in self._adaptations)):
-                why = "does not think here" if self._is_off else "takes no budget"
-                self._change("thinking_budget", budget, None, f"{self._model} {why}")
-        if removed or self._form:
+                reason = "does not think here" if self._is_off else "takes no budget"
+                self._change("thinking_budget", budget, None, f"{self._model} {reason}")
+        if removed_paths or self._form:
             body = copy_json(body)
-            for path in removed:
+            for path in removed_paths:
                 _remove(body, path)
             _merge(body, self._form)
         return body
@@ -372,18 +387,18 @@ class Fit:
         """Check that the model is on this API. If it is not, another endpoint may have it."""
         if limit.format not in (None, self._format):
             return
-        why = f"{self._model} is not on this API"
+        reason = f"{self._model} is not on this API"
         if self._facts.other_api is not None:
-            why += f"; {self._facts.other_api} has it"
-        raise UnsupportedRequestError(why, provider=self.request.provider, options=["model"])
+            reason += f"; {self._facts.other_api} has it"
+        raise UnsupportedRequestError(reason, provider=self.request.provider, options=["model"])
 
     # Messages.
 
     def _refuse_prefill(self) -> None:
         """Leave out an answer that the request begins for the model, and name it."""
         messages = self.request.messages
-        last = message_of(messages[-1])
-        if last.role is Role.ASSISTANT and not last.tool_calls and len(messages) > 1:
+        last_message = message_of(messages[-1])
+        if last_message.role is Role.ASSISTANT and not last_message.tool_calls and len(messages) > 1:
             self._change("messages", None, None, f"{self._model} does not continue an answer", refuses=True)
             self._alter(messages=messages[:-1])
 
@@ -392,10 +407,10 @@ class Fit:
         for number, turn in enumerate(self.request.messages if rules.inputs else ()):
             if not isinstance(turn, ChatMessage) or turn.content is None or isinstance(turn.content, str):
                 continue
-            kinds = {_MEDIA.get(type(part), "text") for part in turn.content}
-            if unknown := kinds.difference(rules.inputs):
+            kinds = {_MEDIA_KINDS.get(type(part), "text") for part in turn.content}
+            if refused_kinds := kinds.difference(rules.inputs):
                 raise UnsupportedRequestError(
-                    f"messages[{number}]: {self._model} takes no {min(unknown)}",
+                    f"messages[{number}]: {self._model} takes no {min(refused_kinds)}",
                     provider=self.request.provider,
                     options=["messages"],
                 )
@@ -404,86 +419,97 @@ class Fit:
 
     def _fit_effort(self, rules: ModelClass) -> bool:
         """Write how the model is to think, and set ``max_tokens``. Return whether it will think."""
-        asked = self.request.reasoning_effort
+        asked_effort = self.request.reasoning_effort
         budget = self.request.thinking_budget
-        wanted = asked
-        stated = self._statements()
-        off = [path for path, value in stated.items() if self._switches_off(rules, path, value)]
-        is_on = not off and any(value is not None for value in stated.values())
-        is_unwanted = asked is ReasoningEffort.NONE or (asked is None and budget == 0)
-        if stated and (is_unwanted or not is_on):
-            path = next(iter(off or stated))
-            for option, value in (("reasoning_effort", asked), ("thinking_budget", budget)):
+        effort = asked_effort
+        statements = self._statements()
+        off_paths = [path for path, value in statements.items() if self._switches_off(rules, path, value)]
+        is_on = not off_paths and any(value is not None for value in statements.values())
+        is_unwanted = asked_effort is ReasoningEffort.NONE or (asked_effort is None and budget == 0)
+        if statements and (is_unwanted or not is_on):
+            path = next(iter(off_paths or statements))
+            for option, value in (("reasoning_effort", asked_effort), ("thinking_budget", budget)):
                 if value is not None:
                     self._change(option, value, None, f"provider_options sets {path}")
             self._take_budget()
             self._alter(reasoning_effort=None)
             self._set_ceiling(rules, 0)
-            return is_on or (rules.thinks and not off)
+            return is_on or (rules.thinks and not off_paths)
         if type(budget) is not int or budget < 0:
             budget = None  # Gemini has -1 for a budget that the model chooses
-        elif budget > 0 and asked is ReasoningEffort.NONE:
+        elif budget > 0 and asked_effort is ReasoningEffort.NONE:
             self._take_budget()
             self._change("thinking_budget", budget, None, "reasoning_effort is none", refuses=True)
             budget = None
         elif budget > 0:
-            wanted = self._of_budget(rules, budget)
+            effort = self._of_budget(rules, budget)
         else:
             self._take_budget()
-            wanted, budget = asked or ReasoningEffort.NONE, None
-        if asked is not None or wanted is not None:
+            effort, budget = asked_effort or ReasoningEffort.NONE, None
+        if asked_effort is not None or effort is not None:
             self._alter(reasoning_effort=None)
         takes_words = bool(rules.effort.keys() - {ReasoningEffort.NONE})
-        is_thinking = rules.thinks if wanted is None else wanted is not ReasoningEffort.NONE and takes_words
+        is_thinking = rules.thinks if effort is None else effort is not ReasoningEffort.NONE and takes_words
         can_stop = rules.off is not None or ReasoningEffort.NONE in rules.effort
         if is_thinking and can_stop and not is_on and (limit := self._demand(rules)) is not None:
-            why = f"{self._model} takes {limit} only while it does not think"
-            is_refused = limit.option == "tools" and wanted is not None
+            reason = f"{self._model} takes {limit} only while it does not think"
+            is_refused = limit.option == "tools" and effort is not None
             if is_refused and self._facts.other_api is not None:
-                why += f"; {self._facts.other_api} takes both"
-            self._change("reasoning_effort", asked, ReasoningEffort.NONE.value, why, refuses=is_refused)
-            wanted = ReasoningEffort.NONE
-        if wanted is None:
+                reason += f"; {self._facts.other_api} takes both"
+            self._change(
+                "reasoning_effort", asked_effort, ReasoningEffort.NONE.value, reason, refuses=is_refused
+            )
+            effort = ReasoningEffort.NONE
+        if effort is None:
             self._set_ceiling(rules, 0)
             return rules.thinks or is_on
-        if wanted is ReasoningEffort.NONE:
+        if effort is ReasoningEffort.NONE:
             return self._stop(rules, can_stop=can_stop)
         if not takes_words:
-            always = "thinks as it does" if rules.thinks else "does not think"
+            thinking_phrase = "thinks as it does" if rules.thinks else "does not think"
             self._set_ceiling(rules, 0)
-            self._change("reasoning_effort", asked, None, f"{self._model} {always}, and takes no effort")
+            self._change(
+                "reasoning_effort",
+                asked_effort,
+                None,
+                f"{self._model} {thinking_phrase}, and takes no effort",
+            )
             return rules.thinks
-        return self._think(rules, wanted, budget)
+        return self._think(rules, effort, budget)
 
     def _statements(self) -> dict[str, Any]:
         """Return what the provider options say of whether the model thinks, by its path. It comes before the request."""
-        if not self._theirs:
+        if not self._provider_options:
             return {}
-        forms = [leaf for form in self._facts.forms.values() for leaf in _leaves(form)]
-        paths = {path for path, value in forms if value is not True}  # True alone is about what is shown
+        form_leaves = [leaf for form in self._facts.forms.values() for leaf in _leaves(form)]
+        paths = {
+            path for path, value in form_leaves if value is not True
+        }  # True alone is about what is shown
         rows = () if self._table is None else self._table.rows
         paths |= {row.path for row in rows if row.place in ("reasoning_effort", "thinking_budget")}
-        known = {folded(path) for path in paths} - _WITHOUT_THINKING
-        return {path: value for path, value in _leaves(self._theirs) if folded(path) in known}
+        folded_paths = {folded(path) for path in paths} - _PATHS_WITHOUT_THINKING
+        return {
+            path: value for path, value in _leaves(self._provider_options) if folded(path) in folded_paths
+        }
 
     def _switches_off(self, rules: ModelClass, path: str, value: Any) -> bool:
         """Return whether *value*, which the provider options have at *path*, switches the model's thinking off."""
-        off = value_at(self._facts.forms.get(rules.off or "", {}), path)
-        return is_off(value) or (value is not None and value == off)
+        off_value = value_at(self._facts.forms.get(rules.off or "", {}), path)
+        return is_off(value) or (value is not None and value == off_value)
 
     def _of_budget(self, rules: ModelClass, budget: int) -> ReasoningEffort | None:
         """Return the word for thinking with *budget* tokens, which take the place of the option."""
-        asked = self.request.reasoning_effort
+        asked_effort = self.request.reasoning_effort
         self._take_budget()
         if _takes_budgets(rules):
-            return asked or _word_of(budget)
-        if asked is not None or not rules.effort:
-            why = "beside reasoning_effort" if rules.effort else f"{self._model} takes no budget"
-            self._change("thinking_budget", budget, None, why)
-            return asked
+            return asked_effort or _word_of(budget)
+        if asked_effort is not None or not rules.effort:
+            reason = "beside reasoning_effort" if rules.effort else f"{self._model} takes no budget"
+            self._change("thinking_budget", budget, None, reason)
+            return asked_effort
         word = _word_of(budget).nearest(rules.effort)
-        why = f"{self._model} takes reasoning_effort in place of a budget"
-        self._change("thinking_budget", budget, word.value, why)
+        reason = f"{self._model} takes reasoning_effort in place of a budget"
+        self._change("thinking_budget", budget, word.value, reason)
         return word
 
     def _take_budget(self) -> None:
@@ -495,9 +521,9 @@ class Fit:
     def _demand(self, rules: ModelClass) -> Limit | None:
         """Return what the request or its provider options demand and the model takes only while it does not think."""
         limits = [limit for limit in rules.refuses_thinking if limit.option in _DEMANDS]
-        theirs = {name: self._theirs.get(name) or None for name in _DEMANDS}
+        provider_values = {name: self._provider_options.get(name) or None for name in _DEMANDS}
         return next(
-            (one for one in limits if self._is_hit(one) or self._hits(one, theirs[one.option])),
+            (one for one in limits if self._is_hit(one) or self._hits(one, provider_values[one.option])),
             None,
         )
 
@@ -505,10 +531,10 @@ class Fit:
         """Ask the model not to think. Return whether it thinks all the same."""
         if not can_stop:
             words = [word for word in rules.effort if word is not ReasoningEffort.NONE]
-            why = f"no way is known to switch off the thinking of {self._model}"
+            reason = f"no way is known to switch off the thinking of {self._model}"
             if words:
-                why += f"; the least is {words[0].value!r}"
-            self._change("reasoning_effort", "none", words[0].value if words else None, why, refuses=True)
+                reason += f"; the least is {words[0].value!r}"
+            self._change("reasoning_effort", "none", words[0].value if words else None, reason, refuses=True)
             if words:
                 return self._think(rules, words[0], None, is_named=True)
             self._set_ceiling(rules, 0)
@@ -522,49 +548,51 @@ class Fit:
         return False
 
     def _think(
-        self, rules: ModelClass, wanted: ReasoningEffort, budget: int | None, *, is_named: bool = False
+        self, rules: ModelClass, effort: ReasoningEffort, budget: int | None, *, is_named: bool = False
     ) -> bool:
-        """Ask the model to think as *wanted*, or as near as it can. Return whether it will.
+        """Ask the model to think as *effort*, or as near as it can. Return whether it will.
 
         Args:
             rules: the rules of its class.
-            wanted: the word for it.
+            effort: the word for it.
             budget: the caller's own budget, or ``None`` for that of the word.
             is_named: whether the change is named already.
         """
-        word = wanted.nearest(rules.effort)
+        word = effort.nearest(rules.effort)
         depth = rules.effort[word]
-        why = f"{self._model} takes no {wanted.value!r}"
-        if word is wanted:
-            kind = "a budget in tokens" if depth.word is None else f"{depth.word!r}"
-            why = f"{self._model} takes {kind} for it"
+        reason = f"{self._model} takes no {effort.value!r}"
+        if word is effort:
+            form_phrase = "a budget in tokens" if depth.word is None else f"{depth.word!r}"
+            reason = f"{self._model} takes {form_phrase} for it"
         if depth.budget is None:
             self._set_ceiling(rules, 0)
         else:
-            asked = budget or depth.budget
-            least, most = rules.budget or (1, asked)
-            tokens = max(least, min(asked, most))
+            asked_budget = budget or depth.budget
+            min_budget, max_budget = rules.budget or (1, asked_budget)
+            tokens = max(min_budget, min(asked_budget, max_budget))
             room = self._set_ceiling(rules, tokens)
             if budget is not None:
-                why = f"{self._model} thinks with {least} to {most} tokens"
+                reason = f"{self._model} thinks with {min_budget} to {max_budget} tokens"
             if room is not None and tokens > room:
-                tokens, why = room, "it must be below max_tokens"
-            if tokens < least:
-                option, said = (
-                    ("reasoning_effort", wanted.value) if budget is None else ("thinking_budget", budget)
+                tokens, reason = room, "it must be below max_tokens"
+            if tokens < min_budget:
+                option, asked_value = (
+                    ("reasoning_effort", effort.value) if budget is None else ("thinking_budget", budget)
                 )
-                why = f"{self._model} thinks with at least {least} tokens, and max_tokens leaves {tokens}"
-                self._change(option, said, None, why, refuses=True)
+                reason = (
+                    f"{self._model} thinks with at least {min_budget} tokens, and max_tokens leaves {tokens}"
+                )
+                self._change(option, asked_value, None, reason, refuses=True)
                 return rules.thinks
             depth = attrs.evolve(depth, budget=tokens)
             if budget not in (None, tokens):
-                self._change("thinking_budget", budget, tokens, why)
+                self._change("thinking_budget", budget, tokens, reason)
         if not self._write(rules, word, depth):
             return True
         self._has_budget = budget is not None and depth.budget is not None
-        is_same = isinstance(depth.shown, str) and depth.shown.lower() == wanted.value
+        is_same = isinstance(depth.shown, str) and depth.shown.lower() == effort.value
         if not (is_named or is_same or budget is not None):
-            self._change("reasoning_effort", wanted.value, depth.shown, why)
+            self._change("reasoning_effort", effort.value, depth.shown, reason)
         return True
 
     def _write(self, rules: ModelClass, word: ReasoningEffort, depth: Depth) -> bool:
@@ -577,11 +605,13 @@ class Fit:
     def _add_form(self, name: str, depth: Depth) -> bool:
         """Write the form *name*, but for the parts that the provider options write."""
         form = self._facts.form(name, depth)
-        self._form, theirs = _without(form, self._theirs, _words_in(self._facts.forms))
+        self._form, set_path = _without(form, self._provider_options, _words_in(self._facts.forms))
         if not self._form:
-            option = "thinking_budget" if self._asked.reasoning_effort is None else "reasoning_effort"
-            asked = self._asked.option(option)
-            self._change(option, asked, None, f"provider_options sets {theirs}")
+            option = (
+                "thinking_budget" if self._original_request.reasoning_effort is None else "reasoning_effort"
+            )
+            asked_value = self._original_request.option(option)
+            self._change(option, asked_value, None, f"provider_options sets {set_path}")
         return bool(self._form)
 
     def _set_ceiling(self, rules: ModelClass, budget: int) -> int | None:
@@ -589,21 +619,29 @@ class Fit:
 
         Without ``max_tokens`` a class with a default gets it on top of the budget, or of that in the provider options.
         """
-        theirs = _value_at(self._theirs, self._path("thinking_budget"))
-        budget = theirs if type(theirs) is int and theirs > 0 else budget
-        asked, most, default = self.request.max_tokens, rules.max_tokens, rules.default_max_tokens
-        sent, kept = asked, 1
-        if asked is not None and most is not None and asked > most:
-            sent = most
-            self._change("max_tokens", asked, most, f"{self._model} writes at most as many")
-        elif asked is None and most is not None and "max_tokens" in self._facts.needs:
-            if not any(folded(name) == "maxtokens" for name in self._theirs):
-                sent = most if default is None else min(most, default + budget)
-                self._change("max_tokens", None, sent, "the API needs it")
-            kept = 1 if default is None else default
-        if sent != asked:
-            self._alter(max_tokens=sent)
-        return sent - kept if rules.budget_is_part_of_max_tokens and sent is not None else None
+        set_budget = _value_at(self._provider_options, self._path("thinking_budget"))
+        budget = set_budget if type(set_budget) is int and set_budget > 0 else budget
+        asked_max, model_max, default_max = (
+            self.request.max_tokens,
+            rules.max_tokens,
+            rules.default_max_tokens,
+        )
+        sent_max, reserved_tokens = asked_max, 1
+        if asked_max is not None and model_max is not None and asked_max > model_max:
+            sent_max = model_max
+            self._change("max_tokens", asked_max, model_max, f"{self._model} writes at most as many")
+        elif asked_max is None and model_max is not None and "max_tokens" in self._facts.needs:
+            if not any(folded(name) == "maxtokens" for name in self._provider_options):
+                sent_max = model_max if default_max is None else min(model_max, default_max + budget)
+                self._change("max_tokens", None, sent_max, "the API needs it")
+            reserved_tokens = 1 if default_max is None else default_max
+        if sent_max != asked_max:
+            self._alter(max_tokens=sent_max)
+        return (
+            sent_max - reserved_tokens
+            if rules.budget_is_part_of_max_tokens and sent_max is not None
+            else None
+        )
 
     # Options.
 
@@ -620,14 +658,14 @@ class Fit:
         """Leave out the option of *limit*, and name it unless its *value* changes nothing."""
         option = OPTIONS.get(limit.option)
         if option is None or not option.is_neutral(value):
-            why = f"{self._model} takes no {limit}"
+            reason = f"{self._model} takes no {limit}"
             if limit.format is not None and self._facts.other_api is not None:
-                why += f" here; {self._facts.other_api} does"
+                reason += f" here; {self._facts.other_api} does"
             is_hint = option is not None and option.kind is PlaceKind.HINT
-            self._change(limit.option, value, None, why, refuses=not is_hint)
+            self._change(limit.option, value, None, reason, refuses=not is_hint)
         if limit.option in _FIELDS:
-            empty: Any = () if isinstance(value, tuple) else None
-            self._alter(**{limit.option: empty})
+            empty_value: Any = () if isinstance(value, tuple) else None
+            self._alter(**{limit.option: empty_value})
             if limit.option == "tools":
                 self._alter(tool_choice=None)
             return
@@ -667,17 +705,17 @@ def folded(name: str) -> str:
 
 def is_off(value: Any) -> bool:
     """Return whether *value* switches thinking off, wherever a server has a switch, a word or a number for it."""
-    return value in _OFF
+    return value in _OFF_VALUES
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Return the path and the value of everything in *value* but objects."""
     for name, inner in value.items():
-        below = f"{path}.{name}" if path else name
+        inner_path = f"{path}.{name}" if path else name
         if isinstance(inner, Mapping):
-            yield from _leaves(inner, below)
+            yield from _leaves(inner, inner_path)
         else:
-            yield below, inner
+            yield inner_path, inner
 
 
 def value_at(body: Any, path: str) -> Any:
@@ -692,32 +730,37 @@ def _words_in(forms: Any) -> frozenset[str]:
     """Return the names in *forms*, folded, that say how much a model thinks: all whose value is no object and no switch."""
     if not isinstance(forms, Mapping):
         return frozenset()
-    own = {folded(name) for name, value in forms.items() if not isinstance(value, dict | bool)}
-    return frozenset(own).union(*map(_words_in, forms.values()))
+    own_names = {folded(name) for name, value in forms.items() if not isinstance(value, dict | bool)}
+    return frozenset(own_names).union(*map(_words_in, forms.values()))
 
 
 def _without(
-    form: dict[str, Any], theirs: Mapping[str, Any], words: frozenset[str]
+    form: dict[str, Any], provider_options: Mapping[str, Any], words: frozenset[str]
 ) -> tuple[dict[str, Any], str]:
-    """Return *form* without what *theirs* says otherwise, and the path of that.
+    """Return *form* without what *provider_options* says otherwise, and the path of that.
 
-    An object of *theirs* with one of *words* says how much the model thinks, so nothing of the form stands beside it.
+    An object of *provider_options* with one of *words* says how much the model thinks, so nothing of the form stands
+    beside it.
     """
-    known = {folded(name): value for name, value in theirs.items()}
-    result: dict[str, Any] = {}
+    values_by_name = {folded(name): value for name, value in provider_options.items()}
+    remaining_form: dict[str, Any] = {}
     path = ""
     for name, value in form.items():
-        if folded(name) not in known:
-            result[name] = value
+        if folded(name) not in values_by_name:
+            remaining_form[name] = value
             continue
-        inner = known[folded(name)]
+        provider_value = values_by_name[folded(name)]
         path = name
-        if isinstance(value, dict) and isinstance(inner, dict) and words.isdisjoint(map(folded, inner)):
-            result[name], below = _without(value, inner, words)
-            path = f"{name}.{below}"
-            if not result[name]:
-                del result[name]
-    return result, path
+        if (
+            isinstance(value, dict)
+            and isinstance(provider_value, dict)
+            and words.isdisjoint(map(folded, provider_value))
+        ):
+            remaining_form[name], inner_path = _without(value, provider_value, words)
+            path = f"{name}.{inner_path}"
+            if not remaining_form[name]:
+                del remaining_form[name]
+    return remaining_form, path
 
 
 def _value_at(body: Any, path: list[str]) -> Any:

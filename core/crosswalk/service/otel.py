@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_REQUEST = {
+_REQUEST_ATTRIBUTES = {
     "temperature": "temperature",
     "top_p": "top_p",
     "top_k": "top_k",
@@ -110,29 +110,29 @@ class ClientTelemetry:
         from opentelemetry.trace import Status, StatusCode
 
         if response is not None:
-            results: dict[str, Any] = {**otel_attributes(response), **said}
+            span_attributes: dict[str, Any] = {**otel_attributes(response), **said}
             if response.finish_reason is FinishReason.ERROR:
-                span.set_status(Status(StatusCode.ERROR, _description(results)))
+                span.set_status(Status(StatusCode.ERROR, _description(span_attributes)))
             took = response.metadata.request_duration if took is None else took
         else:
-            results = dict(said)
+            span_attributes = dict(said)
             if error is not None:
-                results["error.type"] = type(error).__name__
+                span_attributes["error.type"] = type(error).__name__
                 span.set_status(Status(StatusCode.ERROR))
-        span.set_attributes(results)
+        span.set_attributes(span_attributes)
         if took is not None:
-            self._metrics.record(results, common, took, chunk_times)
+            self._metrics.record(span_attributes, common, took, chunk_times)
         span.end(_nanoseconds(ended))
 
 
-def _description(said: Mapping[str, Any]) -> str:
+def _description(span_attributes: Mapping[str, Any]) -> str:
     """Return an error's kind and code. A server's message is left out, because it may quote the prompt."""
-    kind, code = said.get("crosswalk.error.kind"), said.get("error.type")
+    kind, code = span_attributes.get("crosswalk.error.kind"), span_attributes.get("error.type")
     return str(kind) if code in (None, kind) else f"{kind}: {code}"
 
 
-def _nanoseconds(when: datetime | None) -> int | None:
-    return None if when is None else (when - _EPOCH) // timedelta(microseconds=1) * 1000
+def _nanoseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 class OpenTelemetry:
@@ -169,7 +169,7 @@ class _SpanObservation:
     def __init__(self, telemetry: ClientTelemetry, span: Span, common: Mapping[str, Any]) -> None:
         self._telemetry = telemetry
         self._span = span
-        self._common = common
+        self._common_attributes = common
 
     def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
         """Add an event for a failed attempt. The span's address is that of the last attempt."""
@@ -186,15 +186,15 @@ class _SpanObservation:
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
         """End the span and record the metrics."""
         end_attributes = {} if response is None else {"crosswalk.attempts": len(response.attempts)}
-        self._telemetry.end(self._span, self._common, response, error, said=end_attributes)
+        self._telemetry.end(self._span, self._common_attributes, response, error, said=end_attributes)
 
 
 def _request(request: ChatRequest) -> dict[str, Any]:
     span_attributes: dict[str, Any] = {"gen_ai.request.stream": request.stream}
-    for name, word in _REQUEST.items():
+    for name, suffix in _REQUEST_ATTRIBUTES.items():
         value = getattr(request, name)
         if value is not None:
-            span_attributes[f"gen_ai.request.{word}"] = value
+            span_attributes[f"gen_ai.request.{suffix}"] = value
     if request.stop:
         span_attributes["gen_ai.request.stop_sequences"] = request.stop
     if request.response_format is not None:

@@ -175,8 +175,10 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
     if "TimeoutException" in names or isinstance(error, TimeoutError):
         return timeout_info("transport", f"{server} took too long")
     if names & {"ConnectError", "ProxyError"}:
-        if (refused := _untrusted(error)) is not None:
-            cause = f"the certificate of {server} is not trusted: {refused.verify_message}; see verify="
+        if (certificate_error := _untrusted(error)) is not None:
+            cause = (
+                f"the certificate of {server} is not trusted: {certificate_error.verify_message}; see verify="
+            )
             return ErrorInfo(ErrorKind.SERVER, cause, retryable=False, code="untrusted_certificate")
         cause = f"cannot connect to {server}; start the server there, or name another address"
         if "ProxyError" in names:
@@ -270,9 +272,9 @@ def should_retry(headers: Mapping[str, str], info: ErrorInfo) -> ErrorInfo:
     return info if retryable is None else attrs.evolve(info, retryable=retryable)
 
 
-_TURNED_AWAY = (429, 503, 529)
+_UNSTARTED_STATUSES = (429, 503, 529)
 """The statuses of a server that has not begun to work on a request. Anthropic's is 529."""
-_UNREACHED = ("connect_error", "connect_timeout")
+_UNREACHED_CODES = ("connect_error", "connect_timeout")
 """The codes of failures before a request was sent."""
 
 
@@ -283,7 +285,7 @@ def is_unstarted(status: object, code: str | None) -> bool:
         status: the HTTP status of its answer, or ``None`` if none came.
         code: the code of its failure.
     """
-    return code in _UNREACHED if status is None else status in _TURNED_AWAY
+    return code in _UNREACHED_CODES if status is None else status in _UNSTARTED_STATUSES
 
 
 def is_paid(response: ChatResponse) -> bool:
@@ -367,18 +369,18 @@ class Cooling:
     def __init__(self, endpoints: int, policy: RetryPolicy, timer: Callable[[], float]) -> None:
         self._policy = policy
         self._timer = timer
-        self._failures = [0] * endpoints
-        self._until: list[float | None] = [None] * endpoints
+        self._failure_counts = [0] * endpoints
+        self._cool_down_ends: list[float | None] = [None] * endpoints
         self._lock = threading.Lock()
 
     def is_cooling(self, endpoint: int) -> bool:
         """Whether *endpoint* has failed, and not answered since."""
-        return self._until[endpoint] is not None
+        return self._cool_down_ends[endpoint] is not None
 
     def is_passed_over(self, endpoint: int) -> bool:
         """Whether others are tried before *endpoint* now."""
-        until = self._until[endpoint]
-        return until is not None and self._timer() < until
+        cool_down_end = self._cool_down_ends[endpoint]
+        return cool_down_end is not None and self._timer() < cool_down_end
 
     def admits(self, endpoint: int) -> bool:
         """Whether *endpoint* may be tried before others. After its cool-down, this one call may try it."""
@@ -386,25 +388,25 @@ class Cooling:
             if self.is_passed_over(endpoint):
                 return False
             if self.is_cooling(endpoint):
-                self._until[endpoint] = self._timer() + self._policy.cool_down_seconds
+                self._cool_down_ends[endpoint] = self._timer() + self._policy.cool_down_seconds
             return True
 
     def answered(self, endpoint: int) -> float | None:
         """Note that it has answered. Return 0 if this ends its cool-down, or ``None`` if it did not cool down."""
         with self._lock:
             was_cooling = self.is_cooling(endpoint)
-            self._failures[endpoint] = 0
-            self._until[endpoint] = None
+            self._failure_counts[endpoint] = 0
+            self._cool_down_ends[endpoint] = None
             return 0.0 if was_cooling else None
 
     def failed(self, endpoint: int) -> float | None:
         """Note that an attempt at it has failed. Return the seconds of a cool-down that begins, or ``None``."""
-        seconds = self._policy.cool_down_seconds if len(self._failures) > 1 else 0
+        seconds = self._policy.cool_down_seconds if len(self._failure_counts) > 1 else 0
         with self._lock:
             was_cooling = self.is_cooling(endpoint)
-            self._failures[endpoint] += 1
-            if seconds and self._failures[endpoint] >= self._policy.attempts:
-                self._until[endpoint] = self._timer() + seconds
+            self._failure_counts[endpoint] += 1
+            if seconds and self._failure_counts[endpoint] >= self._policy.attempts:
+                self._cool_down_ends[endpoint] = self._timer() + seconds
                 return None if was_cooling else seconds
             return None
 
@@ -435,7 +437,7 @@ class AttemptFailure:
     is_unstarted: bool = False
 
 
-_OF_THE_ACCOUNT = (ErrorKind.AUTHENTICATION, ErrorKind.QUOTA)
+_ACCOUNT_KINDS = (ErrorKind.AUTHENTICATION, ErrorKind.QUOTA)
 """Errors that the next request meets as well."""
 
 
@@ -465,16 +467,18 @@ class RetryState:
 
     def _go_on(self) -> None:
         """Choose the next of the remaining endpoints."""
-        remaining = self._left
-        chosen = next(
-            (one for one in remaining if len(remaining) == 1 or self._cooling.admits(one)), remaining[0]
+        endpoints = self._left
+        chosen_endpoint = next(
+            (one for one in endpoints if len(endpoints) == 1 or self._cooling.admits(one)), endpoints[0]
         )
-        self.passed_over = remaining[: remaining.index(chosen)]
-        remaining.remove(chosen)
-        self.endpoint = chosen
+        self.passed_over = endpoints[: endpoints.index(chosen_endpoint)]
+        endpoints.remove(chosen_endpoint)
+        self.endpoint = chosen_endpoint
         self.attempt = 1
         # An endpoint that has failed lately is worth a single attempt, as long as there are others.
-        self._most = 1 if remaining and self._cooling.is_cooling(chosen) else self._policy.attempts
+        self._max_attempts = (
+            1 if endpoints and self._cooling.is_cooling(chosen_endpoint) else self._policy.attempts
+        )
 
     def after(self, failure: AttemptFailure | None, *, shown: bool) -> float | None:
         """Return the seconds to wait before the next attempt, or ``None`` if there is none.
@@ -493,15 +497,17 @@ class RetryState:
         ):
             return None
         info = failure.info
-        requested = failure.retry_after or 0.0
+        requested_seconds = failure.retry_after or 0.0
         is_listed = info.kind in policy.kinds or failure.is_retry_requested
         is_free = policy.repeat_started or failure.is_unstarted or failure.is_retry_requested
-        worth_it = info.retryable and is_listed and is_free and requested <= policy.max_retry_after
-        if worth_it and self.attempt < self._most:
+        is_worth_retrying = (
+            info.retryable and is_listed and is_free and requested_seconds <= policy.max_retry_after
+        )
+        if is_worth_retrying and self.attempt < self._max_attempts:
             # Full jitter: random below a bound that doubles. Beyond 2**1000 a float overflows, and any bound is reached.
             bound = min(policy.max_seconds, policy.initial_seconds * 2.0 ** min(self.attempt - 1, 1000))
             self.attempt += 1
-            return requested + random.uniform(0, bound)
+            return requested_seconds + random.uniform(0, bound)
         if self._left and info.kind in policy.failover_kinds:
             self._go_on()
             return 0.0
@@ -513,6 +519,6 @@ class RetryState:
             return self._cooling.answered(self.endpoint)
         if failure.response is None or failure.cancelled:
             return None  # nothing was sent, or the caller left: this is no evidence about the server
-        if failure.info.kind in self._policy.kinds or failure.info.kind in _OF_THE_ACCOUNT:
+        if failure.info.kind in self._policy.kinds or failure.info.kind in _ACCOUNT_KINDS:
             return self._cooling.failed(self.endpoint)
         return self._cooling.answered(self.endpoint)  # if only that the request is wrong

@@ -88,11 +88,11 @@ def takes(
 
     Type checkers and ``help`` show the signature of *function* without that one.
     """
-    _, *shown = inspect.signature(function).parameters.values()
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    _, *parameters = inspect.signature(function).parameters.values()
+    self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
     def decorate(init: Any) -> Any:
-        init.__signature__ = inspect.Signature([own, *shown], return_annotation=None)
+        init.__signature__ = inspect.Signature([self_parameter, *parameters], return_annotation=None)
         return init
 
     return decorate
@@ -169,9 +169,9 @@ def setup_of(
         client_options = {**(client_options or {}), "proxy": proxy}
     if transport not in ("httpx2", "aiohttp"):
         raise ConfigurationError("transport is 'httpx2' or 'aiohttp'", key="transport")
-    known = default_registry if registry is None else registry
-    requested = [_as_endpoint(one) for one in endpoints]
-    routes = tuple(_route(endpoint, known) for endpoint in requested)
+    known_registry = default_registry if registry is None else registry
+    checked_endpoints = [_as_endpoint(one) for one in endpoints]
+    routes = tuple(_route(endpoint, known_registry) for endpoint in checked_endpoints)
     retry = RetryPolicy.of(retry)
     setup = Setup(
         routes=routes,
@@ -189,26 +189,30 @@ def setup_of(
         observers=(LogObserver(), *observers),
         timer=timer,
         cooling=Cooling(len(routes), retry, timer),
-        known=known.names,
+        known=known_registry.names,
         new_wait=driver.wait,
         middleware=middleware,
-        discovery=ServerDiscovery(known) if any(route.provider == DISCOVERED for route in routes) else None,
+        discovery=ServerDiscovery(known_registry)
+        if any(route.provider == DISCOVERED for route in routes)
+        else None,
         slots=None if max_concurrency is None else driver.slots(max_concurrency),
     )
     if cache is not None:
         if not callable(getattr(cache, "get", None)) or not callable(getattr(cache, "put", None)):
             raise ConfigurationError(f"cache must be an AnswerCache, not {type(cache).__name__}", key="cache")
-        innermost = driver.caching(cached(cache, setup))
-        setup = attrs.evolve(setup, middleware=(*middleware, innermost))
+        cache_middleware = driver.caching(cached(cache, setup))
+        setup = attrs.evolve(setup, middleware=(*middleware, cache_middleware))
     if not has_own_settings:
         apply_settings(settings)
     return setup
 
 
 def _check_types(*arguments: tuple[str, object, Any]) -> None:
-    for name, given, kind in arguments:
-        if given is not None and not isinstance(given, kind):
-            raise ConfigurationError(f"{name} must be {kind.__name__}, not {type(given).__name__}", key=name)
+    for name, given, expected_type in arguments:
+        if given is not None and not isinstance(given, expected_type):
+            raise ConfigurationError(
+                f"{name} must be {expected_type.__name__}, not {type(given).__name__}", key=name
+            )
 
 
 def _as_endpoint(one: Any) -> Endpoint:
@@ -241,10 +245,10 @@ def _as_middleware(middleware: Any) -> tuple[Middleware, ...]:
     return given
 
 
-def _route(endpoint: Endpoint, known: Registry) -> Route:
+def _route(endpoint: Endpoint, registry: Registry) -> Route:
     # Until the server has been detected, the OpenAI dialect is the placeholder. Nothing is sent in it.
     try:
-        mapper = known.mapper("openai" if endpoint.provider == DISCOVERED else endpoint.provider)
+        mapper = registry.mapper("openai" if endpoint.provider == DISCOVERED else endpoint.provider)
     except UnknownProviderError as error:
         name = endpoint.provider
         if endpoint.model is not None or right_word("a provider", name.lower()) or nearest(name, error.known):
@@ -345,10 +349,14 @@ def _beside(request: ChatRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_headers(route: Route, headers: Mapping[str, str | Secret]) -> Route:
-    more = {name: value.reveal() for name, value in Endpoint("headers", headers=headers).headers.items()}
-    replaced = {name.lower() for name in more}
-    before = {name: value for name, value in route.headers.items() if name.lower() not in replaced}
-    return attrs.evolve(route, headers={**before, **more})
+    call_headers = {
+        name: value.reveal() for name, value in Endpoint("headers", headers=headers).headers.items()
+    }
+    replaced_names = {name.lower() for name in call_headers}
+    kept_headers = {
+        name: value for name, value in route.headers.items() if name.lower() not in replaced_names
+    }
+    return attrs.evolve(route, headers={**kept_headers, **call_headers})
 
 
 # --------------------------------------------------------------------------------- service

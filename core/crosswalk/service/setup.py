@@ -58,7 +58,7 @@ class Around:
 
     def __init__(self, middleware: Iterable[Middleware]) -> None:
         self._middleware = middleware
-        self._open: list[tuple[str, Any]] = []
+        self._open_steps: list[tuple[str, Any]] = []
 
     async def ask(self, request: ChatRequest) -> ChatRequest | ChatResponse:
         """Return the request to send for *request*, or the response if a middleware has answered already.
@@ -71,14 +71,14 @@ class Around:
             steps = one(request)
             if not isinstance(steps, Generator | AsyncGenerator):
                 raise _wrong(name, "must be a generator function")
-            self._open.append((name, steps))
-            given = await _step(steps, None)
-            if isinstance(given, ChatResponse):
-                await _close(self._open.pop()[1])
-                return await self.answer(given)
-            if not isinstance(given, ChatRequest):
-                raise _wrong(name, f"must yield a ChatRequest first, not {type(given).__name__}")
-            request = given
+            self._open_steps.append((name, steps))
+            yielded = await _step(steps, None)
+            if isinstance(yielded, ChatResponse):
+                await _close(self._open_steps.pop()[1])
+                return await self.answer(yielded)
+            if not isinstance(yielded, ChatRequest):
+                raise _wrong(name, f"must yield a ChatRequest first, not {type(yielded).__name__}")
+            request = yielded
         return request
 
     async def answer(self, response: ChatResponse) -> ChatResponse:
@@ -87,27 +87,27 @@ class Around:
         Raises:
             ConfigurationError: a middleware yielded something other than a response.
         """
-        while self._open:
-            name, steps = self._open.pop()
+        while self._open_steps:
+            name, steps = self._open_steps.pop()
             try:
-                given = await _step(steps, response)
+                yielded_response = await _step(steps, response)
             finally:
                 await _close(steps)
-            if given is not None and not isinstance(given, ChatResponse):
-                raise _wrong(name, f"must yield a ChatResponse then, not {type(given).__name__}")
-            response = response if given is None else given
+            if yielded_response is not None and not isinstance(yielded_response, ChatResponse):
+                raise _wrong(name, f"must yield a ChatResponse then, not {type(yielded_response).__name__}")
+            response = response if yielded_response is None else yielded_response
         return response
 
     async def aclose(self) -> None:
         """Close those that have not seen a response, the innermost first."""
-        while self._open:
-            await _close(self._open.pop()[1])
+        while self._open_steps:
+            await _close(self._open_steps.pop()[1])
 
 
-async def _step(steps: Any, given: ChatResponse | None) -> Any:
+async def _step(steps: Any, response: ChatResponse | None) -> Any:
     """Return the next item of *steps*, or ``None`` at its end."""
     try:
-        return steps.send(given) if isinstance(steps, Generator) else await steps.asend(given)
+        return steps.send(response) if isinstance(steps, Generator) else await steps.asend(response)
     except (StopIteration, StopAsyncIteration):
         return None
 
@@ -119,16 +119,16 @@ async def _close(steps: Any) -> None:
         await steps.aclose()
 
 
-def _wrong(name: str, what: str) -> ConfigurationError:
-    return ConfigurationError(f"middleware {name} {what}", key="middleware")
+def _wrong(name: str, problem: str) -> ConfigurationError:
+    return ConfigurationError(f"middleware {name} {problem}", key="middleware")
 
 
-_TEXTS = {
+_DELTA_FIELDS = {
     SegmentType.TEXT: "content_delta",
     SegmentType.REASONING: "reasoning_delta",
     SegmentType.REFUSAL: "refusal_delta",
 }
-_OF_A_CALL = frozenset({"id", "name", "type"})
+_CALL_KEYS = frozenset({"id", "name", "type"})
 
 
 def replayed(response: ChatResponse) -> list[StreamEvent]:
@@ -139,39 +139,43 @@ def replayed(response: ChatResponse) -> list[StreamEvent]:
     for answer in answers:
         for delta in _deltas(answer):
             events += maker.events(delta)
-    final = ResponseDelta(
+    final_delta = ResponseDelta(
         finish_reason=response.finish_reason,
         raw_finish_reason=response.raw_finish_reason,
         usage=response.usage,
         logprobs=response.logprobs,
     )
-    return [*events, StreamEvent.terminal(response, maker.numbered(final))]
+    return [*events, StreamEvent.terminal(response, maker.numbered(final_delta))]
 
 
 def _deltas(answer: ChatResponse | Alternative) -> Iterator[ResponseDelta]:
     """Return the parts of *answer*, and for an alternative its end."""
     choice = answer.index if isinstance(answer, Alternative) else 0
-    calls = {call.id: (number, call) for number, call in enumerate(answer.message.tool_calls or ())}
+    numbered_calls = {call.id: (number, call) for number, call in enumerate(answer.message.tool_calls or ())}
     if not answer.segments and answer.message.text:  # made by hand, of a message alone
         yield ResponseDelta(content_delta=answer.message.text, choice=choice)
     for segment in answer.segments:
         is_call = segment.type is SegmentType.TOOL_CALL
-        call = calls.pop(str(segment.metadata.get("id")), None) if is_call else None
+        call = numbered_calls.pop(str(segment.metadata.get("id")), None) if is_call else None
         if call is not None:
             yield _call(call, choice)
-            more = {key: value for key, value in segment.metadata.items() if key not in _OF_A_CALL}
-        elif segment.type in _TEXTS:
+            segment_metadata = {
+                key: value for key, value in segment.metadata.items() if key not in _CALL_KEYS
+            }
+        elif segment.type in _DELTA_FIELDS:
             if segment.content:
-                text_field: dict[str, Any] = {_TEXTS[segment.type]: segment.content}
+                text_field: dict[str, Any] = {_DELTA_FIELDS[segment.type]: segment.content}
                 yield ResponseDelta(choice=choice, **text_field)
-            more = dict(segment.metadata)
+            segment_metadata = dict(segment.metadata)
         else:
             yield ResponseDelta(segment=segment, choice=choice)
             continue
-        if more or segment.annotations:
-            yield ResponseDelta(segment=Segment(segment.type, "", more, segment.annotations), choice=choice)
-    for remaining in calls.values():
-        yield _call(remaining, choice)
+        if segment_metadata or segment.annotations:
+            yield ResponseDelta(
+                segment=Segment(segment.type, "", segment_metadata, segment.annotations), choice=choice
+            )
+    for remaining_call in numbered_calls.values():
+        yield _call(remaining_call, choice)
     if isinstance(answer, Alternative):
         yield ResponseDelta(
             finish_reason=answer.finish_reason,
@@ -245,7 +249,7 @@ class LogObserver:
 class _LogObservation:
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._common = {"crosswalk.call.id": call.id, "gen_ai.operation.name": "chat"}
+        self._common_fields = {"crosswalk.call.id": call.id, "gen_ai.operation.name": "chat"}
 
     def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
         """Log a failure at INFO, a success at DEBUG."""
@@ -253,7 +257,7 @@ class _LogObservation:
         if not _log.isEnabledFor(level):
             return
         extra: dict[str, Any] = {
-            **self._common,
+            **self._common_fields,
             **attributes(route),
             "event.name": "crosswalk.attempt",
             "gen_ai.provider.name": otel_provider_name(attempt.provider_name),
@@ -270,20 +274,22 @@ class _LogObservation:
         """Log an error, or a finish word that no mapping knows, at INFO, anything else at DEBUG."""
         if not _log.isEnabledFor(logging.INFO):
             return
-        failed = error is not None or (response is not None and response.finish_reason is FinishReason.ERROR)
+        has_failed = error is not None or (
+            response is not None and response.finish_reason is FinishReason.ERROR
+        )
         answers: tuple[ChatResponse | Alternative, ...] = (
             () if response is None else (response, *response.alternatives)
         )
-        unknown = [
+        unknown_words = [
             str(answer.raw_finish_reason)[:60]
             for answer in answers
             if answer.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON
         ]
-        level = logging.INFO if failed or unknown else logging.DEBUG
+        level = logging.INFO if has_failed or unknown_words else logging.DEBUG
         if not _log.isEnabledFor(level):
             return
         extra: dict[str, Any] = {
-            **self._common,
+            **self._common_fields,
             "event.name": "crosswalk.call",
             "gen_ai.request.model": self._call.model,
             "gen_ai.request.stream": self._call.is_stream,
@@ -296,9 +302,9 @@ class _LogObservation:
         if error is not None:
             extra["error.type"] = type(error).__name__
         ending = "nothing" if response is None else response.finish_reason.value
-        if unknown:
-            extra["crosswalk.unknown_finish_reason"] = unknown[0]
-            ending += f" (unknown finish reason {unknown[0]!r})"
+        if unknown_words:
+            extra["crosswalk.unknown_finish_reason"] = unknown_words[0]
+            ending += f" (unknown finish reason {unknown_words[0]!r})"
         _log.log(level, "call ended: %s", ending, extra=extra)
 
 
@@ -308,7 +314,7 @@ class _LogObservation:
 
 KEPT_FIELDS: Final = ("container", "continuation_token", "conversation", "previous_response_id")
 """The fields of an answer that name what its server keeps. A later request of the conversation names it again."""
-_IDS: Final = ("id", "previous_message_id", "container_id")
+_ID_FIELDS: Final = ("id", "previous_message_id", "container_id")
 """The fields with an id in what a request names."""
 
 
@@ -316,7 +322,7 @@ def ids_in(value: Any) -> Iterator[str]:
     """Return the ids that *value*, which names what a server keeps, consists of, or has."""
     if isinstance(value, str):
         yield value
-    for name in _IDS if isinstance(value, Mapping) else ():
+    for name in _ID_FIELDS if isinstance(value, Mapping) else ():
         if isinstance(id := value.get(name), str):
             yield id
 
@@ -333,7 +339,7 @@ def kept_ids(answer: ChatResponse) -> Iterator[str]:
         yield from ids_in(metadata.get("environment"))
 
 
-_SEALED: Final = ("compaction", "reasoning")
+_SEALED_TYPES: Final = ("compaction", "reasoning")
 """The items of the Responses API that their server may seal."""
 
 
@@ -346,7 +352,7 @@ def _sealed_items(answer: ChatResponse) -> Iterator[tuple[str | None, bool]]:
     """Return the id of each item of reasoning and summaries in *answer* that may be sealed, or ``None`` if it has none."""
     output_items = answer.metadata.extensions.get("output")
     for item in output_items if isinstance(output_items, tuple) else ():
-        if isinstance(item, Mapping) and item.get("type") in _SEALED:
+        if isinstance(item, Mapping) and item.get("type") in _SEALED_TYPES:
             yield _id_in(item), True
     for segment in answer.segments:
         metadata = segment.metadata
@@ -374,7 +380,7 @@ class AnswerServers:
 
     def __init__(self, most: int = 50_000) -> None:
         self._servers: dict[str, str] = {}
-        self._most = most
+        self._max_answers = most
         self._lock = Lock()
 
     def note(self, answer: ChatResponse, server: str) -> None:
@@ -383,7 +389,7 @@ class AnswerServers:
             for id in (answer.id, *kept_ids(answer)):
                 self._servers.pop(id, None)
                 self._servers[id] = server
-            while len(self._servers) > self._most:
+            while len(self._servers) > self._max_answers:
                 del self._servers[next(iter(self._servers))]
 
     def of(self, id: str) -> str | None:
@@ -402,10 +408,10 @@ class AnswerServers:
         Raises:
             UnsupportedRequestError: the request itself names what another server keeps.
         """
-        named = (request.extra_options, request.provider_options.get(provider))
-        if any(self.of(str(id)) not in (None, server) for _, id in leaves(named)):
-            why = "it names what only another server of its provider keeps"
-            raise UnsupportedRequestError(why, provider=provider, options=["messages"])
+        named_state = (request.extra_options, request.provider_options.get(provider))
+        if any(self.of(str(id)) not in (None, server) for _, id in leaves(named_state)):
+            reason = "it names what only another server of its provider keeps"
+            raise UnsupportedRequestError(reason, provider=provider, options=["messages"])
         turns, changes = list(request.messages), []
         for number, turn in enumerate(turns):
             if not isinstance(turn, ChatResponse):
@@ -417,16 +423,16 @@ class AnswerServers:
                     continue
             elif giver is None:
                 continue
-            known: dict[str | None, bool] = {
+            state_ids: dict[str | None, bool] = {
                 **dict(_sealed_items(turn)),
                 **dict.fromkeys(kept_ids(turn), False),
             }
-            if giver == server or (all(known.values()) if giver is None else not known):
+            if giver == server or (all(state_ids.values()) if giver is None else not state_ids):
                 continue
             turns[number] = at_another_address(turn)
-            names = ", ".join(name for name in KEPT_FIELDS if name in turn.metadata.extensions)
-            why = f"only the server that gave it keeps it: {names}"
-            changes += [Adaptation.dropped(f"messages[{number}]", why)] if names else []
+            field_names_text = ", ".join(name for name in KEPT_FIELDS if name in turn.metadata.extensions)
+            reason = f"only the server that gave it keeps it: {field_names_text}"
+            changes += [Adaptation.dropped(f"messages[{number}]", reason)] if field_names_text else []
         is_same = not any(map(is_not, turns, request.messages))
         return (request if is_same else altered(request, messages=tuple(turns))), changes
 
@@ -565,7 +571,7 @@ def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared |
             request, changes = setup.servers.turns_for(
                 request, route.provider, route.server, is_alone=is_alone
             )
-        built, content = build(
+        http_request, content = build(
             request,
             route.mapper,
             setup.on_unsupported,
@@ -576,8 +582,10 @@ def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared |
         )
     except CrosswalkError as error:
         return not_sent(error)
-    headers = {**HEADERS, **built.headers, **route.headers}
-    return Prepared(built.adapted(*changes), content, join_url(route.base_url, built.path), headers)
+    headers = {**HEADERS, **http_request.headers, **route.headers}
+    return Prepared(
+        http_request.adapted(*changes), content, join_url(route.base_url, http_request.path), headers
+    )
 
 
 def _is_for_another(error: CrosswalkError | None) -> bool:
@@ -593,22 +601,22 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
     API, is passed over, as long as another one can. If all are, the first is returned. But a missing option must not move
     the traffic to another endpoint: it fails the call.
     """
-    strange = set(request.provider_options) - {route.provider for route in setup.routes}
-    if strange and (strange := strange - set(setup.known())):
-        option = f"provider_options[{min(strange)!r:.80}]"
+    unknown_providers = set(request.provider_options) - {route.provider for route in setup.routes}
+    if unknown_providers and (unknown_providers := unknown_providers - set(setup.known())):
+        option = f"provider_options[{min(unknown_providers)!r:.80}]"
         error = UnsupportedRequestError(f"{option}: there is no such provider", options=[option])
         return {}, {0: not_sent(error)}
-    usable: dict[int, Prepared] = {}
-    refused: dict[int, AttemptFailure] = {}
+    prepared_requests: dict[int, Prepared] = {}
+    failures: dict[int, AttemptFailure] = {}
     for number, route in enumerate(setup.routes):
-        sent = prepared_for(setup, route, request)
-        if isinstance(sent, Prepared):
-            usable[number] = sent
-        elif _is_for_another(sent.error) and (request.model or route.endpoint.model):
-            refused[number] = sent
+        outcome = prepared_for(setup, route, request)
+        if isinstance(outcome, Prepared):
+            prepared_requests[number] = outcome
+        elif _is_for_another(outcome.error) and (request.model or route.endpoint.model):
+            failures[number] = outcome
         else:
-            return {}, {number: sent}
-    return usable, refused if usable else dict([*refused.items()][:1])
+            return {}, {number: outcome}
+    return prepared_requests, failures if prepared_requests else dict([*failures.items()][:1])
 
 
 @brief
@@ -641,10 +649,10 @@ class RequestPlan:
         return self.request.model_class
 
     def __str__(self) -> str:
-        known = "no model class" if self.model_class is None else f"model class {self.model_class}"
+        class_phrase = "no model class" if self.model_class is None else f"model class {self.model_class}"
         lines = [
             f"{self.request.method} {self.url}",
-            f"provider {self.endpoint.provider}, model {self.model}, {known}",
+            f"provider {self.endpoint.provider}, model {self.model}, {class_phrase}",
             *(f"{one.kind.value}: {one}" for one in self.adaptations),
             *(() if self.adaptations else ("all that is asked for is sent",)),
         ]
@@ -670,15 +678,15 @@ def planned(setup: Setup, request: ChatRequest) -> RequestPlan:
         assert failure.error is not None, "nothing was sent"
         raise failure.error
     numbers = [*prepared_requests]
-    first = next((one for one in numbers if not setup.cooling.is_passed_over(one)), numbers[0])
-    route, sent = setup.routes[first], prepared_requests[first]
-    headers = {**sent.headers, **dict.fromkeys(route.headers, "<secret>")}
-    body = without_secrets(sent.built.body)
+    endpoint_number = next((one for one in numbers if not setup.cooling.is_passed_over(one)), numbers[0])
+    route, prepared_request = setup.routes[endpoint_number], prepared_requests[endpoint_number]
+    headers = {**prepared_request.headers, **dict.fromkeys(route.headers, "<secret>")}
+    body = without_secrets(prepared_request.built.body)
     return RequestPlan(
         endpoint=route.endpoint,
-        url=shown_url(sent.url),
+        url=shown_url(prepared_request.url),
         model=request.model or route.endpoint.model or "",
-        request=attrs.evolve(sent.built, headers=headers, body=body),
+        request=attrs.evolve(prepared_request.built, headers=headers, body=body),
     )
 
 
@@ -716,11 +724,17 @@ def _key(setup: Setup, request: ChatRequest) -> str | None:
 
     parts = ["crosswalk.response/1"]
     for route in setup.routes:
-        sent = prepared_for(setup, route, altered(request, stream=False))
-        if isinstance(sent, AttemptFailure):
+        outcome = prepared_for(setup, route, altered(request, stream=False))
+        if isinstance(outcome, AttemptFailure):
             return None
-        headers = dump_json(sorted(sent.built.headers.items()))
-        parts += [route.provider, sent.built.method, sent.url, headers.decode(), sent.content.decode()]
+        headers = dump_json(sorted(outcome.built.headers.items()))
+        parts += [
+            route.provider,
+            outcome.built.method,
+            outcome.url,
+            headers.decode(),
+            outcome.content.decode(),
+        ]
     return answer_key(*parts)
 
 

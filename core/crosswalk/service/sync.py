@@ -40,7 +40,7 @@ class SyncEventStream(Iterator[StreamEvent]):
 
     def __init__(self, stream: EventStream) -> None:
         self._stream = stream
-        self._ready = stream.ready
+        self._ready_events = stream.ready
         self._process = os.getpid()
 
     def __next__(self) -> StreamEvent:
@@ -51,12 +51,12 @@ class SyncEventStream(Iterator[StreamEvent]):
         """
         if os.getpid() != self._process:
             raise CrosswalkError("the stream belongs to the process from which this one was forked")
-        while not self._ready:
+        while not self._ready_events:
             try:
                 run(self._stream.read_on())
             except StopAsyncIteration:
                 raise StopIteration from None
-        return self._ready.popleft()
+        return self._ready_events.popleft()
 
     @property
     def text(self) -> Generator[str, None, None]:

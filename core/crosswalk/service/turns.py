@@ -64,17 +64,17 @@ from crosswalk.wire.options import (
 
 NO_ANSWER = "(no answer)"
 """The text of an answer without words, for APIs that would refuse an empty one."""
-_BEGIN = "(The conversation begins.)"
+_BEGIN_SENTENCE = "(The conversation begins.)"
 _NO_WORDS = "(The user says nothing.)"
 NOT_RUN = "Error: not run: the conversation went on"
 """The result of a call that has none, for APIs that would refuse the call."""
 SUMMARY = "Summary of the conversation so far:"
 """The words before a summary that another provider has made of earlier turns."""
-_SHOWN = "The result is shown in the next message of the user."
+_SHOWN_SENTENCE = "The result is shown in the next message of the user."
 _SENTENCES: Final = {
     sentence: re.compile(rf"^{re.escape(sentence)}{rest}", re.MULTILINE)
     for sentence, rest in {
-        **dict.fromkeys((NO_ANSWER, _BEGIN, _NO_WORDS, NOT_RUN, SUMMARY, _SHOWN), ""),
+        **dict.fromkeys((NO_ANSWER, _BEGIN_SENTENCE, _NO_WORDS, NOT_RUN, SUMMARY, _SHOWN_SENTENCE), ""),
         "What call ": r"\S+ gave:$",
         "The output of ": r"\S+:$",
     }.items()
@@ -91,7 +91,7 @@ class Drops:
 
     def __init__(self, request: ChatRequest) -> None:
         self._request = request
-        self._found: list[Adaptation] = []
+        self._adaptations: list[Adaptation] = []
 
     def add(self, option: str, reason: str, *, refuses: bool = True) -> None:
         """Note that *option* is left out, for *reason*. See :class:`Adaptation` for *refuses*."""
@@ -113,7 +113,7 @@ class Drops:
         self, field: str, kind: AdaptationKind, reason: str, sent: Any = None, *, refuses: bool = False
     ) -> None:
         asked = self._request.option(field)
-        self._found.append(Adaptation(field, kind, reason, asked=asked, sent=sent, refuses=refuses))
+        self._adaptations.append(Adaptation(field, kind, reason, asked=asked, sent=sent, refuses=refuses))
 
     def given(self, request: ChatRequest, *options: str, reason: str = "the API has no such option") -> None:
         """Note those of *options* that *request* sets."""
@@ -123,7 +123,7 @@ class Drops:
 
     def found(self) -> tuple[Adaptation, ...]:
         """The notes, in order."""
-        return tuple(self._found)
+        return tuple(self._adaptations)
 
 
 def message_of(turn: Turn) -> ChatMessage:
@@ -238,7 +238,7 @@ def alternating(
     Raises:
         UnsupportedRequestError: the conversation has no content.
     """
-    results: list[tuple[bool, list[dict[str, Any]]]] = []
+    message_groups: list[tuple[bool, list[dict[str, Any]]]] = []
     is_silent = is_unsaid = False
     for turn in turns:
         message = message_of(turn)
@@ -252,22 +252,22 @@ def alternating(
         if blocks:
             mark(turn, blocks)
         if blocks and is_unsaid and is_answer:
-            results.append((False, [*_flat([part(TextPart(_NO_WORDS))])]))
-        is_unsaid = not blocks and not is_answer and bool(results) and results[-1][0]
-        if blocks and is_silent and not is_answer and results and not results[-1][0]:
-            results.append((True, [*_flat([part(TextPart(NO_ANSWER))])]))
+            message_groups.append((False, [*_flat([part(TextPart(_NO_WORDS))])]))
+        is_unsaid = not blocks and not is_answer and bool(message_groups) and message_groups[-1][0]
+        if blocks and is_silent and not is_answer and message_groups and not message_groups[-1][0]:
+            message_groups.append((True, [*_flat([part(TextPart(NO_ANSWER))])]))
         is_silent = is_answer and not blocks
-        if blocks and results and results[-1][0] is is_answer:
-            results[-1][1].extend(blocks)
+        if blocks and message_groups and message_groups[-1][0] is is_answer:
+            message_groups[-1][1].extend(blocks)
         elif blocks:
-            results.append((is_answer, blocks))
-    if not results:
+            message_groups.append((is_answer, blocks))
+    if not message_groups:
         raise UnsupportedRequestError("the conversation has no content", options=["messages"])
     if is_unsaid:
-        results.append((False, [*_flat([part(TextPart(_NO_WORDS))])]))
-    if results[0][0]:
-        results.insert(0, (False, [*_flat([part(TextPart(_BEGIN))])]))
-    return results
+        message_groups.append((False, [*_flat([part(TextPart(_NO_WORDS))])]))
+    if message_groups[0][0]:
+        message_groups.insert(0, (False, [*_flat([part(TextPart(_BEGIN_SENTENCE))])]))
+    return message_groups
 
 
 def _flat(parts: Iterable[dict[str, Any] | list[dict[str, Any]] | None]) -> Iterator[dict[str, Any]]:
@@ -284,15 +284,15 @@ def without_silence(
         messages: the messages, each with its role.
         is_empty: whether a message is an answer that the API would refuse because it has no content.
     """
-    silent: dict[str, Any] | None = None
-    before: str | None = None
+    silent_message: dict[str, Any] | None = None
+    previous_role: str | None = None
     for message in messages:
         if is_empty(message):
-            silent = message
+            silent_message = message
             continue
-        if silent is not None and message.get("role") == before == "user":
-            yield {**silent, "content": NO_ANSWER}
-        silent, before = None, message.get("role")
+        if silent_message is not None and message.get("role") == previous_role == "user":
+            yield {**silent_message, "content": NO_ANSWER}
+        silent_message, previous_role = None, message.get("role")
         yield message
 
 
@@ -301,57 +301,59 @@ def with_results_shown(turns: Iterable[Turn]) -> Iterator[tuple[Turn | None, Tur
 
     Each item is one of *turns* with its form to send. The turn is ``None`` for a message that was made for that.
     """
-    shown: list[ContentPart] = []
+    shown_parts: list[ContentPart] = []
     for turn in turns:
         message = message_of(turn)
-        sent: Turn = turn
+        sent_turn: Turn = turn
         if message.role is Role.TOOL:
             media = [part for part in content_parts(message) if not isinstance(part, TextPart)]
             if media:
-                text = message.text or _SHOWN
-                sent = attrs.evolve(message, content=text)
-                shown += [TextPart(f"What call {message.tool_call_id} gave:"), *media]
-        elif shown and message.role is Role.USER:
-            sent = attrs.evolve(message, content=(*shown, *content_parts(message)))
-            shown = []
-        elif shown:
-            yield None, ChatMessage.user(shown)
-            shown = []
-        yield turn, sent
-    if shown:
-        yield None, ChatMessage.user(shown)
+                text = message.text or _SHOWN_SENTENCE
+                sent_turn = attrs.evolve(message, content=text)
+                shown_parts += [TextPart(f"What call {message.tool_call_id} gave:"), *media]
+        elif shown_parts and message.role is Role.USER:
+            sent_turn = attrs.evolve(message, content=(*shown_parts, *content_parts(message)))
+            shown_parts = []
+        elif shown_parts:
+            yield None, ChatMessage.user(shown_parts)
+            shown_parts = []
+        yield turn, sent_turn
+    if shown_parts:
+        yield None, ChatMessage.user(shown_parts)
 
 
-def sentences_added(body: Any, content: bytes, said: Callable[[], Any]) -> dict[str, str]:
+def sentences_added(body: Any, content: bytes, read_caller_content: Callable[[], Any]) -> dict[str, str]:
     """Return the sentences that Crosswalk has put into a conversation, by their places in *body*.
 
     Args:
         body: the body of the request.
         content: the same as JSON.
-        said: returns what the caller says. A sentence of the caller's own is not listed.
+        read_caller_content: returns what the caller says. A sentence of the caller's own is not listed.
     """
-    results: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     for beginning, pattern in _SENTENCES.items():
         if beginning.encode() in content:
-            own = {match[0] for _, text in _texts(said()) for match in pattern.finditer(text)}
+            caller_sentences = {
+                match[0] for _, text in _texts(read_caller_content()) for match in pattern.finditer(text)
+            }
             for place, text in _texts(body):
                 match = pattern.search(text)
-                if match is not None and match[0] not in own:
-                    results[path_of(place)] = match[0]
-    return results
+                if match is not None and match[0] not in caller_sentences:
+                    sentences[path_of(place)] = match[0]
+    return sentences
 
 
 def _texts(value: Any) -> Iterator[tuple[Place, str]]:
     """Return each text in *value*, with its place."""
-    waiting: list[tuple[Place, Any]] = [((), value)]
-    while waiting:
-        place, value = waiting.pop()
+    stack: list[tuple[Place, Any]] = [((), value)]
+    while stack:
+        place, value = stack.pop()
         if isinstance(value, str):
             yield place, value
         elif isinstance(value, dict):
-            waiting += [((*place, name), inner) for name, inner in value.items()]
+            stack += [((*place, name), inner) for name, inner in value.items()]
         elif isinstance(value, list):
-            waiting += [((*place, number), inner) for number, inner in enumerate(value)]
+            stack += [((*place, number), inner) for number, inner in enumerate(value)]
 
 
 def written_mark(mark: CacheMark, table: RequestTable | str) -> dict[str, Any]:
@@ -366,24 +368,24 @@ def written_mark(mark: CacheMark, table: RequestTable | str) -> dict[str, Any]:
 
 def part_marks(request: ChatRequest, table: RequestTable | str) -> Mapping[int, dict[str, Any]]:
     """Return the marks of *request* within its messages as *table* spells them, by the ``id()`` of the part before each."""
-    results: dict[int, dict[str, Any]] = {}
+    marks: dict[int, dict[str, Any]] = {}
     for mark in request.cache_marks:
         message = message_of(request.messages[mark.after]) if isinstance(mark.after, int) else None
         if message is not None and mark.part is not None and isinstance(message.content, tuple):
-            results |= {
+            marks |= {
                 id(part): written_mark(mark, table) for part in message.content[mark.part : mark.part + 1]
             }
-    return results
+    return marks
 
 
 def mark_behind(request: ChatRequest, turn: Turn) -> CacheMark | None:
     """Return the mark of *request* behind *turn*. That of the system stands behind its last message."""
-    systems = [other for other in request.messages if message_of(other).role is Role.SYSTEM]
+    system_turns = [other for other in request.messages if message_of(other).role is Role.SYSTEM]
     for mark in request.cache_marks:
-        marked = request.messages[mark.after] if isinstance(mark.after, int) else None
+        marked_turn = request.messages[mark.after] if isinstance(mark.after, int) else None
         if mark.after == "system":
-            marked = next(reversed(systems), None)
-        if mark.part is None and marked is turn:
+            marked_turn = next(reversed(system_turns), None)
+        if mark.part is None and marked_turn is turn:
             return mark
     return None
 
@@ -394,22 +396,22 @@ def system_texts(request: ChatRequest, table: RequestTable | str) -> list[tuple[
     Texts without a mark between them are one, with empty lines between the messages.
     """
     marks = part_marks(request, table)
-    results: list[tuple[str, dict[str, Any]]] = []
-    waiting: list[str] = []
+    marked_texts: list[tuple[str, dict[str, Any]]] = []
+    pending_texts: list[str] = []
     turns = [turn for turn in request.messages if message_of(turn).role is Role.SYSTEM]
     for turn in turns:
-        waiting.append("")
+        pending_texts.append("")
         for part in content_parts(message_of(turn)):
-            waiting[-1] += part.text if isinstance(part, TextPart) else ""
+            pending_texts[-1] += part.text if isinstance(part, TextPart) else ""
             if marks.get(id(part)):
-                results.append(("\n\n".join(filter(None, waiting)), marks[id(part)]))
-                waiting = [""]
+                marked_texts.append(("\n\n".join(filter(None, pending_texts)), marks[id(part)]))
+                pending_texts = [""]
         mark = mark_behind(request, turn)
-        if mark is not None and any(waiting) and (written := written_mark(mark, table)):
-            results.append(("\n\n".join(filter(None, waiting)), written))
-            waiting = []
-    text = "\n\n".join(filter(None, waiting))
-    return [*results, (text, {})] if text else results
+        if mark is not None and any(pending_texts) and (mark_fields := written_mark(mark, table)):
+            marked_texts.append(("\n\n".join(filter(None, pending_texts)), mark_fields))
+            pending_texts = []
+    text = "\n\n".join(filter(None, pending_texts))
+    return [*marked_texts, (text, {})] if text else marked_texts
 
 
 def lost_marks(request: ChatRequest, turn: Turn, drops: Drops) -> None:
@@ -424,13 +426,13 @@ def cache_mark(request: ChatRequest, place: Turn | Literal["tools", "system"]) -
 
     The last of several marks among the system's messages counts. Marks within a message are those of :func:`part_marks`.
     """
-    found = None
+    found_mark = None
     for mark in request.cache_marks:
         turn = request.messages[mark.after] if isinstance(mark.after, int) else None
         is_system = turn is not None and message_of(turn).role is Role.SYSTEM
         if mark.part is None and (mark.after == place or turn is place or (is_system and place == "system")):
-            found = mark
-    return found
+            found_mark = mark
+    return found_mark
 
 
 def tool_names(turns: Sequence[Turn]) -> Mapping[str, str]:
@@ -460,7 +462,7 @@ def arguments_text(call: ToolCall) -> str:
 
 
 _TEXT_ENDINGS = ("/json", "/xml", "+json", "+xml", "/yaml", "/x-yaml", "/toml", "/x-ndjson", "/jsonl")
-_TEXTS = frozenset(
+_TEXT_TYPES = frozenset(
     f"application/{name}"
     for name in (
         "javascript",
@@ -480,7 +482,9 @@ _TEXTS = frozenset(
 def text_in(part: FilePart) -> str | None:
     """Return the text of *part*, or ``None`` if it is not a file of text with its data."""
     media_type = (part.media_type or "").partition(";")[0].strip().lower()
-    is_text = media_type in _TEXTS or media_type.startswith("text/") or media_type.endswith(_TEXT_ENDINGS)
+    is_text = (
+        media_type in _TEXT_TYPES or media_type.startswith("text/") or media_type.endswith(_TEXT_ENDINGS)
+    )
     if part.data is None or not is_text:
         return None
     try:
@@ -500,7 +504,7 @@ def with_files_told(parts: Iterable[ContentPart]) -> Iterator[ContentPart]:
 
 
 # The beginning of base64 data of these types.
-_BEGINNINGS = {
+_TYPES_BY_BEGINNING = {
     "iVBORw0KGgo": "image/png",
     "/9j/": "image/jpeg",
     "R0lGOD": "image/gif",
@@ -526,7 +530,7 @@ def media_type_of(part: ImagePart | AudioPart | VideoPart | FilePart) -> str:
 
 def known_media_type(data: str) -> str:
     """Return the MIME type that base64 *data* begin like, or ``""`` if none is recognized."""
-    return next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), "")
+    return next((kind for beginning, kind in _TYPES_BY_BEGINNING.items() if data.startswith(beginning)), "")
 
 
 def data_url(part: ImagePart | AudioPart | VideoPart | FilePart) -> str:
@@ -549,7 +553,7 @@ def noun_of(part: ContentPart) -> str:
 # Writes the options of a request into a body, spelled as in the server's table (:mod:`crosswalk.formats.tables`).
 
 
-_PLAIN: Final = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "parallel_tool_calls")
+_PLAIN_OPTIONS: Final = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "parallel_tool_calls")
 
 
 def _table(table: RequestTable | str) -> RequestTable:
@@ -576,14 +580,14 @@ def put_options(
         but: options that the caller writes.
         names: the server's own names, for options that have other ones than in *table*.
     """
-    known = _table(table)
-    for name in _PLAIN:
-        value, row = getattr(request, name), known.row(name)
+    known_table = _table(table)
+    for name in _PLAIN_OPTIONS:
+        value, row = getattr(request, name), known_table.row(name)
         path = names.get(name) or (row.path if row else None)
         if name in but or value in (None, ()):
             continue
         if path is None:
-            drops.add(name, f"{known.label} has no such option")
+            drops.add(name, f"{known_table.label} has no such option")
         else:
             put(body, path, list(value) if isinstance(value, tuple) else row.written(value) if row else value)
 
@@ -591,8 +595,8 @@ def put_options(
 @lru_cache(maxsize=256)
 def spellings_of(table: RequestTable) -> Mapping[str, str]:
     """Return the written path of each plain option by each of its paths in the chat format and in *table*."""
-    rows = (row for row in (*TABLES["chat"].rows, *table.rows) if row.place in _PLAIN)
-    return {row.path: written.path for row in rows if (written := table.row(row.place)) is not None}
+    rows = (row for row in (*TABLES["chat"].rows, *table.rows) if row.place in _PLAIN_OPTIONS)
+    return {row.path: written_row.path for row in rows if (written_row := table.row(row.place)) is not None}
 
 
 def words_of(option: str, table: RequestTable | str) -> Mapping[Any, Any]:
@@ -608,43 +612,45 @@ def word_of(option: str, value: Any, table: RequestTable | str, drops: Drops) ->
     words = words_of(option, table)
     if value is None or value in words:
         return words.get(value)
-    *most, last = words
-    why = f"{_table(table).label} knows {', '.join(most)} and {last}"
+    *other_words, last_word = words
+    reason = f"{_table(table).label} knows {', '.join(other_words)} and {last_word}"
     if isinstance(value, ReasoningEffort) and value is not ReasoningEffort.NONE:
-        near = value.nearest(words)
-        drops.clamp(option, words[near], why)
-        return words[near]
-    drops.add(option, why)
+        nearest_word = value.nearest(words)
+        drops.clamp(option, words[nearest_word], reason)
+        return words[nearest_word]
+    drops.add(option, reason)
     return None
 
 
-def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
-    """Return *built* with those of *request*'s ``extra_options`` that the API has. Name the others.
+def with_extra_options(http_request: HTTPRequest, request: ChatRequest) -> HTTPRequest:
+    """Return *http_request* with those of *request*'s ``extra_options`` that the API has. Name the others.
 
     Raises:
         UnsupportedRequestError: one names what a server keeps, and the API has no place for it.
     """
     if request.extra_headers:
-        said = {
-            name: value for name, value in built.headers.items() if name.lower() not in request.extra_headers
+        own_headers = {
+            name: value
+            for name, value in http_request.headers.items()
+            if name.lower() not in request.extra_headers
         }
-        built = attrs.evolve(built, headers={**said, **request.extra_headers})
+        http_request = attrs.evolve(http_request, headers={**own_headers, **request.extra_headers})
     if not request.extra_options:
-        return built
-    values, table = thaw(request.extra_options), table_of(built)
-    body = copy_json(built.body)
-    lost: list[Adaptation] = []
-    done = {one.field for one in built.adaptations}  # by the plugin, which has said how
+        return http_request
+    values, table = thaw(request.extra_options), table_of(http_request)
+    body = copy_json(http_request.body)
+    lost_adaptations: list[Adaptation] = []
+    adapted_fields = {one.field for one in http_request.adaptations}  # by the plugin, which has said how
     for name, place in OPTIONS.items():
-        if name in values and name not in done:
+        if name in values and name not in adapted_fields:
             row = None if table is None else table.row(name)
-            written = None if row is None else row.written(values[name])
-            if row is None or written is None or not put_row(body, row, written):
+            wire_value = None if row is None else row.written(values[name])
+            if row is None or wire_value is None or not put_row(body, row, wire_value):
                 if place.kind is PlaceKind.STATE:
-                    why = f"it names what another server keeps, and {_label(table)} has no place for it"
-                    raise UnsupportedRequestError(f"it cannot express {name} ({why})", options=[name])
-                lost += _lost(place, values[name], table, row)
-    return attrs.evolve(built, body=body).adapted(*lost)
+                    reason = f"it names what another server keeps, and {_label(table)} has no place for it"
+                    raise UnsupportedRequestError(f"it cannot express {name} ({reason})", options=[name])
+                lost_adaptations += _lost(place, values[name], table, row)
+    return attrs.evolve(http_request, body=body).adapted(*lost_adaptations)
 
 
 def with_instructions(request: ChatRequest, text: str) -> ChatRequest:
@@ -671,15 +677,15 @@ def details_of(thing: Any, table: RequestTable | str, at: str, of: str) -> dict[
 
 def client_tool_item(tool: ToolDefinition, format: str) -> dict[str, Any] | None:
     """Return the item of ``tools`` for *tool*, if it is one that the vendor of *format* has defined, or ``None``."""
-    known = CLIENT_TOOLS[format].get(tool.client_tool or "")
-    if known is None:
+    client_tool = CLIENT_TOOLS[format].get(tool.client_tool or "")
+    if client_tool is None:
         return None
-    return {name: tool.name if name == "name" else value for name, value in known.declared.items()}
+    return {name: tool.name if name == "name" else value for name, value in client_tool.declared.items()}
 
 
-def _set_details(thing: Any, of: str) -> dict[str, Any]:
+def _set_details(thing: Any, noun: str) -> dict[str, Any]:
     """Return the details of *thing* that are set, by name."""
-    names = (name.partition(".")[2] for name in DETAILS if name.startswith(f"{of}."))
+    names = (name.partition(".")[2] for name in DETAILS if name.startswith(f"{noun}."))
     values = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
     return {name: _plain(value) for name, value in values.items() if value not in (None, ())}
 
@@ -692,8 +698,8 @@ def limits_of(tool: HostedTool, *but: str) -> Iterator[str]:
     """Return the paths of all that is set of *tool* but its kind and the details *but*."""
     for name, value in _set_details(tool, "hosted").items():
         if name not in but and not DETAILS[f"hosted.{name}"].is_neutral(value):
-            inner = [f".{key}" for key in value] if isinstance(value, dict) and value else [""]
-            yield from (f"hosted_tools.{name}{key}" for key in inner)
+            key_suffixes = [f".{key}" for key in value] if isinstance(value, dict) and value else [""]
+            yield from (f"hosted_tools.{name}{key}" for key in key_suffixes)
 
 
 def schema_of(wanted: ResponseFormat) -> dict[str, Any] | None:
@@ -701,10 +707,10 @@ def schema_of(wanted: ResponseFormat) -> dict[str, Any] | None:
     if wanted.schema is None:
         return None
     schema: dict[str, Any] = thaw(wanted.schema)
-    about = {"title": wanted.name, "description": wanted.description}
+    schema_annotations = {"title": wanted.name, "description": wanted.description}
     if DETAILS["format.name"].is_neutral(wanted.name):
-        del about["title"]
-    return {**{name: text for name, text in about.items() if text is not None}, **schema}
+        del schema_annotations["title"]
+    return {**{name: text for name, text in schema_annotations.items() if text is not None}, **schema}
 
 
 def hosted_fields(tool: HostedTool, table: RequestTable | str, drops: Drops) -> dict[str, Any]:
@@ -712,42 +718,44 @@ def hosted_fields(tool: HostedTool, table: RequestTable | str, drops: Drops) -> 
 
     Where the format names tools by a key, the object holds it.
     """
-    known = _table(table)
-    row = known.row(tool.kind)
-    assert row is not None, f"{known.label} has no {tool.kind}"
-    fields, lost = written_details(known, row.path, "hosted", _set_details(tool, "hosted"))
-    for option in limits_of(tool, *(name for name in _set_details(tool, "hosted") if name not in lost)):
-        drops.add(option, f"{known.label} has no place for it")
+    known_table = _table(table)
+    row = known_table.row(tool.kind)
+    assert row is not None, f"{known_table.label} has no {tool.kind}"
+    fields, lost_names = written_details(known_table, row.path, "hosted", _set_details(tool, "hosted"))
+    for option in limits_of(tool, *(name for name in _set_details(tool, "hosted") if name not in lost_names)):
+        drops.add(option, f"{known_table.label} has no place for it")
     fields = {**{name: values[0] for name, values in row.beside.items()}, **fields}
     key = row.path.partition("[].")[2]
     return {key: fields} if key else fields
 
 
 def unsaid(
-    request: ChatRequest, table: RequestTable | None, named: Iterable[Adaptation]
+    request: ChatRequest, table: RequestTable | None, adaptations: Iterable[Adaptation]
 ) -> Iterator[Adaptation]:
-    """Return the details of messages and tools in *request* for which *table* has no place, and that are not yet *named*."""
+    """Return the details of messages and tools in *request* without a place in *table* that are not yet *adaptations*."""
     if table is None:
         return
-    done = {one.field for one in named}
+    adapted_fields = {one.field for one in adaptations}
     for path, name, value in _details(request):
-        whole, row = _WHOLES.get(name), table.row(name)
-        is_named = value is None or path.removesuffix(".ttl") in done
-        is_named |= whole is not None and table.row(whole) is None
-        if not is_named and (row is None or (name in _IN_PART and row.written(thaw(value)) is None)):
-            if name in _TOLD:
+        whole_place, row = _WHOLE_PLACES.get(name), table.row(name)
+        is_named = value is None or path.removesuffix(".ttl") in adapted_fields
+        is_named |= whole_place is not None and table.row(whole_place) is None
+        if not is_named and (
+            row is None or (name in _PARTLY_TAKEN_DETAILS and row.written(thaw(value)) is None)
+        ):
+            if name in _TOLD_DETAILS:
                 yield Adaptation(path, AdaptationKind.TOLD, "it is sent as text")
                 continue
-            lost = _lost(PLACES[name], value, table, row)
-            yield from (attrs.evolve(one, field=path) for one in lost)
+            lost_adaptations = _lost(PLACES[name], value, table, row)
+            yield from (attrs.evolve(one, field=path) for one in lost_adaptations)
 
 
-_OF_SERVERS: Final = tuple(name for name in DETAILS if name.startswith("mcp."))
-_TOLD: Final = ("part.document", "part.search_result")
+_SERVER_DETAILS: Final = tuple(name for name in DETAILS if name.startswith("mcp."))
+_TOLD_DETAILS: Final = ("part.document", "part.search_result")
 """Details that are texts, so that they are told where an API has no place for them."""
-_IN_PART: Final = (*_OF_SERVERS, *_TOLD)
+_PARTLY_TAKEN_DETAILS: Final = (*_SERVER_DETAILS, *_TOLD_DETAILS)
 """Details that some APIs have a place for, but not for every value."""
-_WHOLES: Final = {"cache.ttl": "cache.mark", **dict.fromkeys(_OF_SERVERS, "mcp_servers")}
+_WHOLE_PLACES: Final = {"cache.ttl": "cache.mark", **dict.fromkeys(_SERVER_DETAILS, "mcp_servers")}
 """Details of what is named as a whole where an API has no place for it."""
 
 
@@ -763,18 +771,18 @@ def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
         for name, value in server.items() if isinstance(server, Mapping) else ():
             yield f"mcp_servers[{number}].{name}", f"mcp.{name}", value
     for number, turn in enumerate(request.messages):
-        for inner, part in enumerate(content_parts(message_of(turn))):
-            about = request.details_of_part(part) or {}
-            at = about.get("at", f"messages[{number}].content[{inner}]")
+        for part_index, part in enumerate(content_parts(message_of(turn))):
+            part_details = request.details_of_part(part) or {}
+            part_path = part_details.get("at", f"messages[{number}].content[{part_index}]")
             if isinstance(part, ImagePart):
-                yield f"{at}.detail", "part.detail", part.detail
+                yield f"{part_path}.detail", "part.detail", part.detail
             elif isinstance(part, FilePart):
-                yield f"{at}.context", "part.context", part.context
-                yield f"{at}.citations", "part.citations", part.citations
+                yield f"{part_path}.context", "part.context", part.context
+                yield f"{part_path}.citations", "part.citations", part.citations
             elif isinstance(part, SearchResultPart | DocumentPart):
                 kind = "document" if isinstance(part, DocumentPart) else "search_result"
-                yield at, f"part.{kind}", bool(part.citations)
-                yield f"{at}.citations", "part.citations", part.citations
+                yield part_path, f"part.{kind}", bool(part.citations)
+                yield f"{part_path}.citations", "part.citations", part.citations
 
 
 def _label(table: RequestTable | None) -> str:
@@ -787,14 +795,14 @@ def _lost(
     if place.is_neutral(value):
         return
     label = _label(table)
-    why = f"{label} has no such option"
+    reason = f"{label} has no such option"
     if row is None and table is not None and table.key == "chat" and TABLES["chat"].row(place.name):
-        why = "no such option of this server is known"
+        reason = "no such option of this server is known"
     elif row is not None and row.words is not None and row.written(value) is None:
-        why = f"{label} knows {' and '.join(map(str, row.words.values()))}"
+        reason = f"{label} knows {' and '.join(map(str, row.words.values()))}"
     elif row is not None and row.written(value) is None:
-        why = f"{label} has no such value"
+        reason = f"{label} has no such value"
     elif row is not None:
-        why = f"the request sets {row.path} differently"
+        reason = f"the request sets {row.path} differently"
     refuses = place.kind is PlaceKind.MEANING
-    yield Adaptation.dropped(place.name, why, asked=value, refuses=refuses)
+    yield Adaptation.dropped(place.name, reason, asked=value, refuses=refuses)

@@ -308,7 +308,7 @@ def _changed(segment: Segment, key: str, names: Mapping[str, str]) -> Segment:
     return attrs.evolve(segment, metadata={**metadata, key: names[metadata[key]]})
 
 
-_ELSEWHERE = frozenset({"previous_response_id", "conversation"})
+_STORED_TURN_OPTIONS = frozenset({"previous_response_id", "conversation"})
 """Options of an API that stores earlier turns: the call of a result may be stored there."""
 
 
@@ -337,7 +337,7 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
             return request
         raise _refused("a conversation without content")
     options = {**request.extra_options, **request.provider_options.get(request.provider or "", {})}
-    rounds = _rounds(request.messages, messages, is_elsewhere=not _ELSEWHERE.isdisjoint(options))
+    rounds = _rounds(request.messages, messages, is_elsewhere=not _STORED_TURN_OPTIONS.isdisjoint(options))
     last = rounds[-1]
     for call in last.calls:
         if call.id not in last.results:
@@ -428,7 +428,7 @@ def _text_of(part: ContentPart) -> str:
 
 NO_PLACE: Final = "the API has no place for it"
 """The reason of a part that the API cannot express."""
-_SPOKEN: Final = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.REASONING)
+_SPOKEN_TYPES: Final = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.REASONING)
 
 
 def not_sent(request: ChatRequest, body: Any, named: Iterable[Adaptation]) -> Iterator[Adaptation]:
@@ -475,15 +475,15 @@ class _Content:
             self.pairs.add((key, leaf))
             if isinstance(leaf, str):
                 self.texts.add(leaf)
-        self._all: str | None = None
+        self._all_text: str | None = None
 
     def has(self, text: str) -> bool:
         """Whether *text* is there, alone or in a longer one."""
         if text in self.texts:
             return True
-        if self._all is None:
-            self._all = "\n".join(self.texts)
-        return text in self._all
+        if self._all_text is None:
+            self._all_text = "\n".join(self.texts)
+        return text in self._all_text
 
 
 def _wanted(turn: Turn) -> Iterator[tuple[str, Callable[[_Content], bool]]]:
@@ -498,14 +498,14 @@ def _wanted(turn: Turn) -> Iterator[tuple[str, Callable[[_Content], bool]]]:
                     yield "white space", _holds(part.text)
         return
     for segment in turn.segments:
-        if segment.type in _SPOKEN and (text := segment.content.strip()):
+        if segment.type in _SPOKEN_TYPES and (text := segment.content.strip()):
             yield str(segment.type), _holds(text)
         for note in segment.annotations if segment.type is SegmentType.CITATION else ():
             if isinstance(note, CitationRef) and note.source:
                 yield "citations", _holds(note.source)
-        for key, what in (("signature", "a signature"), ("encrypted", "encrypted reasoning")):
+        for key, noun in (("signature", "a signature"), ("encrypted", "encrypted reasoning")):
             if value := segment.metadata.get(key):
-                yield what, _holds(str(value))
+                yield noun, _holds(str(value))
     for pair in leaves(answer_state(turn)):
         yield f"state ({pair[0]})", _has_pair(pair)
 
@@ -520,13 +520,13 @@ def _has_pair(pair: tuple[str, Any]) -> Callable[[_Content], bool]:
 
 def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     """Return the strings, numbers and truth values in *value*, each with its key."""
-    waiting = [(key, value)]
-    while waiting:
-        key, value = waiting.pop()
+    stack = [(key, value)]
+    while stack:
+        key, value = stack.pop()
         if isinstance(value, Mapping):
-            waiting += [(name, item) for name, item in value.items() if name != "index"]  # a mere position
+            stack += [(name, item) for name, item in value.items() if name != "index"]  # a mere position
         elif isinstance(value, list | tuple):
-            waiting += [(key, item) for item in value]
+            stack += [(key, item) for item in value]
         elif value is not None and value != "":
             yield key, value
 
@@ -542,8 +542,8 @@ def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 _PLACEHOLDER: Final = Segment(SegmentType.TEXT, "")
 """The placeholder of a part that is left out, which keeps the positions of later parts. Empty texts are never sent."""
-_CUT: Final = (FinishReason.LENGTH, FinishReason.CANCELLED, FinishReason.ERROR)
-_VERDICTS: Final = (SegmentType.SAFETY, SegmentType.ERROR)
+_CUT_REASONS: Final = (FinishReason.LENGTH, FinishReason.CANCELLED, FinishReason.ERROR)
+_VERDICT_TYPES: Final = (SegmentType.SAFETY, SegmentType.ERROR)
 _BLOCK_KEYS: Final = ("id", "name")
 
 
@@ -603,8 +603,8 @@ class _Sorter:
     def _name(self, number: int, reason: str, kind: str = "dropped") -> None:
         self._named[number, reason] = Adaptation(f"messages[{number}]", kind, reason)
 
-    def _tell(self, number: int, what: str, how: str = "it is sent as text") -> None:
-        self._name(number, f"{what}: {how}", "told")
+    def _tell(self, number: int, noun: str, how: str = "it is sent as text") -> None:
+        self._name(number, f"{noun}: {how}", "told")
 
     def _message(self, number: int, message: ChatMessage) -> ChatMessage:
         facts = self._facts
@@ -633,7 +633,7 @@ class _Sorter:
     def _own(self, number: int, turn: ChatResponse) -> ChatResponse:
         segments = [*segments_of(turn)]
         gone: set[object] = set()
-        is_cut = turn.finish_reason in _CUT
+        is_cut = turn.finish_reason in _CUT_REASONS
         for position, segment in enumerate(segments):
             sent = self._own_part(number, segment, turn, is_last=is_cut and position == len(segments) - 1)
             if sent is not segment:
@@ -667,7 +667,7 @@ class _Sorter:
                 return _PLACEHOLDER
             case SegmentType.MEDIA:
                 return self._medium(number, segment, turn, facts.takes_media)
-            case kind if kind in _VERDICTS:
+            case kind if kind in _VERDICT_TYPES:
                 self._name(number, _verdict(segment))
         return segment
 
@@ -731,7 +731,7 @@ class _Sorter:
             reason = _of_server(turn)
             del self._named[number, reason]
             self._tell(number, reason)
-        has_more = any(segment.type not in _VERDICTS for segment in turn.segments) or answer_state(turn)
+        has_more = any(segment.type not in _VERDICT_TYPES for segment in turn.segments) or answer_state(turn)
         text = "\n".join(words or ([NO_ANSWER] if has_more else []))
         message = attrs.evolve(turn.message, content=text or turn.message.content)
         return attrs.evolve(turn, message=message), [Segment(SegmentType.TEXT, text)] if text else []
@@ -797,7 +797,7 @@ class _Sorter:
             return self._sound(number, segment, turn, takes)
         picture = _picture_of(segment) if kind == "image" else None
         user = self._next_user(number) if picture is not None and self._facts.shows_pictures else None
-        if picture is not None and picture.media_type in _PICTURES and user is not None:
+        if picture is not None and picture.media_type in _PICTURE_TYPES and user is not None:
             self._name(number, f"moved to messages[{user}]: a picture that the user shows", "clamped")
             self._pictures.setdefault(user, []).append(picture)
             note = "the next message of the user shows it"
@@ -835,16 +835,18 @@ def _of_server(turn: ChatResponse) -> str:
     return f"a server tool of another provider ({turn.metadata.provider_id})"
 
 
-_LINKS: Final = ("id", "type", "status", "index")
+_LINK_KEYS: Final = ("id", "type", "status", "index")
 """Metadata of a server tool's call that say nothing about it."""
-_OPAQUE: Final = ("encrypted", "signature", "fingerprint")
+_OPAQUE_WORDS: Final = ("encrypted", "signature", "fingerprint")
 """Words in the names of fields that only their provider can read."""
 
 
 def _in_words(segment: Segment) -> str:
     """Return the text for *segment*, what a server's tool was asked or gave: its kind, and its fields as JSON."""
     metadata = segment.metadata.thawed()
-    fields = {key: value for key, value in metadata.items() if key not in _LINKS and not key.endswith("_id")}
+    fields = {
+        key: value for key, value in metadata.items() if key not in _LINK_KEYS and not key.endswith("_id")
+    }
     fields = _readable({key: value for key, value in fields.items() if value is not None})
     fields_json = dump_json(fields).decode() if fields else None
     return in_words(str(metadata["type"]), segment.content or None, fields_json)
@@ -854,7 +856,9 @@ def _readable(value: Any) -> Any:
     """Return *value* without the fields that only their provider can read."""
     if isinstance(value, dict):
         return {
-            key: _readable(inner) for key, inner in value.items() if not any(word in key for word in _OPAQUE)
+            key: _readable(inner)
+            for key, inner in value.items()
+            if not any(word in key for word in _OPAQUE_WORDS)
         }
     return [_readable(inner) for inner in value] if isinstance(value, list) else value
 
@@ -865,7 +869,7 @@ _PLAIN_KEYS: Final[Mapping[SegmentType, set[str]]] = {
     SegmentType.TOOL_CALL: {*_BLOCK_KEYS},
 }
 """Metadata of a part that are not state. Parts of other types are named for themselves."""
-_PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_PICTURE_TYPES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """The types of pictures that every API takes from a user."""
 _MEDIA_PHRASES: Final = {"image": "a picture", "audio": "a sound", "video": "a video"}
 _NOUNS: Final = {"image": "an image", "audio": "a sound", "video": "a video", "file": "a file"}
@@ -881,8 +885,8 @@ def _about(segment: Segment, picture: ImagePart | None) -> Iterator[str]:
 
 
 def _verdict(segment: Segment) -> str:
-    what = "a verdict" if segment.type is SegmentType.SAFETY else "an error"
-    return f"{what}: no API takes it back"
+    noun = "a verdict" if segment.type is SegmentType.SAFETY else "an error"
+    return f"{noun}: no API takes it back"
 
 
 def _is_sealed(segment: Segment) -> bool:
@@ -962,12 +966,12 @@ class _Halves:
             if tool.is_result(segment.metadata.get("type")):
                 is_called = self._key(tool, tool.id, number, segment) in self._calls
                 return None if is_called else "a server tool's result without a call"
-        if segment.metadata.get("status") in _PENDING and number != self._last:
+        if segment.metadata.get("status") in _PENDING_STATES and number != self._last:
             return "a server tool's call without a result"
         return None
 
 
-_PENDING: Final = ("in_progress", "searching", "interpreting", "generating", "calling", "incomplete")
+_PENDING_STATES: Final = ("in_progress", "searching", "interpreting", "generating", "calling", "incomplete")
 """The states of an item of the Responses API that mean its tool is still at work, or was cut short."""
 
 

@@ -45,7 +45,7 @@ from crosswalk.types.json import dump_json
 
 
 _QUOTED: Final = rf"[{QUOTES}]?[^{QUOTES}\n]{{1,99}}[{QUOTES}]"  # whose beginning may have been cut off
-_HARMLESS: Final = re.compile(r"[\s}\])>;`]*+")
+_HARMLESS_CLOSERS: Final = re.compile(r"[\s}\])>;`]*+")
 _MEMBER_NEXT: Final = re.compile(rf"[{{\[]?{SPACE}*+{_QUOTED}{SPACE}*+:")
 _JSON_SIGN: Final = re.compile(r"[\"':\d]")
 _COMMA: Final = re.compile(
@@ -84,7 +84,7 @@ def continues(text: str, start: int, end: int, remainder: str, is_region_next: b
         is_region_next: whether an object follows *remainder*.
     """
     remainder = remainder.translate(FULL_WIDTH)
-    closers = _HARMLESS.match(remainder)
+    closers = _HARMLESS_CLOSERS.match(remainder)
     position = closers.end() if closers else 0
     is_closed_again = bool(set("}]") & set(remainder[:position]))
     if _KEY_BEFORE.search(text, max(start - _LONGEST_LABEL, 0), start) and (
@@ -103,13 +103,13 @@ def continues(text: str, start: int, end: int, remainder: str, is_region_next: b
     if comma and comma["structure"]:
         return True
     quote = remainder[:1]
-    is_around = text[start - 1 : start] in CLOSING_QUOTES
-    if quote in CLOSING_QUOTES and not is_around and quote in remainder[1:].partition("\n")[0]:
+    is_quote_before = text[start - 1 : start] in CLOSING_QUOTES
+    if quote in CLOSING_QUOTES and not is_quote_before and quote in remainder[1:].partition("\n")[0]:
         return True
-    closer = _unopened(remainder, position)
-    if closer is None or _EMOTICON.search(remainder, 0, closer):
+    closer_position = _unopened(remainder, position)
+    if closer_position is None or _EMOTICON.search(remainder, 0, closer_position):
         return False
-    return comma is not None or _JSON_SIGN.search(remainder, 0, closer) is not None
+    return comma is not None or _JSON_SIGN.search(remainder, 0, closer_position) is not None
 
 
 def _unopened(remainder: str, position: int) -> int | None:
@@ -167,8 +167,8 @@ def extract_json(text: str) -> str | None:
     """
     regions = [region for region in scan(text).regions if region.is_closed]
     regions.sort(key=lambda region: not region.is_fenced)
-    whole = (region.text for region in regions if loads(region.text) is not NO_JSON)
-    return next(whole, regions[0].text if regions else None)
+    whole_texts = (region.text for region in regions if loads(region.text) is not NO_JSON)
+    return next(whole_texts, regions[0].text if regions else None)
 
 
 def repair_json(broken_json: str) -> str | None:
@@ -193,7 +193,7 @@ def repair_json(broken_json: str) -> str | None:
 def run_chain(
     read: Read[T],
     text: str,
-    ended: ReasonCode | None,
+    end_reason: ReasonCode | None,
     partial: Partial,
     lap: Callable[[str], None] | None = None,
     schema: _Schema | None = None,
@@ -205,7 +205,7 @@ def run_chain(
     Args:
         read: makes a value of decoded JSON.
         text: the text of the model.
-        ended: why the text is not a whole answer, or ``None`` if it is, or if that is unknown.
+        end_reason: why the text is not a whole answer, or ``None`` if it is, or if that is unknown.
         partial: how to treat an answer that ends in the middle.
         lap: called with ``parse``, ``extract`` and ``repair`` when each has been tried, or ``None``.
         schema: the schema of *read*, so that a part of the answer next to it is noticed, or ``None``.
@@ -217,36 +217,38 @@ def run_chain(
     """
     if type(partial) is not Partial:
         partial = as_choice(Partial, partial)
-    if ended is not None and partial is Partial.REFUSE:
-        return ParseResult(None, Stage.FAILURE, ended)
+    if end_reason is not None and partial is Partial.REFUSE:
+        return ParseResult(None, Stage.FAILURE, end_reason)
     text = text.removeprefix("\ufeff")  # the mark of a byte order
     is_exact = schema is not None and schema.has_decimal
     data = loads(text, is_exact=is_exact)
-    best = None
+    best_candidate = None
     if data is not NO_JSON:
-        best = read(data)
+        best_candidate = read(data)
     if lap is not None:
         lap("parse")
-    if best is not None:
-        if best.value is not None and ended is None:  # nearly every answer, which ought to cost nothing more
-            return direct_success(best)
-        if best.value is not None:
-            return _with_fields(_given(Stage.DIRECT, best, ended), data, schema)
+    if best_candidate is not None:
+        if (
+            best_candidate.value is not None and end_reason is None
+        ):  # nearly every answer, which ought to cost nothing more
+            return direct_success(best_candidate)
+        if best_candidate.value is not None:
+            return _with_fields(_given(Stage.DIRECT, best_candidate, end_reason), data, schema)
         if type(data) is not str:  # valid JSON: nothing to extract, nothing to repair
-            failed = _failed(reason_of(best.violations), ended, best)
-            return _with_fields(failed, data, schema) if is_stream else failed
+            failed_result = _failed(reason_of(best_candidate.violations), end_reason, best_candidate)
+            return _with_fields(failed_result, data, schema) if is_stream else failed_result
         text = data  # JSON in a string of JSON
-    return _Search(read, text, ended, partial, best, schema, prose, is_stream).run(lap)
+    return _Search(read, text, end_reason, partial, best_candidate, schema, prose, is_stream).run(lap)
 
 
 def _given(
-    stage: Stage, candidate: Candidate[T], ended: ReasonCode | None, choice: Choice | None = None
+    stage: Stage, candidate: Candidate[T], end_reason: ReasonCode | None, choice: Choice | None = None
 ) -> ParseResult[T]:
     return ParseResult(
         candidate.value,
         stage,
-        ended or ReasonCode.SUCCESS,
-        partial=ended is not None,
+        end_reason or ReasonCode.SUCCESS,
+        partial=end_reason is not None,
         schema_version=candidate.version,
         choice=choice,
         unknown=candidate.unknown,
@@ -285,28 +287,33 @@ def run_growing(
     """
     growth.begin()
     reading = _begun(growing, growth)
-    failed: ParseResult[T] = ParseResult(None, Stage.FAILURE, ReasonCode.TRUNCATED)
-    failed = _with_fields(failed, reading.value, schema, reading.open_path, growth)
+    failed_result: ParseResult[T] = ParseResult(None, Stage.FAILURE, ReasonCode.TRUNCATED)
+    failed_result = _with_fields(failed_result, reading.value, schema, reading.open_path, growth)
     if reading.open_path is None:
-        best = read(reading.value)
-        if best.value is None:
-            return attrs.evolve(failed, violations=best.violations, schema_version=best.version)
-        return _told(Stage.DIRECT, best, failed)
+        best_candidate = read(reading.value)
+        if best_candidate.value is None:
+            return attrs.evolve(
+                failed_result, violations=best_candidate.violations, schema_version=best_candidate.version
+            )
+        return _told(Stage.DIRECT, best_candidate, failed_result)
     if not growth.is_waiting:
-        again = _begun(growing, growth)
-        given, goes_on = _partially(read, again)
-        if _is_whole(given, again):
-            return _told(Stage.REPAIR, given, failed, goes_on)
-    for at, items in reversed([*enumerate(_open_lists(reading))]):
+        second_reading = _begun(growing, growth)
+        given_candidate, open_text_path = _partially(read, second_reading)
+        if _is_whole(given_candidate, second_reading):
+            return _told(Stage.REPAIR, given_candidate, failed_result, open_text_path)
+    for index, items in reversed([*enumerate(_open_lists(reading))]):
         key = growth.source(items), len(items)
-        if growth.shortened.get(at, (None, None))[0] != key:  # without its last item all of it is final
-            again = _begun(growing, growth)
-            _open_lists(again)[at].pop()
-            given = read(again.value)
-            growth.shortened[at] = key, given if _is_whole(given, again) else None
-        if (known := growth.shortened[at][1]) is not None:
-            return _told(Stage.REPAIR, known, failed)
-    return failed
+        if growth.shortened.get(index, (None, None))[0] != key:  # without its last item all of it is final
+            second_reading = _begun(growing, growth)
+            _open_lists(second_reading)[index].pop()
+            given_candidate = read(second_reading.value)
+            growth.shortened[index] = (
+                key,
+                given_candidate if _is_whole(given_candidate, second_reading) else None,
+            )
+        if (known_candidate := growth.shortened[index][1]) is not None:
+            return _told(Stage.REPAIR, known_candidate, failed_result)
+    return failed_result
 
 
 def _begun(growing: GrowingJSON, growth: Growth) -> Reading:
@@ -316,41 +323,41 @@ def _begun(growing: GrowingJSON, growth: Growth) -> Reading:
 
 
 def _given_so_far(
-    read: Read[T], reading: Reading, failed: ParseResult[T], *, is_stream: bool
+    read: Read[T], reading: Reading, failed_result: ParseResult[T], *, is_stream: bool
 ) -> ParseResult[T]:
-    """The value of an answer that ends in the middle, or *failed* if there is none.
+    """The value of an answer that ends in the middle, or *failed_result* if there is none.
 
     In a stream no default may stand for a field that has not come yet. The last items of lists are left out where they
     are not valid yet.
     """
-    given, goes_on = _partially(read, reading)
-    if given.value is not None and (not is_stream or _is_whole(given, reading)):
-        return _told(Stage.REPAIR, given, failed, goes_on)
+    given_candidate, open_text_path = _partially(read, reading)
+    if given_candidate.value is not None and (not is_stream or _is_whole(given_candidate, reading)):
+        return _told(Stage.REPAIR, given_candidate, failed_result, open_text_path)
     for items in reversed(_open_lists(reading) if is_stream else ()):
-        last = items.pop()
-        given = read(reading.value)
-        items.append(last)
-        if _is_whole(given, reading):
-            return _told(Stage.REPAIR, given, failed)
-    return failed
+        last_item = items.pop()
+        given_candidate = read(reading.value)
+        items.append(last_item)
+        if _is_whole(given_candidate, reading):
+            return _told(Stage.REPAIR, given_candidate, failed_result)
+    return failed_result
 
 
 def _told(
-    stage: Stage, given: Candidate[T], failed: ParseResult[T], cut: str | None = None
+    stage: Stage, candidate: Candidate[T], failed_result: ParseResult[T], cut_path: str | None = None
 ) -> ParseResult[T]:
-    """The partial value *given*, with the fields of *failed*."""
-    made = _given(stage, given, failed.reason)
-    return attrs.evolve(made, cut=cut, fields=failed.fields, final=failed.final)
+    """The partial value *candidate*, with the fields of *failed_result*."""
+    result = _given(stage, candidate, failed_result.reason)
+    return attrs.evolve(result, cut=cut_path, fields=failed_result.fields, final=failed_result.final)
 
 
-def _is_whole(given: Candidate[Any], reading: Reading) -> bool:
+def _is_whole(candidate: Candidate[Any], reading: Reading) -> bool:
     """Whether there is a value, and no default in it stands for a field that may come."""
-    return given.value is not None and not any(given.defaulted.get(each) for each in reading.open)
+    return candidate.value is not None and not any(candidate.defaulted.get(each) for each in reading.open)
 
 
 def _open_lists(reading: Reading) -> list[list[Any]]:
     """The lists whose last item may go on, from the outermost one on."""
-    found: list[list[Any]] = []
+    open_lists: list[list[Any]] = []
     value: Any = reading.value
     for key in reading.open_path or ():
         if type(value) is dict:
@@ -358,9 +365,9 @@ def _open_lists(reading: Reading) -> list[list[Any]]:
             continue
         if key == len(value):  # a text that cannot be valid yet, and was left out
             break
-        found.append(value)
+        open_lists.append(value)
         value = value[key]
-    return found
+    return open_lists
 
 
 def _partially(read: Read[T], reading: Reading) -> tuple[Candidate[T], str | None]:
@@ -373,9 +380,9 @@ def _partially(read: Read[T], reading: Reading) -> tuple[Candidate[T], str | Non
         box, key = reading.cut_in
         cut_text = box[key]
         box[key] += "\ufffd"
-        longer = read(reading.value)
-        if longer.value is not None or all(
-            v.code is ReasonCode.INVARIANT_VIOLATION for v in longer.violations
+        longer_candidate = read(reading.value)
+        if longer_candidate.value is not None or all(
+            v.code is ReasonCode.INVARIANT_VIOLATION for v in longer_candidate.violations
         ):
             box[key] = cut_text
             candidate = read(reading.value)
@@ -385,10 +392,18 @@ def _partially(read: Read[T], reading: Reading) -> tuple[Candidate[T], str | Non
     return read(reading.value), None
 
 
-def _failed(reason: ReasonCode, ended: ReasonCode | None, best: Candidate[T] | None) -> ParseResult[T]:
-    if best is None:
-        return ParseResult(None, Stage.FAILURE, ended or reason)
-    return ParseResult(None, Stage.FAILURE, ended or reason, best.violations, schema_version=best.version)
+def _failed(
+    reason: ReasonCode, end_reason: ReasonCode | None, best_candidate: Candidate[T] | None
+) -> ParseResult[T]:
+    if best_candidate is None:
+        return ParseResult(None, Stage.FAILURE, end_reason or reason)
+    return ParseResult(
+        None,
+        Stage.FAILURE,
+        end_reason or reason,
+        best_candidate.violations,
+        schema_version=best_candidate.version,
+    )
 
 
 @attrs.define(eq=False)
@@ -425,9 +440,9 @@ class _Search(Generic[T]):
         self,
         read: Read[T],
         text: str,
-        ended: ReasonCode | None,
+        end_reason: ReasonCode | None,
         partial: Partial,
-        best: Candidate[T] | None,
+        best_candidate: Candidate[T] | None,
         schema: _Schema | None,
         prose: Prose,
         is_stream: bool,
@@ -437,72 +452,84 @@ class _Search(Generic[T]):
         self._is_stream = is_stream
         self._schema = schema
         self._names = frozenset() if schema is None else schema.names
-        self._telling = frozenset() if schema is None else schema.telling_names
+        self._telling_names = frozenset() if schema is None else schema.telling_names
         self._is_exact = schema is not None and schema.has_decimal
         self._partial = partial
-        self._best = best
+        self._best_candidate = best_candidate
         self._seen: dict[str, _Found[T]] = {}
-        result = scan(text)
-        self._scan = (None if result.regions else result.soft_answer()) or result
+        text_scan = scan(text)
+        self._scan = (None if text_scan.regions else text_scan.soft_answer()) or text_scan
         self._text = self._scan.text
-        self._ended = ended or (ReasonCode.TRUNCATED if result.is_thinking else None)
+        self._end_reason = end_reason or (ReasonCode.TRUNCATED if text_scan.is_thinking else None)
 
     def run(self, lap: Callable[[str], None] | None) -> ParseResult[T]:
-        if self._ended is not None and self._partial is Partial.REFUSE:
-            return ParseResult(None, Stage.FAILURE, self._ended)
+        if self._end_reason is not None and self._partial is Partial.REFUSE:
+            return ParseResult(None, Stage.FAILURE, self._end_reason)
         regions = list(self._scan.regions)
-        cut = regions.pop() if regions and not regions[-1].is_closed else None
-        whole = [self._whole(region) for region in regions]
+        cut_region = regions.pop() if regions and not regions[-1].is_closed else None
+        whole_readings = [self._whole(region) for region in regions]
         if lap is not None:
             lap("extract")
-        results = [each or self._mended(region) for each, region in zip(whole, regions, strict=True)]
-        candidates = [each.candidate for each in results]
-        self._best = max(
-            [self._best, *candidates] if self._best else candidates, key=_closeness, default=None
+        readings = [
+            each or self._mended(region) for each, region in zip(whole_readings, regions, strict=True)
+        ]
+        candidates = [each.candidate for each in readings]
+        self._best_candidate = max(
+            [self._best_candidate, *candidates] if self._best_candidate else candidates,
+            key=_closeness,
+            default=None,
         )
-        if lap is not None and (cut is not None or None in whole):
+        if lap is not None and (cut_region is not None or None in whole_readings):
             lap("repair")
-        valid = [at for at, each in enumerate(results) if each.sorted_json]
+        valid_indexes = [at for at, each in enumerate(readings) if each.sorted_json]
         # One that breaks off may be the one that counts, unless it is a bracket of prose.
-        if cut is not None and (not valid or cut.is_fenced or self._is_begun(cut)):
-            return self._cut_off(cut)
+        if cut_region is not None and (
+            not valid_indexes or cut_region.is_fenced or self._is_begun(cut_region)
+        ):
+            return self._cut_off(cut_region)
         if self._scan.awaits_answer:
             return self._failure(ReasonCode.TRUNCATED)
-        if not results and (word := self._word()) is not None:
-            return word
-        if not valid:
-            failed = self._failure(
-                reason_of(self._best.violations) if self._best else ReasonCode.EXTRACTION_FAILED
+        if not readings and (word_result := self._word()) is not None:
+            return word_result
+        if not valid_indexes:
+            failed_result = self._failure(
+                reason_of(self._best_candidate.violations)
+                if self._best_candidate
+                else ReasonCode.EXTRACTION_FAILED
             )
-            if self._is_stream and len(results) == 1 and self._counts(regions[0], results[0]):
-                failed = _with_fields(failed, results[0].data, self._schema)
-            return failed
-        region, last = regions[valid[-1]], results[valid[-1]]
-        problem = self._problem_around(valid[-1], regions, results)
+            if self._is_stream and len(readings) == 1 and self._counts(regions[0], readings[0]):
+                failed_result = _with_fields(failed_result, readings[0].data, self._schema)
+            return failed_result
+        region, last_reading = regions[valid_indexes[-1]], readings[valid_indexes[-1]]
+        problem = self._problem_around(valid_indexes[-1], regions, readings)
         if problem is not None and problem is not ReasonCode.AMBIGUOUS:
             return self._failure(problem, keep=problem is ReasonCode.TRUNCATED)
-        equal: list[int] = []
-        others: list[int] = []
-        for each in valid:
-            (equal if _is_same(results[each], last) else others).append(each)
-        choice = _choice(self._text, [regions[each] for each in others], region) if others else None
-        counts = any(self._counts(regions[at], results[at]) for at in equal)
-        if (others and (choice is None or not counts)) or problem is not None:
-            different = {results[at].sorted_json: results[at].candidate.value for at in valid}
-            values = tuple(value for value in different.values() if value is not None)
-            return ParseResult(None, Stage.FAILURE, self._ended or ReasonCode.AMBIGUOUS, candidates=values)
+        equal_indexes: list[int] = []
+        other_indexes: list[int] = []
+        for each in valid_indexes:
+            (equal_indexes if _is_same(readings[each], last_reading) else other_indexes).append(each)
+        choice = (
+            _choice(self._text, [regions[each] for each in other_indexes], region) if other_indexes else None
+        )
+        may_be_answer = any(self._counts(regions[at], readings[at]) for at in equal_indexes)
+        if (other_indexes and (choice is None or not may_be_answer)) or problem is not None:
+            value_by_json = {readings[at].sorted_json: readings[at].candidate.value for at in valid_indexes}
+            values = tuple(value for value in value_by_json.values() if value is not None)
+            return ParseResult(
+                None, Stage.FAILURE, self._end_reason or ReasonCode.AMBIGUOUS, candidates=values
+            )
         before, after = self._scan.prose(end=region.start), self._scan.prose(region.end)
         ticks = before[len(before.rstrip("`")) :]  # of code in one line
         ticks = ticks if after.startswith(ticks) else ""
-        has_prose = before.removesuffix(ticks) or after.removeprefix(ticks) or last.has_comments
+        has_prose = before.removesuffix(ticks) or after.removeprefix(ticks) or last_reading.has_comments
         if has_prose and self._prose is Prose.REFUSE:
             return attrs.evolve(self._failure(ReasonCode.PROSE, keep=False), before=before, after=after)
-        if not counts:
-            return _failed(ReasonCode.EXTRACTION_FAILED, self._ended, _NOT_ALONE)
-        first = results[equal[0]]
-        given = _given(first.stage, first.candidate, self._ended, choice)
-        given = _with_fields(given, last.data, self._schema)
-        return attrs.evolve(given, before=before, after=after)
+        if not may_be_answer:
+            return _failed(ReasonCode.EXTRACTION_FAILED, self._end_reason, _NOT_ALONE_CANDIDATE)
+        first_reading = readings[equal_indexes[0]]
+        result = _given(first_reading.stage, first_reading.candidate, self._end_reason, choice)
+        result = _with_fields(result, last_reading.data, self._schema)
+        return attrs.evolve(result, before=before, after=after)
 
     def _counts(self, region: Region, found: _Found[T]) -> bool:
         """Whether *found* may be the answer: it is an object with a key of a class that needs one, or its place shows it.
@@ -510,14 +537,14 @@ class _Search(Generic[T]):
         Other brackets, whatever is in them, are common in prose and programs. Empty pairs say so little that they must
         stand alone, and integers where others numbers are wanted must begin their line: prose cites ``Sources: [1, 2]``.
         """
-        if _has_key(found.data, self._telling):
+        if _has_key(found.data, self._telling_names):
             return True
         place = self._scan.place(region)
         if place is not RegionPlace.LINE:
             return place is RegionPlace.ALONE
-        line = self._text.rfind("\n", 0, region.start) + 1
+        line_start = self._text.rfind("\n", 0, region.start) + 1
         return not _is_empty(found.data) and not (
-            _is_citation(found) and self._scan.prose(line, region.start)
+            _is_citation(found) and self._scan.prose(line_start, region.start)
         )
 
     def _is_begun(self, cut: Region) -> bool:
@@ -528,47 +555,49 @@ class _Search(Generic[T]):
 
     def _word(self) -> ParseResult[T] | None:
         """The value where the text is one scalar, or one word of an enumeration."""
-        if not isinstance(self._schema, Schema) or self._schema.is_object or self._best is not None:
+        if not isinstance(self._schema, Schema) or self._schema.is_object or self._best_candidate is not None:
             return None
         text = _CODE.sub(r"\2", self._scan.prose())
         data = loads(text, is_exact=self._is_exact)
         candidate = self._read(text if data is NO_JSON and self._schema.is_enum else data)
-        return None if candidate.value is None else _given(Stage.EXTRACT, candidate, self._ended)
+        return None if candidate.value is None else _given(Stage.EXTRACT, candidate, self._end_reason)
 
-    def _problem_around(self, at: int, regions: list[Region], results: list[_Found[T]]) -> ReasonCode | None:
+    def _problem_around(self, at: int, regions: list[Region], readings: list[_Found[T]]) -> ReasonCode | None:
         """Return the structural objection of the text around region *at*, or ``AMBIGUOUS`` if the text may correct it."""
-        last, start, end = results[at], regions[at].start, regions[at].end
+        last_reading, start, end = readings[at], regions[at].start, regions[at].end
         remainder, kind = self._scan.follower(regions[at])
         is_json_in_string = self._text[start : start + 1] == '"'
         if not is_json_in_string and continues(self._text, start, end, remainder, kind is RegionKind.REGION):
             return ReasonCode.CLOSED_TOO_EARLY
-        if last.is_closed_early and results[at + 1 :]:
+        if last_reading.is_closed_early and readings[at + 1 :]:
             return ReasonCode.CLOSED_TOO_EARLY
-        if last.candidate.unknown and remainder.lstrip().startswith("}"):
+        if last_reading.candidate.unknown and remainder.lstrip().startswith("}"):
             return ReasonCode.CLOSED_TOO_EARLY  # the unknown keys belong to an object inside of it
         if self._text[start] == "[" and _LIST_BEFORE.search(self._text, max(start - 80, 0), start):
             return ReasonCode.REPAIR_FAILED
-        if at and not (results[at - 1].sorted_json and _is_same(results[at - 1], last)):
-            tail, follows = self._scan.follower(regions[at - 1])
-            if follows is RegionKind.REGION and tail.strip() == ",":  # items of a list that lost its brackets
+        if at and not (readings[at - 1].sorted_json and _is_same(readings[at - 1], last_reading)):
+            tail, next_kind = self._scan.follower(regions[at - 1])
+            if (
+                next_kind is RegionKind.REGION and tail.strip() == ","
+            ):  # items of a list that lost its brackets
                 return ReasonCode.AMBIGUOUS
         if is_elided(self._text, end):
             return ReasonCode.TRUNCATED
         # An object or member after it that has a key of the schema may be its correction, or a part of it.
-        own = last.keys()
-        keys, absent = own | self._names, self._names - own
+        own_keys = last_reading.keys()
+        keys, absent_keys = own_keys | self._names, self._names - own_keys
         if (
-            any(each.keys() & keys for each in results[at + 1 :])
+            any(each.keys() & keys for each in readings[at + 1 :])
             or any(_is_named(self._text, each) for each in regions[at + 1 :])  # it cannot be read
-            or any(each.keys() & absent for each in results if not each.sorted_json)
+            or any(each.keys() & absent_keys for each in readings if not each.sorted_json)
             or keys & member_keys(self._scan.prose(end, bare=True))
-            or absent & member_keys(self._scan.prose(end=start, bare=True))
+            or absent_keys & member_keys(self._scan.prose(end=start, bare=True))
             or is_among_own_keys(self._text, start, end, keys)
             or is_operand(self._text, end)
             or (
                 self._text[start] in "[\uff3b"
                 and self._is_followed(remainder, kind)
-                and self._counts(regions[at], last)
+                and self._counts(regions[at], last_reading)
             )
         ):
             return ReasonCode.AMBIGUOUS
@@ -579,39 +608,39 @@ class _Search(Generic[T]):
         line, is_ended, _ = remainder.partition("\n")
         if not line.strip():
             return kind is RegionKind.REGION and not is_ended
-        return _ENDS_LIST.match(line) is None
+        return _LIST_END.match(line) is None
 
     def _failure(self, reason: ReasonCode, *, keep: bool = True) -> ParseResult[T]:
-        return _failed(reason, self._ended, self._best if keep else None)
+        return _failed(reason, self._end_reason, self._best_candidate if keep else None)
 
     # ------------------------------------------------------------------------------------- one region
 
     def _whole(self, region: Region) -> _Found[T] | None:
         """Return the reading of *region* if it is JSON without repair."""
-        if (seen := self._seen.get(region.text)) is not None:
-            return seen  # a model that is caught in a loop writes many
-        data = NO_JSON if _NO_JSON.match(region.text) else loads(region.text, is_exact=self._is_exact)
+        if (known_reading := self._seen.get(region.text)) is not None:
+            return known_reading  # a model that is caught in a loop writes many
+        data = NO_JSON if _NOT_JSON_START.match(region.text) else loads(region.text, is_exact=self._is_exact)
         return None if data is NO_JSON else self._found(region.text, Stage.EXTRACT, data)
 
     def _mended(self, region: Region) -> _Found[T]:
-        if (seen := self._seen.get(region.text)) is not None:
-            return seen
+        if (known_reading := self._seen.get(region.text)) is not None:
+            return known_reading
         try:
             reading = self._read_malformed(region.text)
         except UnreadableError as error:
             return self._store(_Found(region.text, Stage.FAILURE, Candidate(None, (error.violation,))))
-        if reading.is_closed_early and _GOES_ON.match(self._text, region.end):
+        if reading.is_closed_early and _CONTINUATION.match(self._text, region.end):
             violation = Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED)
             return _Found(region.text, Stage.FAILURE, Candidate(None, (violation,)))
-        result = self._found(region.text, Stage.REPAIR, reading.value)
-        result.has_comments, result.is_closed_early = reading.has_comments, reading.is_closed_early
-        defaulted = result.candidate.defaulted
-        if result.sorted_json and any(defaulted.get(each, True) for each in reading.gaps):
+        found = self._found(region.text, Stage.REPAIR, reading.value)
+        found.has_comments, found.is_closed_early = reading.has_comments, reading.is_closed_early
+        defaulted = found.candidate.defaulted
+        if found.sorted_json and any(defaulted.get(each, True) for each in reading.gaps):
             violation = Violation("something is left out", code=ReasonCode.TRUNCATED)
-            result.candidate, result.sorted_json = Candidate(None, (violation,)), b""
+            found.candidate, found.sorted_json = Candidate(None, (violation,)), b""
         if reading.is_closed_early:
             del self._seen[region.text]  # its reading depends on the text after it
-        return result
+        return found
 
     def _read_malformed(self, text: str) -> Reading:
         try:
@@ -624,7 +653,9 @@ class _Search(Generic[T]):
 
     def _found(self, text: str, stage: Stage, data: Any) -> _Found[T]:
         candidate = self._read(data)
-        sorted_json = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
+        sorted_json = (
+            b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORT_KEYS_OPTION)
+        )
         return self._store(_Found(text, stage, candidate, data, sorted_json))
 
     def _store(self, result: _Found[T]) -> _Found[T]:
@@ -633,46 +664,54 @@ class _Search(Generic[T]):
 
     # ------------------------------------------------------------------------------------ the cut region
 
-    def _cut_off(self, cut: Region) -> ParseResult[T]:
+    def _cut_off(self, cut_region: Region) -> ParseResult[T]:
         """Return the reading of the region that never ends."""
-        ended = self._ended or ReasonCode.TRUNCATED
-        is_balanced = all(cut.text.count(pair[0]) == cut.text.count(pair[1]) for pair in ("{}", "[]"))
-        if cut.is_in_string and is_balanced:  # a quote is missing somewhere, and nothing else
-            failed = self._failure(self._ended or ReasonCode.REPAIR_FAILED)
+        end_reason = self._end_reason or ReasonCode.TRUNCATED
+        is_balanced = all(
+            cut_region.text.count(pair[0]) == cut_region.text.count(pair[1]) for pair in ("{}", "[]")
+        )
+        if cut_region.is_in_string and is_balanced:  # a quote is missing somewhere, and nothing else
+            failed_result = self._failure(self._end_reason or ReasonCode.REPAIR_FAILED)
         else:
-            failed = _failed(ended, ended, self._best)
-        is_closed = cut.text.endswith(("}", "]"))
+            failed_result = _failed(end_reason, end_reason, self._best_candidate)
+        is_closed = cut_region.text.endswith(("}", "]"))
         if self._partial is Partial.REFUSE and not is_closed:
-            return failed
+            return failed_result
         try:
-            reading = read_json(cut.text, is_cut=True, is_exact=self._is_exact)
+            reading = read_json(cut_region.text, is_cut=True, is_exact=self._is_exact)
         except UnreadableError as error:
-            if not is_closed or error.position < len(cut.text) - 1 or self._ended is not None:
-                return failed
+            if not is_closed or error.position < len(cut_region.text) - 1 or self._end_reason is not None:
+                return failed_result
             # It ends with a bracket of the wrong kind, and was not cut.
             return _failed(error.violation.code, None, Candidate(None, (error.violation,)))
         if self._partial is Partial.REFUSE:
-            return failed
+            return failed_result
         if self._partial is Partial.CLOSE and not reading.is_between:
-            return failed
-        counts = self._counts(cut, _Found(cut.text, Stage.REPAIR, Candidate(None), reading.value))
-        if counts or not reading.value:
-            failed = _with_fields(failed, reading.value, self._schema, reading.open_path)
-        if not counts:
-            return failed
-        given = _given_so_far(self._read, reading, failed, is_stream=self._is_stream)
-        return failed if given.value is None else attrs.evolve(given, before=self._scan.prose(end=cut.start))
+            return failed_result
+        may_be_answer = self._counts(
+            cut_region, _Found(cut_region.text, Stage.REPAIR, Candidate(None), reading.value)
+        )
+        if may_be_answer or not reading.value:
+            failed_result = _with_fields(failed_result, reading.value, self._schema, reading.open_path)
+        if not may_be_answer:
+            return failed_result
+        partial_result = _given_so_far(self._read, reading, failed_result, is_stream=self._is_stream)
+        return (
+            failed_result
+            if partial_result.value is None
+            else attrs.evolve(partial_result, before=self._scan.prose(end=cut_region.start))
+        )
 
 
 # ---------------------------------------------------------------------------------------------- rules
 
 _CODE: Final = re.compile(r"\A(`{1,2})([^`\n]++)\1\Z")
 """One word as Markdown writes code."""
-_SORTED: Final = 32  # orjson.OPT_SORT_KEYS
-_NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
+_SORT_KEYS_OPTION: Final = 32  # orjson.OPT_SORT_KEYS
+_NOT_JSON_START: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """The beginnings of text that is certainly not JSON."""
-_ENDS_LIST: Final = re.compile(rf"{SPACE}*+[\]}})>`*_.;,{QUOTES}\u3002\uff1b\uff0c]")
-_GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\[\]{{}}]")
+_LIST_END: Final = re.compile(rf"{SPACE}*+[\]}})>`*_.;,{QUOTES}\u3002\uff1b\uff0c]")
+_CONTINUATION: Final = re.compile(rf"\w|{SPACE}*+[,\[\]{{}}]")
 _LIST_BEFORE: Final = re.compile(r"[\[{][ \t]*+[-+.\d][ \t\d.,+-]*\Z")
 _EMOTICON_BEFORE: Final = re.compile(r"[ (][:;]-?\Z")
 
@@ -710,7 +749,7 @@ def _is_citation(found: _Found[Any]) -> bool:
     )
 
 
-_NOT_ALONE: Final[Candidate[Any]] = Candidate(
+_NOT_ALONE_CANDIDATE: Final[Candidate[Any]] = Candidate(
     None, (Violation("brackets among other text are not an answer", code=ReasonCode.EXTRACTION_FAILED),)
 )
 
@@ -721,8 +760,8 @@ def _closeness(candidate: Candidate[Any]) -> int:
         return 3
     if all(violation.code is ReasonCode.INVARIANT_VIOLATION for violation in candidate.violations):
         return 2
-    first = candidate.violations[0]
-    return int(first.path != "$" or first.code is not ReasonCode.SCHEMA_TYPE_ERROR)
+    first_violation = candidate.violations[0]
+    return int(first_violation.path != "$" or first_violation.code is not ReasonCode.SCHEMA_TYPE_ERROR)
 
 
 def _is_same(one: _Found[T], other: _Found[T]) -> bool:
@@ -736,14 +775,14 @@ def _is_same(one: _Found[T], other: _Found[T]) -> bool:
         return False
 
 
-def _choice(text: str, others: list[Region], last: Region) -> Choice | None:
-    """Return the rule by which *last* counts, and none of the *others* before it, or ``None`` if there is no such rule."""
-    if _is_named(text, last) and not any(_is_named(text, each) for each in others):
+def _choice(text: str, other_regions: list[Region], last_region: Region) -> Choice | None:
+    """Return the rule by which *last_region* counts, and none of the *other_regions* before it, or ``None`` without one."""
+    if _is_named(text, last_region) and not any(_is_named(text, each) for each in other_regions):
         return Choice.LABELLED
-    if not last.is_fenced:
+    if not last_region.is_fenced:
         return None
     fences = position = 0
-    for each in others:
+    for each in other_regions:
         fences += text.count("```", position, each.start) + text.count("~~~", position, each.start)
         position = each.start
         if fences % 2:

@@ -41,8 +41,8 @@ STAGES: Final = ("parse", "extract", "repair", "total")
 """The timed parts: the three stages of the chain, and the whole parse."""
 BOUNDS: Final = (1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
 """The upper bounds of the histograms of durations that exporters make, in seconds."""
-_COUNTER: Final = dict(zip((stage.value for stage in Stage), COUNTERS, strict=False))
-_NONE: Final[Mapping[str, float]] = MappingProxyType({})
+_COUNTER_BY_STAGE: Final = dict(zip((stage.value for stage in Stage), COUNTERS, strict=False))
+_NO_SECONDS: Final[Mapping[str, float]] = MappingProxyType({})
 
 
 class ParserMetrics:
@@ -54,7 +54,7 @@ class ParserMetrics:
         self._observers: list[Callable[[str, float], None]] = []
         self.reset()
 
-    def record(self, stage: str, reason: str, seconds: Mapping[str, float] = _NONE) -> None:
+    def record(self, stage: str, reason: str, seconds: Mapping[str, float] = _NO_SECONDS) -> None:
         """Count one parse.
 
         Args:
@@ -66,11 +66,11 @@ class ParserMetrics:
             ConfigurationError: the stage, reason or timed part is unknown, or a duration is negative or not finite.
                 Then nothing of it is counted.
         """
-        if stage not in _COUNTER:
-            raise ConfigurationError(f"a parse ends at one of {', '.join(_COUNTER)}")
-        counter = _COUNTER[stage] if stage == "failure" or reason == "success" else "partial"
-        total = {"total": sum(seconds.values())} if seconds else {}
-        self._add(counter, 1, {**total, **seconds}, reason)
+        if stage not in _COUNTER_BY_STAGE:
+            raise ConfigurationError(f"a parse ends at one of {', '.join(_COUNTER_BY_STAGE)}")
+        counter = _COUNTER_BY_STAGE[stage] if stage == "failure" or reason == "success" else "partial"
+        total_entry = {"total": sum(seconds.values())} if seconds else {}
+        self._add(counter, 1, {**total_entry, **seconds}, reason)
 
     def increment(self, counter: str, value: int = 1) -> None:
         """Count *value* outcomes that did not come as a parse.
@@ -82,7 +82,7 @@ class ParserMetrics:
             raise ConfigurationError(
                 f"a counter is one of {', '.join(COUNTERS)} and goes up, by whole numbers"
             )
-        self._add(counter, value, _NONE)
+        self._add(counter, value, _NO_SECONDS)
 
     def record_latency(self, stage: str, latency_ms: float) -> None:
         """Count one duration, in milliseconds, that did not come with a parse.
@@ -98,7 +98,7 @@ class ParserMetrics:
         Raises:
             ConfigurationError: *reason* is not a :class:`ReasonCode`.
         """
-        self._add("", 0, _NONE, reason)
+        self._add("", 0, _NO_SECONDS, reason)
 
     def set_exporter(self, exporter: Callable[[str, int], None] | None) -> None:
         """Call *exporter* with each counter that changes, by its full name, and its new value.
@@ -122,8 +122,8 @@ class ParserMetrics:
         """Start again at zero. Exporters stay."""
         with self._lock:
             self._counters = dict.fromkeys(COUNTERS, 0)
-            self._reasons = dict.fromkeys(map(str, ReasonCode), 0)
-            self._latency = dict.fromkeys(STAGES, (0, 0.0))
+            self._reason_counts = dict.fromkeys(map(str, ReasonCode), 0)
+            self._latencies = dict.fromkeys(STAGES, (0, 0.0))
 
     def get_stats(self) -> dict[str, Any]:
         """All numbers at one moment, as plain objects.
@@ -134,29 +134,29 @@ class ParserMetrics:
             value, 0 to 1, or ``None`` if there were none.
         """
         with self._lock:
-            parses = sum(self._counters.values())
-            failed = self._counters["partial"] + self._counters["final_failed"]
+            parse_count = sum(self._counters.values())
+            failed_count = self._counters["partial"] + self._counters["final_failed"]
             return {
                 "counters": self._counters.copy(),
                 "latency": {
                     stage: {"count": count, "avg_ms": total / count * 1000 if count else None}
-                    for stage, (count, total) in self._latency.items()
+                    for stage, (count, total) in self._latencies.items()
                 },
-                "reason_codes": self._reasons.copy(),
-                "success_rate": 1 - failed / parses if parses else None,
+                "reason_codes": self._reason_counts.copy(),
+                "success_rate": 1 - failed_count / parse_count if parse_count else None,
             }
 
     def _add(self, counter: str, value: int, seconds: Mapping[str, float], reason: str | None = None) -> None:
-        if reason is not None and reason not in self._reasons:
+        if reason is not None and reason not in self._reason_counts:
             raise ConfigurationError(f"a reason is one of {', '.join(ReasonCode)}")
         if not all(stage in STAGES and 0 <= duration < math.inf for stage, duration in seconds.items()):
             raise ConfigurationError(f"a duration of {', '.join(STAGES)} is finite and not negative")
         with self._lock:
             if reason is not None:
-                self._reasons[reason] += 1
+                self._reason_counts[reason] += 1
             for stage, duration in seconds.items():
-                count, total = self._latency[stage]
-                self._latency[stage] = count + 1, total + duration
+                count, total = self._latencies[stage]
+                self._latencies[stage] = count + 1, total + duration
             if counter:
                 self._counters[counter] += value
             try:
@@ -316,8 +316,8 @@ def answer_key(*parts: Any) -> str:
 
 
 LATENCY: Final = "response_parse_latency_seconds"
-_DURATION: Final = "Duration of a stage, in seconds."
-_HELP: Final = {
+_DURATION_HELP: Final = "Duration of a stage, in seconds."
+_HELP_TEXTS: Final = {
     **{f"{METRIC_PREFIX}{name}": f"Parses that ended as {name}." for name in COUNTERS},
     "response_parse_success_rate": "Share of parses that gave a whole value, 0 to 1.",
     "response_parse_reasons": "Parses by reason code.",
@@ -331,17 +331,17 @@ def _samples(
     metrics: ParserMetrics, cache: MemoryCache | None
 ) -> dict[str, list[tuple[dict[str, str], float]]]:
     """Each number at this moment, with its labels, by metric."""
-    now = metrics.get_stats()
-    numbers = {METRIC_PREFIX + name: count for name, count in now["counters"].items()}
-    if now["success_rate"] is not None:
-        numbers["response_parse_success_rate"] = now["success_rate"]
+    parse_stats = metrics.get_stats()
+    numbers = {METRIC_PREFIX + name: count for name, count in parse_stats["counters"].items()}
+    if parse_stats["success_rate"] is not None:
+        numbers["response_parse_success_rate"] = parse_stats["success_rate"]
     if cache is not None:
         stats = cache.stats()
         counts = {"hits": stats.hits, "misses": stats.misses, "size": cache.size()}
         numbers |= {f"response_cache_{name}": count for name, count in counts.items()}
     return {
         **{name: [({}, number)] for name, number in numbers.items()},
-        "response_parse_reasons": [({"reason": name}, n) for name, n in now["reason_codes"].items()],
+        "response_parse_reasons": [({"reason": name}, n) for name, n in parse_stats["reason_codes"].items()],
     }
 
 
@@ -376,7 +376,7 @@ class PrometheusExporter:
         self._registry = client.REGISTRY if registry is None else registry
         # The histogram finds a clash of names.
         self._histogram = client.Histogram(
-            LATENCY, _DURATION, ["stage"], buckets=BOUNDS, registry=self._registry
+            LATENCY, _DURATION_HELP, ["stage"], buckets=BOUNDS, registry=self._registry
         )
         self._registry.register(self)
         for stage in STAGES:
@@ -388,7 +388,7 @@ class PrometheusExporter:
         from prometheus_client import Metric
 
         for name, samples in self._samples().items():
-            family = Metric(name, _HELP[name], "gauge")
+            family = Metric(name, _HELP_TEXTS[name], "gauge")
             for labels, value in samples:
                 family.add_sample(name, labels, value)
             yield family
@@ -430,10 +430,10 @@ class OpenTelemetryExporter:
             samples = _samples(metrics, cache).get(name, ())
             return [otel.Observation(value, labels) for labels, value in samples]
 
-        for name, text in _HELP.items():
+        for name, text in _HELP_TEXTS.items():
             meter.create_observable_gauge(name, [functools.partial(observe, name)], description=text)
         histogram = meter.create_histogram(
-            LATENCY, unit="s", description=_DURATION, explicit_bucket_boundaries_advisory=BOUNDS
+            LATENCY, unit="s", description=_DURATION_HELP, explicit_bucket_boundaries_advisory=BOUNDS
         )
         metrics.add_observer(lambda stage, seconds: histogram.record(seconds, {"stage": stage}))
 

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 _EVERY_PIECE_UP_TO: Final = 256
 _SHARE: Final = 16
-_LOOKS: Final = 32
+_LOOKS_PER_CHARACTER: Final = 32
 
 
 class PartialParser(Generic[T]):
@@ -61,7 +61,7 @@ class PartialParser(Generic[T]):
         self._read = read
         self._schema = schema
         self._pieces = [prefill]
-        self._size = self._prefilled = len(prefill)
+        self._size = self._prefill_size = len(prefill)
         self._next = 1
         self._last: T | None = None
         self._state: tuple[Any, Set[str]] = (None, frozenset())
@@ -92,7 +92,7 @@ class PartialParser(Generic[T]):
             if self._growing.is_sound and not self._growing.feed(piece):
                 self._next = 0
         elif piece.type is SegmentType.TEXT:
-            text, start, end = self.text, self._prefilled + piece.start, self._prefilled + piece.end
+            text, start, end = self.text, self._prefill_size + piece.start, self._prefill_size + piece.end
             self._pieces = [text[:start] + piece.text + text[end:]]
             self._size, self._next = len(self._pieces[0]), 0
             self._begin(self._pieces[0])
@@ -107,11 +107,13 @@ class PartialParser(Generic[T]):
                 return None
             result = run_growing(self._read_growing, self._growing, self._growth, self._schema)
             work = self._growth.work if isinstance(self._schema, Schema) else self._size
-            gap = min(gap, work // _LOOKS)
+            gap = min(gap, work // _LOOKS_PER_CHARACTER)
         else:
             self._pieces = [self.text]
-            text, ended = self._pieces[0], ReasonCode.TRUNCATED
-            result = run_chain(self._read, text, ended, Partial.ACCEPT, None, self._schema, is_stream=True)
+            text, end_reason = self._pieces[0], ReasonCode.TRUNCATED
+            result = run_chain(
+                self._read, text, end_reason, Partial.ACCEPT, None, self._schema, is_stream=True
+            )
         self._next = self._size + 1 + gap
         state = result.fields, result.final
         is_known = not self._growing.is_sound and state == self._state and is_same(result.value, self._last)
@@ -138,14 +140,14 @@ def is_same(value: Any, last: Any) -> bool:
 # Parsers: values of any attrs class, or any registry of versions, from the text of a model.
 
 
-_BY_REASON: Final[dict[IncompleteReason | None, ReasonCode]] = {
+_CODE_BY_INCOMPLETE_REASON: Final[dict[IncompleteReason | None, ReasonCode]] = {
     **dict.fromkeys(IncompleteReason, ReasonCode.TRUNCATED),
     IncompleteReason.CANCELLED: ReasonCode.CANCELLED,
     IncompleteReason.CONTENT_FILTER: ReasonCode.CONTENT_FILTER,
     IncompleteReason.ERROR: ReasonCode.ANSWER_ERROR,
     IncompleteReason.REFUSAL: ReasonCode.REFUSAL,
 }
-_BY_FINISH: Final = {
+_CODE_BY_FINISH_REASON: Final = {
     FinishReason.LENGTH: ReasonCode.TRUNCATED,
     FinishReason.CANCELLED: ReasonCode.CANCELLED,
     FinishReason.CONTENT_FILTER: ReasonCode.CONTENT_FILTER,
@@ -155,7 +157,7 @@ _BY_FINISH: Final = {
 
 def reason_for_ending(finish_reason: FinishReason | None) -> ReasonCode | None:
     """Return why an answer that ended so is not whole, or ``None`` if it is, or if that is unknown."""
-    return None if finish_reason is None else _BY_FINISH.get(finish_reason)
+    return None if finish_reason is None else _CODE_BY_FINISH_REASON.get(finish_reason)
 
 
 def reason_for_response(response: Alternative | ChatResponse) -> ReasonCode | None:
@@ -163,7 +165,7 @@ def reason_for_response(response: Alternative | ChatResponse) -> ReasonCode | No
 
     A response that pauses, or has a part that cannot be read, is taken for one that was cut.
     """
-    return _BY_REASON.get(response.incomplete_reason)
+    return _CODE_BY_INCOMPLETE_REASON.get(response.incomplete_reason)
 
 
 @suggests_names
@@ -207,24 +209,26 @@ class StructuredParser(Generic[T]):
         unwrap: str | None = None,
         refuse_doubtful: bool = False,
     ) -> None:
-        resolved: Schema[T] | SchemaVersions[T]
+        resolved_schema: Schema[T] | SchemaVersions[T]
         if not isinstance(schema, Schema | SchemaVersions):
-            resolved = Schema(cast(type[T], schema), invariants)
+            resolved_schema = Schema(cast(type[T], schema), invariants)
         elif not invariants:
-            resolved = schema
+            resolved_schema = schema
         else:
             raise TypeError("invariants belong into the Schema, or the registry")
         if unwrap is not None or refuse_doubtful:
-            if isinstance(resolved, SchemaVersions):
+            if isinstance(resolved_schema, SchemaVersions):
                 raise TypeError("unwrap and refuse_doubtful are for a type or a Schema, not for a registry")
-            resolved = attrs.evolve(resolved, unwrap=unwrap, refuse_doubtful=refuse_doubtful)
-        if isinstance(resolved, SchemaVersions):
-            resolved.schema(resolved.default)  # refuses a registry that is empty, or has no such default
-        if version is not None and not isinstance(resolved, SchemaVersions):
+            resolved_schema = attrs.evolve(resolved_schema, unwrap=unwrap, refuse_doubtful=refuse_doubtful)
+        if isinstance(resolved_schema, SchemaVersions):
+            resolved_schema.schema(
+                resolved_schema.default
+            )  # refuses a registry that is empty, or has no such default
+        if version is not None and not isinstance(resolved_schema, SchemaVersions):
             raise TypeError("only a registry of versions has a version to bring values to")
-        self.schema = resolved
+        self.schema = resolved_schema
         self.version = version
-        self._read: Read[T] = _reader(resolved, version)
+        self._read: Read[T] = _reader(resolved_schema, version)
         self._metrics = metrics
         self._cache = cache
         self._prefill = prefill
@@ -288,8 +292,8 @@ class StructuredParser(Generic[T]):
         partial = as_choice(Partial, partial)
         stream = _Stream(self.partial_parser(), self._prefill)
         for piece in pieces:
-            if (grown := stream.take(piece)) is not None:
-                yield grown
+            if (partial_result := stream.take(piece)) is not None:
+                yield partial_result
         yield stream.answer.last_step(self._parse(stream.text, stream.reason(), partial))
 
     async def aparse_stream(
@@ -299,18 +303,18 @@ class StructuredParser(Generic[T]):
         partial = as_choice(Partial, partial)
         stream = _Stream(self.partial_parser(), self._prefill)
         async for piece in pieces:
-            if (grown := stream.take(piece)) is not None:
-                yield grown
+            if (partial_result := stream.take(piece)) is not None:
+                yield partial_result
         yield stream.answer.last_step(self._parse(stream.text, stream.reason(), partial))
 
     def with_null_as_default(self) -> StructuredParser[T]:
         """Return the same parser, for which a null for an optional key that cannot be null stands for its default."""
         if not isinstance(self.schema, Schema) or self.schema.null_is_default:
             return self
-        made = copy.copy(self)
-        made.schema = attrs.evolve(self.schema, null_is_default=True)
-        made._read, made._key = made.schema.read, object()
-        return made
+        parser_copy = copy.copy(self)
+        parser_copy.schema = attrs.evolve(self.schema, null_is_default=True)
+        parser_copy._read, parser_copy._key = parser_copy.schema.read, object()
+        return parser_copy
 
     def partial_parser(self) -> PartialParser[T]:
         """Return a reader of an answer for a caller that receives the pieces. It gives partial values alone."""
@@ -325,26 +329,28 @@ class StructuredParser(Generic[T]):
             f"an answer is a str, a ChatResponse, an Alternative or a ToolCall, not {type(answer).__name__}"
         )
 
-    def _parse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
+    def _parse(self, text: str, end_reason: ReasonCode | None, partial: Partial) -> ParseResult[T]:
         if self._cache is None:
-            return self._measured(text, ended, partial)
-        key = (self._key, text, ended, as_choice(Partial, partial))
-        cached: ParseResult[T] | None = self._cache.get(key)
-        if cached is None:
-            cached = self._measured(text, ended, partial)
-            self._cache.put(key, cached, is_negative=cached.value is None)
-        return cached
+            return self._measured(text, end_reason, partial)
+        key = (self._key, text, end_reason, as_choice(Partial, partial))
+        cached_result: ParseResult[T] | None = self._cache.get(key)
+        if cached_result is None:
+            cached_result = self._measured(text, end_reason, partial)
+            self._cache.put(key, cached_result, is_negative=cached_result.value is None)
+        return cached_result
 
-    def _measured(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
+    def _measured(self, text: str, end_reason: ReasonCode | None, partial: Partial) -> ParseResult[T]:
         if self._metrics is None:
-            return run_chain(self._read, text, ended, partial, None, self.schema, self._prose)
+            return run_chain(self._read, text, end_reason, partial, None, self.schema, self._prose)
         laps = [("", time.perf_counter())]
 
         def lap(stage: str) -> None:
             laps.append((stage, time.perf_counter()))
 
-        result = run_chain(self._read, text, ended, partial, lap, self.schema, self._prose)
-        seconds = {stage: at - before for (_, before), (stage, at) in itertools.pairwise(laps)}
+        result = run_chain(self._read, text, end_reason, partial, lap, self.schema, self._prose)
+        seconds = {
+            stage: lap_end - lap_start for (_, lap_start), (stage, lap_end) in itertools.pairwise(laps)
+        }
         seconds["total"] = time.perf_counter() - laps[0][1]
         self._metrics.record(result.stage, result.reason, seconds)
         return result
@@ -368,11 +374,11 @@ def parse(
     Raises:
         SchemaDefinitionError: *kind* cannot be a schema.
     """
-    wanted: Any = kind
+    schema_type: Any = kind
     try:
-        parser = _parser_of(wanted, **options)
+        parser = _parser_of(schema_type, **options)
     except TypeError:  # it has no hash, or the options are wrong
-        parser = StructuredParser(wanted, **options)
+        parser = StructuredParser(schema_type, **options)
     result: ParseResult[T] = parser.parse(answer, partial=partial)
     return result
 
@@ -385,7 +391,7 @@ def _parser_of(kind: Any, **options: Any) -> StructuredParser[Any]:
 def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> Read[Any]:
     if isinstance(schema, Schema) or version is None:
         return schema.read
-    target = schema.schema(version)
+    target_schema = schema.schema(version)
 
     def read_and_migrate(data: Any) -> Candidate[Any]:
         candidate = schema.read(data)
@@ -401,7 +407,7 @@ def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> R
             problem = str(error) if isinstance(error, MigrationError) else f"not JSON of version {version}"
             return Candidate(None, (Violation(problem, code=ReasonCode.MIGRATION_FAILED),), named_version)
         # A user's function made it: it must be a possible answer of that version.
-        migrated_candidate = target.read(migrated_json)
+        migrated_candidate = target_schema.read(migrated_json)
         return migrated_candidate._replace(
             violations=tuple(map(_as_failed_migration, migrated_candidate.violations)), version=named_version
         )
@@ -449,5 +455,5 @@ class _Stream(Generic[T]):
             self.ended = reason_for_ending(piece.finish_reason)
         elif not self._is_finished:
             self.ended = ReasonCode.TRUNCATED  # until a later one has its finish reason
-        added = piece.content_delta if piece.correction is None else piece.correction
-        return None if added is None else self.answer.feed(added)
+        new_content = piece.content_delta if piece.correction is None else piece.correction
+        return None if new_content is None else self.answer.feed(new_content)

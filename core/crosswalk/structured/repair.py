@@ -49,12 +49,12 @@ QUOTES: Final = "".join(CLOSING_QUOTES)
 FULL_WIDTH: Final = str.maketrans("\uff0c\uff1a\uff1b\uff5b\uff5d\uff3b\uff3d", ",:;{}[]")
 """The full-width forms of JSON's punctuation, for :meth:`str.translate`."""
 
-_PLAIN: Final = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*+')
+_PLAIN_CONTENT: Final = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*+')
 _ESCAPE: Final = re.compile(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|0[0-9]|\r\n|.)|["\x00-\x1f]', re.DOTALL)
-_SAME_EVERYWHERE: Final = {r"\'": "'", r"\v": r"\u000b", r"\0": r"\u0000", "\\\n": "", "\\\r\n": ""}
-_KEEPING: Final = frozenset("cdeghijklmopqswyzABCDEFGHIJKLMOPQRSTVWXYZ")
+_COMMON_ESCAPES: Final = {r"\'": "'", r"\v": r"\u000b", r"\0": r"\u0000", "\\\n": "", "\\\r\n": ""}
+_UNESCAPED_LETTERS: Final = frozenset("cdeghijklmopqswyzABCDEFGHIJKLMOPQRSTVWXYZ")
 """Letters without an escape sequence. A model that wrote ``\\d`` forgot to escape the backslash."""
-_HARMLESS: Final = frozenset(("\\\\", '\\"', "\\'"))
+_HARMLESS_ESCAPES: Final = frozenset(("\\\\", '\\"', "\\'"))
 _WHOLE_ESCAPES: Final = {
     opening: re.compile(
         rf"[^{closing}\\]*+(?:\\(?:u[0-9a-fA-F]{{4}}|x[0-9a-fA-F]{{2}}|[^ux])[^{closing}\\]*+)*", re.DOTALL
@@ -76,29 +76,29 @@ def decode_string(content: str, quote: str = '"') -> str | None:
         content: the string without its quotes. Line breaks and control characters are literal.
         quote: the opening quote.
     """
-    if _PLAIN.fullmatch(content):
+    if _PLAIN_CONTENT.fullmatch(content):
         return content
     try:
         return str(orjson.loads(f'"{content}"'))
     except orjson.JSONDecodeError:
         pass
     escapes = {escape for escape in _ESCAPE.findall(content) if escape[0] == "\\"}
-    own = {f"\\{closing}": closing for closing in CLOSING_QUOTES[quote] if closing != '"'}
-    read = {**_SAME_EVERYWHERE, **own}
-    unknown = {escape for escape in escapes if escape not in read and not _is_known(escape)}
-    if unknown:
-        is_kept = any(escape[1] in _KEEPING for escape in unknown)
-        if not is_kept or escapes - unknown - _HARMLESS:
+    own_escapes = {f"\\{closing}": closing for closing in CLOSING_QUOTES[quote] if closing != '"'}
+    replacements = {**_COMMON_ESCAPES, **own_escapes}
+    unknown_escapes = {escape for escape in escapes if escape not in replacements and not _is_known(escape)}
+    if unknown_escapes:
+        is_kept = any(escape[1] in _UNESCAPED_LETTERS for escape in unknown_escapes)
+        if not is_kept or escapes - unknown_escapes - _HARMLESS_ESCAPES:
             return None
-        if not all(escape[1] in _KEEPING or not escape[1].isalnum() for escape in unknown):
+        if not all(escape[1] in _UNESCAPED_LETTERS or not escape[1].isalnum() for escape in unknown_escapes):
             return None
-        read.update({escape: f"\\\\{escape[1]}" for escape in unknown})
+        replacements.update({escape: f"\\\\{escape[1]}" for escape in unknown_escapes})
 
-    def as_json(found: re.Match[str]) -> str:
-        escape = found[0]
+    def as_json(match: re.Match[str]) -> str:
+        escape = match[0]
         if escape[0] != "\\":
             return rf"\u{ord(escape):04x}"
-        return rf"\u00{escape[2:]}" if escape[1] == "x" else read.get(escape, escape)
+        return rf"\u00{escape[2:]}" if escape[1] == "x" else replacements.get(escape, escape)
 
     try:
         return str(orjson.loads(f'"{_ESCAPE.sub(as_json, content)}"'))
@@ -112,13 +112,13 @@ def _is_known(escape: str) -> bool:
 
 def whole_escapes(cut_string: str) -> str:
     """Return the content of a truncated string, without its quote and without an incomplete escape at its end."""
-    result = _WHOLE_ESCAPES[cut_string[0]].match(cut_string, 1)
-    content, end = (result[0], result.end()) if result else ("", 1)
+    match = _WHOLE_ESCAPES[cut_string[0]].match(cut_string, 1)
+    content, end = (match[0], match.end()) if match else ("", 1)
     if not _HALF_AN_ESCAPE.match(cut_string, end):
         return cut_string[1:]  # not a valid escape: decoding refuses it
-    before = content[:-6]
-    is_escaped = (len(before) - len(before.rstrip("\\"))) % 2
-    return before if _HALF_A_PAIR.fullmatch(content[-6:]) and not is_escaped else content
+    content_before = content[:-6]
+    is_escaped = (len(content_before) - len(content_before.rstrip("\\"))) % 2
+    return content_before if _HALF_A_PAIR.fullmatch(content[-6:]) and not is_escaped else content
 
 
 # ---------------------------------------------------------------------------------- decode
@@ -147,14 +147,14 @@ def loads(text: str, *, is_exact: bool = False) -> Any:
 
     With *is_exact* a number with a fraction keeps its digits, as :class:`ExactFloat`.
     """
-    data = text.encode("utf-8", "surrogatepass")
+    encoded_text = text.encode("utf-8", "surrogatepass")
     try:
-        value = load_json(data, unique_keys=True)
+        value = load_json(encoded_text, unique_keys=True)
     except orjson.JSONDecodeError:
         return NO_JSON
     if is_exact:
         value = json.loads(text, parse_float=ExactFloat)
-    may_be_deep = data.count(b"{") + data.count(b"[") > MAX_DEPTH
+    may_be_deep = encoded_text.count(b"{") + encoded_text.count(b"[") > MAX_DEPTH
     return TOO_DEEP if may_be_deep and is_too_deep(value) else value
 
 
@@ -181,9 +181,9 @@ def is_too_deep(data: Any) -> bool:
 # else is refused with its position. The time is linear in the length of the text.
 
 
-_STRINGS: Final = "|".join(STRINGS.values())
+_ANY_STRING: Final = "|".join(STRINGS.values())
 _TOKEN: Final = re.compile(
-    rf"{SPACE}*+(?:(?P<mark>[{{}}\[\](),;:\uff0c\uff1a\uff5b\uff5d\uff3b\uff3d])|(?P<string>{_STRINGS})|(?P<assign>=>?)"
+    rf"{SPACE}*+(?:(?P<mark>[{{}}\[\](),;:\uff0c\uff1a\uff5b\uff5d\uff3b\uff3d])|(?P<string>{_ANY_STRING})|(?P<assign>=>?)"
     r"|(?P<comment>//[^\n]*+|\#[^\n]*+|/\*.*?\*/)|(?P<elision>\.\.|\u2026)"
     rf"|(?P<word>[^{BLANKS},;:\uff0c\uff1a\uff5b\uff5d\uff3b\uff3d{{}}\[\]()=\u2026#{QUOTES}]++)"
     r"|(?P<open>.)|(?P<end>\Z))",
@@ -196,16 +196,16 @@ _END_NEXT: Final = re.compile(rf"{SPACE}*+[\]}}]")
 _WHITE_SPACE: Final = frozenset(" \t\r\n")
 _LONGEST_INDENT: Final = 200
 _BARE_KEY: Final = re.compile(r"[^\W\d][\w$-]*+|\$[\w$-]*+")
-_WORDS: Final = {
+_WORD_VALUES: Final = {
     spelling: value
     for word, value in (("true", True), ("false", False), ("null", None))
     for spelling in (word, word.title(), word.upper())
 } | {"None": None}
 # A group that may match in part is not possessive (``(?:…)*+``), here as elsewhere: before Python 3.11.5 the match continued
 # behind that part. A possessive group is safe where the rest of the pattern cannot match there, as at the end of a text.
-_WHOLE: Final = r"(?:0|[1-9][0-9]*+(?:_[0-9]++)*)"
-_INTEGER: Final = re.compile(rf"[-+]?(?:{_WHOLE}|0[xX][0-9a-fA-F]++|0[oO][0-7]++|0[bB][01]++)")
-_NUMBER: Final = re.compile(rf"[-+]?(?:{_WHOLE}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
+_WHOLE_NUMBER: Final = r"(?:0|[1-9][0-9]*+(?:_[0-9]++)*)"
+_INTEGER: Final = re.compile(rf"[-+]?(?:{_WHOLE_NUMBER}|0[xX][0-9a-fA-F]++|0[oO][0-7]++|0[bB][01]++)")
+_NUMBER: Final = re.compile(rf"[-+]?(?:{_WHOLE_NUMBER}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 _INNER_QUOTES: Final = re.compile(
     r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*'
@@ -332,15 +332,19 @@ class _Reader:
         return reading
 
     def _read(self) -> Reading:
-        match, position, size = _TOKEN.match, 0, len(self._text)
+        match_token, position, size = _TOKEN.match, 0, len(self._text)
         while True:
-            token = match(self._text, position)
+            token = match_token(self._text, position)
             kind: str = token.lastgroup  # type: ignore[union-attr, assignment]
             start, end = token.span(kind)  # type: ignore[union-attr]
             self._space = self._text[position:start]
             self._at, position = start, end
-            if kind == "string" and self._inner_quotes and (longer := _INNER_QUOTES.match(self._text, start)):
-                position = longer.end()
+            if (
+                kind == "string"
+                and self._inner_quotes
+                and (longer_match := _INNER_QUOTES.match(self._text, start))
+            ):
+                position = longer_match.end()
             lexeme = self._text[start:position]
             if kind == "mark":
                 self._mark(lexeme)
@@ -351,7 +355,7 @@ class _Reader:
                     self._is_cut
                     and position == size
                     and self._expected in (_KEY, _VALUE)
-                    and lexeme not in _WORDS
+                    and lexeme not in _WORD_VALUES
                 ):
                     return self._ended(None)
                 self._word(lexeme)
@@ -452,7 +456,7 @@ class _Reader:
         self._expected = _VALUE if self._is_in_array else _KEY
 
     def _string(self, token: str, end: int) -> None:
-        missing = {_COLON: ":", _NEXT: ","}.get(self._expected)
+        missing_separator = {_COLON: ":", _NEXT: ","}.get(self._expected)
         if self._expected == _NEXT:
             is_new_line = "\n" in self._space
             if self._is_in_array:
@@ -462,7 +466,7 @@ class _Reader:
                 is_certain = is_key and (is_new_line or self._last_token != "}")
             if is_certain:
                 self._expected = _VALUE if self._is_in_array else _KEY
-        if missing and missing in (self._last_token[-2:-1], token[1:-1].lstrip()[:1]):
+        if missing_separator and missing_separator in (self._last_token[-2:-1], token[1:-1].lstrip()[:1]):
             self._refuse("a separator is inside the quotes")
         if self._expected == _KEY:
             self._begin(self._decoded(token[1:-1], token[0]), is_bare=False)
@@ -475,8 +479,8 @@ class _Reader:
         if self._expected == _KEY and _BARE_KEY.fullmatch(word):
             self._begin(word, is_bare=True)
             return
-        if word in _WORDS:
-            self._scalar(_WORDS[word])
+        if word in _WORD_VALUES:
+            self._scalar(_WORD_VALUES[word])
         elif _INTEGER.fullmatch(word):
             try:
                 integer = int(word, 0)
@@ -513,10 +517,10 @@ class _Reader:
         self._expected = _NEXT
 
     def _decoded(self, content: str, quote: str) -> str:
-        result = decode_string(content, quote)
-        if result is None or (quote == "`" and "${" in content):
+        decoded = decode_string(content, quote)
+        if decoded is None or (quote == "`" and "${" in content):
             self._refuse("a string that can be read in several ways")
-        return result
+        return decoded
 
     # ----------------------------------------------------------------------------------------- end
 
@@ -534,7 +538,7 @@ class _Reader:
             self._expected in (_NEXT, _KEY)
             and (
                 self._last == "string"
-                or self._last_token in _WORDS
+                or self._last_token in _WORD_VALUES
                 or (self._last == "word" and self._is_after_white_space)
                 or self._last_token in (",", "}", "]", ")", "\uff5d", "\uff3d")
             )
@@ -556,7 +560,7 @@ class _Reader:
         elif (
             self._expected == _NEXT
             and self._last == "word"
-            and self._last_token not in _WORDS
+            and self._last_token not in _WORD_VALUES
             and not self._is_after_white_space
         ):
             del box.value[box.key if box.closer == "}" else len(box.value) - 1]
@@ -632,7 +636,7 @@ class GrowingJSON:
         self.has_changed = False
         self._float: Callable[[str], float] = ExactFloat if is_exact else float
         self._rest = ""  # a token whose end is not there
-        self._string: list[str] | None = None  # the parts of a string without its end
+        self._string_parts: list[str] | None = None  # the parts of a string without its end
         self._root: Any = None
         self._boxes: list[Any] = []
         self._keys: list[str] = []  # the current key of each box, if it is an object
@@ -648,7 +652,7 @@ class GrowingJSON:
         return self.is_sound
 
     def _feed(self, text: str) -> None:
-        position = 0 if self._string is None else self._end_string(text, 0)
+        position = 0 if self._string_parts is None else self._end_string(text, 0)
         while token := _GROWING_TOKEN.match(text, position):
             kind, position = token.lastgroup, token.end()
             if kind == "mark":
@@ -656,7 +660,7 @@ class GrowingJSON:
             elif kind == "string" and token[kind].isascii():
                 self._end(token[kind])
             elif kind == "open" or kind == "string":
-                self._string = []
+                self._string_parts = []
                 if self._expected not in (_KEY, _VALUE) or not self._boxes:
                     raise _NotSoundError
                 self.has_changed = self.has_changed or self._expected == _VALUE
@@ -671,7 +675,7 @@ class GrowingJSON:
                 self._rest = token[kind]
                 return
             else:
-                if self._string is None:
+                if self._string_parts is None:
                     self._rest = ""
                 return
         raise _NotSoundError
@@ -694,13 +698,13 @@ class GrowingJSON:
             if end < len(text) - (text[end:] == "\\"):
                 raise _NotSoundError  # a control character
         part = content if content.isascii() and "\\" not in content else orjson.loads(f'"{content}"')
-        self._string.append(part)  # type: ignore[union-attr]
+        self._string_parts.append(part)  # type: ignore[union-attr]
         if not is_closed:
             self.has_changed = self.has_changed or (self._expected == _VALUE and part != "")
             self._rest = text[start + len(content) :]
             return len(text)
-        self._end("".join(self._string))  # type: ignore[arg-type]
-        self._string = None
+        self._end("".join(self._string_parts))  # type: ignore[arg-type]
+        self._string_parts = None
         return end + 1
 
     def _end(self, string: str) -> None:
@@ -763,21 +767,21 @@ class GrowingJSON:
             return Reading(self._root)
         for outer, inner, key in zip(boxes, boxes[1:], self._keys, strict=False):
             outer[key if type(outer) is dict else -1] = inner
-        last, cut = boxes[-1], self._string is not None and self._expected == _VALUE
-        if self._string is not None and cut:
-            self._string = ["".join(self._string)]
-            if type(last) is dict:
-                last[self._keys[-1]] = self._string[0]
+        last_box, is_cut = boxes[-1], self._string_parts is not None and self._expected == _VALUE
+        if self._string_parts is not None and is_cut:
+            self._string_parts = ["".join(self._string_parts)]
+            if type(last_box) is dict:
+                last_box[self._keys[-1]] = self._string_parts[0]
             else:
-                last.append(self._string[0])
+                last_box.append(self._string_parts[0])
         for box, original in zip(boxes, self._boxes, strict=True):
             if type(box) is list:
                 note(box, original)
         path = tuple(
             key if type(box) is dict else len(box) - 1 for box, key in zip(boxes, self._keys, strict=True)
         )
-        reading = Reading(boxes[0], open_path=path if cut or self._expected == _NEXT else path[:-1])
+        reading = Reading(boxes[0], open_path=path if is_cut or self._expected == _NEXT else path[:-1])
         reading.open = frozenset(map(id, boxes))
-        if cut:
-            reading.cut, reading.cut_in = "$" + "".join(map(step, path)), (last, path[-1])
+        if is_cut:
+            reading.cut, reading.cut_in = "$" + "".join(map(step, path)), (last_box, path[-1])
         return reading

@@ -53,11 +53,11 @@ def _qualifier() -> Any:
     return attrs.field(default=None, metadata={"json_schema": {"enum": [*COUNT_QUALIFIERS, None]}})
 
 
-def _shown_of(counted: StructuredResponse | StructuredResponseV2) -> str:
-    shown, total = counted.items_shown, counted.items_total
+def _shown_of(response: StructuredResponse | StructuredResponseV2) -> str:
+    shown, total = response.items_shown, response.items_total
     if total is None:
         return f"Showing {shown} items." if shown else ""
-    qualifier = {"at_least": "at least ", "approx": "approximately "}.get(counted.count_qualifier or "", "")
+    qualifier = {"at_least": "at least ", "approx": "approximately "}.get(response.count_qualifier or "", "")
     if shown == total and not qualifier:
         return f"Showing all {total} items."
     return f"Showing {shown} of {qualifier}{total} items."
@@ -338,8 +338,8 @@ class ResponseCache(MemoryCache):
 
     def get_stats(self) -> dict[str, Any]:
         """``hits``, ``misses``, ``hit_rate`` (``None`` before the first look-up), ``size`` and ``max_size``."""
-        now = self.stats()
-        counts = {"hits": now.hits, "misses": now.misses, "hit_rate": now.hit_rate}
+        cache_stats = self.stats()
+        counts = {"hits": cache_stats.hits, "misses": cache_stats.misses, "hit_rate": cache_stats.hit_rate}
         return {**counts, "size": self.size(), "max_size": MAX_ENTRIES}
 
 
@@ -365,7 +365,7 @@ def reset_stats() -> None:
 # The structured response: its versions, the ways between them, its validator, its parser, and functions for them.
 
 
-_SAME_IN_2_0: Final = (
+_UNCHANGED_FIELDS: Final = (
     "items_shown",
     "items_total",
     "count_qualifier",
@@ -395,7 +395,7 @@ def _from_1_1(old: StructuredResponseV1_1) -> StructuredResponseV2:
     return StructuredResponseV2(
         response=old.answer,
         citations=tuple(_citation(source) for source in old.sources),
-        **{name: getattr(old, name) for name in _SAME_IN_2_0},
+        **{name: getattr(old, name) for name in _UNCHANGED_FIELDS},
     )
 
 
@@ -405,7 +405,7 @@ def _to_1_1(new: StructuredResponseV2) -> StructuredResponseV1_1:
     return StructuredResponseV1_1(
         answer=new.response,
         sources=[{**citation.extra, **citation.said} for citation in new.citations],
-        **{name: getattr(new, name) for name in _SAME_IN_2_0},
+        **{name: getattr(new, name) for name in _UNCHANGED_FIELDS},
     )
 
 

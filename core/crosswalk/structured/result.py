@@ -270,14 +270,14 @@ class FinalPaths(Set[str]):
 
     def __contains__(self, path: object) -> bool:
         """Whether the value at *path* is there and final."""
-        value, at, open_path, is_open = self._fields, "$", self._open_path or (), True
-        while at != path:
-            key = _next_key(value, at, path) if isinstance(path, str) else None
+        value, current_path, open_path, is_open = self._fields, "$", self._open_path or (), True
+        while current_path != path:
+            key = _next_key(value, current_path, path) if isinstance(path, str) else None
             if key is None:
                 return False
             is_open = open_path[:1] == (key,)
             open_path = open_path[1:] if is_open else ()
-            value, at = value[key], at + step(key)
+            value, current_path = value[key], current_path + step(key)
         return not is_open
 
     def __len__(self) -> int:
@@ -287,23 +287,23 @@ class FinalPaths(Set[str]):
         return f"FinalPaths({', '.join(self)})"
 
 
-def _paths(value: Any, at: str, open_path: tuple[str | int, ...]) -> Iterator[str]:
+def _paths(value: Any, path: str, open_path: tuple[str | int, ...]) -> Iterator[str]:
     items = value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
     for key, item in items:
-        is_open, there = open_path[:1] == (key,), at + step(key)
+        is_open, item_path = open_path[:1] == (key,), path + step(key)
         if not is_open:
-            yield there
-        yield from _paths(item, there, open_path[1:] if is_open else ())
+            yield item_path
+        yield from _paths(item, item_path, open_path[1:] if is_open else ())
 
 
-def _next_key(value: Any, at: str, path: str) -> str | int | None:
-    """The key or index in *value*, which is *at* a place, that leads on to *path*, or ``None`` if there is none."""
+def _next_key(value: Any, value_path: str, path: str) -> str | int | None:
+    """The key or index in *value*, which is *value_path* a place, that leads on to *path*, or ``None`` if there is none."""
     if type(value) is list:
-        index = _INDEX.match(path, len(at))
-        return int(index[1]) if index and int(index[1]) < len(value) else None
+        index_match = _INDEX.match(path, len(value_path))
+        return int(index_match[1]) if index_match and int(index_match[1]) < len(value) else None
     for key in value if type(value) is dict else ():
-        there = at + step(key)
-        if path == there or path.startswith((f"{there}.", f"{there}[")):
+        item_path = value_path + step(key)
+        if path == item_path or path.startswith((f"{item_path}.", f"{item_path}[")):
             return str(key)
     return None
 
@@ -384,9 +384,9 @@ class ParseResult(Generic[T]):
             StructuredAnswerError: there is none.
         """
         if self.value is None:
-            why = "; ".join(self.errors[:3]) or _WHY.get(self.reason)
+            explanation = "; ".join(self.errors[:3]) or _REASON_TEXTS.get(self.reason)
             raise StructuredAnswerError(
-                f"{self.reason.value}: {why}" if why else self.reason.value, result=self
+                f"{self.reason.value}: {explanation}" if explanation else self.reason.value, result=self
             )
         return self.value
 
@@ -397,16 +397,16 @@ class ParseResult(Generic[T]):
 
     def feedback(self) -> str:
         """Return the text to send back to the model, so that it answers again. It quotes no value of the answer."""
-        reason_text = _WHY.get(self.reason, "the JSON object is not valid")
+        reason_text = _REASON_TEXTS.get(self.reason, "the JSON object is not valid")
         problems = "".join(f"\n- {error}" for error in self.errors[:10])
-        reason = f"{reason_text[0].upper()}{reason_text[1:]}."
-        return f"{reason}{problems}\nAnswer again with the whole corrected JSON and nothing else."
+        reason_sentence = f"{reason_text[0].upper()}{reason_text[1:]}."
+        return f"{reason_sentence}{problems}\nAnswer again with the whole corrected JSON and nothing else."
 
     def __repr__(self) -> str:
         names = (field.name for field in attrs.fields(ParseResult))
-        shown = {name: getattr(self, name) for name in names if name not in _NOT_SHOWN}
-        shown |= {"partial": self.partial or None, "errors": tuple(self.errors), "value": self.value}
-        return summary("ParseResult", shown.items())
+        shown_fields = {name: getattr(self, name) for name in names if name not in _HIDDEN_FIELDS}
+        shown_fields |= {"partial": self.partial or None, "errors": tuple(self.errors), "value": self.value}
+        return summary("ParseResult", shown_fields.items())
 
 
 class StructuredAnswerError(CrosswalkError, ValueError):
@@ -426,11 +426,11 @@ class StructuredAnswerError(CrosswalkError, ValueError):
         return self.result.errors
 
 
-_NOT_SHOWN: Final = ("value", "violations", "fields", "final")  # or as another text
+_HIDDEN_FIELDS: Final = ("value", "violations", "fields", "final")  # or as another text
 _NOT_THE_MODELS_FAULT: Final = (
     ReasonCode.CANCELLED, ReasonCode.CONTENT_FILTER, ReasonCode.REFUSAL, ReasonCode.ANSWER_ERROR, ReasonCode.SUCCESS,
 )  # fmt: skip
-_WHY: Final = {
+_REASON_TEXTS: Final = {
     ReasonCode.EXTRACTION_FAILED: "the answer contains no JSON",
     ReasonCode.AMBIGUOUS: "the answer holds several JSON objects, or text with a key of the object",
     ReasonCode.TRUNCATED: "the JSON in the answer is not complete, or something in it is left out",
@@ -442,13 +442,13 @@ _WHY: Final = {
 }
 _new: Final = object.__new__
 _set: Final = object.__setattr__
-_AS_IT_STANDS: Final = vars(ParseResult(None, Stage.DIRECT, ReasonCode.SUCCESS))
+_DIRECT_FIELDS: Final = vars(ParseResult(None, Stage.DIRECT, ReasonCode.SUCCESS))
 
 
 def direct_success(candidate: Candidate[T]) -> ParseResult[T]:
     """Return the result for nearly every answer, in a quarter of the time that the constructor takes."""
     result = _new(ParseResult)
-    fields = _AS_IT_STANDS.copy()
+    fields = _DIRECT_FIELDS.copy()
     (
         fields["value"],
         _,

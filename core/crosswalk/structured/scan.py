@@ -60,12 +60,12 @@ _HIDDEN: Final = (
 )
 
 
-def hidden_end(found: re.Match[str]) -> re.Pattern[str]:
-    """Return the pattern that ends the hidden part that *found* begins."""
-    return next(end for name, end in _ENDS.items() if found[name])
+def hidden_end(match: re.Match[str]) -> re.Pattern[str]:
+    """Return the pattern that ends the hidden part that *match* begins."""
+    return next(end for name, end in _END_PATTERNS.items() if match[name])
 
 
-_ENDS: Final = {
+_END_PATTERNS: Final = {
     "tool": re.compile(
         rf"(?:<[|\uff5c]?|\[)(?:/{_TOOL}|end_{_TOOL}|{_TOOL}[_\u2581]end)\s*(?:[|\uff5c]?>|\])", re.IGNORECASE
     ),
@@ -118,8 +118,8 @@ def unwrapped(text: str) -> str:
     """
     if "&" in text and '"' not in text and _ESCAPED_QUOTE.search(text):
         text = _ENTITY.sub(lambda entity: _ENTITIES[entity[1]], text)
-    quote = text.find('"')
-    is_escaped = text[quote - 1 : quote] == "\\"  # to look at the first one takes no time
+    quote_position = text.find('"')
+    is_escaped = text[quote_position - 1 : quote_position] == "\\"  # to look at the first one takes no time
     if is_escaped and _ESCAPED.search(text) and '"' not in text.replace("\\\\", "").replace('\\"', ""):
         text = decode_string(text) or text
     if ">" in text:
@@ -127,10 +127,10 @@ def unwrapped(text: str) -> str:
     return text
 
 
-def _unquoted(lines: re.Match[str]) -> str:
+def _unquoted(match: re.Match[str]) -> str:
     # Not within JSON that is not quoted itself: there a line that begins so is part of a text.
-    is_around_json = _QUOTED_JSON.search(lines[0]) and "{" not in lines.string[: lines.start()]
-    return _QUOTE_MARK.sub("", lines[0]) if is_around_json else lines[0]
+    is_around_json = _QUOTED_JSON.search(match[0]) and "{" not in match.string[: match.start()]
+    return _QUOTE_MARK.sub("", match[0]) if is_around_json else match[0]
 
 
 # ------------------------------------------------------------------------------------ scan
@@ -145,36 +145,36 @@ _OPENER: Final = (
     rf"[{{\uff5b]{SPACE}*+(?:[{QUOTES}}}\uff5d/#,\u2026]|\.\.|[\w$][\w$-]*+{SPACE}*+:|\Z)"
     rf"|(?<!<!\[CDATA)[\[\uff3b]{SPACE}*+(?:[{QUOTES}{{\[\](\d/#,\u2026-]|\.\.|(?i:true|false|null|None|NaN)\b|\Z)"
 )
-_NEXT: Final = re.compile(
+_NEXT_MARK: Final = re.compile(
     rf"{MARK}|(?P<string>\"(?=[\[{{](?:\s|\\[nrt])*+\\\"))|(?P<opener>{_OPENER})",
     re.IGNORECASE | re.MULTILINE,
 )
 _STRING_OF_JSON: Final = re.compile(r'"((?:[^"\\]|\\.)*+)("?)', re.DOTALL)
 _STRUCTURE: Final = re.compile(rf"[{QUOTES}{{}}\[\]\uff5b\uff5d\uff3b\uff3d,:#]|\n[ \t]*+(?:```|~~~)|//|/\*")
 _BLANK: Final = re.compile(rf"{SPACE}*+")
-_ANNOUNCED: Final = re.compile(r"(?:[:\uff1a][*_]*|<[A-Za-z]\w*>)\Z")
-_INTRODUCED: Final = re.compile(r"(?:[:\uff1a][*_]*+|(?<![=!<>])=)[ \t]*+\Z")
+_ANNOUNCEMENT: Final = re.compile(r"(?:[:\uff1a][*_]*|<[A-Za-z]\w*>)\Z")
+_INTRODUCTION: Final = re.compile(r"(?:[:\uff1a][*_]*+|(?<![=!<>])=)[ \t]*+\Z")
 _ONLY_MARKS: Final = re.compile(rf"(?:{SPACE}|<!\[CDATA\[|\]\]>|[*_{{}}])*+\Z")
 """What may surround the whole text: invisible characters, the marks of bold text and of XML, and doubled braces."""
 _ENDS_LINE: Final = re.compile(r"[ \t\r]*+[.;,\u3002\uff1b\uff0c]?[ \t\r]*+\Z")
 _SPACE_TO_END: Final = re.compile(r"\s*+\Z")
 _LINE: Final = re.compile(r"[^\n]*+")
-_COMMENT: Final = {"//": _LINE, "#": _LINE, "/*": re.compile(r".*?\*/", re.DOTALL)}
-_STRING: Final = {opening: re.compile(string, re.DOTALL) for opening, string in STRINGS.items()}
+_COMMENT_PATTERNS: Final = {"//": _LINE, "#": _LINE, "/*": re.compile(r".*?\*/", re.DOTALL)}
+_STRING_PATTERNS: Final = {opening: re.compile(string, re.DOTALL) for opening, string in STRINGS.items()}
 _FENCE_BEFORE: Final = re.compile(r"(```|~~~)(?:[^\n`]*\n|[\w+.-]*)\s*\Z")
 _FENCE_END: Final = re.compile(r"[\s}\])]*+(?:(?:```|~~~)[ \t]*+(?:\n|\Z)|`{1,2}\Z)")
 _FENCE_LINE: Final = re.compile(r"\n[ \t]*+(?:```|~~~)")
 _HALF_A_FENCE: Final = re.compile(r"\s(?:`{1,2}|~{1,2})\Z")
 # An object of strings, numbers and words in which nothing is unusual: most small ones, found in one step.
 _STRING_OR_WORD: Final = r"""(?:"[^"\\\n]*+"|'[^'\\\n]*+'|[\w.+-]++)"""
-_FLAT: Final = re.compile(rf"\{{(?:\s*+{_STRING_OR_WORD}\s*+[:,])*\s*+(?:{_STRING_OR_WORD}\s*+)?\}}")
-_CERTAIN: Final = re.compile(
+_FLAT_OBJECT: Final = re.compile(rf"\{{(?:\s*+{_STRING_OR_WORD}\s*+[:,])*\s*+(?:{_STRING_OR_WORD}\s*+)?\}}")
+_CERTAIN_OPENING: Final = re.compile(
     rf"[{{\uff5b]{SPACE}*+[{QUOTES}][^{QUOTES}\n]*[{QUOTES}]{SPACE}*+[:\uff1a]|[\[\uff3b]{SPACE}*+[{{\uff5b]"
 )
 """The beginning of an object with a member, or of a list of objects: not of prose."""
 _LONGEST_FENCE: Final = 200
-_CLOSER: Final = {"{": "}", "[": "]"}
-_WIDE: Final = {"\uff5b": "{", "\uff5d": "}", "\uff3b": "[", "\uff3d": "]"}
+_CLOSERS: Final = {"{": "}", "[": "]"}
+_NARROW_MARKS: Final = {"\uff5b": "{", "\uff5d": "}", "\uff3b": "[", "\uff3d": "]"}
 _MOST_STRAYS: Final = 16
 _MOST_MISSES: Final = 16
 
@@ -202,7 +202,7 @@ class RegionPlace(Enum):
     """Anywhere else."""
 
 
-_MARKS: Final = (
+_MARK_KINDS: Final = (
     RegionKind.FENCE,
     RegionKind.TAG,
     RegionKind.REASONING,
@@ -267,14 +267,14 @@ class Scan:
         self._fences: list[tuple[str, int]] = []  # the marks of those that are open, and where
         self._fence_is_end = False
         self._tag_name = ""  # the answer tag that is open, and how many regions there were before it
-        self._tag_from = 0
-        self._soft: list[tuple[str, int, int]] = []  # reasoning under a name that an answer may have
+        self._tag_region_index = 0
+        self._soft_spans: list[tuple[str, int, int]] = []  # reasoning under a name that an answer may have
         self._channel = ""
         self._start, self._end = start, len(text) if end is None else end
         self._fences_end_prose = fences_end_prose
-        self._abandoned: Region | None = None
-        self._unclosed = 0
-        self._strings = 0
+        self._abandoned_region: Region | None = None
+        self._unclosed_count = 0
+        self._string_count = 0
         self._walk()
 
     # ---------------------------------------------------------------------------- what stands around
@@ -300,66 +300,72 @@ class Scan:
 
     def follower(self, region: Region) -> tuple[str, RegionKind | None]:
         """The prose right behind *region* up to the next other part, and the kind of that part."""
-        at = bisect_left(self._spans, region.end, key=itemgetter(0))
-        begin, _, kind = self._spans[at] if at < len(self._spans) else (self._end, self._end, None)
+        index = bisect_left(self._spans, region.end, key=itemgetter(0))
+        begin, _, kind = self._spans[index] if index < len(self._spans) else (self._end, self._end, None)
         return self.text[region.end : begin], kind
 
     def place(self, region: Region) -> RegionPlace:
         """The place of *region*. Ticks of code around it do not matter."""
-        at = bisect_left(self._spans, region.start, key=itemgetter(0))
-        _, begin, kind = self._spans[at - 1] if at else (0, self._start, None)
-        before, (after, next_kind) = self.text[begin : region.start], self.follower(region)
-        ticks = before[len(before.rstrip("`")) :]
-        if after.startswith(ticks):
-            before, after = before[: len(before) - len(ticks)], after[len(ticks) :]
-        is_parted = kind in _MARKS and next_kind in _MARKS
-        if region.is_fenced or (is_parted and _ONLY_MARKS.match(before) and _ONLY_MARKS.match(after)):
+        index = bisect_left(self._spans, region.start, key=itemgetter(0))
+        _, begin, kind = self._spans[index - 1] if index else (0, self._start, None)
+        text_before, (text_after, next_kind) = self.text[begin : region.start], self.follower(region)
+        ticks = text_before[len(text_before.rstrip("`")) :]
+        if text_after.startswith(ticks):
+            text_before, text_after = text_before[: len(text_before) - len(ticks)], text_after[len(ticks) :]
+        is_parted = kind in _MARK_KINDS and next_kind in _MARK_KINDS
+        if region.is_fenced or (
+            is_parted and _ONLY_MARKS.match(text_before) and _ONLY_MARKS.match(text_after)
+        ):
             return RegionPlace.ALONE
-        line = before.rpartition("\n") if kind not in _MARKS else ("", "\n", before.rpartition("\n")[2])
-        begins = (line[1] and not line[2].strip()) or _INTRODUCED.search(before)
-        rest, is_ended, _ = after.partition("\n")
-        ends = _ENDS_LINE.match(rest) and (is_ended or next_kind in _MARKS)
-        return RegionPlace.LINE if begins and ends else RegionPlace.SENTENCE
+        line_parts = (
+            text_before.rpartition("\n")
+            if kind not in _MARK_KINDS
+            else ("", "\n", text_before.rpartition("\n")[2])
+        )
+        is_at_line_start = (line_parts[1] and not line_parts[2].strip()) or _INTRODUCTION.search(text_before)
+        rest, is_ended, _ = text_after.partition("\n")
+        is_at_line_end = _ENDS_LINE.match(rest) and (is_ended or next_kind in _MARK_KINDS)
+        return RegionPlace.LINE if is_at_line_start and is_at_line_end else RegionPlace.SENTENCE
 
     def soft_answer(self) -> Scan | None:
         """Return the last block of reasoning under a name that an answer may have, if it contains nothing but one object."""
-        if not self._soft or self.is_thinking or self.awaits_answer or self.prose():
+        if not self._soft_spans or self.is_thinking or self.awaits_answer or self.prose():
             return None
-        name, start, end = self._soft[-1]
-        inner = Scan(self.text, fences_end_prose=True, start=start, end=end)
-        if len(inner.regions) != 1 or not inner.regions[0].is_closed:
+        name, start, end = self._soft_spans[-1]
+        inner_scan = Scan(self.text, fences_end_prose=True, start=start, end=end)
+        if len(inner_scan.regions) != 1 or not inner_scan.regions[0].is_closed:
             return None
-        region = inner.regions[0]
-        if inner.prose(end=region.start) or inner.prose(region.end):
+        region = inner_scan.regions[0]
+        if inner_scan.prose(end=region.start) or inner_scan.prose(region.end):
             return None
         region.tag = name
-        return inner
+        return inner_scan
 
     # ------------------------------------------------------------------------------------- the walk
 
     def _walk(self) -> None:
         text, position = self.text, self._start
-        while result := _NEXT.search(text, position, self._end):
-            start, kind = result.start(), result.lastgroup
+        while match := _NEXT_MARK.search(text, position, self._end):
+            start, kind = match.start(), match.lastgroup
             if kind == "opener":
-                after = self._region(start)
+                next_position = self._region(start)
             elif kind == "string":
-                after = self._string(start)
+                next_position = self._string(start)
             elif kind == "fence_mark":
-                after = self._fence(result)
+                next_position = self._fence(match)
             elif kind == "opening":
-                after = self._reasoning(start, result.end(), result["name"] or "")
+                next_position = self._reasoning(start, match.end(), match["name"] or "")
             elif kind == "closing":
-                after = self._reasoned(result.end(), result["closed"] or "")
+                next_position = self._reasoned(match.end(), match["closed"] or "")
             elif kind == "channel":
-                after = self._begin_channel(result)
+                next_position = self._begin_channel(match)
             elif kind == "hidden":
-                after = self._hide(result)
+                next_position = self._hide(match)
             else:
-                after = self._tag(result)
-            if after is None:
+                next_position = self._tag(match)
+            if next_position is None:
                 break
-            position = after
+            position = next_position
         else:
             if (
                 self._fences[-1][1] >= self._last_region_end()
@@ -367,21 +373,21 @@ class Scan:
                 else self._ends_in_half_a_fence()
             ):
                 self._add_open_fence()
-        if self._abandoned is not None and not any(
-            r.is_closed and r.start > self._abandoned.start for r in self.regions
+        if self._abandoned_region is not None and not any(
+            r.is_closed and r.start > self._abandoned_region.start for r in self.regions
         ):
-            self.regions.append(self._abandoned)
-        last = self._last_region_end()
-        self.awaits_answer = _ANNOUNCED.search(self.prose(last)) is not None
+            self.regions.append(self._abandoned_region)
+        last_end = self._last_region_end()
+        self.awaits_answer = _ANNOUNCEMENT.search(self.prose(last_end)) is not None
         if self._tag_name:
-            self.awaits_answer = self.awaits_answer or not self.regions[self._tag_from :]
-            for region in self.regions[self._tag_from :]:
+            self.awaits_answer = self.awaits_answer or not self.regions[self._tag_region_index :]
+            for region in self.regions[self._tag_region_index :]:
                 region.tag = ""  # only a closed tag names the answer
         if self._channel == "analysis":
             self.is_thinking = True
         if self._channel:
-            final = [region for region in self.regions if region.tag == "final"]
-            self.regions = final or self.regions
+            final_regions = [region for region in self.regions if region.tag == "final"]
+            self.regions = final_regions or self.regions
 
     def _add(self, start: int, end: int, kind: RegionKind) -> None:
         self._spans.append((start, end, kind))
@@ -400,8 +406,8 @@ class Scan:
     # ------------------------------------------------------------------------------------- regions
 
     def _region(self, start: int) -> int | None:
-        before = self.text[max(self._last_region_end(), start - _LONGEST_FENCE, self._start) : start]
-        fence = None if self._fence_is_end else _FENCE_BEFORE.search(before)
+        text_before = self.text[max(self._last_region_end(), start - _LONGEST_FENCE, self._start) : start]
+        fence = None if self._fence_is_end else _FENCE_BEFORE.search(text_before)
         is_fenced = fence is not None
         part = _Part(self.text, start, self._end, is_fenced, self._fences_end_prose)
         if part.stray_at is not None:
@@ -429,29 +435,35 @@ class Scan:
         """A region without an end: the rest of the text. If it begins otherwise than JSON of objects and cannot be read, its
         bracket is prose.
         """
-        self._unclosed += 1
-        if self._unclosed <= _MOST_STRAYS and not region.is_fenced and not _CERTAIN.match(region.text):
+        self._unclosed_count += 1
+        if (
+            self._unclosed_count <= _MOST_STRAYS
+            and not region.is_fenced
+            and not _CERTAIN_OPENING.match(region.text)
+        ):
             try:
                 read_json(region.text, is_cut=True)
             except UnreadableError as error:
                 if error.violation.code is ReasonCode.REPAIR_FAILED:
-                    self._abandoned = self._abandoned or region
+                    self._abandoned_region = self._abandoned_region or region
                     return region.start + max(error.position, 1)
-        self._abandoned = None
+        self._abandoned_region = None
         self.regions.append(region)
         return None
 
     def _string(self, start: int) -> int:
         """An object in a string of JSON or YAML."""
-        self._strings += 1
-        result = _STRING_OF_JSON.match(self.text, start, self._end) if self._strings <= _MOST_STRAYS else None
-        text = decode_string(result[1]) if result else None
-        if result is None or text is None:
+        self._string_count += 1
+        match = (
+            _STRING_OF_JSON.match(self.text, start, self._end) if self._string_count <= _MOST_STRAYS else None
+        )
+        text = decode_string(match[1]) if match else None
+        if match is None or text is None:
             return start + 1
-        self._strings -= bool(result[2])
+        self._string_count -= bool(match[2])
         part = _Part(text, 0, len(text), False, False)
         region = part.region()
-        region.start, region.end, region.is_closed = start, result.end(), region.is_closed and bool(result[2])
+        region.start, region.end, region.is_closed = start, match.end(), region.is_closed and bool(match[2])
         if region.is_closed and text[len(region.text) :].strip():
             return start + 1
         self._take(region)
@@ -459,24 +471,24 @@ class Scan:
 
     # ------------------------------------------------------------------------------ marks around them
 
-    def _fence(self, found: re.Match[str]) -> int:
-        mark, label = found["ticks"], found["label"]
+    def _fence(self, match: re.Match[str]) -> int:
+        mark, label = match["ticks"], match["label"]
         is_end = not label and bool(self._fences) and mark.startswith(self._fences[-1][0])
-        end = found.end("label")
+        end = match.end("label")
         if (
             label
-            and found["fence"] is not None
+            and match["fence"] is not None
             and (attributes := _ATTRIBUTES.match(self.text, end, self._end))
         ):
             end = attributes.end()
         self._fence_is_end = is_end
         if is_end:
             self._fences.pop()
-        elif found["fence"] is not None or _SPACE_TO_END.match(self.text, end, self._end):
+        elif match["fence"] is not None or _SPACE_TO_END.match(self.text, end, self._end):
             self._fences.append(
-                (mark, found.start())
+                (mark, match.start())
             )  # in the middle of a line it begins none, save at the very end
-        self._add(found.start(), end, RegionKind.FENCE)
+        self._add(match.start(), end, RegionKind.FENCE)
         return end
 
     def _reasoning(self, start: int, end: int, name: str) -> int | None:
@@ -487,48 +499,48 @@ class Scan:
             return None
         self._add(start, closing.end(), RegionKind.REASONING)
         if name.lower() in SOFT_NAMES:
-            self._soft.append((name.lower(), end, closing.start()))
+            self._soft_spans.append((name.lower(), end, closing.start()))
         return closing.end()
 
     def _reasoned(self, end: int, name: str) -> int:
         """The end of reasoning that begins in the request: all before it was reasoning."""
-        closing = self.text.rfind("<", 0, end)
+        closing_start = self.text.rfind("<", 0, end)
         if name.lower() in SOFT_NAMES:
-            self._soft.append((name.lower(), self._start, closing))
+            self._soft_spans.append((name.lower(), self._start, closing_start))
         self.regions.clear()
         self._fences.clear()
         self._tag_name = ""
-        self._abandoned = None
+        self._abandoned_region = None
         self._spans = [(self._start, end, RegionKind.REASONING)]
         return end
 
-    def _begin_channel(self, found: re.Match[str]) -> int | None:
+    def _begin_channel(self, match: re.Match[str]) -> int | None:
         """A channel of OpenAI's Harmony format: the answer is in ``final``, or in a call of a tool."""
-        name, is_call = found["channel_name"].lower(), bool(found["recipient"] or found["role_recipient"])
+        name, is_call = match["channel_name"].lower(), bool(match["recipient"] or match["role_recipient"])
         if name == "final" or is_call:
             self._channel = "final" if name == "final" else "call"
-            self._add(found.start(), found.end(), RegionKind.TAG)
-            return found.end()
+            self._add(match.start(), match.end(), RegionKind.TAG)
+            return match.end()
         self._channel = self._channel or "analysis"
-        end = CHANNEL_END.search(self.text, found.end(), self._end)
-        after = self._end if end is None else end.start()
-        self._add(found.start(), after, RegionKind.REASONING)
-        return after if end is not None else None
+        end_match = CHANNEL_END.search(self.text, match.end(), self._end)
+        next_position = self._end if end_match is None else end_match.start()
+        self._add(match.start(), next_position, RegionKind.REASONING)
+        return next_position if end_match is not None else None
 
-    def _hide(self, found: re.Match[str]) -> int | None:
+    def _hide(self, match: re.Match[str]) -> int | None:
         """The output of a tool, a comment or struck text: no answer, whatever it contains."""
-        end = hidden_end(found).search(self.text, found.end(), self._end)
-        if end is None:
-            return found.end() if found["struck"] else None
-        self._add(found.start(), end.end(), RegionKind.HIDDEN)
-        return end.end()
+        end_match = hidden_end(match).search(self.text, match.end(), self._end)
+        if end_match is None:
+            return match.end() if match["struck"] else None
+        self._add(match.start(), end_match.end(), RegionKind.HIDDEN)
+        return end_match.end()
 
-    def _tag(self, found: re.Match[str]) -> int:
-        name = (found["tag"] or "").lower()
-        if name and not found[0].endswith("/>"):
-            self._tag_name, self._tag_from = "" if found["slash"] else name, len(self.regions)
-        self._add(found.start(), found.end(), RegionKind.TAG)
-        return found.end()
+    def _tag(self, match: re.Match[str]) -> int:
+        name = (match["tag"] or "").lower()
+        if name and not match[0].endswith("/>"):
+            self._tag_name, self._tag_region_index = "" if match["slash"] else name, len(self.regions)
+        self._add(match.start(), match.end(), RegionKind.TAG)
+        return match.end()
 
 
 class _Part:
@@ -563,56 +575,56 @@ class _Part:
 
     def _walk(self) -> int | None:
         text, stop = self._text, self._stop
-        if flat := _FLAT.match(text, self._start, stop):
-            return flat.end()
+        if flat_match := _FLAT_OBJECT.match(text, self._start, stop):
+            return flat_match.end()
         open_brackets: list[str] = []
-        count = {"}": 0, "]": 0}
+        open_counts = {"}": 0, "]": 0}
         position = self._start
         misses = 0  # how many objects in a row were not flat
-        value_from = -1  # where a value, or a key, may begin
-        while result := _STRUCTURE.search(text, position, stop):
-            mark, at = _WIDE.get(result[0], result[0]), result.start()
-            position = result.end()
-            if closer := _CLOSER.get(mark):
+        value_start = -1  # where a value, or a key, may begin
+        while match := _STRUCTURE.search(text, position, stop):
+            mark, mark_start = _NARROW_MARKS.get(match[0], match[0]), match.start()
+            position = match.end()
+            if closer := _CLOSERS.get(mark):
                 if mark == "{" and misses < _MOST_MISSES:
-                    if flat := _FLAT.match(text, at, stop):
-                        position, value_from, misses = flat.end(), -1, 0
+                    if flat_match := _FLAT_OBJECT.match(text, mark_start, stop):
+                        position, value_start, misses = flat_match.end(), -1, 0
                         continue
                     misses += 1
                 open_brackets.append(closer)
-                count[closer] += 1
-                value_from = position
-            elif string := _STRING.get(mark):
+                open_counts[closer] += 1
+                value_start = position
+            elif string_pattern := _STRING_PATTERNS.get(mark):
                 # An apostrophe is a quote only where a value can begin.
-                if mark == '"' or _BLANK.match(text, value_from).end() == at:  # type: ignore[union-attr]
-                    ended = string.match(text, at, stop)
-                    if ended is None and mark == "`":
+                if mark == '"' or _BLANK.match(text, value_start).end() == mark_start:  # type: ignore[union-attr]
+                    string_match = string_pattern.match(text, mark_start, stop)
+                    if string_match is None and mark == "`":
                         continue  # the end of a word in prose
-                    if self._strays(at, ended.end() if ended else stop):
+                    if self._strays(mark_start, string_match.end() if string_match else stop):
                         return None
-                    if ended is None:
+                    if string_match is None:
                         self._is_in_string = True
                         return None
-                    position = ended.end()
-                    value_from = -1
+                    position = string_match.end()
+                    value_start = -1
             elif mark in "}],:":
-                while count.get(mark):
+                while open_counts.get(mark):
                     closer = open_brackets.pop()
-                    count[closer] -= 1
+                    open_counts[closer] -= 1
                     if closer == mark:
                         break
                 if not open_brackets:
                     return position
-                value_from = position if mark in ",:" else -1
-            elif comment := _COMMENT.get(mark):
-                skipped = comment.match(text, position, stop)
-                position = skipped.end() if skipped else stop
-                if _BLANK.match(text, value_from).end() == at:  # type: ignore[union-attr]
-                    value_from = position
+                value_start = position if mark in ",:" else -1
+            elif comment_pattern := _COMMENT_PATTERNS.get(mark):
+                comment_match = comment_pattern.match(text, position, stop)
+                position = comment_match.end() if comment_match else stop
+                if _BLANK.match(text, value_start).end() == mark_start:  # type: ignore[union-attr]
+                    value_start = position
             elif self._is_fenced:
-                return at
+                return mark_start
             elif self._may_stray:
-                self.stray_at = at
+                self.stray_at = mark_start
                 return None
         return None
 

@@ -17,7 +17,7 @@ from crosswalk.plugin.registry import registry
 from crosswalk.schemas.check import compile_dictionary, compile_schema, folded_key, resolved, takes_null
 from crosswalk.schemas.fitting import SchemaRules, default_rules, fit_schema
 from crosswalk.schemas.json_schema import as_words, has_fields, schema_of
-from crosswalk.schemas.metadata import GROWTH, MOST, Check, ExactFloat, Finding, Growth, Report
+from crosswalk.schemas.metadata import GROWTH, MAX_FINDINGS, Check, ExactFloat, Finding, Growth, Report
 from crosswalk.schemas.pydantic_types import KEYS
 from crosswalk.schemas.values import answer_converter, growing_converter, value_to_json as value_to_json
 from crosswalk.structured.repair import TOO_DEEP, UnreadJSON, is_too_deep, loads
@@ -38,25 +38,25 @@ from crosswalk.types.json import plain_view, step as path_step
 
 _VALIDATOR: Final = re.compile(r"\bvalidator (?:for |with )?", re.IGNORECASE)
 """The words of a validator's ``repr`` that say nothing about its rule."""
-_CODES: Final = {
+_CODE_BY_PROBLEM: Final = {
     MissingKey: ReasonCode.SCHEMA_MISSING_FIELD,
     Refused: ReasonCode.INVARIANT_VIOLATION,
 }
 
 
-_BY_PYDANTIC: Final = {
+_PYDANTIC_ERRORS: Final = {
     "missing": ("a required field is missing", ReasonCode.SCHEMA_MISSING_FIELD),
     "extra_forbidden": ("unknown field", ReasonCode.SCHEMA_UNKNOWN_FIELD),
     "unexpected_keyword_argument": ("unknown field", ReasonCode.SCHEMA_UNKNOWN_FIELD),
 }
-_WRONG_TYPE: Final = re.compile(
+_TYPE_ERRORS: Final = re.compile(
     r".*_(?:type|parsing|attributes_type|tag_invalid|tag_not_found)|literal_error|enum"
 )
 """The errors of pydantic about the type of a value."""
 
 
 def _code_of(error: str) -> ReasonCode:
-    return ReasonCode.SCHEMA_TYPE_ERROR if _WRONG_TYPE.fullmatch(error) else ReasonCode.INVARIANT_VIOLATION
+    return ReasonCode.SCHEMA_TYPE_ERROR if _TYPE_ERRORS.fullmatch(error) else ReasonCode.INVARIANT_VIOLATION
 
 
 def violations_of(error: Exception) -> Iterator[Violation]:
@@ -69,7 +69,7 @@ def violations_of(error: Exception) -> Iterator[Violation]:
         if not isinstance(problem, Refused):
             is_deep = str(problem) == "nested too deeply"
             code = ReasonCode.LIMIT_EXCEEDED if is_deep else ReasonCode.SCHEMA_TYPE_ERROR
-            yield Violation(str(problem), path, _CODES.get(type(problem), code))
+            yield Violation(str(problem), path, _CODE_BY_PROBLEM.get(type(problem), code))
         else:
             yield from _refusals(problem, path)
 
@@ -79,20 +79,20 @@ def _refusals(problem: Refused, path: str) -> Iterator[Violation]:
 
     An error of ours quotes nothing, nor does one that a user derives from it.
     """
-    errors = getattr(problem.cause, "errors", None)
-    if callable(errors):  # pydantic's
-        for one in errors(include_input=False, include_url=False):
+    list_errors = getattr(problem.cause, "errors", None)
+    if callable(list_errors):  # pydantic's
+        for one in list_errors(include_input=False, include_url=False):
             context = one.get("ctx", {})
             trace = getattr(context.get("error"), "__traceback__", None)
-            at = path + "".join(map(path_step, one["loc"]))
-            if one["type"] in _BY_PYDANTIC:
-                message, code = _BY_PYDANTIC[one["type"]]
-                yield Violation(message, at, code)
+            error_path = path + "".join(map(path_step, one["loc"]))
+            if one["type"] in _PYDANTIC_ERRORS:
+                message, code = _PYDANTIC_ERRORS[one["type"]]
+                yield Violation(message, error_path, code)
                 continue
             rule = one["type"] if trace is None else trace.tb_frame.f_code.co_name  # of a validator, its name
             bounds = [f" {name} {each}" for name, each in context.items() if type(each) in (int, float)]
             code = _code_of(one["type"])
-            yield Violation(f"must keep the rule {rule}{''.join(bounds)}", at, code)
+            yield Violation(f"must keep the rule {rule}{''.join(bounds)}", error_path, code)
         return
     code = ReasonCode.INVARIANT_VIOLATION
     if isinstance(problem.cause, CrosswalkError):  # its words quote nothing
@@ -100,9 +100,9 @@ def _refusals(problem: Refused, path: str) -> Iterator[Violation]:
         return
     field, rule = _refused_field(problem.cause)
     is_placed = any(isinstance(each, attrs.Attribute) for each in problem.cause.args)
-    at = path if field is None or is_placed else path + path_step(field.alias or field.name)
+    error_path = path if field is None or is_placed else path + path_step(field.alias or field.name)
     yield Violation(
-        rule or f"refused by {problem.cls.__name__} with {type(problem.cause).__name__}", at, code
+        rule or f"refused by {problem.cls.__name__} with {type(problem.cause).__name__}", error_path, code
     )
 
 
@@ -110,9 +110,11 @@ def _refused_field(error: BaseException) -> tuple[attrs.Attribute[Any] | None, s
     """Return the field that an attrs validator was given and refused, and the rule if the validator is one of attrs."""
     trace, field, validator = error.__traceback__, None, None
     while trace is not None:
-        values = trace.tb_frame.f_locals
-        if result := next((value for value in values.values() if isinstance(value, attrs.Attribute)), None):
-            field, validator = result, values.get("self")
+        frame_locals = trace.tb_frame.f_locals
+        if attribute := next(
+            (value for value in frame_locals.values() if isinstance(value, attrs.Attribute)), None
+        ):
+            field, validator = attribute, frame_locals.get("self")
         trace = trace.tb_next
     if not type(validator).__module__.startswith(("attr.", "attrs.")):
         return field, ""
@@ -129,23 +131,29 @@ def _as_violations(findings: Iterable[Finding]) -> list[Violation]:
 
 def _explained(advice: list[Violation], refusals: Iterable[Violation]) -> Iterator[Violation]:
     """The *refusals* of pydantic, in the words of *advice* where there is one for the same place."""
-    places = [(refusal, _STEP.findall(refusal.path)) for refusal in refusals]
-    used = [
-        (each, at)
+    placed_refusals = [(refusal, _STEP.findall(refusal.path)) for refusal in refusals]
+    used_advice = [
+        (each, advice_steps)
         for each in advice
-        for at in [_STEP.findall(each.path)]
-        if any(_is_part(at, place) or _is_part(place, at) for _, place in places)
+        for advice_steps in [_STEP.findall(each.path)]
+        if any(
+            _is_part(advice_steps, refusal_steps) or _is_part(refusal_steps, advice_steps)
+            for _, refusal_steps in placed_refusals
+        )
     ]
-    yield from (each for each, _ in used)
-    for refusal, place in places:
-        if not any(_is_part(at, place) or _is_part(place, at) for _, at in used):
+    yield from (each for each, _ in used_advice)
+    for refusal, refusal_steps in placed_refusals:
+        if not any(
+            _is_part(advice_steps, refusal_steps) or _is_part(refusal_steps, advice_steps)
+            for _, advice_steps in used_advice
+        ):
             yield refusal
 
 
 def _is_part(steps: list[str], place: list[str]) -> bool:
     """Whether *steps* are in *place*, in their order. Pydantic also names the members of unions."""
-    rest = iter(place)
-    return all(step in rest for step in steps)
+    remaining_steps = iter(place)
+    return all(step in remaining_steps for step in steps)
 
 
 T = TypeVar("T")
@@ -178,15 +186,15 @@ class Invariant(Generic[T]):
 
 def _broken(rules: tuple[Invariant[T], ...], value: T) -> tuple[Invariant[T], ...]:
     """Return those of *rules* that *value* breaks. Each is called once."""
-    broken: tuple[Invariant[T], ...] = ()
+    broken_rules: tuple[Invariant[T], ...] = ()
     for rule in rules:
         try:
             if rule.holds(value):
                 continue
         except Exception:  # a rule that cannot be evaluated is broken, and its message names it
             pass
-        broken += (rule,)
-    return broken
+        broken_rules += (rule,)
+    return broken_rules
 
 
 def reason_of(violations: tuple[Violation, ...]) -> ReasonCode:
@@ -196,10 +204,10 @@ def reason_of(violations: tuple[Violation, ...]) -> ReasonCode:
 
 
 def _as_invariants(rules: Iterable[Invariant[T]]) -> tuple[Invariant[T], ...]:
-    results = tuple(rules)
-    if not all(isinstance(rule, Invariant) for rule in results):
+    invariants = tuple(rules)
+    if not all(isinstance(rule, Invariant) for rule in invariants):
         raise SchemaDefinitionError("an invariant is an Invariant: a message and a function")
-    return results
+    return invariants
 
 
 def _need_type(kind: Any) -> None:
@@ -296,11 +304,11 @@ class Schema(Generic[T]):
         set_field(self, "has_decimal", has_decimal)
         names = [*_property_names(checked_schema), *([] if self.unwrap is None else [self.unwrap])]
         set_field(self, "names", frozenset(map(folded_key, names)))
-        telling = [
+        telling_keys = [
             *_telling_names(checked_schema, checked_schema, set()),
             *([] if self.unwrap is None else [self.unwrap]),
         ]
-        set_field(self, "telling_names", frozenset(map(folded_key, telling)))
+        set_field(self, "telling_names", frozenset(map(folded_key, telling_keys)))
 
     @property
     def name(self) -> str:
@@ -335,8 +343,8 @@ class Schema(Generic[T]):
         if self.unwrap is not None and type(data) is dict and self.unwrap in data:
             candidate = self._read_at("$" + path_step(self.unwrap), data[self.unwrap], growth)
             if candidate.value is not None:
-                others = tuple("$" + path_step(key) for key in data if key != self.unwrap)
-                return candidate._replace(unknown=(*others, *candidate.unknown)[:MOST])
+                other_paths = tuple("$" + path_step(key) for key in data if key != self.unwrap)
+                return candidate._replace(unknown=(*other_paths, *candidate.unknown)[:MAX_FINDINGS])
         return self._read_at("$", data, growth)
 
     def _read_at(self, path: str, data: Any, growth: Growth | None) -> Candidate[T]:
@@ -344,36 +352,44 @@ class Schema(Generic[T]):
         if candidate.value is None and has_closed:
             if growth is not None:
                 growth.work += MUCH  # what a string holds is new each time
-            opened, _ = self._read(path, data, self._open_string, None)
-            return candidate if opened.value is None else opened
+            opened_candidate, _ = self._read(path, data, self._open_string, None)
+            return candidate if opened_candidate.value is None else opened_candidate
         return candidate
 
     def _read(
         self, path: str, data: Any, open_string: Callable[[str], Any] | None, growth: Growth | None
     ) -> tuple[Candidate[T], bool]:
         """The value or its violations, and whether a string was left closed that may hold JSON."""
-        report, hard, advice = Report(open_string=open_string, growth=growth), [], []
+        report, hard_violations, advice = Report(open_string=open_string, growth=growth), [], []
         try:
-            checked = self._check(data, path, report)
+            checked_data = self._check(data, path, report)
             if report.violations and not self.is_object and type(data) is dict and [*data] == [WRAPPED]:
                 report = Report(open_string=open_string, growth=growth)
-                checked = self._check(data[WRAPPED], f"$.{WRAPPED}", report)
-            hard = _as_violations(each for each in report.violations if not each.is_advice)
+                checked_data = self._check(data[WRAPPED], f"$.{WRAPPED}", report)
+            hard_violations = _as_violations(each for each in report.violations if not each.is_advice)
             advice = _as_violations(each for each in report.violations if each.is_advice)
-            if any(each.code is not ReasonCode.INVARIANT_VIOLATION for each in hard):
-                return Candidate(None, tuple([*hard, *advice][:MOST])), report.has_closed
+            if any(each.code is not ReasonCode.INVARIANT_VIOLATION for each in hard_violations):
+                return Candidate(None, tuple([*hard_violations, *advice][:MAX_FINDINGS])), report.has_closed
             if growth is not None and growth.awaits_more(report):
                 return Candidate(None), report.has_closed
-            if report.opened and is_too_deep(checked):
+            if report.opened and is_too_deep(checked_data):
                 return self.read(TOO_DEEP), False
-            value = self._make(checked, self.cls) if growth is None else self._make_growing(checked, growth)
+            value = (
+                self._make(checked_data, self.cls)
+                if growth is None
+                else self._make_growing(checked_data, growth)
+            )
         except Exception as error:  # a class may raise anything to refuse
-            violations = (*hard, *_explained(advice, violations_of(error)))
-            return Candidate(None, violations[:MOST]), report.has_closed
-        broken = _broken(self.invariants, value) if self.invariants else ()
-        if broken or hard:
-            violated = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]
-            return Candidate(None, tuple([*violated, *hard][:MOST])), report.has_closed
+            violations = (*hard_violations, *_explained(advice, violations_of(error)))
+            return Candidate(None, violations[:MAX_FINDINGS]), report.has_closed
+        broken_rules = _broken(self.invariants, value) if self.invariants else ()
+        if broken_rules or hard_violations:
+            rule_violations = [
+                Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken_rules
+            ]
+            return Candidate(
+                None, tuple([*rule_violations, *hard_violations][:MAX_FINDINGS])
+            ), report.has_closed
         if value is None:
             return Candidate(None, (_NULL,)), report.has_closed
         return Candidate(
@@ -416,11 +432,11 @@ class Schema(Generic[T]):
             fields, report = self._fields(data, growth)
         if growth is not None:
             growth.is_waiting = growth.awaits_more(report)
-        renamed = dict(report.renamed)
-        at, path = "$", []
+        new_keys = dict(report.renamed)
+        data_path, path = "$", []
         for key in open_path or ():
-            path.append(renamed.get(at + path_step(key), key))
-            at += path_step(path[-1])
+            path.append(new_keys.get(data_path + path_step(key), key))
+            data_path += path_step(path[-1])
         if self.has_decimal or growth is None:
             fields = exact_copy(fields, growth)
         return fields, open_path and tuple(path)
@@ -434,8 +450,8 @@ class Schema(Generic[T]):
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema (2020-12) of a valid answer, without invariants. Each call returns a new dict."""
-        copied: dict[str, Any] = orjson.loads(orjson.dumps(self._json_schema))
-        return copied
+        schema_copy: dict[str, Any] = orjson.loads(orjson.dumps(self._json_schema))
+        return schema_copy
 
     def server_schema(self) -> dict[str, Any]:
         """Return the schema of the answer to ask a server for, with all limits. A service fits it to each server.
@@ -448,12 +464,14 @@ class Schema(Generic[T]):
         self._refuse_null()
         if isinstance(self.cls, Mapping):
             return self.json_schema()
-        wanted, _ = schema_of(self.cls, forbid_unknown=True)  # unknown keys need not be invited
+        answer_schema, _ = schema_of(self.cls, forbid_unknown=True)  # unknown keys need not be invited
         if self.is_object:
-            return wanted
-        outer: dict[str, Any] = {key: wanted.pop(key) for key in ("$schema", "$defs") if key in wanted}
-        required = {"required": [WRAPPED], "additionalProperties": False}
-        return {**outer, "type": "object", "properties": {WRAPPED: wanted}, **required}
+            return answer_schema
+        outer_keywords: dict[str, Any] = {
+            key: answer_schema.pop(key) for key in ("$schema", "$defs") if key in answer_schema
+        }
+        object_rules = {"required": [WRAPPED], "additionalProperties": False}
+        return {**outer_keywords, "type": "object", "properties": {WRAPPED: answer_schema}, **object_rules}
 
     def _refuse_null(self) -> None:
         if takes_null(self._json_schema) and self.read(None).violations == (_NULL,):
@@ -475,8 +493,8 @@ class Schema(Generic[T]):
             UnknownProviderError: there is no such provider.
             SchemaDefinitionError: as in :meth:`server_schema`.
         """
-        place = registry.mapper(provider).info.model_classes
-        rules = SchemaRules() if place is None else default_rules(place, provider)
+        model_classes = registry.mapper(provider).info.model_classes
+        rules = SchemaRules() if model_classes is None else default_rules(model_classes, provider)
         fitted = fit_schema(self.server_schema(), rules, null_is_absent=True)
         is_strict = not fitted.impossible
         schema = fitted.schema if is_strict else self.server_schema()
@@ -543,11 +561,11 @@ def _telling_names(schema: Any, root: Any, seen: set[str]) -> Iterator[str]:
     if schema.get("required"):
         yield from schema.get("properties", ())
         yield from schema.get(KEYS) or ()
-    for key in _KINDS & schema.keys():
+    for key in _KIND_KEYWORDS & schema.keys():
         yield from _telling_names(schema[key], root, seen)
 
 
-_KINDS: Final = frozenset(("anyOf", "oneOf", "allOf"))
+_KIND_KEYWORDS: Final = frozenset(("anyOf", "oneOf", "allOf"))
 """The keywords for the kinds of an answer."""
 
 
@@ -589,8 +607,8 @@ Migration = Callable[[Any], Any]
 
 
 def _parts(version: str) -> tuple[int, int] | None:
-    result = _VERSION.fullmatch(version)
-    return (int(result[1]), int(result[2])) if result else None
+    match = _VERSION.fullmatch(version)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 @attrs.frozen
@@ -646,13 +664,13 @@ class SchemaVersions(Generic[T]):
             raise SchemaDefinitionError(
                 f"a schema version is MAJOR.MINOR, not {clean_message(version, 40)!r}"
             )
-        last = next(reversed(self._steps), None)
-        if last is not None and parts <= (_parts(last) or parts):
-            raise SchemaDefinitionError(f"schema version {version} is registered after {last}")
-        if (last is None) is not (upgrade is None):
+        last_version = next(reversed(self._steps), None)
+        if last_version is not None and parts <= (_parts(last_version) or parts):
+            raise SchemaDefinitionError(f"schema version {version} is registered after {last_version}")
+        if (last_version is None) is not (upgrade is None):
             raise SchemaDefinitionError(
-                f"schema version {version} has no upgrade from {last}"
-                if last
+                f"schema version {version} has no upgrade from {last_version}"
+                if last_version
                 else f"schema version {version} is the first: there is nothing to upgrade from"
             )
         self._steps[version] = _Step(version, Schema(cls, invariants), upgrade, downgrade)
@@ -697,9 +715,9 @@ class SchemaVersions(Generic[T]):
         """
         step = self._steps.get(version)
         if step is None:
-            known = ", ".join(self._steps)
+            known_versions = ", ".join(self._steps)
             raise UnknownSchemaVersionError(
-                f"unknown schema version {clean_message(version, 40)!r}; known are {known}",
+                f"unknown schema version {clean_message(version, 40)!r}; known are {known_versions}",
                 version=version,
                 known=tuple(self._steps),
             )
@@ -731,9 +749,9 @@ class SchemaVersions(Generic[T]):
             return step.schema.read(data)._replace(version=named_version)
         version = self.read_as(named_version)
         if version is None:
-            known = ", ".join(self._steps)
+            known_versions = ", ".join(self._steps)
             shown_version = f" {named_version!r}" if _LIKE_A_VERSION.fullmatch(named_version) else ""
-            message = f"unknown schema version{shown_version}, known are {known}"
+            message = f"unknown schema version{shown_version}, known are {known_versions}"
             code = ReasonCode.SCHEMA_UNKNOWN_VERSION
             return Candidate(None, (Violation(message, f"$.{self.key}", code),), named_version)
         return self._steps[version].schema.read({**data, self.key: version})._replace(version=named_version)
@@ -768,23 +786,25 @@ class SchemaVersions(Generic[T]):
         steps = list(self._steps.values())
         for step in steps[start + 1 : end + 1]:
             value = self._moved(value, step.schema.cls, step.upgrade, source, target)
-        for at in range(start, end, -1):
-            value = self._moved(value, steps[at - 1].schema.cls, steps[at].downgrade, source, target)
+        for index in range(start, end, -1):
+            value = self._moved(value, steps[index - 1].schema.cls, steps[index].downgrade, source, target)
         return value
 
     def _moved(self, value: Any, cls: type, move: Migration | None, source: str, target: str) -> Any:
         if move is None:
             raise MigrationError(f"no way from {source} to {target}", source=source, target=target)
-        where = f"from {source} to {target}"
+        direction = f"from {source} to {target}"
         try:
-            moved = move(value)
+            moved_value = move(value)
         except MigrationError as error:
             raise MigrationError(
-                f"{where}: {clean_message(str(error), 200)}", source=source, target=target
+                f"{direction}: {clean_message(str(error), 200)}", source=source, target=target
             ) from error
         except Exception as error:  # a user's function: its message may quote the value
-            raise MigrationError(f"{where}: {type(error).__name__}", source=source, target=target) from error
-        if not isinstance(moved, cls):
-            message = f"{where}: the migration made {type(moved).__name__}, not {cls.__name__}"
+            raise MigrationError(
+                f"{direction}: {type(error).__name__}", source=source, target=target
+            ) from error
+        if not isinstance(moved_value, cls):
+            message = f"{direction}: the migration made {type(moved_value).__name__}, not {cls.__name__}"
             raise MigrationError(message, source=source, target=target)
-        return moved
+        return moved_value

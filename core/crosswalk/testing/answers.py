@@ -47,12 +47,12 @@ def answers_its_request(case: Case) -> Iterator[Problem]:
     if not case.is_answer or not options:
         return
     yield from _limit(case, [value for name, value in options if name in LIMITS and type(value) is int])
-    response, sent = case.baseline.response, {value for _, value in options if isinstance(value, str)}
+    response, sent_texts = case.baseline.response, {value for _, value in options if isinstance(value, str)}
     models = {value for name, value in options if name in ("model", "modelId")}
     if response["id"] in models:
         yield case.problem("P4", "id", f"{response['id']!r} is the model of the request")
     for number, call in enumerate(response["message"].get("tool_calls", ())):
-        if call["id"] in sent and call["name"] not in sent:
+        if call["id"] in sent_texts and call["name"] not in sent_texts:
             yield case.problem(
                 "P4",
                 f"tool call {number}",
@@ -62,7 +62,7 @@ def answers_its_request(case: Case) -> Iterator[Problem]:
 
 def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
     """A word that only this provider has is read as ``stop`` at the limit, or as ``length`` below it."""
-    response, stated = case.baseline.response, case.capture.says or {}
+    response, statement = case.baseline.response, case.capture.says or {}
     count, finish_word, finish = (
         response["usage"]["completion_tokens"],
         response.get("raw_finish_reason"),
@@ -73,7 +73,7 @@ def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
         or not count
         or finish_word is None
         or finish_word.lower().partition(":")[0] in _KNOWN_WORDS
-        or "finish" in stated
+        or "finish" in statement
     ):
         return
     if finish == FinishReason.STOP and count in limits:
@@ -116,12 +116,16 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
     baseline_response = case.baseline.response
     for place in case.places(by_value=False):
         events = _with_null(case.events, place) or case.events
-        after = case.baseline if events is case.events else case.map(events)
-        for path in changed_paths(baseline_response, after.response) if after.error is None else ():
-            old, new = at(baseline_response, path), at(after.response, path)
+        changed_outcome = case.baseline if events is case.events else case.map(events)
+        for path in (
+            changed_paths(baseline_response, changed_outcome.response)
+            if changed_outcome.error is None
+            else ()
+        ):
+            old, new = at(baseline_response, path), at(changed_outcome.response, path)
             is_gone = old is not MISSING and old and (new is MISSING or not new)
-            gone = _leaves_of(old, path) - _leaves_of(after.response) if is_gone else set()
-            if gone and gone & _known_before(case, events):
+            lost_leaves = _leaves_of(old, path) - _leaves_of(changed_outcome.response) if is_gone else set()
+            if lost_leaves and lost_leaves & _known_before(case, events):
                 yield case.problem(
                     "P1", place, f"null in a later event erases {show_path(path)}", about=show_path(path)
                 )
@@ -133,8 +137,8 @@ def _known_before(case: Case, events: list[Any]) -> set[tuple[str, str]]:
 
     If the events of two answers are mixed, one may send a value for the first time after the other has sent it.
     """
-    first = next(number for number, event in enumerate(events) if event is not case.events[number])
-    return _leaves_of(case.map(case.events[:first]).response)
+    changed_index = next(number for number, event in enumerate(events) if event is not case.events[number])
+    return _leaves_of(case.map(case.events[:changed_index]).response)
 
 
 def _leaves_of(value: Any, path: Path = ()) -> set[tuple[str, str]]:
@@ -151,8 +155,8 @@ def _with_null(events: list[Any], place: Place) -> list[Any] | None:
     for depth in range(len(last_leaf.path), 0, -1):
         *parents, key = last_leaf.path[:depth]
         for number in range(last_leaf.event + 1, len(events) if isinstance(key, str) else 0):
-            extra = at(events[number], tuple(parents))
-            if isinstance(extra, dict) and key not in extra:
+            holder = at(events[number], tuple(parents))
+            if isinstance(holder, dict) and key not in holder:
                 return replaced(events, Leaf(number, last_leaf.path[:depth], None), None)
     if len(last_leaf.path) == 1 < len(place.leaves) and all(
         leaf.value == last_leaf.value for leaf in place.leaves
@@ -171,16 +175,18 @@ def output_shows(case: Case) -> Iterator[Problem]:
     if not is_empty or finish not in {FinishReason.STOP, FinishReason.TOOL_CALLS} or response.get("refusal"):
         return
     usage = response["usage"]
-    spoken = usage["completion_tokens"] - usage.get("reasoning_tokens", 0)
+    visible_tokens = usage["completion_tokens"] - usage.get("reasoning_tokens", 0)
     extensions = _extensions(response)
     # The server may lose generated text. It was not lost if the extensions hold words.
-    words = 2 if spoken > 2 else 3
-    prose = [
-        path for path, text in scalars(extensions) if isinstance(text, str) and len(text.split()) >= words
+    min_words = 2 if visible_tokens > 2 else 3
+    prose_paths = [
+        path for path, text in scalars(extensions) if isinstance(text, str) and len(text.split()) >= min_words
     ]
-    if prose and (spoken > 2 or response.get("raw_finish_reason")):
-        where = f"{show_path(prose[0])} is left in the extensions"
-        yield case.problem("P4", "message", f"an answer of {counted(spoken, 'token')} is empty, and {where}")
+    if prose_paths and (visible_tokens > 2 or response.get("raw_finish_reason")):
+        finding = f"{show_path(prose_paths[0])} is left in the extensions"
+        yield case.problem(
+            "P4", "message", f"an answer of {counted(visible_tokens, 'token')} is empty, and {finding}"
+        )
 
 
 _ERROR: Final[dict[str, Any]] = {
@@ -203,13 +209,17 @@ def errors_show(case: Case) -> Iterator[Problem]:
     is_text = frames[error_index][1] in case.mapper.info.text_events
     error = {"data": _ERROR["error"]["message"]} if is_text else _ERROR
     events = [*case.events[:error_index], error, *case.events[error_index + 1 :]]
-    after = case.map_bytes(case.reframed(frames, case.events)(events))
-    if after.error is None and after.response["finish_reason"] != "error":
-        where = "is left in the extensions" if "error" in str(_extensions(after.response)) else "is gone"
+    changed_outcome = case.map_bytes(case.reframed(frames, case.events)(events))
+    if changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error":
+        error_fate = (
+            "is left in the extensions"
+            if "error" in str(_extensions(changed_outcome.response))
+            else "is gone"
+        )
         yield case.problem(
             "P4",
             f"event {error_index + 1} an error",
-            f"the answer is whole, and the error {where}",
+            f"the answer is whole, and the error {error_fate}",
             about="error",
         )
 
@@ -217,61 +227,73 @@ def errors_show(case: Case) -> Iterator[Problem]:
 def failures_are_errors(case: Case) -> Iterator[Problem]:
     """P4: a recorded failure is an error that its HTTP status allows, also in a 200, and keeps its status and its code."""
     response = case.baseline.response
-    parts = () if response is None else response.get("segments", ())
-    info = next((part["metadata"] for part in parts if part["type"] == "error"), None)
-    if info is None or response["finish_reason"] != "error":
+    segments = () if response is None else response.get("segments", ())
+    error_info = next((part["metadata"] for part in segments if part["type"] == "error"), None)
+    if error_info is None or response["finish_reason"] != "error":
         return
-    kind, retryable, status = ErrorKind(info["kind"]), info["retryable"], case.capture.status
-    stated = case.capture.says or {}
-    yield from _no_code(case, info)
+    kind, is_retryable, status = ErrorKind(error_info["kind"]), error_info["retryable"], case.capture.status
+    statement = case.capture.says or {}
+    yield from _no_code(case, error_info)
     is_passing = (
-        status in _PASSING if status >= 400 else kind is not ErrorKind.RATE_LIMIT
+        status in _TRANSIENT_STATUSES if status >= 400 else kind is not ErrorKind.RATE_LIMIT
     )  # perhaps a spent quota
-    if "retryable" not in stated and kind in _TRANSIENT and not retryable and is_passing:
-        where = f"HTTP {status}" if status >= 400 else f"a failure in a stream, of kind {kind},"
-        yield case.problem("P4", "failure", f"{where} is read as an error that may not be retried")
+    if "retryable" not in statement and kind in _TRANSIENT_KINDS and not is_retryable and is_passing:
+        failure_name = f"HTTP {status}" if status >= 400 else f"a failure in a stream, of kind {kind},"
+        yield case.problem("P4", "failure", f"{failure_name} is read as an error that may not be retried")
     if status < 400:
-        if "error" not in stated and kind in _OF_REQUESTS and any(map(response["message"].get, _OUTPUT)):
+        if (
+            "error" not in statement
+            and kind in _REQUEST_ERROR_KINDS
+            and any(map(response["message"].get, _OUTPUT_FIELDS))
+        ):
             yield case.problem(
                 "P4",
                 "failure",
                 f"the answer had begun, and its failure is read as {kind}, which prevents any",
             )
         return
-    allowed = _KINDS.get(status, _SERVERS_FAULT if status >= 500 else _NOT_SERVERS_FAULT)
-    if kind not in allowed and "error" not in stated:
+    allowed_kinds = _KINDS_BY_STATUS.get(
+        status, _SERVER_ERROR_KINDS if status >= 500 else _CLIENT_ERROR_KINDS
+    )
+    if kind not in allowed_kinds and "error" not in statement:
         yield case.problem("P4", "failure", f"HTTP {status} is read as {kind}")
-    if "retryable" not in stated and retryable and status in _FINAL:
+    if "retryable" not in statement and is_retryable and status in _FINAL_STATUSES:
         yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may be retried")
-    if info.get("status") != status:
-        yield case.problem("P4", "failure", f"HTTP {status} is read as status {info.get('status')}")
+    if error_info.get("status") != status:
+        yield case.problem("P4", "failure", f"HTTP {status} is read as status {error_info.get('status')}")
     message = " ".join((response["refusal"] or "").split())
     texts = [clean_message(text) for text in strings(case.events[0])]
-    is_sent = message in texts and message != info.get("code")
+    is_sent = message in texts and message != error_info.get("code")
     is_sent |= (
-        any(text[:_START] in message or message[:_START] in text for text in texts if " " in text)
+        any(
+            text[:_COMPARED_LENGTH] in message or message[:_COMPARED_LENGTH] in text
+            for text in texts
+            if " " in text
+        )
         and " " in message
     )
     if any(" " in text for text in texts) and not is_sent:
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
         body = case.capture.body
-        after = outcome(
+        changed_outcome = outcome(
             case.mapper,
             [],
             options=reader_options(attrs.evolve(case.capture, status=200)),
             as_bytes=lambda _: body,
         )
-        if after.error is None and after.response["finish_reason"] != "error":
-            yield case.problem("P4", "failure", f"in a 200, it ends as {after.response['finish_reason']}")
+        if changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error":
+            yield case.problem(
+                "P4", "failure", f"in a 200, it ends as {changed_outcome.response['finish_reason']}"
+            )
 
 
-_START: Final = 60
+_COMPARED_LENGTH: Final = 60
 """The number of characters of a message that are compared: a long one is cut."""
 _KNOWN_KINDS: Final = frozenset(ErrorKind) - {ErrorKind.UNKNOWN}
-_NOT_SERVERS_FAULT: Final = _KNOWN_KINDS - {ErrorKind.SERVER}
-_SERVERS_FAULT: Final = _KNOWN_KINDS - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
-_KINDS: Final = {
+_CLIENT_ERROR_KINDS: Final = _KNOWN_KINDS - {ErrorKind.SERVER}
+_SERVER_ERROR_KINDS: Final = _KNOWN_KINDS - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
+_KINDS_BY_STATUS: Final = {
     401: frozenset({ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}),
     403: _KNOWN_KINDS - {ErrorKind.SERVER, ErrorKind.TIMEOUT},
     408: frozenset({ErrorKind.TIMEOUT}),
@@ -279,12 +301,12 @@ _KINDS: Final = {
     429: frozenset({ErrorKind.RATE_LIMIT, ErrorKind.QUOTA}),
 }
 """The kinds that an HTTP status allows, for statuses that say more than who caused the failure."""
-_FINAL: Final = frozenset({400, 401, 403, 404, 405, 413, 422})
+_FINAL_STATUSES: Final = frozenset({400, 401, 403, 404, 405, 413, 422})
 """The statuses of a request that fails again if it is sent again."""
-_TRANSIENT: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT})
-_PASSING: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
+_TRANSIENT_KINDS: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT})
+_TRANSIENT_STATUSES: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
 """The statuses of a temporary failure."""
-_OF_REQUESTS: Final = frozenset(
+_REQUEST_ERROR_KINDS: Final = frozenset(
     {
         ErrorKind.AUTHENTICATION,
         ErrorKind.PERMISSION,
@@ -294,26 +316,26 @@ _OF_REQUESTS: Final = frozenset(
     }
 )
 """The kinds of errors that a server reports before it answers."""
-_OUTPUT: Final = ("content", "tool_calls")
+_OUTPUT_FIELDS: Final = ("content", "tool_calls")
 
 
-def _no_code(case: Case, info: dict[str, Any]) -> Iterator[Problem]:
+def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
     """An error without a code, although a word or a number of the payload decides its kind."""
-    for leaf in case.leaves if info.get("code") is None else ():
+    for leaf in case.leaves if error_info.get("code") is None else ():
         is_code = type(leaf.value) is int or (isinstance(leaf.value, str) and NAME.fullmatch(leaf.value))
         if not is_code or leaf.value == case.capture.status or leaf.event < len(case.events) - 1:
             continue
-        after = case.map(next(changes(case.events, leaf)).events)
-        parts = after.response["segments"] if after.error is None else []
-        kinds = [part["metadata"]["kind"] for part in parts if part["type"] == "error"]
-        if kinds and kinds[0] != info["kind"]:
+        changed_outcome = case.map(next(changes(case.events, leaf)).events)
+        segments = changed_outcome.response["segments"] if changed_outcome.error is None else []
+        kinds = [part["metadata"]["kind"] for part in segments if part["type"] == "error"]
+        if kinds and kinds[0] != error_info["kind"]:
             yield case.problem("P4", leaf, "it decides the kind of the error, and is not its code")
             return
 
 
 def _extensions(response: dict[str, Any]) -> dict[str, Any]:
-    results: dict[str, Any] = response["metadata"].get("extensions", {})
-    return results
+    extensions: dict[str, Any] = response["metadata"].get("extensions", {})
+    return extensions
 
 
 def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
@@ -327,9 +349,9 @@ def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
     if not case.is_answer or case.mapper.info.repeats_finish or not case.mapper.has_terminal:
         return
     body, own_id = case.capture.body, dump_json(case.baseline.response["id"])
-    after = case.map_bytes(body + b"\n\n" + body.replace(own_id, b'"another-answer"'))
-    is_accepted = after.error is None and after.response["finish_reason"] != "error"
-    if is_accepted and answer(after.response) != answer(case.baseline.response):
+    doubled_outcome = case.map_bytes(body + b"\n\n" + body.replace(own_id, b'"another-answer"'))
+    is_accepted = doubled_outcome.error is None and doubled_outcome.response["finish_reason"] != "error"
+    if is_accepted and answer(doubled_outcome.response) != answer(case.baseline.response):
         yield case.problem("P4", "the answer twice", "a second answer is added to the first")
 
 
@@ -338,17 +360,17 @@ def _side_by_side(case: Case) -> Iterator[Problem]:
     if len(case.events) < 2 or not case.capture.stream:
         return
     finish_word = case.baseline.response.get("raw_finish_reason")
-    ends = [leaf.event for leaf in case.leaves if leaf.value == finish_word][-1:]
-    for missing in dict.fromkeys((*ends, len(case.events) - 1)):
-        less = [*case.chunks[:missing], *case.chunks[missing + 1 :]]
-        alone = case.map_bytes(b"".join(less))
-        whole, extra = case.map_at_once(case.chunks, less)
-        if not (whole.is_like(case.baseline) and extra.is_like(alone)):
+    end_indexes = [leaf.event for leaf in case.leaves if leaf.value == finish_word][-1:]
+    for omitted_index in dict.fromkeys((*end_indexes, len(case.events) - 1)):
+        fewer_chunks = [*case.chunks[:omitted_index], *case.chunks[omitted_index + 1 :]]
+        outcome_alone = case.map_bytes(b"".join(fewer_chunks))
+        first_outcome, second_outcome = case.map_at_once(case.chunks, fewer_chunks)
+        if not (first_outcome.is_like(case.baseline) and second_outcome.is_like(outcome_alone)):
             yield case.problem("P4", "two answers at once", "one is read differently beside the other")
             return
 
 
-_FOREIGN: Final[dict[str, Any]] = {
+_FOREIGN_ANSWERS: Final[dict[str, Any]] = {
     "openai": {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]},
     "openai_responses": {"id": "resp_1", "object": "response", "created_at": 1, "model": "m", "status": "completed",
@@ -371,22 +393,24 @@ _FOREIGN: Final[dict[str, Any]] = {
 
 def recognizes_its_own(case: Case) -> Iterator[Problem]:
     """P4: the plugin is not certain of others' answers, and no other provider is certain of this one."""
-    mapper, ours = case.mapper, {case.mapper.provider, *case.mapper.info.speaks}
+    mapper, own_providers = case.mapper, {case.mapper.provider, *case.mapper.info.speaks}
     try:
-        others = [(name, event) for name, event in _FOREIGN.items() if name not in ours]
-        certain = [name for name, event in others if _is_certain(mapper, event)]
+        foreign_answers = [
+            (name, event) for name, event in _FOREIGN_ANSWERS.items() if name not in own_providers
+        ]
+        claimed_names = [name for name, event in foreign_answers if _is_certain(mapper, event)]
         is_known = any(map(mapper.recognizes, case.events[:1]))
     except Exception as error:  # from the code of a plugin
         yield case.problem("P4", "detection", f"fails with {type(error).__name__} on what others have sent")
         return
-    for name in certain:
+    for name in claimed_names:
         yield case.problem("P4", "detection", f"certain of an answer of {name}")
     signs = registry.signs().get(mapper.provider)
     for event in case.events:
-        is_silent = (
+        has_no_sign = (
             signs is not None and type(event) is dict and not any(sign <= event.keys() for sign in signs)
         )
-        if is_silent and _is_certain(mapper, event):
+        if has_no_sign and _is_certain(mapper, event):
             yield case.problem(
                 "P4", "detection", "certain of an event without a key that its entry point names"
             )
@@ -395,7 +419,7 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
         return  # an error, or another dialect that the server speaks
     for name in registry.names():
         with suppress(PluginError):
-            if name not in ours and _is_certain(registry.mapper(name), case.events[0]):
+            if name not in own_providers and _is_certain(registry.mapper(name), case.events[0]):
                 yield case.problem("P4", "detection", f"{name} is certain that this is its answer")
 
 

@@ -15,7 +15,7 @@ import attrs
 import orjson
 
 from crosswalk.errors import ConfigurationError, FramingError
-from crosswalk.manifest import STATEMENT, manifest_of, read_recorded
+from crosswalk.manifest import STATEMENT_SUFFIX, manifest_of, read_recorded
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import ErrorKind, FinishReason, SegmentType
@@ -42,13 +42,13 @@ COUNTS: Final = (
 )
 """The counts that a statement about ``usage`` may name."""
 
-_NOTES: Final = frozenset({"draft", "found", "note"})
+_NOTE_KEYS: Final = frozenset({"draft", "found", "note"})
 """Keys for the author. They are not checked."""
 
 
 def statement_file(file: Path, case: str) -> Path:
     """Return the file of the statement about the capture *case* in *file*."""
-    return file.with_name(f"{case}{STATEMENT}")
+    return file.with_name(f"{case}{STATEMENT_SUFFIX}")
 
 
 def read_statement(file: Path, case: str) -> dict[str, Any] | None:
@@ -63,11 +63,11 @@ def read_statement(file: Path, case: str) -> dict[str, Any] | None:
     Raises:
         ConfigurationError: the statement is not a JSON object, has an unknown key, or a value of a wrong type.
     """
-    own = statement_file(file, case)
-    source = str(own)
-    if own.is_file():
+    own_file = statement_file(file, case)
+    source = str(own_file)
+    if own_file.is_file():
         try:
-            statement = orjson.loads(own.read_bytes())
+            statement = orjson.loads(own_file.read_bytes())
         except orjson.JSONDecodeError as error:
             raise ConfigurationError(f"{source}: not JSON: {error}", source=source) from None
     else:
@@ -79,7 +79,7 @@ def read_statement(file: Path, case: str) -> dict[str, Any] | None:
     if isinstance(statement, dict) and "draft" in statement:
         return None
     _check(statement, source)
-    return {name: value for name, value in statement.items() if name not in _NOTES}
+    return {name: value for name, value in statement.items() if name not in _NOTE_KEYS}
 
 
 def _check(statement: Any, source: str) -> None:
@@ -88,10 +88,10 @@ def _check(statement: Any, source: str) -> None:
         raise ConfigurationError(f"{source}: not a JSON object", source=source)
     for name, value in statement.items():
         fault = None
-        if name not in _NOTES and name not in NAMES:
+        if name not in _NOTE_KEYS and name not in NAMES:
             fault = f"unknown; it may be {', '.join(NAMES)}"
-        elif name in _FAULTS and (value is not None or name in ("finish", "complete")):
-            fault = _FAULTS[name](value)
+        elif name in _VALIDATORS and (value is not None or name in ("finish", "complete")):
+            fault = _VALIDATORS[name](value)
         if fault is not None:
             raise ConfigurationError(f'{source}: "{name}": {fault}', key=name, source=source)
 
@@ -131,7 +131,7 @@ def _not_calls(value: Any) -> str | None:
     return None
 
 
-_FAULTS: Final[dict[str, Callable[[Any], str | None]]] = {
+_VALIDATORS: Final[dict[str, Callable[[Any], str | None]]] = {
     **dict.fromkeys(("text", "reasoning", "refusal", "raw_finish", "model", "id", "raises"), _not_text),
     **dict.fromkeys(("complete", "retryable"), _not_flag),
     "finish": _no_member_of(FinishReason),
@@ -160,10 +160,10 @@ def stated_differences(
         error: the name of the error that was raised, or ``None`` without one.
         message: its message.
     """
-    wanted = statement.get("raises")
-    if statement and error != wanted:
-        actual = "an answer" if error is None else f"{error}: {message}".removesuffix(": ")
-        return [("raises", f"stated as {wanted or 'an answer'}, and read as {actual}")]
+    stated_error = statement.get("raises")
+    if statement and error != stated_error:
+        actual_result = "an answer" if error is None else f"{error}: {message}".removesuffix(": ")
+        return [("raises", f"stated as {stated_error or 'an answer'}, and read as {actual_result}")]
     facts = {name: value for name, value in statement.items() if name not in ("raises", "complete")}
     differences = [one for name, stated in facts.items() for one in _differences(name, stated, response)]
     if not differences and "complete" in statement:
@@ -179,7 +179,7 @@ def _differences(name: str, stated: Any, response: ChatResponse | None) -> Itera
     elif name == "calls":
         yield from _different_calls(stated, response)
     else:
-        actual = _FACTS[name](response)
+        actual = _FACT_READERS[name](response)
         if not _is_same(name, stated, actual):
             yield name, f"stated as {_shown(stated)}, and read as {_shown(actual)}"
 
@@ -223,7 +223,7 @@ def _retryable(response: ChatResponse) -> bool | None:
     return None if info is None else info.retryable
 
 
-_FACTS: Final[dict[str, Callable[[ChatResponse], Any]]] = {
+_FACT_READERS: Final[dict[str, Callable[[ChatResponse], Any]]] = {
     "text": lambda response: response.message.content,
     "reasoning": lambda response: response.reasoning,
     "refusal": _refusal,
@@ -246,11 +246,11 @@ NAMES: Final = ("text", "reasoning", "refusal", "calls", "finish", "raw_finish",
 def _different_counts(stated: Mapping[str, Any] | None, response: ChatResponse) -> Iterator[tuple[str, str]]:
     usage, provenance = response.usage, response.metadata.provenance
     for name in stated or COUNTS:
-        wanted = None if stated is None else stated[name]
+        stated_count = None if stated is None else stated[name]
         mark = provenance.get("usage", provenance.get(f"usage.{name}"))
-        actual = None if mark is Provenance.ABSENT else getattr(usage, name)
-        if wanted != actual:
-            yield f"usage.{name}", f"stated as {_shown(wanted)}, and read as {_shown(actual)}"
+        actual_count = None if mark is Provenance.ABSENT else getattr(usage, name)
+        if stated_count != actual_count:
+            yield f"usage.{name}", f"stated as {_shown(stated_count)}, and read as {_shown(actual_count)}"
 
 
 def _different_calls(
@@ -260,22 +260,24 @@ def _different_calls(
     if len(stated or ()) != len(calls):
         yield "calls", f"stated as {len(stated or ())} calls, and read as {len(calls)}"
         return
-    for number, (wanted, call) in enumerate(zip(stated or (), calls, strict=True)):
+    for number, (stated_call, call) in enumerate(zip(stated or (), calls, strict=True)):
         path = f"message.tool_calls[{number}]"
-        actual = {
+        actual_call = {
             "id": _unless(response, f"{path}.id", call.id),
             "name": call.name,
             "arguments": call.arguments,
         }
-        if response.metadata.provenance.get(f"{path}.arguments") is Provenance.DERIVED and not wanted.get(
-            "arguments"
-        ):
-            actual["arguments"] = wanted.get("arguments")  # "{}" represents arguments that were not sent
-        for name, value in wanted.items():
-            if not _same_argument(value, actual[name]):
+        if response.metadata.provenance.get(
+            f"{path}.arguments"
+        ) is Provenance.DERIVED and not stated_call.get("arguments"):
+            actual_call["arguments"] = stated_call.get(
+                "arguments"
+            )  # "{}" represents arguments that were not sent
+        for name, value in stated_call.items():
+            if not _same_argument(value, actual_call[name]):
                 yield (
                     f"calls[{number}].{name}",
-                    f"stated as {_shown(value)}, and read as {_shown(actual[name])}",
+                    f"stated as {_shown(value)}, and read as {_shown(actual_call[name])}",
                 )
 
 
@@ -294,8 +296,8 @@ def _same_argument(stated: Any, actual: Any) -> bool:
 
 
 _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")
-_OTHERS = (".request.json", ".meta.json", STATEMENT)
-_BEFORE = b"\xef\xbb\xbf \r\n\t"
+_OTHER_SUFFIXES = (".request.json", ".meta.json", STATEMENT_SUFFIX)
+_LEADING_BYTES = b"\xef\xbb\xbf \r\n\t"
 """Bytes that may come before the first byte that identifies the framing."""
 
 Write: TypeAlias = Callable[[bytes, str | None], bytes]
@@ -349,10 +351,10 @@ class Capture:
 
     def has_own_framing(self, mapper: Mapper) -> bool:
         """Whether the body is in the provider's own framing."""
-        own, start = mapper.info.framing, self.body.lstrip(_BEFORE)
-        if own is None or not start or self.status >= 400:
+        framing, stripped_body = mapper.info.framing, self.body.lstrip(_LEADING_BYTES)
+        if framing is None or not stripped_body or self.status >= 400:
             return False
-        decoder = own(start, Limits(), self.content_type)
+        decoder = framing(stripped_body, Limits(), self.content_type)
         return decoder is not None and not isinstance(decoder, NeedMore)
 
     def events(self, mapper: Mapper | None = None) -> list[Any]:
@@ -396,9 +398,9 @@ def load_captures(folder: Path | str, *, paths: Iterable[str] = ()) -> list[Capt
     Raises:
         ConfigurationError: the folder does not exist, or its manifest cannot be read.
     """
-    wanted = set(paths)
+    wanted_paths = set(paths)
     captures = map(load_capture, capture_files(folder))
-    return [capture for capture in captures if not wanted or capture.path in wanted]
+    return [capture for capture in captures if not wanted_paths or capture.path in wanted_paths]
 
 
 def capture_files(folder: Path | str) -> Iterator[Path]:
@@ -410,9 +412,9 @@ def capture_files(folder: Path | str) -> Iterator[Path]:
     folder = Path(folder)
     if not folder.is_dir():
         raise ConfigurationError(f"no folder of captures at {folder}", source=str(folder))
-    requests = manifest_of(str(folder)).requests
+    request_files = manifest_of(str(folder)).requests
     for file in sorted(folder.iterdir()):
-        is_other = file.name.endswith(_OTHERS) or os.path.realpath(file) in requests
+        is_other = file.name.endswith(_OTHER_SUFFIXES) or os.path.realpath(file) in request_files
         if file.suffix in _SUFFIXES and is_file(file) and not is_other:
             yield file
 
@@ -432,16 +434,16 @@ def load_capture(file: Path | str) -> Capture:
         ConfigurationError: the manifest or the statement cannot be read.
     """
     file = Path(file)
-    body, known = read_recorded(str(file))
-    says, request = read_statement(file, known["case"]), _read_request(file, known["case"])
-    return Capture(body=body, file=file, says=says, request=request, **known)
+    body, fields = read_recorded(str(file))
+    says, request = read_statement(file, fields["case"]), _read_request(file, fields["case"])
+    return Capture(body=body, file=file, says=says, request=request, **fields)
 
 
 def _read_request(file: Path, case: str) -> bytes | None:
     """Read the request whose answer is *file*: from the file in its line of the manifest, or ``CASE.request.json``."""
     entry = manifest_of(str(file.parent)).answers.get(str(file.resolve()), {})
-    request = Path(entry.get("request") or file.with_name(f"{case}.request.json"))
-    return request.read_bytes() if is_file(request) else None
+    request_file = Path(entry.get("request") or file.with_name(f"{case}.request.json"))
+    return request_file.read_bytes() if is_file(request_file) else None
 
 
 def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:
@@ -477,34 +479,34 @@ def reframer(
     """
     if not frames:
         return lambda changed: written(changed[0])
-    is_sse = as_sse or not capture.body.lstrip(_BEFORE).startswith(b"{")
+    is_sse = as_sse or not capture.body.lstrip(_LEADING_BYTES).startswith(b"{")
     is_body = len(frames) == 1 and not capture.stream and not as_sse
-    size = len(frames)
+    frame_count = len(frames)
 
-    def framed(data: bytes, named: str | None) -> bytes:
+    def framed(data: bytes, event_name: str | None) -> bytes:
         if as_sse and write is not None:
-            return write(data, named)
+            return write(data, event_name)
         if not is_sse:
             return data + b"\n"
-        if named in text_events:
+        if event_name in text_events:
             data = _text_of(data)
-        name = b"" if named is None else b"event: %s\n" % named.encode()
-        return name + b"data: " + b"\ndata: ".join(data.split(b"\n")) + b"\n\n"
+        event_line = b"" if event_name is None else b"event: %s\n" % event_name.encode()
+        return event_line + b"data: " + b"\ndata: ".join(data.split(b"\n")) + b"\n\n"
 
     @cache
     def kept(number: int) -> bytes:
-        data, named = frames[number]
-        return framed(data if is_sse or b"\n" not in data else written(events[number]), named)
+        data, event_name = frames[number]
+        return framed(data if is_sse or b"\n" not in data else written(events[number]), event_name)
 
-    def body(changed: Sequence[Any]) -> bytes:
-        if is_body and len(changed) == 1:
-            return written(changed[0])
+    def body(changed_events: Sequence[Any]) -> bytes:
+        if is_body and len(changed_events) == 1:
+            return written(changed_events[0])
         # Events beyond the last frame repeat the frames from the start.
         return b"".join(
-            kept(number % size)
-            if now is events[number % size]
-            else framed(written(now), frames[number % size][1])
-            for number, now in enumerate(changed)
+            kept(number % frame_count)
+            if event is events[number % frame_count]
+            else framed(written(event), frames[number % frame_count][1])
+            for number, event in enumerate(changed_events)
         )
 
     return body

@@ -44,20 +44,20 @@ MARKER: Final = (
 )
 """A text that stripping, changing case, decoding or normalising would change, and that JSON holds unchanged."""
 
-_FRAMING: Final = (
+_FRAMING_HINT: Final = (
     "; what is neither server-sent events, lines of JSON objects nor one JSON body needs "
     '"framing" in provider_info'
 )
-_ARRAYS: Final = (
+_ARRAYS_HINT: Final = (
     '; what begins with "[" is read as one JSON body: lines that are arrays need "framing" in provider_info, '
     "such as NDJSONDecoder of crosswalk.plugins"
 )
-_ONE_ARRAY: Final = (
+_ONE_ARRAY_HINT: Final = (
     '; the body is an array, and so one event: map_delta reads it as a whole, unless "framing" in provider_info '
     "gives its items one by one"
 )
 
-_CUT: Final = '; if the stream was cut on its way, its line in the manifest says "complete": false'
+_CUT_HINT: Final = '; if the stream was cut on its way, its line in the manifest says "complete": false'
 
 _MAX_COMPARED_CAPTURES: Final = 64
 """The number of other captures with which one is compared."""
@@ -92,8 +92,12 @@ class Tally:
     def __str__(self) -> str:
         captures, events = counted(self.captures, "capture"), counted(self.events, "event")
         leaves, mappings = counted(self.leaves, "leaf", "leaves"), counted(self.mappings, "mapping")
-        tried = f"{captures}, {events}, {leaves}, {mappings}"
-        return f"{tried}; {counted(self.unstated, 'capture')} without a statement" if self.unstated else tried
+        tally_text = f"{captures}, {events}, {leaves}, {mappings}"
+        return (
+            f"{tally_text}; {counted(self.unstated, 'capture')} without a statement"
+            if self.unstated
+            else tally_text
+        )
 
 
 @lru_cache(maxsize=256)
@@ -170,8 +174,8 @@ class Case:
     def __attrs_post_init__(self) -> None:
         capture = self.capture
         # The hooks are checked, so they get every event.
-        self._asking = attrs.evolve(self.mapper, is_unmodified=False)
-        self._marked: dict[tuple[Leaf, ...], Outcome] = {}
+        self._checked_mapper = attrs.evolve(self.mapper, is_unmodified=False)
+        self._marked_outcomes: dict[tuple[Leaf, ...], Outcome] = {}
         self.frames, self.events = decoded(self.mapper, capture)
         self.has_own_framing = capture.has_own_framing(self.mapper)
         self._as_bytes = self.reframed(self.frames, self.events)
@@ -187,12 +191,16 @@ class Case:
     def map(self, events: list[Any]) -> Outcome:
         """Map *events*, framed like the capture."""
         self.tally.mappings += 1
-        return outcome(self._asking, events, options=reader_options(self.capture), as_bytes=self._as_bytes)
+        return outcome(
+            self._checked_mapper, events, options=reader_options(self.capture), as_bytes=self._as_bytes
+        )
 
     def map_bytes(self, body: bytes) -> Outcome:
         """Map *body*."""
         self.tally.mappings += 1
-        return outcome(self._asking, [], options=reader_options(self.capture), as_bytes=lambda _: body)
+        return outcome(
+            self._checked_mapper, [], options=reader_options(self.capture), as_bytes=lambda _: body
+        )
 
     def map_at_once(self, *answers: list[bytes]) -> list[Outcome]:
         """Map *answers*, which are read at once, a chunk of each in turn."""
@@ -225,7 +233,7 @@ class Case:
         cause, capture = self.baseline.cause, self.capture
         is_cut = isinstance(cause, IncompleteStreamError)
         if is_cut and self.events and capture.complete and capture.status < 400 and not self.baseline.untyped:
-            return f"refused: {self.baseline.error}{_CUT}"
+            return f"refused: {self.baseline.error}{_CUT_HINT}"
         is_broken = is_cut or (self.events and isinstance(cause, FramingError))
         if not self.baseline.untyped and (is_broken or not isinstance(cause, MappingError)):
             return None
@@ -238,8 +246,8 @@ class Case:
             return ""
         if self.events:
             is_array = len(self.events) == 1 and isinstance(self.events[0], list)
-            return _ONE_ARRAY if is_array else ""
-        return _ARRAYS if self.capture.body.lstrip().startswith(b"[") else _FRAMING
+            return _ONE_ARRAY_HINT if is_array else ""
+        return _ARRAYS_HINT if self.capture.body.lstrip().startswith(b"[") else _FRAMING_HINT
 
     @property
     def is_answer(self) -> bool:
@@ -264,17 +272,17 @@ class Case:
 
     def sampled(self) -> list[Leaf]:
         """Return the leaves to try: all, or a sample that is the same every time."""
-        result = self.some(self.leaves, self.sample)
-        self.tally.leaves += len(result)
-        return result
+        sampled_leaves = self.some(self.leaves, self.sample)
+        self.tally.leaves += len(sampled_leaves)
+        return sampled_leaves
 
     def unlike(self) -> list[Leaf]:
         """Return fewer leaves, for slow checks: all, or a sample without two leaves of the same meaning."""
         if self.sample is None:
             return self.sampled()
-        result = self.some(self.alike(self.leaves), max(self.sample // 4, 8))
-        self.tally.leaves += len(result)
-        return result
+        sampled_leaves = self.some(self.alike(self.leaves), max(self.sample // 4, 8))
+        self.tally.leaves += len(sampled_leaves)
+        return sampled_leaves
 
     def every_place(self, *types: type, by_value: bool = True) -> list[Place]:
         """Return the places with values of *types*.
@@ -283,12 +291,12 @@ class Case:
             types: the types of the values. If there are none, all values but null.
             by_value: whether a place holds one value only, or all values at its path, after the same words of a row.
         """
-        results: dict[Any, list[Leaf]] = {}
+        leaf_groups: dict[Any, list[Leaf]] = {}
         for leaf in self.leaves:
             if type(leaf.value) in types or (not types and leaf.value is not None):
-                value = (type(leaf.value), leaf.value) if by_value else None
-                results.setdefault((leaf.path, value, self.words(leaf)), []).append(leaf)
-        return [Place(tuple(group)) for group in results.values()]
+                value_key = (type(leaf.value), leaf.value) if by_value else None
+                leaf_groups.setdefault((leaf.path, value_key, self.words(leaf)), []).append(leaf)
+        return [Place(tuple(group)) for group in leaf_groups.values()]
 
     def places(self, *types: type, by_value: bool = True) -> list[Place]:
         """Return a sample of :meth:`every_place`: one of each meaning, by chance."""
@@ -297,8 +305,10 @@ class Case:
         places = self.every_place(*types, by_value=by_value)
         if self.sample is None:
             return places
-        first = {id(leaf): place for place in places for leaf in place.leaves[:1]}
-        return self.some([first[id(leaf)] for leaf in self.alike([p.leaves[0] for p in places])], self.sample)
+        place_by_leaf = {id(leaf): place for place in places for leaf in place.leaves[:1]}
+        return self.some(
+            [place_by_leaf[id(leaf)] for leaf in self.alike([p.leaves[0] for p in places])], self.sample
+        )
 
     def meaning(self, leaf: Leaf) -> tuple[str, Any]:
         """Return a key of all leaves of the same meaning: the path without item numbers, and their holder's name.
@@ -309,10 +319,10 @@ class Case:
         *parents, key = leaf.path
         words = self.words(leaf)
         if not words and isinstance(key, str):
-            first, value = next(iter(at(self.events[leaf.event], tuple(parents)).items()))
-            words = () if first == key else _names([value])
-        name = self.frames[leaf.event][1] if self.frames else None
-        return show_path(leaf.path, items=False), (words, key) if words else name
+            first_key, first_value = next(iter(at(self.events[leaf.event], tuple(parents)).items()))
+            words = () if first_key == key else _names([first_value])
+        event_name = self.frames[leaf.event][1] if self.frames else None
+        return show_path(leaf.path, items=False), (words, key) if words else event_name
 
     def words(self, leaf: Leaf) -> tuple[str, ...]:
         """Return the words before *leaf*, or before its holder, in the same array."""
@@ -340,9 +350,9 @@ class Case:
             if other.stream == self.capture.stream:
                 yield decoded(self.mapper, other)
 
-    def renamed(self, name: str, other: str) -> bytes:
+    def renamed(self, name: str, new_name: str) -> bytes:
         """Return the bytes of the capture with another name for its events of *name*."""
-        frames = [(data, other if event_name == name else event_name) for data, event_name in self.frames]
+        frames = [(data, new_name if event_name == name else event_name) for data, event_name in self.frames]
         return self.reframed(frames, self.events)(self.events)
 
     def some(self, items: list[_T], size: int | None) -> list[_T]:
@@ -353,10 +363,10 @@ class Case:
 
     def marked(self, place: Place) -> Outcome:
         """Map the capture with :data:`MARKER`, a text that occurs nowhere else, in *place*."""
-        if place.leaves not in self._marked:
+        if place.leaves not in self._marked_outcomes:
             value = marker_for(place.value)
-            self._marked[place.leaves] = self.map(place.put(self.events, value))
-        return self._marked[place.leaves]
+            self._marked_outcomes[place.leaves] = self.map(place.put(self.events, value))
+        return self._marked_outcomes[place.leaves]
 
     def problem(self, promise: str, where: Leaf | Place | str, message: str, *, about: str = "") -> Problem:
         """Return the problem of a broken *promise*.
@@ -380,10 +390,13 @@ class Case:
         """Return the part of the answer that changes with *leaf*, ``"kind"`` if *leaf* decides whether there is one."""
         if leaf not in self.leaves or self.baseline.error is not None:
             return ""
-        after = self.map(next(changes(self.events, leaf)).events)
-        before, now = self.typed, typed(after.response) if after.error is None else {}
-        paths = list(changed_paths(before, now))
-        if any(MISSING in (at(before, path), at(now, path)) for path in paths):
+        changed_outcome = self.map(next(changes(self.events, leaf)).events)
+        old_fields, new_fields = (
+            self.typed,
+            typed(changed_outcome.response) if changed_outcome.error is None else {},
+        )
+        paths = list(changed_paths(old_fields, new_fields))
+        if any(MISSING in (at(old_fields, path), at(new_fields, path)) for path in paths):
             return "kind"
         return subject_of(map(show_path, paths))
 
@@ -427,7 +440,7 @@ def answer(response: dict[str, Any]) -> Any:
 
 def occurrences(value: Any, text: str = MARKER) -> int:
     """Count the occurrences of *text* in the texts of *value*, a JSON value."""
-    return sum(result.count(text) for result in strings(value))
+    return sum(string.count(text) for string in strings(value))
 
 
 def strings(value: Any) -> Iterator[str]:

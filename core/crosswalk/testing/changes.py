@@ -19,7 +19,7 @@ from crosswalk.text import counted, json_type_name
 ERROR: Final = "error"
 """The key of the difference between an answer that can be mapped and one that cannot."""
 
-_WORDS: Final = {
+_WORD_KEYS: Final = {
     *("id", "name", "created", "model", "model_id", "provider_id", "provider_name"),
     *("type", "kind", "role", "finish_reason", "raw_finish_reason", "outcome"),
     *("category", "severity", "level"),
@@ -76,7 +76,7 @@ def _is_error(difference: Difference) -> bool:
 def _is_word(difference: Difference) -> bool:
     if difference.path[:2] == ("metadata", "provenance"):
         return True
-    return difference.path[-1] in _WORDS and "extensions" not in difference.path
+    return difference.path[-1] in _WORD_KEYS and "extensions" not in difference.path
 
 
 def _cut(text: str, limit: int) -> str:
@@ -114,19 +114,19 @@ class ChangeKind:
     is_accepted: bool = False
 
     def __str__(self) -> str:
-        captures = counted(self.captures, "capture")
+        captures_text = counted(self.captures, "capture")
         another = "another " if self.before == self.after else ""
-        accepted = "; accepted" if self.is_accepted else ""
-        provider = f" of {self.provider}" if self.provider else ""
-        return f"{self.path}: {self.before} -> {another}{self.after} in {captures}{provider}{accepted}"
+        accepted_note = "; accepted" if self.is_accepted else ""
+        provider_note = f" of {self.provider}" if self.provider else ""
+        return f"{self.path}: {self.before} -> {another}{self.after} in {captures_text}{provider_note}{accepted_note}"
 
 
 def accepted_lines(kinds: Iterable[ChangeKind]) -> Iterator[bytes]:
     """Write *kinds* as the lines of a list that ``crosswalk diff --accept`` takes, in the order of their fields."""
     for kind in sorted(kinds, key=lambda kind: (kind.provider, kind.path, kind.before, kind.after)):
-        named = {"provider": kind.provider, "path": kind.path, "before": kind.before, "after": kind.after}
-        more = {"captures": kind.captures, "examples": list(kind.examples)}
-        yield orjson.dumps(named | more, option=orjson.OPT_APPEND_NEWLINE)
+        identity = {"provider": kind.provider, "path": kind.path, "before": kind.before, "after": kind.after}
+        other_fields = {"captures": kind.captures, "examples": list(kind.examples)}
+        yield orjson.dumps(identity | other_fields, option=orjson.OPT_APPEND_NEWLINE)
 
 
 class ChangeSummary:
@@ -144,8 +144,8 @@ class ChangeSummary:
 
     def __init__(self, accepted: Set[tuple[str, str, str, str]] = frozenset()) -> None:
         self.accepted = accepted
-        self._found: dict[_Key, _Gathering] = {}
-        self._further = 0
+        self._gatherings: dict[_Key, _Gathering] = {}
+        self._further_count = 0
 
     def add(self, differences: Iterable[Difference], provider: str = "", place: str = "") -> bool:
         """Count the differences of one capture. Return whether all of them are accepted.
@@ -155,39 +155,39 @@ class ChangeSummary:
             provider: the provider of the answer.
             place: the place of the capture.
         """
-        values: dict[_Key, set[_Values]] = {}
-        moves, others = _moves(list(differences))
+        pairs_by_key: dict[_Key, set[_Values]] = {}
+        moves, other_differences = _moves(list(differences))
         for before, after in moves:
             pair = ("moved", after)
             key = (provider, before, *pair, (provider, before, *pair) in self.accepted)
-            values.setdefault(key, set()).add(pair)
-        for difference in others:
+            pairs_by_key.setdefault(key, set()).add(pair)
+        for difference in other_differences:
             types = _types(difference)
             pair = _summarized(difference, types)
             key = (provider, difference.field, *types, self._accepts(provider, difference.field, types, pair))
-            values.setdefault(key, set()).add(pair)
-        further = 0
-        for key, pairs in values.items():
-            if key not in self._found and len(self._found) >= _MOST_FIELDS:
-                further = 1
+            pairs_by_key.setdefault(key, set()).add(pair)
+        further_count = 0
+        for key, pairs in pairs_by_key.items():
+            if key not in self._gatherings and len(self._gatherings) >= _MOST_FIELDS:
+                further_count = 1
             else:
-                self._found.setdefault(key, _Gathering()).add(pairs, place)
-        self._further += further
-        return all(is_accepted for *_, is_accepted in values)
+                self._gatherings.setdefault(key, _Gathering()).add(pairs, place)
+        self._further_count += further_count
+        return all(is_accepted for *_, is_accepted in pairs_by_key)
 
     def include(self, other: ChangeSummary) -> None:
         """Add the counts of *other*, which come after those of this summary."""
-        for key, gathering in other._found.items():
-            self._found.setdefault(key, _Gathering()).include(gathering)
-        self._further += other._further
+        for key, gathering in other._gatherings.items():
+            self._gatherings.setdefault(key, _Gathering()).include(gathering)
+        self._further_count += other._further_count
 
     def kinds(self) -> list[ChangeKind]:
         """Return every kind of change, the most frequent first."""
-        results = [kind for key, gathering in self._found.items() for kind in gathering.kinds(*key)]
-        results.sort(key=lambda kind: -kind.captures)
-        if self._further:
-            results.append(ChangeKind("further fields", "a value", "another", self._further))
-        return results
+        kinds = [kind for key, gathering in self._gatherings.items() for kind in gathering.kinds(*key)]
+        kinds.sort(key=lambda kind: -kind.captures)
+        if self._further_count:
+            kinds.append(ChangeKind("further fields", "a value", "another", self._further_count))
+        return kinds
 
     def _accepts(self, provider: str, field: str, types: tuple[str, str], pair: _Values) -> bool:
         sides = product({types[0], pair[0]}, {types[1], pair[1]})
@@ -199,20 +199,24 @@ def _moves(differences: list[Difference]) -> tuple[list[tuple[str, str]], list[D
 
     A field has moved if it is gone, and one other field has appeared with the same value.
     """
-    gone = [one for one in differences if one.after is ABSENT and one.path[:1] != (ERROR,)]
-    come: dict[bytes, list[tuple[str, Difference]]] = {}
+    gone_differences = [one for one in differences if one.after is ABSENT and one.path[:1] != (ERROR,)]
+    new_fields: dict[bytes, list[tuple[str, Difference]]] = {}
     for one in differences:
         for path, value in _leaves(one.path, one.after) if one.before is ABSENT else ():
             field = attrs.evolve(one, path=path).field
-            come.setdefault(orjson.dumps(value), []).append((field, one))
-    moves, used = [], []
-    for one in gone:
-        result = come.get(orjson.dumps(one.before), [])
-        if len(result) == 1 and not isinstance(one.before, bool | None):
-            field, other = result[0]
+            new_fields.setdefault(orjson.dumps(value), []).append((field, one))
+    moves, used_differences = [], []
+    for one in gone_differences:
+        matches = new_fields.get(orjson.dumps(one.before), [])
+        if len(matches) == 1 and not isinstance(one.before, bool | None):
+            field, other_difference = matches[0]
             moves.append((one.field, field))
-            used += [one, other]
-    remaining = [one for one in differences if not any(one is other for other in used)]
+            used_differences += [one, other_difference]
+    remaining = [
+        one
+        for one in differences
+        if not any(one is other_difference for other_difference in used_differences)
+    ]
     return moves, remaining
 
 
@@ -283,8 +287,8 @@ class _Gathering:
         self._forget()
 
     def _show(self, pair: _Values | None, places: list[str]) -> None:
-        shown = self.places.setdefault(pair, [])
-        shown += [place for place in places if place][: _MOST_EXAMPLES - len(shown)]
+        shown_places = self.places.setdefault(pair, [])
+        shown_places += [place for place in places if place][: _MOST_EXAMPLES - len(shown_places)]
 
     def _forget(self) -> None:
         """Keep only the types if there are too many values."""

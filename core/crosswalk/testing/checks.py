@@ -82,18 +82,20 @@ def deterministic(case: Case) -> Iterator[Problem]:
 
 def as_stated(case: Case) -> Iterator[Problem]:
     """P4: the response agrees with the statement about the capture."""
-    says = case.capture.says
-    if says is None:
+    statement = case.capture.says
+    if statement is None:
         return
     capture = case.capture
-    result = outcome(case.mapper, [], options=reader_options(capture), as_bytes=lambda _: capture.body)
-    response = None if result.response is None else from_json(written(result.response), ChatResponse)
-    name, _, message = (result.error or "").partition(": ")
-    for fact, difference in stated_differences(says, response, name or None, message):
+    read_outcome = outcome(case.mapper, [], options=reader_options(capture), as_bytes=lambda _: capture.body)
+    response = (
+        None if read_outcome.response is None else from_json(written(read_outcome.response), ChatResponse)
+    )
+    error_name, _, message = (read_outcome.error or "").partition(": ")
+    for fact, difference in stated_differences(statement, response, error_name or None, message):
         yield case.problem("P4", fact, difference)
 
 
-_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]]]]] = {
+_CHECKS_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]]]]] = {
     "as stated": {"as stated": as_stated},
     "nothing lost": {
         "nothing lost": nothing_lost,
@@ -130,10 +132,10 @@ _BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]]]]] = 
     },
 }
 
-CHECKS: Final = {name: check for checks in _BY_PROMISE.values() for name, check in checks.items()}
+CHECKS: Final = {name: check for checks in _CHECKS_BY_PROMISE.values() for name, check in checks.items()}
 """Every check by its name."""
 
-PROMISES: Final = {promise: tuple(checks) for promise, checks in _BY_PROMISE.items()}
+PROMISES: Final = {promise: tuple(checks) for promise, checks in _CHECKS_BY_PROMISE.items()}
 """The promises P1, P3, P4, P5 and P8, each with the names of its checks."""
 
 
@@ -179,14 +181,14 @@ def check_capture(
     """
     case = Case(mapper, capture, sample, tally if tally is not None else Tally(), write, others)
     names = list(checks)
-    known = [KnownException.parsed(text, "", CHECKS) for text in exceptions]
+    known_exceptions = [KnownException.parsed(text, "", CHECKS) for text in exceptions]
     if case.refusal is not None and capture.says and capture.says.get("raises"):
         return [attrs.evolve(problem, check="as stated") for problem in as_stated(case)]
     if case.refusal is not None:
         problem = case.problem("P4", "as it is", case.refusal)
         return [attrs.evolve(problem, check=name) for name in names if name == "never silently wrong"]
-    results = [attrs.evolve(problem, check=name) for name in names for problem in CHECKS[name](case)]
-    return [problem for problem in results if not any(one.covers(problem) for one in known)]
+    problems = [attrs.evolve(problem, check=name) for name in names for problem in CHECKS[name](case)]
+    return [problem for problem in problems if not any(one.covers(problem) for one in known_exceptions)]
 
 
 # -------------------------------------------------------------------------------- unproven
@@ -206,7 +208,7 @@ def _count(name: str) -> _Shows:
     return lambda response: response["usage"].get(name)
 
 
-_FIELDS: Final[dict[str, _Shows]] = {
+_FIELD_TESTS: Final[dict[str, _Shows]] = {
     "reasoning": _segment("reasoning"),
     "refusal": _segment("refusal"),
     "tool calls": lambda response: response["message"].get("tool_calls"),
@@ -224,14 +226,14 @@ def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
     dialect = getattr(mapper.map_delta, "__self__", None)
     if not isinstance(dialect, OpenAIChatDialect):
         return []
-    responses = [normalized(mapper, capture) for capture in captures]
-    shown = [one.get("response") or one.get("partial") or _NOTHING for one in responses]
-    words = {one.get("raw_finish_reason") for one in shown}
-    own = [word for word in dialect.finish_reasons if word not in OpenAIChatDialect.finish_reasons]
+    snapshots = [normalized(mapper, capture) for capture in captures]
+    responses = [one.get("response") or one.get("partial") or _EMPTY_RESPONSE for one in snapshots]
+    finish_words = {one.get("raw_finish_reason") for one in responses}
+    own_words = [word for word in dialect.finish_reasons if word not in OpenAIChatDialect.finish_reasons]
     return [
-        *(name for name, shows in _FIELDS.items() if not any(map(shows, shown))),
-        *(f"the finish word {word!r}" for word in own if word not in words),
+        *(name for name, shows in _FIELD_TESTS.items() if not any(map(shows, responses))),
+        *(f"the finish word {word!r}" for word in own_words if word not in finish_words),
     ]
 
 
-_NOTHING: Final[dict[str, Any]] = {"message": {}, "usage": {}}
+_EMPTY_RESPONSE: Final[dict[str, Any]] = {"message": {}, "usage": {}}

@@ -108,10 +108,10 @@ class ProviderConformance:
 
     def test_body_and_stream_agree(self, conformance_pair: tuple[Capture, Capture]) -> None:
         """P2: one payload is a stream of length one."""
-        pair = conformance_pair[0].pair
-        for known in self._exceptions():
-            if str(known) == f"{PAIR_CHECK}: {pair}":
-                pytest.skip(f"{pair}: {known.reason}")
+        pair_name = conformance_pair[0].pair
+        for exception in self._exceptions():
+            if str(exception) == f"{PAIR_CHECK}: {pair_name}":
+                pytest.skip(f"{pair_name}: {exception.reason}")
         problems = check_pair(registry.mapper(self.provider), *conformance_pair)
         _fail(problems)
 
@@ -123,20 +123,20 @@ class ProviderConformance:
     ) -> None:
         """The canonical response equals the one that a person has read and accepted."""
         folder = self._folder(self.snapshots) / self.provider
-        result = normalized(registry.mapper(self.provider), conformance_capture)
+        new_snapshot = normalized(registry.mapper(self.provider), conformance_capture)
         pinned = snapshot.use_extension(_in_folder(folder))
         with warnings.catch_warnings():
             # A snapshot is named after its capture. Syrupy expects the name of the test function.
             warnings.filterwarnings("ignore", message=r"\s*Can not relate snapshot name")
-            before = _stored(folder / f"{conformance_capture.case}.json")
-            is_same = bool(result == pinned(name=conformance_capture.case))
-            changes = [] if before is None else changes_between(before, result)
+            old_snapshot = _stored(folder / f"{conformance_capture.case}.json")
+            is_same = bool(new_snapshot == pinned(name=conformance_capture.case))
+            changes = [] if old_snapshot is None else changes_between(old_snapshot, new_snapshot)
             if changes:
                 record_property(CHANGED, written_changes(self.provider, conformance_capture.case, changes))
             lines = [f"{one.place}: {' -> '.join(shown(one))}" for one in changes[:_MOST_LINES]]
             if len(changes) > _MOST_LINES:
                 lines.append(f"and {len(changes) - _MOST_LINES} more")
-            if before is None:
+            if old_snapshot is None:
                 lines = ["no snapshot yet"]
             if not is_same:
                 pytest.fail(
@@ -147,15 +147,15 @@ class ProviderConformance:
         self, record_property: Callable[[str, object], None]
     ) -> None:
         """Such a field is not a failure: the end of the run lists it."""
-        missing = unproven(registry.mapper(self.provider), self.conformance_captures())
-        if missing:
-            record_property(UNPROVEN, f"{self.provider}: {', '.join(missing)}")
+        unproven_fields = unproven(registry.mapper(self.provider), self.conformance_captures())
+        if unproven_fields:
+            record_property(UNPROVEN, f"{self.provider}: {', '.join(unproven_fields)}")
 
     def _sample(self, request: pytest.FixtureRequest) -> int | None:
-        given = request.config.getoption("--crosswalk-sample")
-        if given is None:
+        sample_option = request.config.getoption("--crosswalk-sample")
+        if sample_option is None:
             return self.sample
-        return None if given == "all" else int(given)
+        return None if sample_option == "all" else int(sample_option)
 
 
 _MOST_LINES: Final = 20

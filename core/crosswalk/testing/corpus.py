@@ -18,11 +18,11 @@ from crosswalk.testing.captures import Capture, load_captures, stated_difference
 from crosswalk.testing.changes import shown
 from crosswalk.testing.perturbation import Problem, subject_of
 
-_CHECKOUT = Path(__file__).parents[3]
-_INSTALLED = Path(__file__).parent / "corpus"
-_PLACES = (
-    (_INSTALLED / "captures", _INSTALLED / "canonical"),
-    (_CHECKOUT / "tests/captures", _CHECKOUT / "snapshots"),
+_CHECKOUT_FOLDER = Path(__file__).parents[3]
+_INSTALLED_FOLDER = Path(__file__).parent / "corpus"
+_CORPUS_FOLDERS = (
+    (_INSTALLED_FOLDER / "captures", _INSTALLED_FOLDER / "canonical"),
+    (_CHECKOUT_FOLDER / "tests/captures", _CHECKOUT_FOLDER / "snapshots"),
 )
 
 
@@ -50,7 +50,7 @@ class Corpus:
         Raises:
             ConfigurationError: none of them exists.
         """
-        for captures, canonical in _PLACES if places is None else places:
+        for captures, canonical in _CORPUS_FOLDERS if places is None else places:
             if captures.is_dir() and canonical.is_dir():
                 return cls(captures, canonical)
         raise ConfigurationError("this installation has no corpus")
@@ -94,9 +94,9 @@ def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Proble
     ):
         answer = {"response": answer}
     try:
-        results = list(_differences(capture, canonical, answer))
+        differences = list(_differences(capture, canonical, answer))
     except CrosswalkError as error:
-        results = [("canonical JSON", "", f"cannot be read as a response: {error}")]
+        differences = [("canonical JSON", "", f"cannot be read as a response: {error}")]
     return [
         Problem(
             "P4",
@@ -107,7 +107,7 @@ def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Proble
             capture.case,
             subject=subject_of([path]),
         )
-        for check, path, message in results
+        for check, path, message in differences
     ]
 
 
@@ -119,16 +119,18 @@ def _differences(capture: Capture, canonical: Any, answer: Any) -> Iterator[tupl
     if not isinstance(answer, dict) or not answer.keys() & {"response", "error"}:
         yield "canonical JSON", "", "is not an object with a response or an error"
         return
-    plain = answer.get("response", answer.get("partial"))
-    response = None if plain is None else from_json(orjson.dumps(plain), ChatResponse)
+    response_json = answer.get("response", answer.get("partial"))
+    response = None if response_json is None else from_json(orjson.dumps(response_json), ChatResponse)
     if answer.get("error") != canonical.get("error"):
         yield "canonical JSON", "error", f"{canonical.get('error')} -> {answer.get('error')}"
         return
     for fact, message in stated_differences(capture.says or {}, response, answer.get("error")):
         yield "as stated", fact, message
-    before, after = ({key: one.get(key) for key in _COMPARED if key in one} for one in (canonical, answer))
+    before, after = (
+        {key: one.get(key) for key in _COMPARED_KEYS if key in one} for one in (canonical, answer)
+    )
     for one in changes_between(before | {"message": ""}, after | {"message": ""}):
         yield "canonical JSON", one.field, " -> ".join(shown(one))
 
 
-_COMPARED = ("response", "error", "partial")
+_COMPARED_KEYS = ("response", "error", "partial")

@@ -127,15 +127,15 @@ class Slow:
 
     def apply(self, steps: Sequence[Step]) -> list[Step]:
         """Return *steps* with this fault in them."""
-        slow: list[Step] = []
+        slow_steps: list[Step] = []
         for step in steps:
             if isinstance(step, SentChunk):
                 size = self.chunk_bytes or max(len(step.data), 1)
                 for start in range(0, len(step.data), size):
-                    slow += [Pause(self.seconds), SentChunk(step.data[start : start + size])]
+                    slow_steps += [Pause(self.seconds), SentChunk(step.data[start : start + size])]
             else:
-                slow.append(step)
-        return slow
+                slow_steps.append(step)
+        return slow_steps
 
 
 @attrs.frozen
@@ -160,23 +160,26 @@ class _Placed:
 
         A body that is shorter is sent whole, but not ended.
         """
-        events, remaining = self.after_events, self.after_bytes
-        if events is None and remaining is None:
+        events_left, bytes_left = self.after_events, self.after_bytes
+        if events_left is None and bytes_left is None:
             return [], list(steps)
-        before: list[Step] = []
+        steps_before: list[Step] = []
         for number, step in enumerate(steps):
             if isinstance(step, SentEnd):
-                return before, list(steps[number:])
+                return steps_before, list(steps[number:])
             if isinstance(step, SentChunk):
-                if events == 0 or remaining == 0:
-                    return before, list(steps[number:])
-                if remaining is not None and remaining < len(step.data):
-                    remainder = SentChunk(step.data[remaining:])
-                    return [*before, SentChunk(step.data[:remaining])], [remainder, *steps[number + 1 :]]
-                events = None if events is None else events - 1
-                remaining = None if remaining is None else remaining - len(step.data)
-            before.append(step)
-        return before, []
+                if events_left == 0 or bytes_left == 0:
+                    return steps_before, list(steps[number:])
+                if bytes_left is not None and bytes_left < len(step.data):
+                    remainder = SentChunk(step.data[bytes_left:])
+                    return [*steps_before, SentChunk(step.data[:bytes_left])], [
+                        remainder,
+                        *steps[number + 1 :],
+                    ]
+                events_left = None if events_left is None else events_left - 1
+                bytes_left = None if bytes_left is None else bytes_left - len(step.data)
+            steps_before.append(step)
+        return steps_before, []
 
 
 @attrs.frozen
@@ -215,11 +218,11 @@ class Cut(_Placed):
 
     def apply(self, steps: Sequence[Step]) -> list[Step]:
         """Return *steps* with this fault in them."""
-        before = self._split(steps)[0]
+        steps_before = self._split(steps)[0]
         if not self.clean:
-            return [*before, Close()]
-        sent = sum(len(step.data) for step in before if isinstance(step, SentChunk))
-        return [*(_with_length(step, sent) for step in before), SentEnd()]
+            return [*steps_before, Close()]
+        sent_bytes = sum(len(step.data) for step in steps_before if isinstance(step, SentChunk))
+        return [*(_with_length(step, sent_bytes) for step in steps_before), SentEnd()]
 
 
 @attrs.frozen
@@ -234,15 +237,15 @@ class Garbage(_Placed):
 
     def apply(self, steps: Sequence[Step]) -> list[Step]:
         """Return *steps* with this fault in them."""
-        before, after = self._split(steps)
-        if not before:
+        steps_before, steps_after = self._split(steps)
+        if not steps_before:
             return [Raw(self.data), Close()]
-        more = len(self.data)
-        longer = (
-            _with_length(step, (step.length or 0) + more) if isinstance(step, Head) else step
-            for step in before
+        added_bytes = len(self.data)
+        longer_steps = (
+            _with_length(step, (step.length or 0) + added_bytes) if isinstance(step, Head) else step
+            for step in steps_before
         )
-        return [*longer, SentChunk(self.data), *after]
+        return [*longer_steps, SentChunk(self.data), *steps_after]
 
 
 def _with_length(step: Step, length: int) -> Step:
@@ -266,7 +269,7 @@ _MEDIA_TYPES: Final = {
     ".txt": "text/plain; charset=utf-8",
 }
 # An event with its line end or, for SSE, its blank line.
-_EVENTS: Final = {
+_EVENT_PATTERNS: Final = {
     ".sse": re.compile(rb".*?(?:\r\n\r\n|\n\n|\r\r)|.+", re.DOTALL),
     ".ndjson": re.compile(rb"[^\n]*\n|[^\n]+"),
 }
@@ -351,10 +354,10 @@ class ReceivedRequest:
 def _header_text(_: object, __: object, headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         try:
-            text = f"{name}{value}".encode("latin-1")
+            header_bytes = f"{name}{value}".encode("latin-1")
         except UnicodeEncodeError:
-            text = b"\n"
-        if b"\r" in text or b"\n" in text:
+            header_bytes = b"\n"
+        if b"\r" in header_bytes or b"\n" in header_bytes:
             raise ConfigurationError(f"header {name[:60]!r} cannot be sent", key="headers")
 
 
@@ -386,9 +389,9 @@ class Answer:
         """Return the recorded answer, in the recorded framing."""
         suffix = capture.file.suffix
         headers = {"Content-Type": _MEDIA_TYPES.get(suffix, "application/json")}
-        event = _EVENTS.get(suffix)
-        chunks = event.findall(capture.body) if event else [capture.body]
-        return cls(tuple(chunks), capture.status, headers, event is not None, capture.case)
+        event_pattern = _EVENT_PATTERNS.get(suffix)
+        chunks = event_pattern.findall(capture.body) if event_pattern else [capture.body]
+        return cls(tuple(chunks), capture.status, headers, event_pattern is not None, capture.case)
 
     @classmethod
     def of_json(cls, value: Any, *, status: int = 200) -> Answer:

@@ -35,44 +35,52 @@ def never_silently_wrong(case: Case) -> Iterator[Problem]:
     """P4: a stream cut after any event, or a leaf of the wrong type, never gives a wrong or untyped result."""
     yield from _truncated(case)
     for leaf in case.unlike():
-        for other in confusions(leaf):
-            after = case.map(replaced(case.events, leaf, other))
-            what = f"with {orjson.dumps(other).decode()} in its place"
-            if after.untyped:
-                yield case.problem("P4", leaf, f"{what}: {after.error}")
-            elif after.error is None and case.is_answer and after.response["finish_reason"] != "error":
-                yield from _mistaken(case, leaf, other, after, what)
-            elif other not in (None, "", [], {}, [None]) and after.is_like(case.baseline):
-                yield case.problem("P4", leaf, f"{what} nothing changes")
+        for wrong_value in confusions(leaf):
+            changed_outcome = case.map(replaced(case.events, leaf, wrong_value))
+            change_text = f"with {orjson.dumps(wrong_value).decode()} in its place"
+            if changed_outcome.untyped:
+                yield case.problem("P4", leaf, f"{change_text}: {changed_outcome.error}")
+            elif (
+                changed_outcome.error is None
+                and case.is_answer
+                and changed_outcome.response["finish_reason"] != "error"
+            ):
+                yield from _mistaken(case, leaf, wrong_value, changed_outcome, change_text)
+            elif wrong_value not in (None, "", [], {}, [None]) and changed_outcome.is_like(case.baseline):
+                yield case.problem("P4", leaf, f"{change_text} nothing changes")
                 break  # no other value would
 
 
-def _mistaken(case: Case, leaf: Leaf, other: Any, after: Outcome, what: str) -> Iterator[Problem]:
-    """The plugin accepted *other*, of a wrong type: it must appear somewhere unchanged, and nowhere as something else.
+def _mistaken(
+    case: Case, leaf: Leaf, wrong_value: Any, changed_outcome: Outcome, change_text: str
+) -> Iterator[Problem]:
+    """The plugin accepted *wrong_value*, of a wrong type: it must appear somewhere unchanged, and nowhere as something else.
 
     A number for a number may be converted, as a time is.
     """
-    if type(other) in (int, float) and type(leaf.value) in (int, float):
+    if type(wrong_value) in (int, float) and type(leaf.value) in (int, float):
         return
-    shown = _coerced(case.typed, typed(after.response), other)
-    if shown is not None:
-        yield case.problem("P4", leaf, f"{what} it is read as {shown}")
-    elif vanished(case.baseline, after, other):
-        yield case.problem("P4", leaf, f"{what} it is accepted, and is nowhere as it was sent")
+    coerced_text = _coerced(case.typed, typed(changed_outcome.response), wrong_value)
+    if coerced_text is not None:
+        yield case.problem("P4", leaf, f"{change_text} it is read as {coerced_text}")
+    elif vanished(case.baseline, changed_outcome, wrong_value):
+        yield case.problem("P4", leaf, f"{change_text} it is accepted, and is nowhere as it was sent")
 
 
 def _truncated(case: Case) -> Iterator[Problem]:
     if len(case.events) < 2 or case.baseline.error is not None or not case.mapper.has_terminal:
         return
-    whole = _said(case.baseline.response)
+    whole_content = _said(case.baseline.response)
     counts: Iterable[int] = range(len(case.events))
     if case.sample is not None and len(case.events) > case.sample:
         counts = sorted(random.Random(case.capture.case).sample(range(len(case.events)), case.sample))
     for count in counts:
-        after = case.map(case.events[:count])
-        where = f"cut after event {count}"
-        if after.error is None and _said(after.response) != whole:
-            yield case.problem("P4", where, "looks like a complete answer, and is not", about="finish_reason")
+        cut_outcome = case.map(case.events[:count])
+        cut_place = f"cut after event {count}"
+        if cut_outcome.error is None and _said(cut_outcome.response) != whole_content:
+            yield case.problem(
+                "P4", cut_place, "looks like a complete answer, and is not", about="finish_reason"
+            )
 
 
 def _said(response: Any) -> Any:
@@ -142,10 +150,10 @@ def _places_of(value: Any, node: Any, path: Path = ()) -> Counter[Path]:
         is_json = isinstance(value, dict) or _is_object(node)
         return Counter({path: node.count(orjson.dumps(value).decode()) if is_json else 0})
     items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    results: Counter[Path] = Counter()
+    counts: Counter[Path] = Counter()
     for key, item in items:
-        results += _places_of(value, item, (*path, key))
-    return results
+        counts += _places_of(value, item, (*path, key))
+    return counts
 
 
 # -------------------------------------------------------------------------------- lossless
@@ -156,11 +164,11 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
     """P1: if one leaf of the payload changes, the canonical JSON changes."""
     for leaf in case.sampled():
         for change in changes(case.events, leaf):
-            after = case.map(change.events)
-            if after.is_like(case.baseline):
+            changed_outcome = case.map(change.events)
+            if changed_outcome.is_like(case.baseline):
                 yield case.problem("P1", leaf, f"lost: changing its {change.name} changes nothing")
-            elif after.untyped:
-                yield case.problem("P4", leaf, f"changing its {change.name}: {after.error}")
+            elif changed_outcome.untyped:
+                yield case.problem("P4", leaf, f"changing its {change.name}: {changed_outcome.error}")
     yield from _more_items(case)
     yield from _more_fields(case)
     yield from _more_calls(case)
@@ -179,9 +187,9 @@ def _more_items(case: Case) -> Iterator[Problem]:
         item = next((more for kind, more in _ITEMS.items() if type(items[-1]) is kind), "crosswalk")
         # An optional item may come between.
         for more in ([item], [None, None, None, item]):
-            after = case.map(replaced(case.events, array, [*items, *more]))
-            if after.error is None:
-                if vanished(case.baseline, after, item):
+            changed_outcome = case.map(replaced(case.events, array, [*items, *more]))
+            if changed_outcome.error is None:
+                if vanished(case.baseline, changed_outcome, item):
                     yield case.problem(
                         "P1", end, "lost: one more item at the end of the array changes nothing"
                     )
@@ -196,15 +204,15 @@ def _more_fields(case: Case) -> Iterator[Problem]:
         for path, value in _objects(event)
     ]
     for field in case.some(case.alike(fields), None if case.sample is None else max(case.sample // 4, 2)):
-        after = case.map(replaced(case.events, field, 1234.5))
-        if after.error is None and vanished(case.baseline, after, 1234.5):
+        changed_outcome = case.map(replaced(case.events, field, 1234.5))
+        if changed_outcome.error is None and vanished(case.baseline, changed_outcome, 1234.5):
             yield case.problem("P1", field, "lost: an unknown field of the object changes nothing")
 
 
 def _equal_arrays(case: Case) -> Iterator[Problem]:
     """An array of scalars that equals the one of an earlier event is a piece like any other."""
-    rules = case.mapper.info.cumulative
-    results: dict[Path, list[Leaf]] = {}
+    cumulative_paths = case.mapper.info.cumulative
+    arrays_by_path: dict[Path, list[Leaf]] = {}
     for number, event in enumerate(case.events):
         for path, items in _arrays(event):
             if (
@@ -212,20 +220,22 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
                 and isinstance(path[-1], str)
                 and not any(isinstance(item, dict | list) for item in items)
             ):
-                results.setdefault(path, []).append(Leaf(number, path, items))
-    for path in case.some([*results], None if case.sample is None else max(case.sample // 4, 2)):
-        arrays = results[path]
-        if show_path(path, items=False) in rules:
+                arrays_by_path.setdefault(path, []).append(Leaf(number, path, items))
+    for path in case.some([*arrays_by_path], None if case.sample is None else max(case.sample // 4, 2)):
+        arrays = arrays_by_path[path]
+        if show_path(path, items=False) in cumulative_paths:
             pairs = itertools.pairwise(arrays)
-            broken = [after for before, after in pairs if after.value[: len(before.value)] != before.value]
-            why = "declared as cumulative, and does not go on from the one before"
-            yield from (case.problem("P1", after, why) for after in broken[:1])
+            broken_arrays = [
+                after for before, after in pairs if after.value[: len(before.value)] != before.value
+            ]
+            reason = "declared as cumulative, and does not go on from the one before"
+            yield from (case.problem("P1", after, reason) for after in broken_arrays[:1])
             continue
-        different = [one for one in arrays[2:] if one.value != arrays[0].value]
-        if not different:
+        different_arrays = [one for one in arrays[2:] if one.value != arrays[0].value]
+        if not different_arrays:
             continue  # an array that is the same in every event is a single one
-        changed = replaced(case.events, arrays[1], arrays[0].value)
-        if case.map(changed).is_like(case.map(without(changed, arrays[1]))):
+        changed_events = replaced(case.events, arrays[1], arrays[0].value)
+        if case.map(changed_events).is_like(case.map(without(changed_events, arrays[1]))):
             yield case.problem("P1", arrays[1], "lost: an array that equals the one before changes nothing")
 
 
@@ -233,19 +243,22 @@ def _more_calls(case: Case) -> Iterator[Problem]:
     """One more call after the last of an array of calls is a call, too."""
     calls = case.baseline.response["message"].get("tool_calls", ()) if case.is_answer else ()
     id = calls[-1]["id"] if calls else None
-    results = [leaf for leaf in case.leaves if leaf.value == id]
+    id_leaves = [leaf for leaf in case.leaves if leaf.value == id]
     depth = max(
-        (depth for leaf in results for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=0
+        (depth for leaf in id_leaves for depth, key in enumerate(leaf.path) if isinstance(key, int)),
+        default=0,
     )
-    if id is None or len(results) != 1 or not depth:
+    if id is None or len(id_leaves) != 1 or not depth:
         return
-    leaf = results[0]
+    leaf = id_leaves[0]
     array = Leaf(leaf.event, leaf.path[:depth], None)
     items: list[Any] = at(case.events[array.event], array.path)
     if not isinstance(items[-1], dict):
         return
-    after = case.map(replaced(case.events, array, [*items, _another(items[-1], id)]))
-    if after.error is None and len(after.response["message"].get("tool_calls", ())) <= len(calls):
+    changed_outcome = case.map(replaced(case.events, array, [*items, _another(items[-1], id)]))
+    if changed_outcome.error is None and len(
+        changed_outcome.response["message"].get("tool_calls", ())
+    ) <= len(calls):
         yield case.problem(
             "P1", array, "one more call at the end of the array is not read as a call", about="calls"
         )

@@ -51,25 +51,25 @@ def _read_result(mapper: Mapper, capture: Capture, chunks: Iterable[bytes]) -> A
 def framing_does_not_matter(case: Case) -> Iterator[Problem]:
     """P3: any cut of the bytes, any line ending, comments and keep-alives give the same deltas."""
     body, mapper, capture = case.capture.body, case.mapper, case.capture
-    whole = _read_result(mapper, capture, [body])
+    whole_result = _read_result(mapper, capture, [body])
     rng = random.Random(capture.case)
     for number in range(4):
         cuts = sorted(rng.randrange(len(body) + 1) for _ in range(rng.randrange(1, 12)))
         chunks = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
         case.tally.mappings += 1
-        if _read_result(mapper, capture, chunks) != whole:
+        if _read_result(mapper, capture, chunks) != whole_result:
             yield case.problem("P3", f"cuts {number}", f"cut at {cuts} it is read differently")
     if len(body) <= 20_000:
         case.tally.mappings += 1
-        if _read_result(mapper, capture, [body[i : i + 1] for i in range(len(body))]) != whole:
+        if _read_result(mapper, capture, [body[i : i + 1] for i in range(len(body))]) != whole_result:
             yield case.problem("P3", "single bytes", "byte by byte it is read differently")
     for name, variant in () if case.has_own_framing else _reframed(capture):
         case.tally.mappings += 1
-        if _read_result(mapper, capture, [variant]) != whole:
+        if _read_result(mapper, capture, [variant]) != whole_result:
             yield case.problem("P3", name, "framed so, it is read differently")
     if case.events and capture.status < 400 and not any(name for _, name in case.frames):
-        one_by_one = outcome(mapper, case.events, options=reader_options(capture))
-        if one_by_one.error is None and (one_by_one.deltas, one_by_one.response) != whole:
+        event_outcome = outcome(mapper, case.events, options=reader_options(capture))
+        if event_outcome.error is None and (event_outcome.deltas, event_outcome.response) != whole_result:
             yield case.problem("P3", "events", "parsed event by event it is read differently")
 
 
@@ -91,7 +91,7 @@ def _reframed(capture: Capture) -> Iterator[tuple[str, bytes]]:
 _TRICKY_TEXTS: Final = ("a", " ", "\n", "0", "{", "<think>", "<|im_end|>", MARKER)
 _ROUNDS: Final = 5
 """How often the texts come: a reader that met nothing alike looks again only after some 32 events."""
-_SEVERAL: Final = 8
+_MAX_TEXT_KINDS: Final = 8
 """The number of kinds of events of one capture that are told apart by their texts."""
 
 
@@ -102,27 +102,27 @@ def text_paths_hold(case: Case) -> Iterator[Problem]:
     agree.
     """
     info, capture = case.mapper.info, case.capture
-    keys = [(key,) for key in (info.timestamp_key, info.number_key, info.usage_key) if key is not None]
+    key_paths = [(key,) for key in (info.timestamp_key, info.number_key, info.usage_key) if key is not None]
     if not case.is_answer or len(case.frames) < 2:
         return
-    requested = attrs.evolve(case.mapper, is_unmodified=False)
+    full_mapper = attrs.evolve(case.mapper, is_unmodified=False)
     for leaf in _some_texts(case):
         data, name = case.frames[leaf.event]
-        more: list[Any] = []
+        added_events: list[Any] = []
         for number, text in enumerate((*_TRICKY_TEXTS * _ROUNDS, leaf.value), start=1):
             (event,) = replaced([case.events[leaf.event]], attrs.evolve(leaf, event=0), text)
-            for path in (*keys, *info.logprob_paths):
+            for path in (*key_paths, *info.logprob_paths):
                 value = at(event, path)
                 if value is not MISSING:
                     (event,) = replaced([event], Leaf(0, path, value), _varied(value, number))
-            more.append(event)
-        behind = leaf.event + 1
-        events = [*case.events[:behind], *more, *case.events[behind:]]
-        frames = [(data, name), *((written(event), name) for event in more)]
-        frames = [*case.frames[: leaf.event], *frames, *case.frames[behind:]]
+            added_events.append(event)
+        next_index = leaf.event + 1
+        events = [*case.events[:next_index], *added_events, *case.events[next_index:]]
+        frames = [(data, name), *((written(event), name) for event in added_events)]
+        frames = [*case.frames[: leaf.event], *frames, *case.frames[next_index:]]
         chunks = [case.reframed(frames, events)(events)]
         case.tally.mappings += 2
-        if _read_result(case.mapper, capture, chunks) != _read_result(requested, capture, chunks):
+        if _read_result(case.mapper, capture, chunks) != _read_result(full_mapper, capture, chunks):
             yield case.problem(
                 "P3", leaf, "an event with another text here is not read as its text_paths promise"
             )
@@ -142,18 +142,18 @@ def _varied(value: Any, number: int) -> Any:
 def _some_texts(case: Case) -> list[Leaf]:
     """Return leaves that hold promised texts: one for events that differ only in their text."""
     paths = set(case.mapper.info.text_paths)
-    kinds: dict[tuple[bytes, str | None], Leaf] = {}
+    leaf_by_kind: dict[tuple[bytes, str | None], Leaf] = {}
     for leaf in case.leaves:
         if leaf.path in paths and isinstance(leaf.value, str) and leaf.value:
             (event,) = replaced([case.events[leaf.event]], attrs.evolve(leaf, event=0), "")
-            kinds.setdefault((written(event), case.frames[leaf.event][1]), leaf)
-    return case.some([*kinds.values()], None if case.sample is None else _SEVERAL)
+            leaf_by_kind.setdefault((written(event), case.frames[leaf.event][1]), leaf)
+    return case.some([*leaf_by_kind.values()], None if case.sample is None else _MAX_TEXT_KINDS)
 
 
 _TOKEN: Final = "crosswalk7token"
-_LARGE: Final = "Kelp " * 30_000
+_LARGE_TEXT: Final = "Kelp " * 30_000
 """More bytes than two bytes can count."""
-_BROKEN: Final = b"Ke\xff\xc3Lp"
+_INVALID_BYTES: Final = b"Ke\xff\xc3Lp"
 """Bytes that are not UTF-8."""
 
 
@@ -163,8 +163,8 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
     if not case.has_own_framing or case.write is None or case.baseline.error is not None:
         return
     body = case.capture.body
-    whole = case.map_bytes(body)
-    if not whole.is_like(case.baseline):
+    whole_outcome = case.map_bytes(body)
+    if not whole_outcome.is_like(case.baseline):
         yield case.problem(
             "P3", "write", "the frames that it writes are read differently from the recorded ones"
         )
@@ -184,16 +184,18 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
             break
     for place in case.places(str):
         if case.marked(place).error is None and occurrences(case.marked(place).response):
-            after = case.map(place.put(case.events, _LARGE))
-            if after.error is not None:
-                yield case.problem("P3", place, f"a frame of {len(_LARGE)} bytes is refused: {after.error}")
+            large_outcome = case.map(place.put(case.events, _LARGE_TEXT))
+            if large_outcome.error is not None:
+                yield case.problem(
+                    "P3", place, f"a frame of {len(_LARGE_TEXT)} bytes is refused: {large_outcome.error}"
+                )
             break
-    numbers = case.some(list(range(len(body))), None if case.sample is None else 4 * case.sample)
-    for number in numbers:
-        changed = bytearray(body)
-        changed[number] ^= 0x01
-        if case.map_bytes(bytes(changed)).is_like(whole):
-            yield case.problem("P3", f"byte {number}", "another byte changes nothing")
+    positions = case.some(list(range(len(body))), None if case.sample is None else 4 * case.sample)
+    for position in positions:
+        changed_body = bytearray(body)
+        changed_body[position] ^= 0x01
+        if case.map_bytes(bytes(changed_body)).is_like(whole_outcome):
+            yield case.problem("P3", f"byte {position}", "another byte changes nothing")
             break
 
 
@@ -201,19 +203,21 @@ def _invalid_text(case: Case) -> Iterator[Problem]:
     """Bytes that are not UTF-8 in place of a text give an error, or show as U+FFFD."""
     if not case.is_answer:
         return
-    texts = case.mapper.info.text_events
-    single = [place for place in case.places(str) if len(place.leaves) == 1]
-    in_json = [place for place in single if case.frames[place.leaves[0].event][1] not in texts]
-    for place in case.some(in_json, 3):
+    text_event_names = case.mapper.info.text_events
+    single_places = [place for place in case.places(str) if len(place.leaves) == 1]
+    json_places = [
+        place for place in single_places if case.frames[place.leaves[0].event][1] not in text_event_names
+    ]
+    for place in case.some(json_places, 3):
         events = place.put(case.events, _TOKEN)
         frames = [
-            (data if event is old else written(event).replace(_TOKEN.encode(), _BROKEN), name)
-            for event, old, (data, name) in zip(events, case.events, case.frames, strict=True)
+            (data if event is old_event else written(event).replace(_TOKEN.encode(), _INVALID_BYTES), name)
+            for event, old_event, (data, name) in zip(events, case.events, case.frames, strict=True)
         ]
-        body = case.reframed(frames, events)(events).replace(_TOKEN.encode(), _BROKEN)
-        after = case.map_bytes(body)
-        is_accepted = after.error is None and after.response["finish_reason"] != "error"
-        if is_accepted and not occurrences(after.response, "\ufffd"):
+        body = case.reframed(frames, events)(events).replace(_TOKEN.encode(), _INVALID_BYTES)
+        changed_outcome = case.map_bytes(body)
+        is_accepted = changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error"
+        if is_accepted and not occurrences(changed_outcome.response, "\ufffd"):
             yield case.problem("P4", place, "bytes in it that are not UTF-8 are dropped")
 
 
@@ -230,12 +234,12 @@ def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:
         deltas.extend(reader.finish())
         return {"response": to_jsonable(reader.response()), "deltas": delta_lines(deltas)}
     except CrosswalkError as error:
-        result: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+        snapshot: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
         if isinstance(error, MappingError) and error.partial is not None:
-            result["partial"] = to_jsonable(error.partial)
+            snapshot["partial"] = to_jsonable(error.partial)
         if deltas:
-            result["deltas"] = delta_lines(deltas)
-        return result
+            snapshot["deltas"] = delta_lines(deltas)
+        return snapshot
 
 
 def check_pair(
@@ -256,20 +260,29 @@ def check_pair(
         streamed: the stream.
         ignored: canonical paths, such as ``metadata.extensions.object``.
     """
-    problem = partial(Problem, "P2", f"{whole.case} ~ {streamed.case}", check=PAIR_CHECK, case=whole.pair)
-    left, right = normalized(mapper, whole), normalized(mapper, streamed)
-    if "response" not in left or "response" not in right:
-        both = left.get("error"), right.get("error")
-        return [] if both[0] == both[1] else [problem(f"ends in {both[0]} and {both[1]}")]
-    ends = left["response"]["finish_reason"], right["response"]["finish_reason"]
-    if ends == ("error", "error"):
+    make_problem = partial(
+        Problem, "P2", f"{whole.case} ~ {streamed.case}", check=PAIR_CHECK, case=whole.pair
+    )
+    whole_snapshot, stream_snapshot = normalized(mapper, whole), normalized(mapper, streamed)
+    if "response" not in whole_snapshot or "response" not in stream_snapshot:
+        errors = whole_snapshot.get("error"), stream_snapshot.get("error")
+        return [] if errors[0] == errors[1] else [make_problem(f"ends in {errors[0]} and {errors[1]}")]
+    finish_reasons = whole_snapshot["response"]["finish_reason"], stream_snapshot["response"]["finish_reason"]
+    if finish_reasons == ("error", "error"):
         return []  # a body cannot carry the output before the error
-    before, after = _comparable(left["response"]), _comparable(right["response"])
-    results = [show_path(path) for path in changed_paths(before, after)]
-    different = [path for path in results if not path.startswith(tuple(ignored))]
-    if not different:
+    whole_response, streamed_response = (
+        _comparable(whole_snapshot["response"]),
+        _comparable(stream_snapshot["response"]),
+    )
+    differing_paths = [show_path(path) for path in changed_paths(whole_response, streamed_response)]
+    unignored_paths = [path for path in differing_paths if not path.startswith(tuple(ignored))]
+    if not unignored_paths:
         return []
-    return [problem(f"body and stream disagree in {', '.join(different)}", subject=subject_of(different))]
+    return [
+        make_problem(
+            f"body and stream disagree in {', '.join(unignored_paths)}", subject=subject_of(unignored_paths)
+        )
+    ]
 
 
 def _comparable(response: dict[str, Any]) -> dict[str, Any]:
@@ -320,13 +333,13 @@ def _meaning(arguments: str) -> str:
         return arguments
 
 
-_CUT: Final = "¦"
+_TEXT_SEPARATOR: Final = "¦"
 """Separates the texts of two deltas."""
 _WIDTH: Final = 100
 """A line of at least this many characters takes no further delta."""
 _LONGEST: Final = 60
 """The number of characters of a value that are shown. The response holds all of it."""
-_TEXTS: Final = {
+_TEXT_FIELDS: Final = {
     "content_delta": "text",
     "reasoning_delta": "reasoning",
     "refusal_delta": "refusal",
@@ -342,16 +355,16 @@ def delta_lines(deltas: Iterable[ResponseDelta]) -> list[str]:
     differ only in their text share a line, with ``¦`` between their texts. For log probabilities only the number is shown.
     """
     lines: list[str] = []
-    last = None
+    last_label = None
     for delta in deltas:
         label, text = _describe(delta)
         if text is None:
             lines.append(label)
-        elif label == last and len(lines[-1]) < _WIDTH:
-            lines[-1] += _CUT + text
+        elif label == last_label and len(lines[-1]) < _WIDTH:
+            lines[-1] += _TEXT_SEPARATOR + text
         else:
             lines.append(f"{label}: {text}")
-        last = None if text is None else label
+        last_label = None if text is None else label
     return lines
 
 
@@ -364,10 +377,14 @@ def _describe(delta: ResponseDelta) -> tuple[str, str | None]:
     logprobs = fields.pop("logprobs", None)
     if logprobs is not None:
         fields["logprobs"] = len(logprobs)
-    kind = next((name for name in _TEXTS if name in fields), None)
-    text = None if kind is None else fields.pop(kind)
+    text_field = next((name for name in _TEXT_FIELDS if name in fields), None)
+    text = None if text_field is None else fields.pop(text_field)
     segment, extensions = fields.pop("segment", {}), fields.pop("extensions", {})
-    facts = [*([_TEXTS[kind]] if kind else []), *_facts(fields | segment), *(["|"] if extensions else [])]
+    facts = [
+        *([_TEXT_FIELDS[text_field]] if text_field else []),
+        *_facts(fields | segment),
+        *(["|"] if extensions else []),
+    ]
     return " ".join([*facts, *_facts(extensions)]), text
 
 

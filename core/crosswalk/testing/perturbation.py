@@ -28,8 +28,8 @@ PAIR_CHECK: Final = "body and stream agree"
 """The name of the check of a pair, as an exception writes it."""
 EXCEPTIONS: Final = "EXCEPTIONS"
 """The file in the folder of the captures that lists the exceptions, each ``CHECK: WHERE: REASON``."""
-_SHOWN: Final = 5
-_SUBJECTS: Final = {
+_MAX_SHOWN_PLACES: Final = 5
+_SUBJECT_PATTERNS: Final = {
     "counts": re.compile(r"usage\b"),
     "calls": re.compile(r"(message\.tool_)?calls\b|tool call\b"),
     "log probabilities": re.compile(r"logprobs\b"),
@@ -45,7 +45,9 @@ _SUBJECTS: Final = {
 def subject_of(names: Iterable[str]) -> str:
     """Return the part of an answer that the canonical fields or stated facts *names* belong to, or ``""``."""
     names = [name.removeprefix("metadata.provenance.") for name in names]
-    return next((subject for subject, own in _SUBJECTS.items() if any(map(own.match, names))), "")
+    return next(
+        (subject for subject, pattern in _SUBJECT_PATTERNS.items() if any(map(pattern.match, names))), ""
+    )
 
 
 @attrs.frozen
@@ -91,9 +93,15 @@ class Problem:
         return f"{self} [{self.exception}]"
 
     def __str__(self) -> str:
-        more = f" and {len(self.others) - _SHOWN} more" if len(self.others) > _SHOWN else ""
-        also = f"; also at {', '.join(self.others[:_SHOWN])}{more}" if self.others else ""
-        return f"{self.promise} {self.place}: {self.message}{also}"
+        further_note = (
+            f" and {len(self.others) - _MAX_SHOWN_PLACES} more"
+            if len(self.others) > _MAX_SHOWN_PLACES
+            else ""
+        )
+        others_note = (
+            f"; also at {', '.join(self.others[:_MAX_SHOWN_PLACES])}{further_note}" if self.others else ""
+        )
+        return f"{self.promise} {self.place}: {self.message}{others_note}"
 
 
 def by_cause(problems: Iterable[Problem]) -> list[Problem]:
@@ -109,8 +117,12 @@ def by_cause(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def _joined(first: Problem, others: list[Problem]) -> Problem:
-    own, *more = (problem.path or problem.place.partition(", ")[2] for problem in [first, *others])
-    return attrs.evolve(first, others=tuple(dict.fromkeys(place for place in more if place != own)))
+    own_place, *other_places = (
+        problem.path or problem.place.partition(", ")[2] for problem in [first, *others]
+    )
+    return attrs.evolve(
+        first, others=tuple(dict.fromkeys(place for place in other_places if place != own_place))
+    )
 
 
 @attrs.define
@@ -145,8 +157,8 @@ class KnownException:
 
     def covers(self, problem: Problem, folder: str = "") -> bool:
         """Whether *problem*, of a capture in *folder*, is excepted."""
-        is_there = self.where == problem.path or f"/{folder}/{problem.case}".endswith(f"/{self.where}")
-        return is_there and self.check == problem.check
+        is_same_place = self.where == problem.path or f"/{folder}/{problem.case}".endswith(f"/{self.where}")
+        return is_same_place and self.check == problem.check
 
     def __str__(self) -> str:
         return f"{self.check}: {self.where}"
@@ -167,7 +179,7 @@ def read_exceptions(file: FilePath, checks: Iterable[str]) -> list[KnownExceptio
     except (OSError, UnicodeDecodeError) as error:
         cause = getattr(error, "strerror", None) or "not UTF-8"
         raise ConfigurationError(f"{source}: {cause}", source=source) from None
-    known = []
+    exceptions = []
     for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("#"):
             continue
@@ -175,10 +187,10 @@ def read_exceptions(file: FilePath, checks: Iterable[str]) -> list[KnownExceptio
         try:
             if match is None:
                 raise ConfigurationError("expected 'CHECK: PATH: reason' or 'CHECK: CAPTURE: reason'")
-            known.append(KnownException.parsed(match["text"], match["reason"], checks))
+            exceptions.append(KnownException.parsed(match["text"], match["reason"], checks))
         except ConfigurationError as error:
             raise ConfigurationError(f"{source}:{number}: {error}", source=source) from None
-    return known
+    return exceptions
 
 
 # ---------------------------------------------------------------------------- perturbation
@@ -242,8 +254,8 @@ class Outcome:
     @cached_property
     def deltas(self) -> list[Any]:
         """The canonical JSON of the deltas. It is written on first use, because the response usually suffices."""
-        plain: list[Any] = to_jsonable(self._deltas)
-        return plain
+        deltas_json: list[Any] = to_jsonable(self._deltas)
+        return deltas_json
 
     def is_like(self, other: Outcome) -> bool:
         """Whether *other* is the same answer, in the same deltas, or the same error."""
@@ -353,8 +365,8 @@ def _renamed(events: list[Any], leaf: Leaf, name: str) -> list[Any]:
     parent = events[leaf.event]
     for key in leaf.path[:-1]:
         parent = parent[key]
-    renamed = {name if key == leaf.path[-1] else key: value for key, value in parent.items()}
-    return replaced(events, Leaf(leaf.event, leaf.path[:-1], None), renamed)
+    renamed_object = {name if key == leaf.path[-1] else key: value for key, value in parent.items()}
+    return replaced(events, Leaf(leaf.event, leaf.path[:-1], None), renamed_object)
 
 
 def outcome(
@@ -381,7 +393,7 @@ def outcome(
 def outcomes_at_once(mapper: Mapper, answers: Iterable[list[bytes]], options: ReaderOptions) -> list[Outcome]:
     """Return the :func:`outcome` of each of *answers*, which are read at once, a chunk of each in turn."""
     steps = itertools.zip_longest(*(_reading(mapper, options, chunks) for chunks in answers))
-    return [next(filter(None, result)) for result in zip(*steps, strict=True)]
+    return [next(filter(None, steps_of_answer)) for steps_of_answer in zip(*steps, strict=True)]
 
 
 def _reading(
@@ -394,8 +406,10 @@ def _reading(
     try:
         for piece in pieces:
             # An event is copied, because a hook may change it.
-            more = reader.read(piece) if isinstance(piece, bytes) else reader.read_event(copy_json(piece))
-            deltas.extend(more)
+            new_deltas = (
+                reader.read(piece) if isinstance(piece, bytes) else reader.read_event(copy_json(piece))
+            )
+            deltas.extend(new_deltas)
             yield None
         deltas.extend(reader.finish())
         result = Outcome(to_jsonable(reader.response()), deltas)

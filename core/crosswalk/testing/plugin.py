@@ -45,9 +45,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     # Not imported for a project that tests something else.
     if metafunc.cls is None or "conformance_capture" not in metafunc.fixturenames:
         if metafunc.cls is not None and "conformance_pair" in metafunc.fixturenames:
-            result = metafunc.cls.conformance_pairs()
-            ids = [whole.pair for whole, _ in result]
-            metafunc.parametrize("conformance_pair", result, ids=ids)
+            pairs = metafunc.cls.conformance_pairs()
+            ids = [whole.pair for whole, _ in pairs]
+            metafunc.parametrize("conformance_pair", pairs, ids=ids)
         return
     captures = metafunc.cls.conformance_captures()
     metafunc.parametrize("conformance_capture", captures, ids=[str(one.case) for one in captures])
@@ -77,14 +77,14 @@ def changes_between(before: Any, after: Any) -> list[Difference]:
     from crosswalk.codec import differences, from_json
     from crosswalk.types.response import ChatResponse
 
-    texts = [(one.get("error"), one.get("message")) for one in (before, after)]
-    result = [Difference(("error",), _error(before), _error(after))] if texts[0] != texts[1] else []
+    errors = [(one.get("error"), one.get("message")) for one in (before, after)]
+    changes = [Difference(("error",), _error(before), _error(after))] if errors[0] != errors[1] else []
     old, new = (one.get("response", one.get("partial")) for one in (before, after))
     if old is not None and new is not None:
-        result += differences(*(from_json(orjson.dumps(one), ChatResponse) for one in (old, new)))
-    if not result and before.get("deltas") != after.get("deltas"):
-        result = [Difference(("deltas",), before.get("deltas", ABSENT), after.get("deltas", ABSENT))]
-    return result
+        changes += differences(*(from_json(orjson.dumps(one), ChatResponse) for one in (old, new)))
+    if not changes and before.get("deltas") != after.get("deltas"):
+        changes = [Difference(("deltas",), before.get("deltas", ABSENT), after.get("deltas", ABSENT))]
+    return changes
 
 
 def _error(snapshot: Any) -> Any:
@@ -93,13 +93,13 @@ def _error(snapshot: Any) -> Any:
 
 def written_changes(provider: str, case: str, changes: list[Difference]) -> str:
     """Write *changes* as JSON, which travels as the property of a test."""
-    plain = [
+    change_objects = [
         {"path": list(one.path)}
         | ({} if one.before is ABSENT else {"before": one.before})
         | ({} if one.after is ABSENT else {"after": one.after})
         for one in changes
     ]
-    return orjson.dumps([provider, case, plain]).decode()
+    return orjson.dumps([provider, case, change_objects]).decode()
 
 
 class Summary:
@@ -109,20 +109,20 @@ class Summary:
     """
 
     def __init__(self) -> None:
-        self._unstated: Counter[str] = Counter()
-        self._unproven: set[str] = set()
-        self._changed: list[str] = []
+        self._unstated_counts: Counter[str] = Counter()
+        self._unproven_fields: set[str] = set()
+        self._changes_json: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Read the properties of a finished test."""
         if report.when == "call":
             for name, value in report.user_properties:
                 if name == UNSTATED:
-                    self._unstated[str(value)] += 1
+                    self._unstated_counts[str(value)] += 1
                 elif name == UNPROVEN:
-                    self._unproven.add(str(value))
+                    self._unproven_fields.add(str(value))
                 elif name == CHANGED:
-                    self._changed.append(str(value))
+                    self._changes_json.append(str(value))
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
@@ -131,7 +131,7 @@ class Summary:
 
         If snapshots are updated, the kinds are also written to :data:`CHANGES_FILE`, which replaces an earlier one.
         """
-        kinds = self._kinds() if self._changed else []
+        kinds = self._kinds() if self._changes_json else []
         for line in self._lines(kinds) if kinds else ():
             terminalreporter.write_line(f"crosswalk: {line}")
         if kinds and config.getoption("update_snapshots", False):
@@ -142,27 +142,31 @@ class Summary:
             terminalreporter.write_line(
                 f"crosswalk: accepted, and listed in {file}; crosswalk diff --accept takes it"
             )
-        for text in sorted(self._unproven):
+        for text in sorted(self._unproven_fields):
             terminalreporter.write_line(f"crosswalk: unproven, in no capture of {text}")
-        for provider, count in sorted(self._unstated.items()):
-            captures = "1 capture has" if count == 1 else f"{count} captures have"
-            terminalreporter.write_line(f"crosswalk: {provider}: {captures} no statement (CASE.says.json)")
+        for provider, count in sorted(self._unstated_counts.items()):
+            captures_phrase = "1 capture has" if count == 1 else f"{count} captures have"
+            terminalreporter.write_line(
+                f"crosswalk: {provider}: {captures_phrase} no statement (CASE.says.json)"
+            )
 
     def _kinds(self) -> list[ChangeKind]:
         """Return the kinds of changes, as ``crosswalk diff --summary`` shows them."""
         from crosswalk.testing.changes import ChangeSummary as Kinds
 
         summary = Kinds()
-        for changed in self._changed:
-            provider, case, plain = orjson.loads(changed)
-            results = [
+        for changes_json in self._changes_json:
+            provider, case, change_objects = orjson.loads(changes_json)
+            differences = [
                 Difference(tuple(one["path"]), one.get("before", ABSENT), one.get("after", ABSENT))
-                for one in plain
+                for one in change_objects
             ]
-            summary.add(results, provider, case)
+            summary.add(differences, provider, case)
         return summary.kinds()
 
     def _lines(self, kinds: list[ChangeKind]) -> list[str]:
-        more = [f"and {len(kinds) - _MOST_KINDS} more kinds"] if len(kinds) > _MOST_KINDS else []
-        snapshots = "1 snapshot" if len(self._changed) == 1 else f"{len(self._changed)} snapshots"
-        return [f"{snapshots} changed", *map(str, kinds[:_MOST_KINDS]), *more]
+        more_lines = [f"and {len(kinds) - _MOST_KINDS} more kinds"] if len(kinds) > _MOST_KINDS else []
+        snapshots_phrase = (
+            "1 snapshot" if len(self._changes_json) == 1 else f"{len(self._changes_json)} snapshots"
+        )
+        return [f"{snapshots_phrase} changed", *map(str, kinds[:_MOST_KINDS]), *more_lines]

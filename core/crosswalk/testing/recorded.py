@@ -63,15 +63,18 @@ class Recording:
 
     def quotes(self, secrets: Iterable[str]) -> bool:
         """Whether the files to be written contain one of *secrets*, the values of headers."""
-        written = [self.request, bytes(self.body), f"{self.path} {self.content_type}".encode()]
-        written += [_ESCAPE.sub(_unescaped, text) for text in written]
+        file_contents = [self.request, bytes(self.body), f"{self.path} {self.content_type}".encode()]
+        file_contents += [_ESCAPE.sub(_unescaped, text) for text in file_contents]
         for secret in secrets:
             key = secret.rpartition(" ")[2]
-            word = re.compile(
+            key_pattern = re.compile(
                 rb"(?<![\w-])%s(?![\w-])" % re.escape(key.encode())
             )  # it may be as short as EMPTY
-            forms = [form.encode() for form in encoded_forms(key) if form != key]
-            if any(word.search(text) or any(form in text for form in forms) for text in written):
+            encoded_keys = [form.encode() for form in encoded_forms(key) if form != key]
+            if any(
+                key_pattern.search(text) or any(form in text for form in encoded_keys)
+                for text in file_contents
+            ):
                 return True
         return False
 
@@ -84,8 +87,8 @@ class Recording:
     @property
     def suffix(self) -> str:
         """The suffix of the file's name."""
-        kind = (self.content_type or "").partition(";")[0].strip().lower()
-        return _SUFFIXES.get(kind, ".txt")
+        media_type = (self.content_type or "").partition(";")[0].strip().lower()
+        return _SUFFIXES.get(media_type, ".txt")
 
 
 def store_capture(
@@ -106,8 +109,8 @@ def store_capture(
     Raises:
         OSError: it cannot be written. No part of it is left on the disk then, and the name is free.
     """
-    answer = folder / f"{case}.response{recording.suffix}"
-    request = folder / f"{case}.request.json"
+    answer_file = folder / f"{case}.response{recording.suffix}"
+    request_file = folder / f"{case}.request.json"
     entry = {
         "file": "",
         "server": provider,
@@ -122,50 +125,53 @@ def store_capture(
     }
     files: list[Path] = []
     try:
-        for file, data in ((request, recording.request), (answer, recording.body)):
+        for file, data in ((request_file, recording.request), (answer_file, recording.body)):
             with written(file, replace=False) as out:
                 out.write(data)
             files.append(file)
-        _note(folder, entry, answer, request)
+        _note(folder, entry, answer_file, request_file)
     except OSError:
         for file in files:
             file.unlink()
         raise
-    return answer
+    return answer_file
 
 
-def _note(folder: Path, entry: dict[str, Any], answer: Path, request: Path) -> None:
+def _note(folder: Path, entry: dict[str, Any], answer_file: Path, request_file: Path) -> None:
     """Add *entry* to the manifest, which names files relative to its own folder."""
     manifest = _manifest(folder)
-    below = folder.resolve().relative_to(manifest.parent)
-    named = {"file": (below / answer.name).as_posix(), "request": (below / request.name).as_posix()}
-    with manifest.open("a+b") as opened:
-        end = opened.seek(0, os.SEEK_END)
-        opened.seek(max(end - 1, 0))
-        is_in_line = opened.read(1) not in (b"", b"\n")
+    relative_folder = folder.resolve().relative_to(manifest.parent)
+    file_fields = {
+        "file": (relative_folder / answer_file.name).as_posix(),
+        "request": (relative_folder / request_file.name).as_posix(),
+    }
+    with manifest.open("a+b") as manifest_file:
+        end = manifest_file.seek(0, os.SEEK_END)
+        manifest_file.seek(max(end - 1, 0))
+        is_mid_line = manifest_file.read(1) not in (b"", b"\n")
         try:
-            opened.write(b"\n" * is_in_line + orjson.dumps(entry | named) + b"\n")
-            opened.flush()
+            manifest_file.write(b"\n" * is_mid_line + orjson.dumps(entry | file_fields) + b"\n")
+            manifest_file.flush()
         except OSError:
-            opened.truncate(end)  # half a line would make the whole manifest unreadable
+            manifest_file.truncate(end)  # half a line would make the whole manifest unreadable
             raise
 
 
 def _manifest(folder: Path) -> Path:
     """Return the manifest that readers of the folder use: its own, or else the next one above, if there is one."""
-    here = folder.resolve()
-    for above in (here, *here.parents[:4]):
-        if (above / MANIFEST).is_file():
-            return above / MANIFEST
-    return here / MANIFEST
+    own_folder = folder.resolve()
+    for candidate in (own_folder, *own_folder.parents[:4]):
+        if (candidate / MANIFEST).is_file():
+            return candidate / MANIFEST
+    return own_folder / MANIFEST
 
 
 _ESCAPE: Final = re.compile(rb"\\(?:u00([2-7][0-9A-Fa-f])|/)")
 
 
-def _unescaped(found: re.Match[bytes]) -> bytes:
+def _unescaped(match: re.Match[bytes]) -> bytes:
     """Return the character that JSON has escaped, as some servers do without need."""
-    return bytes([int(found[1], 16)]) if found[1] else b"/"
+    return bytes([int(match[1], 16)]) if match[1] else b"/"
 
 
 # -------------------------------------------------------------------------------- drafting
@@ -245,13 +251,13 @@ def _event(data: bytes, name: str | None) -> Any:
 
 def _found(events: list[Any]) -> dict[str, Any]:
     """Return the values of *events* by their paths: consecutive texts joined, for other values the last one."""
-    results: dict[str, Any] = {}
+    values_by_path: dict[str, Any] = {}
     for leaf in leaves(events):
         path, value = show_path(leaf.path, items=False), leaf.value
-        before = results.get(path)
-        is_piece = isinstance(value, str) and isinstance(before, str) and value != before
-        results[path] = f"{before}{value}" if is_piece else value
+        earlier_value = values_by_path.get(path)
+        is_piece = isinstance(value, str) and isinstance(earlier_value, str) and value != earlier_value
+        values_by_path[path] = f"{earlier_value}{value}" if is_piece else value
     return {
         path: f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value
-        for path, value in results.items()
+        for path, value in values_by_path.items()
     }

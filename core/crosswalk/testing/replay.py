@@ -104,11 +104,11 @@ class Connection(asyncio.StreamReaderProtocol):
         """
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
-            line, *fields = head.decode("latin-1").split("\r\n")[:-2]
-            method, target, _ = line.split(" ")
+            request_line, *header_lines = head.decode("latin-1").split("\r\n")[:-2]
+            method, target, _ = request_line.split(" ")
             headers = {}
-            for field in fields:
-                name, _, value = field.partition(":")
+            for header_line in header_lines:
+                name, _, value = header_line.partition(":")
                 headers[name.strip().lower()] = value.strip()
             body = await self._read_body(headers)
         except asyncio.IncompleteReadError as error:
@@ -195,11 +195,11 @@ def _head(status: int, headers: Mapping[str, str], length: int | None) -> bytes:
         phrase = HTTPStatus(status).phrase
     except ValueError:
         phrase = "Unknown"  # 529, which Anthropic sends, has no name
-    framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    framing_header = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
     lines = [
         f"HTTP/1.1 {status} {phrase}",
         *(f"{name}: {value}" for name, value in headers.items()),
-        framing,
+        framing_header,
     ]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
@@ -266,17 +266,17 @@ class ReplayServer:
     ) -> None:
         if isinstance(captures, Path | str):
             captures = load_captures(captures)
-        self._library = [_rule_of(one, tuple(faults)) for one in captures]
-        self._strict = rules
+        self._capture_rules = [_rule_of(one, tuple(faults)) for one in captures]
+        self._strict_rules = rules
         self._issued = Issued(rules.framing if rules else None)
         if rules is not None:
-            for rule in self._library:
+            for rule in self._capture_rules:
                 self._issued.add(rule.answer)
         self._rules: list[_Rule] = []
-        self._changed = threading.Condition()
+        self._state_condition = threading.Condition()
         self._requests: list[ReceivedRequest] = []
-        self._connections = 0
-        self._open: dict[Connection, asyncio.Task[None]] = {}
+        self._connection_count = 0
+        self._open_tasks: dict[Connection, asyncio.Task[None]] = {}
         self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._stop: Callable[[], object]
@@ -301,9 +301,9 @@ class ReplayServer:
         """
         if isinstance(answer, Capture):
             answer = Answer.of_capture(answer)
-        with self._changed:
+        with self._state_condition:
             self._rules.append(_Rule(answer, faults, path, None, when, times))
-            if self._strict is not None:
+            if self._strict_rules is not None:
                 self._issued.add(answer)
         return self
 
@@ -323,7 +323,7 @@ class ReplayServer:
     @property
     def requests(self) -> tuple[ReceivedRequest, ...]:
         """The requests that it received, in order, with everything known about them by now."""
-        with self._changed:
+        with self._state_condition:
             return tuple(self._requests)
 
     @property
@@ -339,13 +339,13 @@ class ReplayServer:
     @property
     def connections(self) -> int:
         """The number of TCP connections that were ever made."""
-        return self._connections
+        return self._connection_count
 
     @property
     def open_connections(self) -> int:
         """The number of TCP connections that are open now."""
-        with self._changed:
-            return len(self._open)
+        with self._state_condition:
+            return len(self._open_tasks)
 
     def wait_for(self, condition: Callable[[ReplayServer], object], *, timeout: float = 120.0) -> None:
         """Wait, in the caller's thread, until *condition* of this server is true.
@@ -356,9 +356,9 @@ class ReplayServer:
             ReplayError: it did not become true within *timeout* seconds.
         """
         deadline = time.monotonic() + timeout
-        with self._changed:
+        with self._state_condition:
             while not condition(self):
-                if not self._changed.wait(max(deadline - time.monotonic(), 0)):
+                if not self._state_condition.wait(max(deadline - time.monotonic(), 0)):
                     raise ReplayError(f"the awaited condition was not met within {timeout} seconds")
 
     # --------------------------------------------------------------------------------- running it
@@ -374,9 +374,11 @@ class ReplayServer:
         listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self._port = listener.getsockname()[1]
         ready = threading.Event()
-        run = self._serve(listener, ready)
+        serving = self._serve(listener, ready)
         # A test that forgets to close the server must not keep its process alive.
-        self._thread = threading.Thread(target=asyncio.run, args=(run,), name="crosswalk replay", daemon=True)
+        self._thread = threading.Thread(
+            target=asyncio.run, args=(serving,), name="crosswalk replay", daemon=True
+        )
         self._thread.start()
         ready.wait()
         return self
@@ -418,19 +420,19 @@ class ReplayServer:
         ready.set()
         await stopping.wait()
         server.close()
-        for connection, task in list(self._open.items()):
+        for connection, task in list(self._open_tasks.items()):
             task.cancel()
             connection.abort()
             await connection.closed.wait()
-        with self._changed:
-            self._open.clear()
+        with self._state_condition:
+            self._open_tasks.clear()
 
     def _accept(self, connection: Connection) -> None:
-        with self._changed:
-            self._connections += 1
-            connection.number = self._connections
-            self._open[connection] = asyncio.create_task(self._converse(connection))
-            self._changed.notify_all()
+        with self._state_condition:
+            self._connection_count += 1
+            connection.number = self._connection_count
+            self._open_tasks[connection] = asyncio.create_task(self._converse(connection))
+            self._state_condition.notify_all()
 
     async def _converse(self, connection: Connection) -> None:
         """Answer the requests of a connection, one after the other."""
@@ -439,10 +441,10 @@ class ReplayServer:
                 rule = self._choose(request)
                 answer = rule.answer.to(request) if rule else _nothing_for(request)
                 request = attrs.evolve(request, case=rule.answer.case if rule else None)
-                with self._changed:
+                with self._state_condition:
                     position = len(self._requests)
                     self._requests.append(request)
-                    self._changed.notify_all()
+                    self._state_condition.notify_all()
                 steps = answer.steps()
                 for fault in rule.faults if rule else ():
                     steps = fault.apply(steps)
@@ -451,9 +453,9 @@ class ReplayServer:
                     outcome = AnswerOutcome.ANSWERED
                 except ClientLeftError:
                     is_usable, outcome = False, AnswerOutcome.DISCONNECTED
-                with self._changed:
+                with self._state_condition:
                     self._requests[position] = attrs.evolve(request, outcome=outcome)
-                    self._changed.notify_all()
+                    self._state_condition.notify_all()
                 if not is_usable or request.headers.get("connection", "").lower() == "close":
                     break
         except (NotHTTPError, ConnectionError):
@@ -463,13 +465,13 @@ class ReplayServer:
         finally:
             connection.close()
         await connection.closed.wait()
-        with self._changed:
-            self._open.pop(connection, None)  # a closed server has dropped all connections
-            self._changed.notify_all()
+        with self._state_condition:
+            self._open_tasks.pop(connection, None)  # a closed server has dropped all connections
+            self._state_condition.notify_all()
 
     def _choose(self, request: ReceivedRequest) -> _Rule | None:
-        with self._changed:
-            refusal = self._strict.refused(request, self._issued) if self._strict else None
+        with self._state_condition:
+            refusal = self._strict_rules.refused(request, self._issued) if self._strict_rules else None
             if refusal is not None:
                 return _Rule(refusal, (), None, None, None, None)
             try:
@@ -478,10 +480,12 @@ class ReplayServer:
                 self._failure = error
                 return None
             if rule is None:
-                fitting = [rule for rule in self._library if rule.fits(request)]
+                fitting_rules = [rule for rule in self._capture_rules if rule.fits(request)]
                 is_stream_stated = request.wants_stream is not None
                 rule = min(
-                    fitting, key=lambda one: (not is_stream_stated and one.stream, one.used), default=None
+                    fitting_rules,
+                    key=lambda one: (not is_stream_stated and one.stream, one.used),
+                    default=None,
                 )
             if rule is not None:
                 rule.used += 1

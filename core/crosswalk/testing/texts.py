@@ -39,24 +39,26 @@ from crosswalk.types.values import FinishReason
 # Checks of texts: each unchanged, and in one place.
 
 
-_REASONING: Final = re.compile(r"reasoning|think|thought", re.IGNORECASE)
+_REASONING_PATTERN: Final = re.compile(r"reasoning|think|thought", re.IGNORECASE)
 
 
 def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
     """P4: another text in place of a text shows exactly, capitals, spaces and all, or is refused."""
     for place in _text_places(case):
-        after = case.marked(place)
+        marked_outcome = case.marked(place)
         if place.value.isdecimal():
             yield from _padded_numbers(case, place)
-        if after.error is not None or after.response is None:
+        if marked_outcome.error is not None or marked_outcome.response is None:
             continue
-        if not occurrences(after.response) and not occurrences(after.deltas):
+        if not occurrences(marked_outcome.response) and not occurrences(marked_outcome.deltas):
             yield case.problem("P4", place, "another text in its place is not passed on unchanged")
-        elif _says_reasoning(case, place.leaves[0]) and occurrences(after.response["message"].get("content")):
+        elif _says_reasoning(case, place.leaves[0]) and occurrences(
+            marked_outcome.response["message"].get("content")
+        ):
             yield case.problem("P4", place, "reasoning is given as the text of the answer")
         elif (
             _is_all_reasoning(case)
-            and occurrences(_reasoning(after.response))
+            and occurrences(_reasoning(marked_outcome.response))
             and not _says_reasoning(case, place.leaves[0])
         ):
             yield case.problem(
@@ -91,16 +93,20 @@ def _joined(case: Case) -> Iterator[Problem]:
         return
     for place in _text_places(case):
         leaf = place.leaves[0]
-        number = max((depth for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=None)
-        if number is None or len(place.leaves) > 1 or marker_for(place.value) != MARKER:
+        array_depth = max(
+            (depth for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=None
+        )
+        if array_depth is None or len(place.leaves) > 1 or marker_for(place.value) != MARKER:
             continue
-        array = Leaf(leaf.event, leaf.path[:number], None)
-        *others, last = at(replaced(case.events, leaf, MARKER)[leaf.event], array.path)
-        after = case.map(replaced(case.events, array, [*others, last, last]))
-        for text in _words(after.response) if after.error is None else ():
-            between = text.split(MARKER)[1:-1]
-            if between and between[0] not in {"", *strings(case.events)}:
-                yield case.problem("P4", place, f"between it and the next one, {between[0]!r} is put in")
+        array = Leaf(leaf.event, leaf.path[:array_depth], None)
+        *other_items, last_item = at(replaced(case.events, leaf, MARKER)[leaf.event], array.path)
+        changed_outcome = case.map(replaced(case.events, array, [*other_items, last_item, last_item]))
+        for text in _words(changed_outcome.response) if changed_outcome.error is None else ():
+            inserted_texts = text.split(MARKER)[1:-1]
+            if inserted_texts and inserted_texts[0] not in {"", *strings(case.events)}:
+                yield case.problem(
+                    "P4", place, f"between it and the next one, {inserted_texts[0]!r} is put in"
+                )
 
 
 def _words(response: dict[str, Any]) -> list[str]:
@@ -123,37 +129,39 @@ def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
     for text, name in _TEXTS.items() if MARKER in marked_text else ():
         if place.value.startswith(text):
             continue  # a later event that repeats the whole would then continue where this one ended
-        after = case.map(place.put(case.events, text))
+        changed_outcome = case.map(place.put(case.events, text))
         text_in_json = orjson.dumps(text).decode()[1:-1]  # as in the arguments of a call
-        if after.error is None and "".join(_parts(after.response)) not in {
+        if changed_outcome.error is None and "".join(_parts(changed_outcome.response)) not in {
             marked_text.replace(MARKER, text),
             marked_text.replace(MARKER, text_in_json),
         }:
             yield case.problem("P4", place, f"{name} in its place is not passed on unchanged")
 
 
-_OBJECT: Final = '{ "KeLp":1.50, "b" :"\\u00e9\\/" }'
+_OBJECT_TEXT: Final = '{ "KeLp":1.50, "b" :"\\u00e9\\/" }'
 """The text of a JSON object with white space, digits and escapes that another writer would leave out."""
 
 
 def _written_anew(case: Case, place: Place) -> Iterator[Problem]:
     """The arguments of a call are the text that was sent, not the same object written anew."""
-    after = case.map(place.put(case.events, _OBJECT))
-    calls = after.response["message"].get("tool_calls", ()) if after.error is None else ()
+    changed_outcome = case.map(place.put(case.events, _OBJECT_TEXT))
+    calls = changed_outcome.response["message"].get("tool_calls", ()) if changed_outcome.error is None else ()
     for arguments in (call["arguments"] for call in calls):
-        if "KeLp" in arguments and _OBJECT not in arguments:
-            yield case.problem("P4", place, f"the arguments {_OBJECT!r} are written anew, as {arguments!r}")
+        if "KeLp" in arguments and _OBJECT_TEXT not in arguments:
+            yield case.problem(
+                "P4", place, f"the arguments {_OBJECT_TEXT!r} are written anew, as {arguments!r}"
+            )
             return
 
 
 def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:
     """A number that is sent as text has one spelling: the others that Python's ``int`` takes are not read as a number."""
     for text in (f" {place.value}\n", f"1_{place.value}"):
-        after = case.map(place.put(case.events, text))
+        changed_outcome = case.map(place.put(case.events, text))
         if (
-            after.error is None
-            and not occurrences(after.response, text)
-            and not occurrences(after.deltas, text)
+            changed_outcome.error is None
+            and not occurrences(changed_outcome.response, text)
+            and not occurrences(changed_outcome.deltas, text)
         ):
             yield case.problem("P4", place, f"{text!r} in its place is read as a number")
 
@@ -161,16 +169,19 @@ def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:
 def _equal_pieces(case: Case) -> Iterator[Problem]:
     """Consecutive pieces of text: if different ones are all passed on, equal ones are, too."""
     for place in case.every_place(str, by_value=False):
-        few = [leaf for leaf in place.leaves if leaf.value and marker_for(leaf.value) == MARKER][:4]
-        if len({leaf.value for leaf in few}) < 2:
+        few_leaves = [leaf for leaf in place.leaves if leaf.value and marker_for(leaf.value) == MARKER][:4]
+        if len({leaf.value for leaf in few_leaves}) < 2:
             continue
         events = case.events
-        for number, leaf in enumerate(few):
+        for number, leaf in enumerate(few_leaves):
             events = replaced(events, leaf, f"{number}{MARKER}")
-        unlike, similar = case.map(events), case.map(Place(tuple(few)).put(case.events, MARKER))
-        if unlike.error is not None or similar.error is not None:
+        different_outcome, equal_outcome = (
+            case.map(events),
+            case.map(Place(tuple(few_leaves)).put(case.events, MARKER)),
+        )
+        if different_outcome.error is not None or equal_outcome.error is not None:
             continue
-        if occurrences(_parts(similar.response)) < occurrences(_parts(unlike.response)):
+        if occurrences(_parts(equal_outcome.response)) < occurrences(_parts(different_outcome.response)):
             yield case.problem("P4", place, "the same text again, in its next event, is not passed on")
 
 
@@ -194,7 +205,9 @@ def _says_reasoning(case: Case, leaf: Leaf) -> bool:
     ]
     event_name = case.frames[leaf.event][1] if case.frames else None
     keys = [key for key in leaf.path if isinstance(key, str)]
-    return any(_REASONING.search(name) for name in (*keys, *case.words(leaf), *kinds, event_name or ""))
+    return any(
+        _REASONING_PATTERN.search(name) for name in (*keys, *case.words(leaf), *kinds, event_name or "")
+    )
 
 
 def text_only_once(case: Case) -> Iterator[Problem]:
@@ -203,30 +216,32 @@ def text_only_once(case: Case) -> Iterator[Problem]:
     Values derived from a stored part may repeat it: citations, verdicts, media and errors.
     """
     for place in _text_places(case):
-        after = case.marked(place)
-        if after.error is not None or after.response is None:
+        marked_outcome = case.marked(place)
+        if marked_outcome.error is not None or marked_outcome.response is None:
             continue
-        extensions = after.response["metadata"].get("extensions", {})
-        if occurrences(extensions) and occurrences(_spoken(after.response)):
-            where = next(
+        extensions = marked_outcome.response["metadata"].get("extensions", {})
+        if occurrences(extensions) and occurrences(_spoken(marked_outcome.response)):
+            extension_path = next(
                 path for path, text in scalars(extensions) if isinstance(text, str) and MARKER in text
             )
-            yield case.problem("P1", place, f"is in a typed field and in the extensions: {show_path(where)}")
+            yield case.problem(
+                "P1", place, f"is in a typed field and in the extensions: {show_path(extension_path)}"
+            )
         for kind in ("text", "reasoning", "refusal"):
-            parts = [p["content"] for p in after.response.get("segments", ()) if p["type"] == kind]
-            if occurrences(parts) > occurrences(marker_for(place.value)) * len(place.leaves):
+            texts = [p["content"] for p in marked_outcome.response.get("segments", ()) if p["type"] == kind]
+            if occurrences(texts) > occurrences(marker_for(place.value)) * len(place.leaves):
                 yield case.problem("P1", place, f"is more than once in the {kind} of the answer")
     yield from _doubled(case)
 
 
-_DERIVED: Final = frozenset({"citation", "safety", "media", "error"})
+_DERIVED_TYPES: Final = frozenset({"citation", "safety", "media", "error"})
 
 
 def _spoken(response: dict[str, Any]) -> dict[str, Any]:
     """Return the typed fields of *response* that hold output, without those that are derived from it."""
-    parts = [part for part in response.get("segments", ()) if part["type"] not in _DERIVED]
-    derived = ("content_filter_results", "refusal")
-    remainder = {key: value for key, value in typed(response).items() if key not in derived}
+    parts = [part for part in response.get("segments", ()) if part["type"] not in _DERIVED_TYPES]
+    derived_fields = ("content_filter_results", "refusal")
+    remainder = {key: value for key, value in typed(response).items() if key not in derived_fields}
     return {**remainder, "segments": [{**part, "metadata": {}} for part in parts]}
 
 
@@ -234,23 +249,23 @@ def _doubled(case: Case) -> Iterator[Problem]:
     """Text that grows from event to event, or is repeated at the end, is given twice."""
     if not case.is_answer or len(case.events) < 2:
         return
-    shown = {text for text in strings(case.typed["message"]) if len(text) > 3}
-    by_path: dict[Path, list[str]] = {}
+    shown_texts = {text for text in strings(case.typed["message"]) if len(text) > 3}
+    pieces_by_path: dict[Path, list[str]] = {}
     for leaf in case.leaves:
         if isinstance(leaf.value, str) and leaf.value:
-            by_path.setdefault(leaf.path, []).append(leaf.value)
-    in_pieces = {"".join(pieces): path for path, pieces in by_path.items() if len(pieces) > 1}
-    whole = {pieces[0] for pieces in by_path.values() if len(pieces) == 1}
-    for text, path in in_pieces.items():
-        pieces = by_path[path]
-        grows = len(pieces) > 2 and all(
+            pieces_by_path.setdefault(leaf.path, []).append(leaf.value)
+    path_by_text = {"".join(pieces): path for path, pieces in pieces_by_path.items() if len(pieces) > 1}
+    whole_texts = {pieces[0] for pieces in pieces_by_path.values() if len(pieces) == 1}
+    for text, path in path_by_text.items():
+        pieces = pieces_by_path[path]
+        is_growing = len(pieces) > 2 and all(
             len(b) > len(a) and b.startswith(a) for a, b in itertools.pairwise(pieces)
         )
-        if grows and text in shown:
+        if is_growing and text in shown_texts:
             yield case.problem(
                 "P1", show_path(path), "the text grows from event to event, and is added up", about="text"
             )
-        if text in whole and text * 2 in shown:
+        if text in whole_texts and text * 2 in shown_texts:
             yield case.problem(
                 "P1",
                 show_path(path),
@@ -266,15 +281,15 @@ def _doubled(case: Case) -> Iterator[Problem]:
 def kinds_are_told_apart(case: Case) -> Iterator[Problem]:
     """P1: a text of one kind is not read like a text of another: the word, the event's name or the key for it counts."""
     if case.is_answer:
-        texts = {
+        text_places = {
             (leaf.event, leaf.path)
             for place in case.places(str)
             for leaf in place.leaves
             if _shows(case, leaf)
         }
-        yield from _other_kinds(case, texts)
-        yield from _names(case, texts)
-        yield from _keys(case, texts)
+        yield from _other_kinds(case, text_places)
+        yield from _names(case, text_places)
+        yield from _keys(case, text_places)
 
 
 def _shows(case: Case, leaf: Leaf) -> bool:
@@ -291,42 +306,49 @@ def _shown_text(outcome: Outcome) -> str:
     return "\n".join(part["content"] for part in segments if part["type"] in kinds)
 
 
-def _other_kinds(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
+def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another kind of the same place in place of a kind, as in ``{"kind": "say", "text": …}`` or ``["say", …]``."""
     for place in case.every_place(str, int):
-        text, own = _text_of(place, texts), _without_numbers(place.value)
-        kinds = _kinds(case, place.path, text) if text else set()
-        others = sorted((kind for kind in kinds if _without_numbers(kind) != own), key=str)
-        if not 0 < len(others) < _MOST_KINDS:
+        text_path, own_kind = _text_of(place, text_places), _without_numbers(place.value)
+        kinds = _kinds(case, place.path, text_path) if text_path else set()
+        other_kinds = sorted((kind for kind in kinds if _without_numbers(kind) != own_kind), key=str)
+        if not 0 < len(other_kinds) < _MOST_KINDS:
             continue
-        unknown = case.map(place.put(case.events, _UNKNOWN[type(place.value)]))
-        if unknown.error is None and answer(unknown.response) == answer(case.baseline.response):
+        unknown_outcome = case.map(place.put(case.events, _UNKNOWN_KINDS[type(place.value)]))
+        if unknown_outcome.error is None and answer(unknown_outcome.response) == answer(
+            case.baseline.response
+        ):
             continue  # it does not decide what is read
-        for other in others:
-            after = case.map(place.put(case.events, other))
-            if after.error is None and same_json(after.response, case.baseline.response):
-                yield case.problem("P1", place, _ALIKE.format(other), about="text")
+        for other_kind in other_kinds:
+            changed_outcome = case.map(place.put(case.events, other_kind))
+            if changed_outcome.error is None and same_json(changed_outcome.response, case.baseline.response):
+                yield case.problem("P1", place, _ALIKE_MESSAGE.format(other_kind), about="text")
                 break
 
 
-def _text_of(place: Place, texts: set[tuple[int, Path]]) -> Path | None:
+def _text_of(place: Place, text_places: set[tuple[int, Path]]) -> Path | None:
     """Return the path of the text after a word: in the object or the row of the word, or inside of it."""
-    if not _is_kind(place.value) or any((leaf.event, leaf.path) in texts for leaf in place.leaves):
+    if not _is_kind(place.value) or any((leaf.event, leaf.path) in text_places for leaf in place.leaves):
         return None
-    holder = place.path[:-1]
-    events = {leaf.event for leaf in place.leaves}
-    results = (path for event, path in texts if event in events and path[: len(holder)] == holder)
-    return min(results, default=None, key=str)
+    holder_path = place.path[:-1]
+    event_numbers = {leaf.event for leaf in place.leaves}
+    text_paths = (
+        path
+        for event, path in text_places
+        if event in event_numbers and path[: len(holder_path)] == holder_path
+    )
+    return min(text_paths, default=None, key=str)
 
 
-def _kinds(case: Case, word: Path, text: Path) -> set[str | int]:
-    """Return the words at *word* in all captures of this form, each of an object or a row with a text at *text*."""
+def _kinds(case: Case, word_path: Path, text_path: Path) -> set[str | int]:
+    """Return the words at *word_path* in all captures of this form, of objects and rows with a text at *text_path*."""
     return {
         kind
         for _, events in case.of_this_form()
         for event in events
-        for holder in _holders(event, word[:-1])
-        if _is_text(at(holder, text[len(word) - 1 :])) and _is_kind(kind := at(holder, word[-1:]))
+        for holder in _holders(event, word_path[:-1])
+        if _is_text(at(holder, text_path[len(word_path) - 1 :]))
+        and _is_kind(kind := at(holder, word_path[-1:]))
     }
 
 
@@ -345,50 +367,58 @@ def _holders(value: Any, path: Path) -> Iterator[Any]:
         yield from _holders(value[path[0]], path[1:])
 
 
-_WORD: Final = re.compile(r"\S{1,64}")
-_UNKNOWN: Final[dict[type, str | int]] = {str: "crosswalk", int: 7070707}
+_KIND_PATTERN: Final = re.compile(r"\S{1,64}")
+_UNKNOWN_KINDS: Final[dict[type, str | int]] = {str: "crosswalk", int: 7070707}
 _MOST_KINDS: Final = 16
 """More values at one place are not kinds."""
-_ALIKE: Final = (
+_ALIKE_MESSAGE: Final = (
     "{!r}, another kind of this provider, in its place changes nothing: both are read the same way"
 )
 
 
-def _names(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
+def _names(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another name of an event in place of the name of an event with a text."""
-    named = {case.frames[event][1]: path for event, path in sorted(texts, key=str) if case.frames}
-    for name, path in named.items():
-        others = {
-            other
+    path_by_name = {
+        case.frames[event][1]: path for event, path in sorted(text_places, key=str) if case.frames
+    }
+    for name, path in path_by_name.items():
+        other_names = {
+            other_name
             for frames, events in case.of_this_form()
-            for (_, other), event in zip(frames, events, strict=False)
-            if other not in (None, name) and _is_text(at(event, path))
+            for (_, other_name), event in zip(frames, events, strict=False)
+            if other_name not in (None, name) and _is_text(at(event, path))
         }
         if name is None or case.map_bytes(case.renamed(name, "crosswalk")).is_like(case.baseline):
             continue  # the name is not read
-        for other in sorted(others):
-            after = case.map_bytes(case.renamed(name, other))
-            if after.error is None and same_json(after.response, case.baseline.response):
-                yield case.problem("P1", f"events named {name}", _ALIKE.format(other), about="text")
+        for other_name in sorted(other_names):
+            changed_outcome = case.map_bytes(case.renamed(name, other_name))
+            if changed_outcome.error is None and same_json(changed_outcome.response, case.baseline.response):
+                yield case.problem(
+                    "P1", f"events named {name}", _ALIKE_MESSAGE.format(other_name), about="text"
+                )
                 break
 
 
-def _keys(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
+def _keys(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
     """The key of another text, of the same object, in place of a key: ``{"thought": …, "text": …}``."""
-    for event, path in sorted(texts, key=str):
-        for _, other in (one for one in texts if one != (event, path) and one[0] == event):
+    for event, path in sorted(text_places, key=str):
+        for _, other_path in (one for one in text_places if one != (event, path) and one[0] == event):
             value = at(case.events[event], path)
-            if other[:-1] != path[:-1] or isinstance(path[-1], int) or at(case.events[event], other) == value:
+            if (
+                other_path[:-1] != path[:-1]
+                or isinstance(path[-1], int)
+                or at(case.events[event], other_path) == value
+            ):
                 continue
-            second = Leaf(event, other, None)
-            alone = without(case.events, second)
-            moved = replaced(without(alone, Leaf(event, path, None)), second, value)
-            before, after = case.map(alone), case.map(moved)
-            if before.error is None and same_json(before.response, after.response):
+            other_leaf = Leaf(event, other_path, None)
+            events_alone = without(case.events, other_leaf)
+            moved_events = replaced(without(events_alone, Leaf(event, path, None)), other_leaf, value)
+            outcome_alone, moved_outcome = case.map(events_alone), case.map(moved_events)
+            if outcome_alone.error is None and same_json(outcome_alone.response, moved_outcome.response):
                 yield case.problem(
                     "P1",
                     Leaf(event, path, value),
-                    f"under the key {other[-1]!r} it is read the same way",
+                    f"under the key {other_path[-1]!r} it is read the same way",
                     about="text",
                 )
 
@@ -399,7 +429,7 @@ def _without_numbers(kind: str | int) -> str | int:
 
 
 def _is_kind(value: Any) -> bool:
-    return type(value) is int or (isinstance(value, str) and _WORD.fullmatch(value) is not None)
+    return type(value) is int or (isinstance(value, str) and _KIND_PATTERN.fullmatch(value) is not None)
 
 
 # ----------------------------------------------------------------------------------- words
@@ -414,13 +444,13 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
     finish_word = case.baseline.response.get("raw_finish_reason")
     for place in case.places(str):
         yield from _almost_known(case, place) if finish_word and place.value == finish_word else ()
-        after = case.marked(place)
-        if after.error is not None:
+        changed_outcome = case.marked(place)
+        if changed_outcome.error is not None:
             continue
-        response = after.response
+        response = changed_outcome.response
         finish = response["finish_reason"]
         if MARKER in str(response.get("raw_finish_reason")):
-            if finish in _WHOLE and not _is_unmapped(response):
+            if finish in _WHOLE_REASONS and not _is_unmapped(response):
                 yield case.problem(
                     "P4", place, f"an unknown finish word is read as {finish}", about="finish_reason"
                 )
@@ -429,16 +459,26 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
                 "P4", place, "an unknown word in its place changes the answer without an error"
             )
     for place in case.places(int) if finish_word else ():
-        after = case.map(place.put(case.events, _CODE)) if str(place.value) == finish_word else case.baseline
-        if str(_CODE) in str(after.response) and after.error is None and not _is_unmapped(after.response):
-            finish = after.response["finish_reason"]
-            if finish in _WHOLE and after.response.get("raw_finish_reason") == str(_CODE):
+        changed_outcome = (
+            case.map(place.put(case.events, _UNKNOWN_CODE))
+            if str(place.value) == finish_word
+            else case.baseline
+        )
+        if (
+            str(_UNKNOWN_CODE) in str(changed_outcome.response)
+            and changed_outcome.error is None
+            and not _is_unmapped(changed_outcome.response)
+        ):
+            finish = changed_outcome.response["finish_reason"]
+            if finish in _WHOLE_REASONS and changed_outcome.response.get("raw_finish_reason") == str(
+                _UNKNOWN_CODE
+            ):
                 yield case.problem(
                     "P4", place, f"an unknown finish code is read as {finish}", about="finish_reason"
                 )
     for name in dict.fromkeys(name for _, name in case.frames if name is not None):
-        after = case.map_bytes(case.renamed(name, "crosswalk"))
-        if after.error is None and answer(after.response) != baseline_answer:
+        changed_outcome = case.map_bytes(case.renamed(name, "crosswalk"))
+        if changed_outcome.error is None and answer(changed_outcome.response) != baseline_answer:
             yield case.problem(
                 "P4",
                 f"events named {name}",
@@ -447,7 +487,7 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
             )
 
 
-_CODE: Final = 7070707
+_UNKNOWN_CODE: Final = 7070707
 
 
 def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
@@ -457,18 +497,23 @@ def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
     if word.lower() not in tuple(FinishReason):  # these are read in any case
         similar_words.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
     for similar_word in similar_words:
-        after = case.map(place.put(case.events, similar_word))
-        if after.error is not None or _is_unmapped(after.response):
+        changed_outcome = case.map(place.put(case.events, similar_word))
+        if changed_outcome.error is not None or _is_unmapped(changed_outcome.response):
             continue
-        finish, reported_word = after.response["finish_reason"], after.response.get("raw_finish_reason")
-        if finish in _WHOLE and reported_word == similar_word:
+        finish, reported_word = (
+            changed_outcome.response["finish_reason"],
+            changed_outcome.response.get("raw_finish_reason"),
+        )
+        if finish in _WHOLE_REASONS and reported_word == similar_word:
             yield case.problem(
                 "P4",
                 place,
                 f"the unknown finish word {similar_word!r} is read as {finish}",
                 about="finish_reason",
             )
-        elif not occurrences(after.response, similar_word) and not occurrences(after.deltas, similar_word):
+        elif not occurrences(changed_outcome.response, similar_word) and not occurrences(
+            changed_outcome.deltas, similar_word
+        ):
             yield case.problem(
                 "P4",
                 place,
@@ -477,7 +522,7 @@ def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
             )
 
 
-_WHOLE: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})
+_WHOLE_REASONS: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})
 
 
 def _is_name(place: Place) -> bool:
@@ -485,7 +530,7 @@ def _is_name(place: Place) -> bool:
     return len(place.path) == 1 and NAME.fullmatch(place.value) is not None
 
 
-_NEVER: Final[dict[str, set[FinishReason]]] = {
+_IMPOSSIBLE_REASONS: Final[dict[str, set[FinishReason]]] = {
     "stop": {FinishReason.LENGTH, FinishReason.CANCELLED},
     "end_turn": {FinishReason.LENGTH, FinishReason.CANCELLED},
     "length": {FinishReason.STOP, FinishReason.TOOL_CALLS},
@@ -506,16 +551,21 @@ def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
         return
     finish_word = case.baseline.response.get("raw_finish_reason")
     for place in case.places(str):
-        for word in _NEVER if place.value == finish_word else ():
+        for word in _IMPOSSIBLE_REASONS if place.value == finish_word else ():
             spelling = word.upper() if finish_word.isupper() else word
-            after = case.map(place.put(case.events, spelling))
-            if after.error is not None or after.response.get("raw_finish_reason") != spelling:
+            changed_outcome = case.map(place.put(case.events, spelling))
+            if (
+                changed_outcome.error is not None
+                or changed_outcome.response.get("raw_finish_reason") != spelling
+            ):
                 continue
-            if after.response["finish_reason"] in _NEVER[word] and not _is_unmapped(after.response):
+            if changed_outcome.response["finish_reason"] in _IMPOSSIBLE_REASONS[word] and not _is_unmapped(
+                changed_outcome.response
+            ):
                 yield case.problem(
                     "P4",
                     place,
-                    f"{spelling} is read as {after.response['finish_reason']}",
+                    f"{spelling} is read as {changed_outcome.response['finish_reason']}",
                     about="finish_reason",
                 )
 

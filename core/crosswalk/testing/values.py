@@ -46,11 +46,13 @@ def parts_within_wholes(case: Case) -> Iterator[Problem]:
     provenance = case.baseline.response["metadata"].get("provenance", {})
     if "usage" in provenance:
         return
-    for whole, names in _PARTS.items():
-        part = sum(usage.get(name) or 0 for name in names)
-        if part > usage[whole] and f"usage.{whole}" not in provenance:
+    for whole_name, part_names in _PARTS.items():
+        parts_sum = sum(usage.get(name) or 0 for name in part_names)
+        if parts_sum > usage[whole_name] and f"usage.{whole_name}" not in provenance:
             yield case.problem(
-                "P8", f"usage.{whole}", f"{usage[whole]}, and the parts that it includes are {part}"
+                "P8",
+                f"usage.{whole_name}",
+                f"{usage[whole_name]}, and the parts that it includes are {parts_sum}",
             )
 
 
@@ -74,35 +76,40 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     yield from _other_digits(case, case.events, case.baseline.response, "logprobs")
     texts = [text for event in case.events for text in strings(event)]
     tokens = [entry["token"] for entry in case.baseline.response["logprobs"]]
-    unsent = [token for token in tokens if token not in texts]
-    for token in unsent[:1]:
+    unsent_tokens = [token for token in tokens if token not in texts]
+    for token in unsent_tokens[:1]:
         yield case.problem("P4", "logprobs", f"the token {token!r} is not a text of the payload")
-    in_order = iter(texts)
-    if not unsent and not all(token in in_order for token in tokens):
+    remaining_texts = iter(texts)
+    if not unsent_tokens and not all(token in remaining_texts for token in tokens):
         yield case.problem("P4", "logprobs", "the tokens are not in the order of the payload")
     count = len(tokens)
     for place in case.places(float, by_value=False):
         events = case.events
         for size, leaf in enumerate(place.leaves, 1):
             events = replaced(events, leaf, -size / 64)
-        after = case.map(events)
-        if after.error is None and [one["token"] for one in after.response.get("logprobs") or ()] != tokens:
+        changed_outcome = case.map(events)
+        if (
+            changed_outcome.error is None
+            and [one["token"] for one in changed_outcome.response.get("logprobs") or ()] != tokens
+        ):
             yield case.problem("P4", place, "other numbers give other tokens, or another order of them")
-        after = case.map(place.put(case.events, None))
-        if after.error is None and _zeros(after.response) > _zeros(case.baseline.response):
+        changed_outcome = case.map(place.put(case.events, None))
+        if changed_outcome.error is None and _zeros(changed_outcome.response) > _zeros(
+            case.baseline.response
+        ):
             yield case.problem("P4", place, "null in its place is read as the log probability 0")
         for number in (_LONG, 0.0):
             events = case.events
             for leaf in place.leaves:
                 events = replaced(events, leaf, -number if leaf.value < 0 else number)
-            after = case.map(events)
-            if after.error is not None or after.response is None:
+            changed_outcome = case.map(events)
+            if changed_outcome.error is not None or changed_outcome.response is None:
                 continue
-            if len(after.response.get("logprobs") or ()) < count and not after.response["metadata"].get(
-                "extensions"
-            ):
+            if len(changed_outcome.response.get("logprobs") or ()) < count and not changed_outcome.response[
+                "metadata"
+            ].get("extensions"):
                 yield case.problem("P4", place, f"{number} in its place is not read as a log probability")
-            yield from _other_digits(case, events, after.response, place)
+            yield from _other_digits(case, events, changed_outcome.response, place)
 
 
 def _entries(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -162,24 +169,26 @@ def times_kept(case: Case) -> Iterator[Problem]:
         time = _time(place.value)
         if time is None or time != created or _created(case, place, time + timedelta(hours=1)) == created:
             continue  # it is not the time of the answer
-        for other, name in (
+        for other_time, name in (
             (time.astimezone(timezone(timedelta(hours=5, minutes=30))), "in another zone"),
             (time.replace(microsecond=123_456), "with a fraction"),
             (time.replace(second=(time.second + 37) % 60), "37 seconds later"),
         ):
-            time_read = _created(case, place, other)
-            if time_read not in (None, other):
+            time_read = _created(case, place, other_time)
+            if time_read not in (None, other_time):
                 yield case.problem(
-                    "P4", place, f"{other.isoformat()}, the time {name}, is read as {time_read}"
+                    "P4", place, f"{other_time.isoformat()}, the time {name}, is read as {time_read}"
                 )
 
 
 def _created(case: Case, place: Place, time: datetime) -> datetime | None:
     """Return the time of the answer with *time* in *place*, or ``None`` if it is refused or missing."""
-    after = case.map(place.put(case.events, time.isoformat()))
-    if after.error is not None or "created" in after.response["metadata"].get("provenance", {}):
+    changed_outcome = case.map(place.put(case.events, time.isoformat()))
+    if changed_outcome.error is not None or "created" in changed_outcome.response["metadata"].get(
+        "provenance", {}
+    ):
         return None
-    return datetime.fromisoformat(after.response["created"])
+    return datetime.fromisoformat(changed_outcome.response["created"])
 
 
 def _time_left(case: Case) -> Iterator[Problem]:
@@ -188,12 +197,14 @@ def _time_left(case: Case) -> Iterator[Problem]:
         return
     extensions = case.baseline.response["metadata"].get("extensions", {})
     for key, value in extensions.items():
-        if key in _CREATED and type(value) in (int, float) and _is_plausible(value):
+        if key in _CREATED_KEYS and type(value) in (int, float) and _is_plausible(value):
             yield case.problem("P4", key, "the time of the answer is left in the extensions", about="created")
             return
-    dated = [text for _, text in scalars(extensions) if isinstance(text, str) and _time(text) is not None]
-    for leaf in case.leaves if len({*dated}) == 1 else ():
-        if leaf.value == dated[0]:
+    dated_texts = [
+        text for _, text in scalars(extensions) if isinstance(text, str) and _time(text) is not None
+    ]
+    for leaf in case.leaves if len({*dated_texts}) == 1 else ():
+        if leaf.value == dated_texts[0]:
             yield case.problem(
                 "P4", leaf, "the only time of the answer is left in the extensions", about="created"
             )
@@ -204,8 +215,8 @@ def _time_lost(case: Case) -> Iterator[Problem]:
     """The answer has no time, and another time in place of one of the payload changes nothing."""
     for place in case.places(str):
         if (time := _time(place.value)) is not None:
-            other = (time + timedelta(days=1)).isoformat()
-            if case.map(place.put(case.events, other)).is_like(case.baseline):
+            other_time = (time + timedelta(days=1)).isoformat()
+            if case.map(place.put(case.events, other_time)).is_like(case.baseline):
                 yield case.problem(
                     "P1", place, "lost: another time in its place changes nothing", about="created"
                 )
@@ -225,7 +236,9 @@ def _is_of(number: float, created: datetime) -> bool:
     return _is_plausible(number) and any(abs(number / unit - created.timestamp()) < 1 for unit in _UNITS)
 
 
-_CREATED: Final = frozenset({"created", "created_at", "createdAt", "create_time", "createTime", "timestamp"})
+_CREATED_KEYS: Final = frozenset(
+    {"created", "created_at", "createdAt", "create_time", "createTime", "timestamp"}
+)
 
 
 def _time(text: str) -> datetime | None:
@@ -249,21 +262,25 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
         leaf = _arguments_in(case, call["arguments"])
         if leaf is None:
             continue
-        for value, wanted in (({}, "{}"), ("", ""), (None, "")):
-            after = case.map(replaced(case.events, leaf, value))
-            if after.error is not None or after.response["finish_reason"] == "error":
+        for value, wanted_arguments in (({}, "{}"), ("", ""), (None, "")):
+            changed_outcome = case.map(replaced(case.events, leaf, value))
+            if changed_outcome.error is not None or changed_outcome.response["finish_reason"] == "error":
                 continue
-            read = next(iter(after.response["message"].get("tool_calls", ())[number : number + 1]), None)
-            marks = after.response["metadata"].get("provenance", {})
-            mark = marks.get(f"message.tool_calls[{number}].arguments")
-            if read is None or (
-                read["arguments"] == "{}" and mark in (Provenance.DERIVED, Provenance.ABSENT)
+            call_read = next(
+                iter(changed_outcome.response["message"].get("tool_calls", ())[number : number + 1]), None
+            )
+            provenance = changed_outcome.response["metadata"].get("provenance", {})
+            mark = provenance.get(f"message.tool_calls[{number}].arguments")
+            if call_read is None or (
+                call_read["arguments"] == "{}" and mark in (Provenance.DERIVED, Provenance.ABSENT)
             ):
                 continue
-            if read["arguments"] != wanted and mark is None:
-                shown = orjson.dumps(value).decode()
+            if call_read["arguments"] != wanted_arguments and mark is None:
+                value_json = orjson.dumps(value).decode()
                 yield case.problem(
-                    "P4", leaf, f"the arguments {shown} are read as {read['arguments']!r}, and not marked"
+                    "P4",
+                    leaf,
+                    f"the arguments {value_json} are read as {call_read['arguments']!r}, and not marked",
                 )
 
 
@@ -273,13 +290,13 @@ def _arguments_in(case: Case, arguments: str) -> Leaf | None:
         value = orjson.loads(arguments)
     except orjson.JSONDecodeError:
         value = None
-    results = [
+    matches = [
         Leaf(number, path, node)
         for number, event in enumerate(case.events)
         for path, node in _nodes(event)
         if path and (node == arguments or (value and isinstance(node, dict) and node == value))
     ]
-    return results[0] if len(results) == 1 else None
+    return matches[0] if len(matches) == 1 else None
 
 
 def _nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -303,16 +320,16 @@ def nothing_invented(case: Case) -> Iterator[Problem]:
 
 def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str, str]]:
     provenance = response["metadata"].get("provenance", {})
-    results = list(leaves(events))
-    payload_texts = {str(leaf.value) for leaf in results}
+    payload_leaves = list(leaves(events))
+    payload_texts = {str(leaf.value) for leaf in payload_leaves}
     if response["id"] not in payload_texts and provenance.get("id") != Provenance.SYNTHETIC:
         yield "id", "made up, and not marked"
-    if "created" not in provenance and not _is_told(response["created"], results):
+    if "created" not in provenance and not _is_told(response["created"], payload_leaves):
         yield "created", "made up, and not marked"
     if response["model"] not in payload_texts and provenance.get("model") != Provenance.ABSENT:
         yield "model", "made up, and not marked"
-    ends = response["finish_reason"] in {"stop", "length", "tool_calls"}
-    if ends and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
+    is_whole = response["finish_reason"] in {"stop", "length", "tool_calls"}
+    if is_whole and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
         yield "finish_reason", "no word of the provider's, and not marked"
     if (finish_word := response.get("raw_finish_reason")) and not _is_made_of(
         finish_word, payload_texts | {":"}
@@ -350,10 +367,10 @@ def _mark(response: dict[str, Any], name: str) -> str | None:
     return mark
 
 
-def _is_told(created: str, found: list[Leaf]) -> bool:
+def _is_told(created: str, payload_leaves: list[Leaf]) -> bool:
     """Whether a leaf holds the time *created*: seconds since 1970 or parts of them, or a date, in UTC or a zone."""
     time = datetime.fromisoformat(created)
-    for leaf in found:
+    for leaf in payload_leaves:
         number = _as_number(leaf.value)
         if number is not None:
             if any(abs(number - time.timestamp() * unit) < unit for unit in (1, 1e3, 1e6, 1e9)):
@@ -384,27 +401,29 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
         for leaf in place.leaves:  # the item stays: those after it depend on their positions
             is_named = isinstance(leaf.path[-1], str)
             events = without(events, leaf) if is_named else replaced(events, leaf, None)
-        after = case.map(events)
-        for where, message in _invented(after.response, events) if after.response is not None else ():
+        changed_outcome = case.map(events)
+        for where, message in (
+            _invented(changed_outcome.response, events) if changed_outcome.response is not None else ()
+        ):
             yield case.problem("P8", place, f"without it, {where}: {message}", about=where)
-        if after.error is None:
-            yield from _appears(case, place, baseline_response, after.response)
+        if changed_outcome.error is None:
+            yield from _appears(case, place, baseline_response, changed_outcome.response)
 
 
-def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Problem]:
-    """Yield the values that appear in *after*, made without *place*, but not in *before*."""
+def _appears(case: Case, place: Place, old_response: Any, new_response: Any) -> Iterator[Problem]:
+    """Yield the values that appear in *new_response*, made without *place*, but not in *old_response*."""
     for name in ("content", "refusal"):
-        old, new = before["message"].get(name) or "", after["message"].get(name) or ""
+        old, new = old_response["message"].get(name) or "", new_response["message"].get(name) or ""
         if not _is_part(new, old) and not _is_made_of(new, set(strings(case.events))):
             yield case.problem("P8", place, f"without it, another text appears in message.{name}")
     for name in COUNTS:
-        old, new = before["usage"].get(name), after["usage"].get(name)
-        is_marked = _mark(after, name) in _REASONS
+        old, new = old_response["usage"].get(name), new_response["usage"].get(name)
+        is_marked = _mark(new_response, name) in _ALLOWED_MARKS
         if new and new != old and not is_marked and new not in _sums(case, place):
             yield case.problem("P8", place, f"without it, usage.{name} is {new}, which was not sent")
 
 
-_REASONS: Final = frozenset({Provenance.DERIVED, Provenance.SYNTHETIC})
+_ALLOWED_MARKS: Final = frozenset({Provenance.DERIVED, Provenance.SYNTHETIC})
 """Marks of a count that is not 0 although this number was not sent."""
 
 
@@ -426,15 +445,15 @@ def _is_made_of(text: str, pieces: set[str]) -> bool:
 def _sums(case: Case, place: Place) -> set[int]:
     """Return the payload's numbers other than *place*, and the sums of up to three of them that are close to it."""
     numbers = [(leaf, _as_number(leaf.value)) for leaf in case.leaves if leaf.path != place.path]
-    others = [(leaf, int(number)) for leaf, number in numbers if number is not None]
-    near = {
+    number_leaves = [(leaf, int(number)) for leaf, number in numbers if number is not None]
+    near_numbers = {
         number
-        for leaf, number in others
+        for leaf, number in number_leaves
         if leaf.path[0] == place.path[0] or leaf.path[:-1][-1:] == place.path[:-1][-1:]
     }
-    few = sorted(near)[:16]
-    sums = {sum(some) for size in (2, 3) for some in itertools.combinations(few, size)}
-    return {number for _, number in others} | sums
+    few_numbers = sorted(near_numbers)[:16]
+    sums = {sum(group) for size in (2, 3) for group in itertools.combinations(few_numbers, size)}
+    return {number for _, number in number_leaves} | sums
 
 
 # -------------------------------------------------------------------------------------------- counts
@@ -446,26 +465,26 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         return
     response = case.baseline.response
     movers: dict[str, list[Place]] = {name: [] for name in COUNTS}
-    raised: list[tuple[Place, dict[str, Any]]] = []
+    raised_responses: list[tuple[Place, dict[str, Any]]] = []
     places, is_sure = _numbers(case)
     for place in places:
-        after = case.map(_raised(case, place))
-        if after.error is not None or after.response["finish_reason"] == "error":
+        raised_outcome = case.map(_raised(case, place))
+        if raised_outcome.error is not None or raised_outcome.response["finish_reason"] == "error":
             is_sure = False  # an error has no counts
             continue
-        moved = {name: _by(response, after.response, name) for name in COUNTS}
-        for name, by in moved.items():
-            if by:
+        count_changes = {name: _by(response, raised_outcome.response, name) for name in COUNTS}
+        for name, change in count_changes.items():
+            if change:
                 movers[name].append(place)
-            if by > _MORE * (1 + len(response.get("alternatives", ()))):
+            if change > _RAISE_AMOUNT * (1 + len(response.get("alternatives", ()))):
                 yield case.problem("P8", place, f"it counts more than once in usage.{name}")
-            elif by < 0 and _mark(response, name) is None:
+            elif change < 0 and _mark(response, name) is None:
                 yield case.problem("P8", place, f"usage.{name} falls when it rises")
-        yield from _swapped(case, place, moved)
-        yield from _not_counted(case, place, moved)
-        yield from _no_zero(case, place, moved)
-        raised.append((place, after.response))
-    yield from _counted_and_kept(case, movers, raised)
+        yield from _swapped(case, place, count_changes)
+        yield from _not_counted(case, place, count_changes)
+        yield from _no_zero(case, place, count_changes)
+        raised_responses.append((place, raised_outcome.response))
+    yield from _counted_and_kept(case, movers, raised_responses)
     yield from _later_reports(case, movers)
     yield from _from_nowhere(case, movers, is_sure=is_sure)
     yield from _beyond_the_total(case, movers)
@@ -473,24 +492,24 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
 
 def _numbers(case: Case) -> tuple[list[Place], bool]:
     """Return the numbers to raise, first those with names of counts, and whether these are all numbers."""
-    result = case.every_place(int, float, str, by_value=False)
-    result = [place for place in result if all(_as_number(leaf.value) is not None for leaf in place.leaves)]
-    if case.sample is None or len(result) <= case.sample:
-        return result, True
-    result.sort(
+    places = case.every_place(int, float, str, by_value=False)
+    places = [place for place in places if all(_as_number(leaf.value) is not None for leaf in place.leaves)]
+    if case.sample is None or len(places) <= case.sample:
+        return places, True
+    places.sort(
         key=lambda place: not re.search("usage|token|count|units", show_path(place.path), re.IGNORECASE)
     )
-    return result[: case.sample], False
+    return places[: case.sample], False
 
 
-_MORE: Final = 1_000_003
+_RAISE_AMOUNT: Final = 1_000_003
 """A prime by which a count is raised: no other count changes by this amount."""
 
 
 def _raised(case: Case, place: Place) -> list[Any]:
     events = case.events
     for leaf in place.leaves:
-        number = _as_number(leaf.value) + _MORE
+        number = _as_number(leaf.value) + _RAISE_AMOUNT
         events = Place((leaf,)).put(events, str(number) if isinstance(leaf.value, str) else number)
     return events
 
@@ -508,58 +527,58 @@ def _by(before: Any, after: Any, name: str) -> int:
     return (new or 0) - (old or 0)
 
 
-_WORDS: Final = {
+_NAME_PATTERNS: Final = {
     "prompt_tokens": re.compile(r"prompt|input", re.IGNORECASE),
     "completion_tokens": re.compile(r"completion|output|generated|candidates|predicted", re.IGNORECASE),
 }
 
 
-def _swapped(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
+def _swapped(case: Case, place: Place, count_changes: dict[str, int]) -> Iterator[Problem]:
     """A leaf that is named after the prompt counts for the completion alone, or the other way round."""
-    says = [name for name, words in _WORDS.items() if words.search(place.key)]
-    counts = [name for name in _WORDS if moved[name]]
-    if len(says) == len(counts) == 1 and says != counts:
-        yield case.problem("P8", place, f"it is counted in usage.{counts[0]}")
-    if "cache" in place.key.lower() and moved["reasoning_tokens"]:
+    named_counts = [name for name, pattern in _NAME_PATTERNS.items() if pattern.search(place.key)]
+    moved_counts = [name for name in _NAME_PATTERNS if count_changes[name]]
+    if len(named_counts) == len(moved_counts) == 1 and named_counts != moved_counts:
+        yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}")
+    if "cache" in place.key.lower() and count_changes["reasoning_tokens"]:
         yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
-    if re.search("reason|thought|think", place.key, re.IGNORECASE) and moved["cached_tokens"]:
+    if re.search("reason|thought|think", place.key, re.IGNORECASE) and count_changes["cached_tokens"]:
         yield case.problem("P8", place, "it is counted in usage.cached_tokens")
     if (
         re.fullmatch("total(_?tokens)?", place.key, re.IGNORECASE)
-        and len(counts) == 1
-        and _mark(case.baseline.response, counts[0]) is None
+        and len(moved_counts) == 1
+        and _mark(case.baseline.response, moved_counts[0]) is None
     ):
-        yield case.problem("P8", place, f"it is counted in usage.{counts[0]}")
+        yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}")
 
 
-_PART_NAMES: Final = {
+_PART_NAME_PATTERNS: Final = {
     "cached_tokens": re.compile(r"cached|cache_(hit|read)", re.IGNORECASE),
     "reasoning_tokens": re.compile(r"(reasoning|thoughts?|thinking)(_?tokens?|$)", re.IGNORECASE),
 }
 
 
-def _not_counted(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
+def _not_counted(case: Case, place: Place, count_changes: dict[str, int]) -> Iterator[Problem]:
     """A count that is named after cached or reasoning tokens moves nothing, and the answer has no such count."""
     usage = case.baseline.response["usage"]
-    for name, words in _PART_NAMES.items():
+    for name, pattern in _PART_NAME_PATTERNS.items():
         if (
-            not any(moved.values())
+            not any(count_changes.values())
             and name not in usage
-            and words.search(place.key)
+            and pattern.search(place.key)
             and type(place.value) is int
         ):
             yield case.problem("P8", place, f"it is not counted in usage.{name}", about="usage")
 
 
-def _no_zero(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
+def _no_zero(case: Case, place: Place, count_changes: dict[str, int]) -> Iterator[Problem]:
     """A leaf is a count, and 0 in its place is read as a missing count."""
-    names = [name for name, by in moved.items() if by]
+    names = [name for name, change in count_changes.items() if change]
     if len(names) != 1:
         return
     (name,) = names
-    after = case.map(place.put(case.events, "0" if isinstance(place.value, str) else 0))
-    if after.error is None and (
-        name not in after.response["usage"] or _mark(after.response, name) == Provenance.ABSENT
+    zero_outcome = case.map(place.put(case.events, "0" if isinstance(place.value, str) else 0))
+    if zero_outcome.error is None and (
+        name not in zero_outcome.response["usage"] or _mark(zero_outcome.response, name) == Provenance.ABSENT
     ):
         yield case.problem("P8", place, f"0 in its place is read as no usage.{name}")
 
@@ -572,42 +591,44 @@ def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Probl
         if not places:
             continue
         leaf = max((leaf for place in places for leaf in place.leaves), key=lambda leaf: leaf.event)
-        first = (other for other in case.leaves if other.event == 0 and other.path == leaf.path)
-        if any(case.meaning(other) == case.meaning(leaf) for other in first):
+        first_leaves = (other for other in case.leaves if other.event == 0 and other.path == leaf.path)
+        if any(case.meaning(other) == case.meaning(leaf) for other in first_leaves):
             continue  # an event that begins an answer may come again, without effect
-        behind, again = leaf.event + 1, _raised(case, Place((leaf,)))[leaf.event]
-        chunks = [*case.chunks[:behind], case.chunk(leaf.event, again), *case.chunks[behind:]]
-        after = case.map_bytes(b"".join(chunks))
-        if after.error is not None or after.response["finish_reason"] == "error":
+        next_index, raised_event = leaf.event + 1, _raised(case, Place((leaf,)))[leaf.event]
+        chunks = [*case.chunks[:next_index], case.chunk(leaf.event, raised_event), *case.chunks[next_index:]]
+        later_outcome = case.map_bytes(b"".join(chunks))
+        if later_outcome.error is not None or later_outcome.response["finish_reason"] == "error":
             continue
-        by = _by(case.baseline.response, after.response, name)
-        if by == 0:
+        change = _by(case.baseline.response, later_outcome.response, name)
+        if change == 0:
             yield case.problem("P8", leaf, f"more of it in a later event does not count in usage.{name}")
-        elif by > _MORE:
+        elif change > _RAISE_AMOUNT:
             yield case.problem("P8", leaf, f"more of it in a later event is added to usage.{name}")
 
 
 def _counted_and_kept(
-    case: Case, movers: dict[str, list[Place]], raised: list[tuple[Place, dict[str, Any]]]
+    case: Case, movers: dict[str, list[Place]], raised_responses: list[tuple[Place, dict[str, Any]]]
 ) -> Iterator[Problem]:
     """A leaf is a count by itself, not a part of a sum, and is in the extensions as well."""
-    for place, after in raised:
+    for place, response in raised_responses:
         name = next((name for name, places in movers.items() if place in places), None)
-        numbers = {_as_number(leaf.value) + _MORE for leaf in place.leaves}
-        is_sum = name is None or len(movers[name]) > 1 or after["usage"][name] not in numbers
-        if is_sum or after.get("alternatives"):  # with alternatives, it may be counted for one of the choices
+        numbers = {_as_number(leaf.value) + _RAISE_AMOUNT for leaf in place.leaves}
+        is_sum = name is None or len(movers[name]) > 1 or response["usage"][name] not in numbers
+        if is_sum or response.get(
+            "alternatives"
+        ):  # with alternatives, it may be counted for one of the choices
             continue
-        extensions = after["metadata"].get("extensions", {})
+        extensions = response["metadata"].get("extensions", {})
         for path, value in scalars(extensions):
             if _as_number(value) in numbers and not _is_kept_whole(case, place, at(extensions, path[:-1])):
-                where = show_path(path)
-                yield case.problem("P1", place, f"is in usage.{name} and in the extensions: {where}")
+                path_text = show_path(path)
+                yield case.problem("P1", place, f"is in usage.{name} and in the extensions: {path_text}")
 
 
-def _is_kept_whole(case: Case, place: Place, kept: Any) -> bool:
+def _is_kept_whole(case: Case, place: Place, stored_object: Any) -> bool:
     """Whether the whole object of *place* is in the extensions: it is understood and stored, not forgotten."""
-    extra = [at(case.events[leaf.event], leaf.path[:-1]) for leaf in place.leaves]
-    return len(place.path) > 1 and any(len(one) > 1 and one.keys() <= kept.keys() for one in extra)
+    holders = [at(case.events[leaf.event], leaf.path[:-1]) for leaf in place.leaves]
+    return len(place.path) > 1 and any(len(one) > 1 and one.keys() <= stored_object.keys() for one in holders)
 
 
 def _from_nowhere(case: Case, movers: dict[str, list[Place]], *, is_sure: bool) -> Iterator[Problem]:

@@ -122,7 +122,17 @@ class ChoiceDraft:
     """
 
     __slots__ = (
-        "_blank", "_last", "_more", "_pieces", "_shown", "calls", "finish", "logprobs", "open", "parts", "raw_finish",
+        "_has_blank_content",
+        "_inserted_calls",
+        "_last",
+        "_later_segments",
+        "_pieces_by_part",
+        "calls",
+        "finish",
+        "logprobs",
+        "open",
+        "parts",
+        "raw_finish",
         "text",
     )  # fmt: skip
 
@@ -134,12 +144,12 @@ class ChoiceDraft:
         self.logprobs: list[TokenLogprob] | None = None
         self.finish: FinishReason | None = None
         self.raw_finish: str | None = None
-        self._shown: set[int] = set()  # the calls that are among the parts
-        self._more: dict[int, Segment] = {}  # what came later about the part of that number
+        self._inserted_calls: set[int] = set()  # the calls that are among the parts
+        self._later_segments: dict[int, Segment] = {}  # what came later about the part of that number
         # The pieces of each segment that comes in pieces, by the number of the part: its first one is among the parts.
-        self._pieces: dict[int, list[Segment]] = {}
+        self._pieces_by_part: dict[int, list[Segment]] = {}
         self._last: dict[tuple[SegmentType, Any], list[Segment]] = {}  # the latest of them, by type and mark
-        self._blank = False  # whether a content came that was empty: "", which is not None
+        self._has_blank_content = False  # whether a content came that was empty: "", which is not None
 
     def add(self, delta: ResponseDelta) -> None:
         """Add all fields of *delta* for this choice: reasoning before text before calls."""
@@ -181,7 +191,7 @@ class ChoiceDraft:
         """Take a piece of text of *kind*."""
         if self.open is not kind:
             if not text:  # some servers send an empty content with every piece of reasoning
-                self._blank = self._blank or kind is SegmentType.TEXT
+                self._has_blank_content = self._has_blank_content or kind is SegmentType.TEXT
                 return
             self.start(kind)
         self.text.append(text)
@@ -189,16 +199,16 @@ class ChoiceDraft:
     def insert(self, part: Segment | CallDraft) -> None:
         """Add a whole part, more fields of the one before, or a piece of a segment that comes in pieces."""
         if type(part) is Segment and part.metadata and PIECE in part.metadata:
-            kind = part.type, part.metadata[PIECE]
-            pieces = self._last.get(kind)
+            piece_key = part.type, part.metadata[PIECE]
+            pieces = self._last.get(piece_key)
             if pieces is not None and _is_of(pieces, part):
                 pieces.append(part)
                 return
-            self._last[kind] = self._pieces[len(self.parts)] = [part]
+            self._last[piece_key] = self._pieces_by_part[len(self.parts)] = [part]
             self.parts.append(part)
         elif type(part) is Segment and self._completes(part):
             if part.metadata or part.annotations:
-                self._more[len(self.parts) - 1] = part
+                self._later_segments[len(self.parts) - 1] = part
         else:
             self.parts.append(part)
         self.open = None
@@ -209,11 +219,11 @@ class ChoiceDraft:
         It may add to that part: a signature comes when the reasoning has been streamed. For a tool call, it must not name
         another call.
         """
-        if segment.content or not self.parts or len(self.parts) - 1 in self._more:
+        if segment.content or not self.parts or len(self.parts) - 1 in self._later_segments:
             return False
         if type(self.parts[-1]) is CallDraft:
-            of_its_own = segment.metadata.keys() & {"id", "name", "type"}
-            return segment.type is SegmentType.TOOL_CALL and bool(segment.metadata) and not of_its_own
+            own_keys = segment.metadata.keys() & {"id", "name", "type"}
+            return segment.type is SegmentType.TOOL_CALL and bool(segment.metadata) and not own_keys
         return segment.type is self.open
 
     def add_call(self, fragment: ToolCallDelta) -> None:
@@ -222,8 +232,8 @@ class ChoiceDraft:
         call = self.calls.get(index)
         if call is None:
             call = self.calls[index] = CallDraft(index)
-        if index not in self._shown:
-            self._shown.add(index)
+        if index not in self._inserted_calls:
+            self._inserted_calls.add(index)
             self.insert(call)
         # An id or a name is set once and never joined on: some servers repeat them in every fragment.
         call.id = call.id or fragment.id
@@ -235,31 +245,33 @@ class ChoiceDraft:
     def correct(self, correction: Correction) -> None:
         """Replace streamed characters, which may lie in several parts. Emptied parts are left out of the answer."""
         if correction.call is None:
-            texts = [part[1] for part in self.parts if type(part) is tuple and part[0] is correction.type]
+            piece_lists = [
+                part[1] for part in self.parts if type(part) is tuple and part[0] is correction.type
+            ]
         else:
-            texts = [self.calls[correction.call].arguments] if correction.call in self.calls else []
-        start, end, new = correction.start, correction.end, correction.text
-        for pieces in texts:
+            piece_lists = [self.calls[correction.call].arguments] if correction.call in self.calls else []
+        start, end, new_text = correction.start, correction.end, correction.text
+        for pieces in piece_lists:
             text = "".join(pieces)
             if start < len(text) and end > 0:
-                pieces[:] = [text[: max(start, 0)] + new + text[max(end, 0) :]]
-                new = ""
+                pieces[:] = [text[: max(start, 0)] + new_text + text[max(end, 0) :]]
+                new_text = ""
             start, end = start - len(text), end - len(text)
 
     @property
     def has_calls(self) -> bool:
         """Whether a tool call is among the parts."""
-        return bool(self._shown)
+        return bool(self._inserted_calls)
 
     def joined(self, kind: SegmentType) -> str:
         """Return all text of *kind*, or ``""`` if there is none."""
-        runs: list[str] = []
+        pieces: list[str] = []
         for part in self.parts:
             if type(part) is tuple and part[0] is kind:
-                runs += part[1]
+                pieces += part[1]
             elif type(part) is Segment and part.type is kind:
-                runs.append(part.content)
-        return "".join(runs)
+                pieces.append(part.content)
+        return "".join(pieces)
 
     def build(self, path: str, number: int, provenance: dict[str, Provenance], *, partial: bool) -> Built:
         """Return the finished parts. Values that were made up are noted in *provenance*, under *path*.
@@ -272,17 +284,17 @@ class ChoiceDraft:
             len(self.parts) == 1
             and type(part := self.parts[0]) is tuple
             and part[0] is _TEXT
-            and not self._more
+            and not self._later_segments
         ):
             text = "".join(part[1])  # most answers are one text, whose pieces were checked
             message = unchecked(ChatMessage, role=_ASSISTANT, content=text)
             return Built(message, (unchecked(Segment, type=_TEXT, content=text),), None, logprobs)
         calls: list[ToolCall] = []
         ids: dict[CallDraft, str] = {}
-        taken = {call.id for call in self.calls.values()}
-        for index in sorted(self._shown):
+        taken_ids = {call.id for call in self.calls.values()}
+        for index in sorted(self._inserted_calls):
             call = self.calls[index]
-            ids[call] = call.id or _free_id(number, index, taken)
+            ids[call] = call.id or _free_id(number, index, taken_ids)
             if call.name:
                 if not call.id:
                     provenance[f"{path}message.tool_calls[{len(calls)}].id"] = Provenance.SYNTHETIC
@@ -293,18 +305,18 @@ class ChoiceDraft:
                 raise ResponseValidationError(f"tool call {index} has no name")
         segments = tuple(
             _with_more(
-                whole_segment(self._pieces[number])
-                if number in self._pieces
+                whole_segment(self._pieces_by_part[number])
+                if number in self._pieces_by_part
                 else self._segment(part, ids, partial=partial),
-                self._more.get(number),
+                self._later_segments.get(number),
             )
             for number, part in enumerate(self.parts)
             if type(part) is not tuple
             or any(part[1])
-            or number in self._more  # a correction may empty a text
+            or number in self._later_segments  # a correction may empty a text
         )
         content = said(segments, SegmentType.TEXT)
-        if content is None and self._blank:
+        if content is None and self._has_blank_content:
             content = ""
         return Built(
             ChatMessage(Role.ASSISTANT, content, None, tuple(calls)),
@@ -328,11 +340,13 @@ class ChoiceDraft:
         return Segment(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(metadata))
 
 
-def _with_more(segment: Segment, more: Segment | None) -> Segment:
-    if more is None:
+def _with_more(segment: Segment, later_segment: Segment | None) -> Segment:
+    if later_segment is None:
         return segment
-    metadata = {**segment.metadata.thawed(), **more.metadata.thawed()}
-    return Segment(segment.type, segment.content, metadata, (*segment.annotations, *more.annotations))
+    metadata = {**segment.metadata.thawed(), **later_segment.metadata.thawed()}
+    return Segment(
+        segment.type, segment.content, metadata, (*segment.annotations, *later_segment.annotations)
+    )
 
 
 PIECE: Final = "is_piece"
@@ -344,7 +358,9 @@ def _is_of(pieces: list[Segment], piece: Segment) -> bool:
     """Whether *piece* belongs to *pieces*: an id of another one begins the next."""
     id = piece.metadata.get("id")
     return id is None or all(
-        id == known for one in pieces[:1] if (known := one.metadata.get("id")) is not None
+        id == known_id
+        for first_piece in pieces[:1]
+        if (known_id := first_piece.metadata.get("id")) is not None
     )
 
 
@@ -353,9 +369,9 @@ def whole_segment(pieces: list[Segment]) -> Segment:
     metadata: dict[str, Any] = {}
     for piece in pieces:
         metadata = {**piece.metadata, **metadata}
-    words = [str(piece.metadata["transcript"]) for piece in pieces if "transcript" in piece.metadata]
-    if words:
-        metadata["transcript"] = "".join(words)
+    transcripts = [str(piece.metadata["transcript"]) for piece in pieces if "transcript" in piece.metadata]
+    if transcripts:
+        metadata["transcript"] = "".join(transcripts)
     del metadata[PIECE]
     kind, contents = pieces[0].type, [piece.content for piece in pieces]
     content = _joined_base64(contents) if kind is SegmentType.MEDIA else "".join(contents)
@@ -374,12 +390,12 @@ def _joined_base64(pieces: list[str]) -> str:
         return "".join(pieces)
 
 
-def _free_id(choice: int, index: int, taken: set[str | None]) -> str:
-    made = f"call_{index}" if choice == 0 else f"call_{choice}_{index}"
-    while made in taken:
-        made += "_"
-    taken.add(made)
-    return made
+def _free_id(choice: int, index: int, taken_ids: set[str | None]) -> str:
+    free_id = f"call_{index}" if choice == 0 else f"call_{choice}_{index}"
+    while free_id in taken_ids:
+        free_id += "_"
+    taken_ids.add(free_id)
+    return free_id
 
 
 def said(segments: Iterable[Segment], kind: SegmentType) -> str | None:
@@ -398,18 +414,18 @@ def said(segments: Iterable[Segment], kind: SegmentType) -> str | None:
 
 T = TypeVar("T")
 
-_PLAIN: Final = (
+_PASSTHROUGH_OPTIONS: Final = (
     orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
-PARTS: Final = ("prompt_tokens", "completion_tokens")
+REQUIRED_COUNTS: Final = ("prompt_tokens", "completion_tokens")
 """The counts that every report of usage should contain."""
-_WHOLES: Final = {
+_WHOLES_BY_COUNT: Final = {
     "cached_tokens": "prompt_tokens",
     "cache_write_tokens": "prompt_tokens",
     "reasoning_tokens": "completion_tokens",
 }
 """The count that each count is a part of. A server with a part above its whole counts differently than it promises."""
-_DETAIL_WHOLES: Final = {
+_WHOLES_BY_DETAIL: Final = {
     **{f"{modality}_input_tokens": "prompt_tokens" for modality in ("text", "audio", "image", "video")},
     **{f"{modality}_output_tokens": "completion_tokens" for modality in ("text", "audio", "image", "video")},
     **{f"{modality}_cache_read_tokens": "cached_tokens" for modality in ("text", "audio", "image", "video")},
@@ -421,7 +437,7 @@ _ZERO: Final = timedelta(0)
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SYNTHETIC: Final = Provenance.SYNTHETIC
 _ERROR: Final = FinishReason.ERROR
-_WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
+_COMPLETE_REASONS: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
 
 class AnswerDraft:
@@ -471,10 +487,10 @@ class AnswerDraft:
 
     def choice(self, number: int) -> ChoiceDraft:
         """Return choice *number*, and begin it if it has not begun yet."""
-        result = self.choices.get(number)
-        if result is None:
-            result = self.choices[number] = ChoiceDraft()
-        return result
+        draft = self.choices.get(number)
+        if draft is None:
+            draft = self.choices[number] = ChoiceDraft()
+        return draft
 
     @property
     def others(self) -> list[int]:
@@ -490,23 +506,23 @@ class AnswerDraft:
         if delta.extensions is not EMPTY_OBJECT:
             self.extend(delta.extensions._data, PIECES)
 
-    def extend(self, more: dict[str, Any], rules: MergeRules) -> dict[str, Any]:
-        """Add *more* to the extensions, and return the part of it that is new. See :func:`crosswalk.types.json.merge`."""
+    def extend(self, fields: dict[str, Any], rules: MergeRules) -> dict[str, Any]:
+        """Add *fields* to the extensions, and return the part of it that is new. See :func:`crosswalk.types.json.merge`."""
         if not self._extensions:
             # Stored unchanged: a body is one event, and may carry a lot.
-            self._extensions, self._is_shared = more, True
-            return more
-        known = self.extensions if self._is_shared else self._extensions
-        return merge(known, more, self._arrays, rules)
+            self._extensions, self._is_shared = fields, True
+            return fields
+        extensions = self.extensions if self._is_shared else self._extensions
+        return merge(extensions, fields, self._arrays, rules)
 
     @property
     def has_mixed_arrays(self) -> bool:
         """Whether an array of the extensions has items with an ``index`` and others."""
         return self._arrays.is_mixed
 
-    def placed(self, more: dict[str, Any], rules: MergeRules) -> Iterator[Placed]:
-        """Yield each object and array in *more*, with its path once :meth:`extend` has added it."""
-        return placed(self.extensions, more, self._arrays, rules)
+    def placed(self, fields: dict[str, Any], rules: MergeRules) -> Iterator[Placed]:
+        """Yield each object and array in *fields*, with its path once :meth:`extend` has added it."""
+        return placed(self.extensions, fields, self._arrays, rules)
 
     @property
     def extensions(self) -> dict[str, Any]:
@@ -519,34 +535,34 @@ class AnswerDraft:
     def has_json_extensions(self) -> bool:
         """Return whether the extensions are JSON at any depth. A provider sends nothing else. A hook may."""
         try:
-            written = dump_json(self._extensions, option=_PLAIN)
+            encoded = dump_json(self._extensions, option=_PASSTHROUGH_OPTIONS)
         except TypeError as error:
             return "ecursion" in str(error)
         # orjson writes null for NaN and infinity.
-        return b"null" not in written or not _holds_non_finite(self._extensions)
+        return b"null" not in encoded or not _holds_non_finite(self._extensions)
 
-    def response(self, finish: FinishReason, errors: tuple[Segment, ...] = ()) -> ChatResponse:
-        """Return the content so far as a response that ended with *finish*. The *errors* come last.
+    def response(self, finish: FinishReason, error_segments: tuple[Segment, ...] = ()) -> ChatResponse:
+        """Return the content so far as a response that ended with *finish*. The *error_segments* come last.
 
         Raises:
             ResponseValidationError: a choice has not ended, or a tool call has no name. Never raised for ``error``.
         """
         # Sorted, so that it is the same however often each was noted and taken back.
         provenance = dict(sorted(self.provenance.items())) if self.provenance else {}
-        failed = finish is _ERROR
-        primary = self.choices.get(0) or ChoiceDraft()
-        built = primary.build("", 0, provenance, partial=finish not in _WHOLE)
+        has_failed = finish is _ERROR
+        first_choice = self.choices.get(0) or ChoiceDraft()
+        built_choice = first_choice.build("", 0, provenance, partial=finish not in _COMPLETE_REASONS)
         alternatives: tuple[Alternative, ...] = ()
         if len(self.choices) > 1:
             alternatives = tuple(
                 [
-                    self._alternative(position, number, provenance, failed=failed)
+                    self._alternative(position, number, provenance, failed=has_failed)
                     for position, number in enumerate(self.others)
                 ]
             )
-        segments = (*built.segments, *errors) if errors else built.segments
-        refusal = built.refusal
-        if failed:
+        segments = (*built_choice.segments, *error_segments) if error_segments else built_choice.segments
+        refusal = built_choice.refusal
+        if has_failed:
             refusal = _error_text(segments) or refusal or NO_CAUSE
         duration = self.request_duration
         self._note_what_is_missing(provenance, duration)
@@ -557,8 +573,8 @@ class AnswerDraft:
         is_checked = (
             self.is_checked and type(id) is type(model) is str and set(map(type, provenance)) <= {str}
         )
-        make = unchecked if is_checked and type(usage) is UsageInfo else _constructed
-        metadata = make(
+        constructor = unchecked if is_checked and type(usage) is UsageInfo else _constructed
+        metadata = constructor(
             ResponseMetadata,
             provider_id=self.provider,
             model_id=model,
@@ -568,10 +584,10 @@ class AnswerDraft:
             provenance=MappingProxyType(provenance),
             completion_tokens=counted_tokens(usage, provenance),
         )
-        return make(
+        return constructor(
             ChatResponse,
             id=id,
-            message=built.message,
+            message=built_choice.message,
             finish_reason=finish,
             usage=usage,
             metadata=metadata,
@@ -579,9 +595,9 @@ class AnswerDraft:
             model=model,
             refusal=refusal,
             content_filter_results=tuple(self.verdicts.values()) or None,
-            raw_finish_reason=primary.raw_finish,
+            raw_finish_reason=first_choice.raw_finish,
             segments=segments,
-            logprobs=built.logprobs,
+            logprobs=built_choice.logprobs,
             alternatives=with_unknown_parts(alternatives, provenance) if alternatives else (),
             raw_events=RawEvents(self.raw_events) if self.raw_events else NO_RAW_EVENTS,
         )
@@ -592,7 +608,7 @@ class AnswerDraft:
         return self.response(FinishReason.ERROR, (error_segment(info),))
 
     def _alternative(
-        self, place: int, number: int, provenance: dict[str, Provenance], *, failed: bool
+        self, position: int, number: int, provenance: dict[str, Provenance], *, failed: bool
     ) -> Alternative:
         choice = self.choices[number]
         if choice.finish is None and not failed:
@@ -601,16 +617,18 @@ class AnswerDraft:
                 code="ACODE-RSP-008",
             )
         finish = choice.finish or FinishReason.ERROR
-        path = f"alternatives[{place}]."
-        built = choice.build(path, number, provenance, partial=failed or finish not in _WHOLE)
+        path = f"alternatives[{position}]."
+        built_choice = choice.build(
+            path, number, provenance, partial=failed or finish not in _COMPLETE_REASONS
+        )
         return Alternative(
             index=number,
-            message=built.message,
+            message=built_choice.message,
             finish_reason=finish,
             raw_finish_reason=choice.raw_finish,
-            refusal=built.refusal,
-            segments=built.segments,
-            logprobs=built.logprobs,
+            refusal=built_choice.refusal,
+            segments=built_choice.segments,
+            logprobs=built_choice.logprobs,
         )
 
     def _note_what_is_missing(self, provenance: dict[str, Provenance], duration: timedelta | None) -> None:
@@ -619,9 +637,9 @@ class AnswerDraft:
         else:
             if _ABSENT in (provenance.get("usage.prompt_tokens"), provenance.get("usage.completion_tokens")):
                 provenance["usage.total_tokens"] = _ABSENT  # one count of two is not their total
-            self._mark_parts(self.usage, _WHOLES, "usage.", provenance)
+            self._mark_parts(self.usage, _WHOLES_BY_COUNT, "usage.", provenance)
             if self.usage.details is not UsageDetails.EMPTY:
-                self._mark_parts(self.usage.details, _DETAIL_WHOLES, "usage.details.", provenance)
+                self._mark_parts(self.usage.details, _WHOLES_BY_DETAIL, "usage.details.", provenance)
         if self.id is None:
             provenance["id"] = _SYNTHETIC
         if self.created is None:
@@ -635,13 +653,13 @@ class AnswerDraft:
         self, counts: object, wholes: Mapping[str, str], path: str, provenance: dict[str, Provenance]
     ) -> None:
         """Mark each of the *counts* that is above the whole that it is a part of."""
-        for part, name in wholes.items():
-            count = getattr(counts, part)
-            if count is None or provenance.get(f"usage.{name}") is _ABSENT:
+        for part_name, whole_name in wholes.items():
+            count = getattr(counts, part_name)
+            if count is None or provenance.get(f"usage.{whole_name}") is _ABSENT:
                 continue
-            whole = getattr(self.usage, name)
+            whole = getattr(self.usage, whole_name)
             if whole is not None and count > whole:
-                provenance.setdefault(path + part, Provenance.MISTYPED)
+                provenance.setdefault(path + part_name, Provenance.MISTYPED)
 
 
 def _constructed(cls: type[T], **fields: Any) -> T:
@@ -650,15 +668,15 @@ def _constructed(cls: type[T], **fields: Any) -> T:
 
 def _holds_non_finite(value: Any) -> bool:
     """Whether a float in *value*, made of what orjson writes as it is, is NaN or infinite."""
-    remaining = [value]
-    for container in remaining:  # which grows
+    containers = [value]
+    for container in containers:  # which grows
         for item in container.values() if type(container) is dict else container:
             kind = type(item)
             if kind is float:
                 if not isfinite(item):
                     return True
             elif (kind is dict or kind is list or kind is tuple) and item:
-                remaining.append(item)
+                containers.append(item)
     return False
 
 

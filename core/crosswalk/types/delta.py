@@ -64,7 +64,7 @@ class Correction:
             raise ResponseValidationError("a correction ends before it starts")
         if self.type is SegmentType.TOOL_CALL:
             check_count(self, "call")
-        elif self.call is not None or self.type not in _CORRECTED:
+        elif self.call is not None or self.type not in _CORRECTED_TYPES:
             raise ResponseValidationError(
                 "a correction is of text, reasoning, a refusal or a call's arguments"
             )
@@ -72,7 +72,7 @@ class Correction:
     __repr__ = short_repr("type", "text", "start", "end", "call")
 
 
-_CORRECTED: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
+_CORRECTED_TYPES: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
 
 
 @suggests_names
@@ -131,8 +131,8 @@ class ResponseDelta:
             or not 0 <= choice <= LARGEST
         ):
             raise ResponseValidationError("delta index and choice must be integers from 0")
-        check_optional_text(self, *_TEXTS)
-        for name, kind in _PARTS:
+        check_optional_text(self, *_TEXT_FIELDS)
+        for name, kind in _FIELD_TYPES:
             if getattr(self, name) is not None:
                 check_is(self, name, kind)
         reason = self.finish_reason
@@ -168,16 +168,16 @@ class ResponseDelta:
         return self.finish_reason is not None
 
     def __repr__(self) -> str:
-        fields = (
+        names = (
             "index", "choice", "content_delta", "reasoning_delta", "refusal_delta", "tool_call_delta",
             "segment", "correction", "finish_reason", "raw_finish_reason", "usage", "logprobs",
         )  # fmt: skip
-        shown = [(name, getattr(self, name)) for name in fields if name != "choice" or self.choice]
-        return summary("ResponseDelta", [*shown, ("extensions", tuple(self.extensions))])
+        shown_fields = [(name, getattr(self, name)) for name in names if name != "choice" or self.choice]
+        return summary("ResponseDelta", [*shown_fields, ("extensions", tuple(self.extensions))])
 
 
-_TEXTS: Final = ("content_delta", "reasoning_delta", "refusal_delta", "raw_finish_reason")
-_PARTS: Final = (
+_TEXT_FIELDS: Final = ("content_delta", "reasoning_delta", "refusal_delta", "raw_finish_reason")
+_FIELD_TYPES: Final = (
     ("tool_call_delta", ToolCallDelta),
     ("segment", Segment),
     ("correction", Correction),
@@ -300,10 +300,10 @@ def with_changes(
     delta: ResponseDelta, index: int, extensions: FrozenObject, usage: UsageInfo | None
 ) -> ResponseDelta:
     """Return *delta* without its end, and with these fields replaced. ``attrs.evolve`` takes ten times as long."""
-    changed = _new(ResponseDelta)
-    end = {"finish_reason": None, "raw_finish_reason": None}
-    vars(changed).update(vars(delta), **end, index=index, extensions=extensions, usage=usage)
-    return changed
+    changed_delta = _new(ResponseDelta)
+    no_end = {"finish_reason": None, "raw_finish_reason": None}
+    vars(changed_delta).update(vars(delta), **no_end, index=index, extensions=extensions, usage=usage)
+    return changed_delta
 
 
 def as_finish_reason(value: object) -> FinishReason:

@@ -29,12 +29,12 @@ PIECES: Final[MergeRules] = {}
 """Every array below arrives in pieces, which are appended, equal ones included."""
 CUMULATIVE: Final[MergeRules] = {}
 """The array, or string, arrives whole each time, longer or unchanged."""
-_UNDECLARED: Final[MergeRules] = {}
-_INCREMENTAL: Final = "delta"
+_UNDECLARED_RULES: Final[MergeRules] = {}
+_INCREMENT_KEY: Final = "delta"
 """The key of an object that carries increments: unknown strings in it are concatenated, as every accumulator does."""
-_WORDS: Final = frozenset({"type", "id", "role"})
+_NAMING_KEYS: Final = frozenset({"type", "id", "role"})
 """Keys of strings that name something, in an increment as well, so that the last one counts."""
-_CONTAINERS: Final = frozenset({dict, list})
+_CONTAINER_TYPES: Final = frozenset({dict, list})
 
 
 @lru_cache(maxsize=64)
@@ -64,128 +64,135 @@ class Arrays:
     def __init__(self) -> None:
         self.is_mixed = False
         # Each array itself is held as well: its identity must not become another one's.
-        self._indexed: dict[int, tuple[list[Any], dict[int, Any]]] = {}
-        self._repeated: dict[int, tuple[list[Any], int]] = {}
-        self._latest: dict[int, tuple[list[Any], list[Any]]] = {}
+        self._indexed_arrays: dict[int, tuple[list[Any], dict[int, Any]]] = {}
+        self._repeated_arrays: dict[int, tuple[list[Any], int]] = {}
+        self._latest_arrays: dict[int, tuple[list[Any], list[Any]]] = {}
 
     def by_index(self, items: list[Any]) -> dict[int, Any] | None:
         """The items by index, for the caller to keep up to date, or ``None`` if they are not indexed."""
-        known = self._indexed.get(id(items))
-        if known is None:
+        entry = self._indexed_arrays.get(id(items))
+        if entry is None:
             if items and not is_indexed(items):
                 return None
-            known = self._indexed[id(items)] = items, {item["index"]: item for item in items}
-        return known[1]
+            entry = self._indexed_arrays[id(items)] = items, {item["index"]: item for item in items}
+        return entry[1]
 
     def latest(self, items: list[Any]) -> list[Any]:
         """The cumulative array as it arrived last."""
-        known = self._latest.get(id(items))
-        return items if known is None else known[1]
+        entry = self._latest_arrays.get(id(items))
+        return items if entry is None else entry[1]
 
     def receive(self, items: list[Any], arrived: list[Any]) -> None:
         """Note that the cumulative array *items* has *arrived* anew."""
-        self._latest[id(items)] = items, copy_json(arrived)
+        self._latest_arrays[id(items)] = items, copy_json(arrived)
 
     def repetitions(self, items: list[Any]) -> int:
         """The number of times the array came so far if it was always the same, or 0 once its pieces are joined."""
-        known = self._repeated.get(id(items))
-        return 1 if known is None else known[1]
+        entry = self._repeated_arrays.get(id(items))
+        return 1 if entry is None else entry[1]
 
     def repeat(self, items: list[Any]) -> None:
         """Count the array once more."""
-        self._repeated[id(items)] = items, self.repetitions(items) + 1
+        self._repeated_arrays[id(items)] = items, self.repetitions(items) + 1
 
     def join(self, items: list[Any]) -> None:
         """Note that the array holds joined pieces from now on."""
-        self._repeated[id(items)] = items, 0
-        self._indexed.pop(id(items), None)
+        self._repeated_arrays[id(items)] = items, 0
+        self._indexed_arrays.pop(id(items), None)
 
 
 def merge(
-    known: dict[str, Any],
-    more: Mapping[str, Any],
+    target: dict[str, Any],
+    addition: Mapping[str, Any],
     arrays: Arrays,
-    rules: MergeRules = _UNDECLARED,
+    rules: MergeRules = _UNDECLARED_RULES,
     *,
     is_increment: bool = False,
 ) -> dict[str, Any]:
-    """Add *more* to *known*, in place, and return what changed.
+    """Add *addition* to *target*, in place, and return what changed.
 
     Objects are merged key by key. The last value of a scalar counts, and ``null`` erases nothing. Inside an object
     ``delta`` strings are concatenated. Arrays of objects with an ``index`` are merged item by item. Other
     arrays are appended, as *rules* declare, or stored once while they are the same in every event.
 
     Args:
-        known: the extensions so far.
-        more: the addition, which is not changed.
-        arrays: the state of the arrays in *known*.
+        target: the extensions so far.
+        addition: the addition, which is not changed.
+        arrays: the state of the arrays in *target*.
         rules: the plugin's declarations about arrays.
-        is_increment: whether *known* is inside an object ``delta``.
+        is_increment: whether *target* is inside an object ``delta``.
     """
     changes: dict[str, Any] = {}
-    for key, value in more.items():
-        if key not in known:
-            known[key] = copy_json(value)
+    for key, value in addition.items():
+        if key not in target:
+            target[key] = copy_json(value)
             changes[key] = value
             continue
-        old = known[key]
+        old_value = target[key]
         kind = type(value)
         if kind is str:
-            if is_increment and type(old) is str and key not in _WORDS and rules.get(key) is not CUMULATIVE:
+            if (
+                is_increment
+                and type(old_value) is str
+                and key not in _NAMING_KEYS
+                and rules.get(key) is not CUMULATIVE
+            ):
                 if value:
-                    known[key] = old + value
+                    target[key] = old_value + value
                     changes[key] = value
-            elif value != old:
-                known[key] = changes[key] = value
+            elif value != old_value:
+                target[key] = changes[key] = value
         elif kind is float or kind is int:
-            if value != old or type(old) is not kind:
-                known[key] = changes[key] = value
+            if value != old_value or type(old_value) is not kind:
+                target[key] = changes[key] = value
         elif value is None:
             pass
-        elif kind is type(old) and kind in _CONTAINERS:
-            inner = rules if rules is PIECES else rules.get(key, _UNDECLARED)
-            within = (is_increment or key == _INCREMENTAL) and inner is not CUMULATIVE
-            changed: Any
+        elif kind is type(old_value) and kind in _CONTAINER_TYPES:
+            inner_rules = rules if rules is PIECES else rules.get(key, _UNDECLARED_RULES)
+            is_inner_increment = (is_increment or key == _INCREMENT_KEY) and inner_rules is not CUMULATIVE
+            inner_changes: Any
             if kind is dict:
-                changed = merge(old, value, arrays, inner, is_increment=within)
+                inner_changes = merge(old_value, value, arrays, inner_rules, is_increment=is_inner_increment)
             else:
-                changed = _merge_arrays(old, value, arrays, inner, is_increment=within)
-            if changed:
-                changes[key] = changed
-        elif not same_json(old, value):
-            known[key] = copy_json(value)
+                inner_changes = _merge_arrays(
+                    old_value, value, arrays, inner_rules, is_increment=is_inner_increment
+                )
+            if inner_changes:
+                changes[key] = inner_changes
+        elif not same_json(old_value, value):
+            target[key] = copy_json(value)
             changes[key] = value
     return changes
 
 
 def _merge_arrays(
-    known: list[Any], items: list[Any], arrays: Arrays, rules: MergeRules, *, is_increment: bool
+    known_items: list[Any], items: list[Any], arrays: Arrays, rules: MergeRules, *, is_increment: bool
 ) -> list[Any]:
     if is_indexed(items):
-        by_index = arrays.by_index(known)
+        by_index = arrays.by_index(known_items)
         if by_index is not None:
-            return _merge_indexed(known, by_index, items, arrays, rules, is_increment=is_increment)
+            return _merge_indexed(known_items, by_index, items, arrays, rules, is_increment=is_increment)
         arrays.is_mixed = True
     if rules is CUMULATIVE:
         if not items:
             return []
-        last = arrays.latest(known)
-        arrays.receive(known, items)
-        items = items[len(last) :] if same_json(last, items[: len(last)]) else items
+        last_items = arrays.latest(known_items)
+        arrays.receive(known_items, items)
+        items = items[len(last_items) :] if same_json(last_items, items[: len(last_items)]) else items
         if not items:
             return []
-    elif rules is not PIECES and (count := arrays.repetitions(known)):
-        if same_json(known, items):
-            arrays.repeat(known)
+    elif rules is not PIECES and (count := arrays.repetitions(known_items)):
+        if same_json(known_items, items):
+            arrays.repeat(known_items)
             return []
-        items = known * (count - 1) + items
-    known += copy_json(items)
-    arrays.join(known)
+        items = known_items * (count - 1) + items
+    known_items += copy_json(items)
+    arrays.join(known_items)
     return items
 
 
 def _merge_indexed(
-    known: list[Any],
+    known_items: list[Any],
     by_index: dict[int, Any],
     items: list[Any],
     arrays: Arrays,
@@ -196,13 +203,13 @@ def _merge_indexed(
     changes = []
     for item in items:
         index = item["index"]
-        old = by_index.get(index)
-        if old is None:
-            by_index[index] = fresh = copy_json(item)
-            known.append(fresh)
+        old_item = by_index.get(index)
+        if old_item is None:
+            by_index[index] = new_item = copy_json(item)
+            known_items.append(new_item)
             changes.append(item)
-        elif changed := merge(old, item, arrays, rules, is_increment=is_increment):
-            changes.append({"index": index, **changed})
+        elif inner_changes := merge(old_item, item, arrays, rules, is_increment=is_increment):
+            changes.append({"index": index, **inner_changes})
     return changes
 
 
@@ -212,12 +219,12 @@ def adds_up(value: Any, rules: MergeRules, *, is_increment: bool = False) -> boo
         for key, item in value.items():
             kind = type(item)
             if kind is str:
-                if is_increment and item and key not in _WORDS and rules.get(key) is not CUMULATIVE:
+                if is_increment and item and key not in _NAMING_KEYS and rules.get(key) is not CUMULATIVE:
                     return True
-            elif kind in _CONTAINERS:
-                inner = rules if rules is PIECES else rules.get(key, _UNDECLARED)
-                within = (is_increment or key == _INCREMENTAL) and inner is not CUMULATIVE
-                if adds_up(item, inner, is_increment=within):
+            elif kind in _CONTAINER_TYPES:
+                inner_rules = rules if rules is PIECES else rules.get(key, _UNDECLARED_RULES)
+                is_inner_increment = (is_increment or key == _INCREMENT_KEY) and inner_rules is not CUMULATIVE
+                if adds_up(item, inner_rules, is_increment=is_inner_increment):
                     return True
         return False
     if is_indexed(value):
@@ -242,48 +249,54 @@ class Placed:
         self.items = items
 
 
-def placed(known: Any, more: Any, arrays: Arrays, rules: MergeRules) -> Iterator[Placed]:
-    """Yield each object and array in *more*, with its path once that is merged into *known*. See :func:`merge`."""
-    level = [(known, rules, Placed(more, ""))]
-    while level:
-        old, table, one = level.pop()
-        value, path = one.value, one.path
+def placed(target: Any, addition: Any, arrays: Arrays, rules: MergeRules) -> Iterator[Placed]:
+    """Yield each object and array in *addition*, with its path once that is merged into *target*. See :func:`merge`."""
+    stack = [(target, rules, Placed(addition, ""))]
+    while stack:
+        old_value, value_rules, location = stack.pop()
+        value, path = location.value, location.path
         if type(value) is dict:
-            yield one
-            inner = [
+            yield location
+            children = [
                 (
-                    old.get(key) if type(old) is dict else None,
-                    PIECES if table is PIECES else table.get(key, _UNDECLARED),
+                    old_value.get(key) if type(old_value) is dict else None,
+                    PIECES if value_rules is PIECES else value_rules.get(key, _UNDECLARED_RULES),
                     Placed(item, f"{path}.{key}" if path else f"{key}"),
                 )
                 for key, item in value.items()
             ]
         else:
-            olds = old if type(old) is list else []
-            one.items = items = _places(olds, value, arrays, table)
-            yield one
-            inner = [
-                (olds[index] if index < len(olds) else None, table, Placed(item, f"{path}[{index}]"))
-                for index, item in zip(items, value, strict=True)
+            old_items = old_value if type(old_value) is list else []
+            location.items = positions = _places(old_items, value, arrays, value_rules)
+            yield location
+            children = [
+                (
+                    old_items[index] if index < len(old_items) else None,
+                    value_rules,
+                    Placed(item, f"{path}[{index}]"),
+                )
+                for index, item in zip(positions, value, strict=True)
             ]
-        level += [each for each in inner if type(each[2].value) in _CONTAINERS]
+        stack += [child for child in children if type(child[2].value) in _CONTAINER_TYPES]
 
 
-def _places(known: list[Any], items: list[Any], arrays: Arrays, rules: MergeRules) -> Sequence[int]:
-    """Return the positions of *items* once they are merged into *known*."""
-    if is_indexed(items) and (not known or is_indexed(known)):
-        places = {item["index"]: position for position, item in enumerate(known)}
-        fresh = itertools.count(len(known))
+def _places(known_items: list[Any], items: list[Any], arrays: Arrays, rules: MergeRules) -> Sequence[int]:
+    """Return the positions of *items* once they are merged into *known_items*."""
+    if is_indexed(items) and (not known_items or is_indexed(known_items)):
+        position_by_index = {item["index"]: position for position, item in enumerate(known_items)}
+        new_positions = itertools.count(len(known_items))
         return [
-            places[index] if (index := item["index"]) in places else places.setdefault(index, next(fresh))
+            position_by_index[index]
+            if (index := item["index"]) in position_by_index
+            else position_by_index.setdefault(index, next(new_positions))
             for item in items
         ]
-    start = len(known)
+    start = len(known_items)
     if rules is CUMULATIVE:
-        last = arrays.latest(known)
-        start -= len(last) if same_json(last, items[: len(last)]) else 0
-    elif rules is not PIECES and known and (count := arrays.repetitions(known)):
-        start = 0 if same_json(known, items) else start * count
+        last_items = arrays.latest(known_items)
+        start -= len(last_items) if same_json(last_items, items[: len(last_items)]) else 0
+    elif rules is not PIECES and known_items and (count := arrays.repetitions(known_items)):
+        start = 0 if same_json(known_items, items) else start * count
     return range(start, start + len(items))
 
 
@@ -299,9 +312,11 @@ def copy_json(value: Any) -> Any:
     """*value* with its own dicts and lists, so that adding to it does not change where it came from."""
     kind = type(value)
     if kind is dict:  # a call for each item that is not a container would take most of the time
-        return {key: copy_json(item) if type(item) in _CONTAINERS else item for key, item in value.items()}
+        return {
+            key: copy_json(item) if type(item) in _CONTAINER_TYPES else item for key, item in value.items()
+        }
     if kind is list:
-        return [copy_json(item) if type(item) in _CONTAINERS else item for item in value]
+        return [copy_json(item) if type(item) in _CONTAINER_TYPES else item for item in value]
     return value
 
 
@@ -352,12 +367,12 @@ _STEP: Final = 6
 _THREE_DIGITS: Final = b"000"
 _LONG: Final = b"0" * 19
 _MOST_PLACES: Final = 16
-_BRIEF: Final = 1024
+_BRIEF_SIZE: Final = 1024
 """For a text up to this size, a look at all of it takes no longer than two looks at parts of it."""
-_BIG: Final = 8192
+_BIG_SIZE: Final = 8192
 """For a bigger text it takes less time to look at its value, if that has few items."""
-_FEW: Final = 64
-_SHORT: Final = 256
+_MOST_ITEMS: Final = 64
+_SHORT_SIZE: Final = 256
 """For a shorter text it takes less time to count its colons than to write its value again."""
 _STRING_OR_INTEGER: Final = pattern(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)
 
@@ -383,7 +398,7 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
         RepeatedKeyError: a subclass of it, for a repeated key if keys must be unique.
     """
     data: bytes = text if type(text) is bytes else text.encode("utf-8", "surrogatepass")  # type: ignore[union-attr]
-    if len(data) <= _BRIEF and not unique_keys and data.translate(_DIGITS_AS_0).rfind(_LONG) < 0:
+    if len(data) <= _BRIEF_SIZE and not unique_keys and data.translate(_DIGITS_AS_0).rfind(_LONG) < 0:
         return orjson.loads(data)  # most of any stream
     try:
         value = orjson.loads(data)
@@ -397,9 +412,9 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
     if (
         not unique_keys
         # A short object that contains no other, as the commonest answer is: each colon is that of a key.
-        or (len(data) < _SHORT and type(value) is dict and data.count(b":") == len(value))
+        or (len(data) < _SHORT_SIZE and type(value) is dict and data.count(b":") == len(value))
     ):
-        is_exact = (len(data) > _BIG and _has_few_small(value)) or not has_long_integer(data)
+        is_exact = (len(data) > _BIG_SIZE and _has_few_small(value)) or not has_long_integer(data)
     else:
         is_exact = _has_unique_keys(data, value)
     return value if is_exact else _load_exactly(data.decode(), unique_keys)
@@ -407,35 +422,35 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
 
 def has_long_integer(data: bytes) -> bool:
     """Whether *data* has so many digits in a row that they may be an integer of more than 64 bits."""
-    if len(data) <= _BRIEF:
+    if len(data) <= _BRIEF_SIZE:
         return data.translate(_DIGITS_AS_0).find(_LONG) >= 0
-    every = data[::_STEP].translate(_DIGITS_AS_0)
-    position, looked_at = every.find(_THREE_DIGITS), 0
+    sampled_digits = data[::_STEP].translate(_DIGITS_AS_0)
+    position, look_count = sampled_digits.find(_THREE_DIGITS), 0
     while position >= 0:
         # They may be of several numbers: a look around shows it. If there are many, look at all of it.
-        looked_at += 1
+        look_count += 1
         start = position * _STEP
-        around = data if looked_at > _MOST_PLACES else data[max(start - 18, 0) : start + 31]
+        surroundings = data if look_count > _MOST_PLACES else data[max(start - 18, 0) : start + 31]
         # `in` would raise and catch an error for each byte string: it looks for a number first.
-        is_long = around.translate(_DIGITS_AS_0).find(_LONG) >= 0
-        if is_long or around is data:
+        is_long = surroundings.translate(_DIGITS_AS_0).find(_LONG) >= 0
+        if is_long or surroundings is data:
             return is_long
-        position = every.find(_THREE_DIGITS, position + 1)
+        position = sampled_digits.find(_THREE_DIGITS, position + 1)
     return False
 
 
 def _has_few_small(value: JSONValue) -> bool:
     """Whether *value*, as orjson has read it, has few items, and no number among them that may have been a wider integer."""
-    remainder, seen = [[value]], 0
-    while remainder:
-        container: Any = remainder.pop()
-        seen += len(container)
-        if seen > _FEW:
+    containers, item_count = [[value]], 0
+    while containers:
+        container: Any = containers.pop()
+        item_count += len(container)
+        if item_count > _MOST_ITEMS:
             return False
         for item in container.values() if type(container) is dict else container:
             kind = type(item)
             if kind is dict or kind is list:
-                remainder.append(item)
+                containers.append(item)
             elif kind is float and not -(2.0**63) < item < 2.0**64:
                 return False
     return True
@@ -453,13 +468,13 @@ def _has_unique_keys(data: bytes, value: JSONValue) -> bool:
     """
     # Much of what models write is written just as orjson would, and then nothing has to be counted.
     try:
-        written = orjson.dumps(value, option=orjson.OPT_INDENT_2 if data[1:4] == b"\n  " else 0)
+        encoded = orjson.dumps(value, option=orjson.OPT_INDENT_2 if data[1:4] == b"\n  " else 0)
     except TypeError:  # nested deeper than it writes
         return False
-    if written == data:
+    if encoded == data:
         return True
     # To leave something out and compare takes half the time of counting it.
-    if len(data) - len(data.replace(b":", b"")) != len(written) - len(written.replace(b":", b"")):
+    if len(data) - len(data.replace(b":", b"")) != len(encoded) - len(encoded.replace(b":", b"")):
         return False
     if data.find(b"\\") >= 0 and data.find(rb"\u003") >= 0:
         return False
@@ -485,10 +500,10 @@ def _load_exactly(text: str, unique_keys: bool) -> JSONValue:
 
 
 def _unique(pairs: list[tuple[str, JSONValue]]) -> dict[str, JSONValue]:
-    results = dict(pairs)
-    if len(results) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise RepeatedKeyError
-    return results
+    return members
 
 
 def dump_json(
@@ -550,12 +565,12 @@ class FrozenObject(Mapping[str, JSONValue]):
 
     def __init__(self, value: JSONObject | None = None) -> None:
         try:
-            plain = {} if value is None else plain_view(value)
-            copy = load_json(dump_json(plain))
+            plain_value = {} if value is None else plain_view(value)
+            copy = load_json(dump_json(plain_value))
         except (TypeError, ValueError, RecursionError) as error:
             raise ResponseValidationError(f"not a JSON object: {error}") from None
         # orjson writes null for NaN, and text for a date: not the value of the caller.
-        if copy != plain:
+        if copy != plain_value:
             raise ResponseValidationError(
                 "not a JSON object: it holds a value that JSON cannot represent, such as NaN or a date"
             )
@@ -588,8 +603,8 @@ class FrozenObject(Mapping[str, JSONValue]):
         if type(other) is FrozenObject:
             return self._data == other._data
         if isinstance(other, Mapping):
-            same: bool = self._data == plain_view(other)
-            return same
+            is_equal: bool = self._data == plain_view(other)
+            return is_equal
         return NotImplemented
 
     def __hash__(self) -> int:
@@ -617,9 +632,9 @@ def adopted(data: dict[str, JSONValue]) -> FrozenObject:
 EMPTY_OBJECT = adopted({})
 
 
-def holds_non_finite(plain: Any) -> bool:
-    """Return whether a float in *plain* is not a JSON number: a fast look before the slow one that finds its path."""
-    containers: list[Any] = [[plain]]
+def holds_non_finite(plain_value: Any) -> bool:
+    """Return whether a float in *plain_value* is not a JSON number: a fast look before the slow one that finds its path."""
+    containers: list[Any] = [[plain_value]]
     for container in containers:  # it grows meanwhile
         for item in container.values() if isinstance(container, dict) else container:
             kind = type(item)
@@ -648,17 +663,17 @@ def _freeze_array(array: list[JSONValue]) -> tuple[JSONValue, ...]:
     # A loop and no recursion: a provider's arrays may be nested deeper than Python's stack.
     open_arrays: list[tuple[Iterator[JSONValue], list[JSONValue]]] = [(iter(array), [])]
     while True:
-        items, frozen = open_arrays[-1]
+        items, frozen_items = open_arrays[-1]
         for item in items:
             if isinstance(item, list):
                 open_arrays.append((iter(item), []))
                 break
-            frozen.append(freeze(item))
+            frozen_items.append(freeze(item))
         else:
             open_arrays.pop()
             if not open_arrays:
-                return tuple(frozen)
-            open_arrays[-1][1].append(tuple(frozen))
+                return tuple(frozen_items)
+            open_arrays[-1][1].append(tuple(frozen_items))
 
 
 def plain_view(value: JSONValue) -> JSONValue:
@@ -716,12 +731,12 @@ class Dumpable(Protocol):
         """Return its fields."""
 
 
-_ADDED: Final = ("parsed", "parsed_arguments", "parsed_output")
+_ADDED_FIELDS: Final = ("parsed", "parsed_arguments", "parsed_output")
 """The additions of SDKs to models with names that begin with ``Parsed``."""
-_GOOGLE: Final = ("sdkHttpResponse", "automaticFunctionCallingHistory", "parsed")
-_HELPERS: Final = ("anthropic.lib.streaming", "openai.lib.streaming")
+_GOOGLE_ADDED_FIELDS: Final = ("sdkHttpResponse", "automaticFunctionCallingHistory", "parsed")
+_HELPER_MODULES: Final = ("anthropic.lib.streaming", "openai.lib.streaming")
 """The modules in which SDKs define the events of their helpers for streams."""
-_REPEATED: Final = {"content_block_stop": "content_block", "message_stop": "message"}
+_REPEATED_FIELDS: Final = {"content_block_stop": "content_block", "message_stop": "message"}
 
 
 def is_dumpable(value: object) -> TypeGuard[Dumpable]:
@@ -739,12 +754,12 @@ def dumped(value: Dumpable) -> Any:
         TypeError: it contains a value without a JSON form.
     """
     kind = type(value)
-    if kind.__module__.startswith(_HELPERS):
+    if kind.__module__.startswith(_HELPER_MODULES):
         return _helpers_event(value)
     fields = _plain(_dump(value))
     if kind.__module__.startswith("google.genai"):
-        return {key: each for key, each in fields.items() if key not in _GOOGLE}
-    return _without(fields, _ADDED) if kind.__name__.startswith("Parsed") else fields
+        return {key: each for key, each in fields.items() if key not in _GOOGLE_ADDED_FIELDS}
+    return _without(fields, _ADDED_FIELDS) if kind.__name__.startswith("Parsed") else fields
 
 
 def _dump(value: Any) -> Any:
@@ -758,7 +773,7 @@ def _helpers_event(event: Any) -> Any:
         return dumped(chunk)
     if not event.type.startswith(("response.", "message_", "content_block_")):
         return None
-    return _without(_plain(_dump(event)), (*_ADDED, "snapshot", _REPEATED.get(event.type, "")))
+    return _without(_plain(_dump(event)), (*_ADDED_FIELDS, "snapshot", _REPEATED_FIELDS.get(event.type, "")))
 
 
 def _without(value: Any, names: tuple[str, ...]) -> Any:

@@ -237,9 +237,9 @@ def _as_texts(value: str | Iterable[str]) -> tuple[str, ...]:
     return texts
 
 
-def _in_words(about: Iterable[str | None], texts: Iterable[str]) -> str:
-    """Return *texts* with the lines *about* them before, for APIs without a place for them."""
-    return "\n\n".join(filter(None, ("\n".join(filter(None, about)), *texts)))
+def _in_words(headings: Iterable[str | None], texts: Iterable[str]) -> str:
+    """Return *texts* with the lines *headings* them before, for APIs without a place for them."""
+    return "\n\n".join(filter(None, ("\n".join(filter(None, headings)), *texts)))
 
 
 @brief
@@ -330,8 +330,8 @@ class SearchResultPart(TextPart):
 Source: TypeAlias = str | bytes | PathLike[str]
 """The source of media: an address, the name of a file, its path, or the bytes themselves."""
 
-_ADDRESS = pattern(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_BEGINNINGS = (
+_ADDRESS_PATTERN = pattern(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_SIGNATURES = (
     (b"\x89PNG\r\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
@@ -339,7 +339,7 @@ _BEGINNINGS = (
     (b"ID3", "audio/mpeg"),
 )
 """The first bytes of files of these types."""
-_IN_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+_RIFF_MEDIA_TYPES = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
 def _located(
@@ -354,7 +354,7 @@ def _located(
         raise ResponseValidationError("a part needs either a url or data, and not both")
     if source is None and not isinstance(data, bytes):
         return url, data, media_type, None
-    if isinstance(source, str) and _ADDRESS.match(source):
+    if isinstance(source, str) and _ADDRESS_PATTERN.match(source):
         return source, None, media_type, None
     if isinstance(source, str) and source.startswith("data:"):
         head, _, base64_data = source[len("data:") :].partition(";base64,")
@@ -391,8 +391,8 @@ def _encoded(source: object, media_type: str | None) -> tuple[str, str, str | No
 
 def _media_type(content: bytes) -> str | None:
     if content.startswith(b"RIFF"):
-        return _IN_RIFF.get(content[8:12])
-    return next((kind for begin, kind in _BEGINNINGS if content.startswith(begin)), None)
+        return _RIFF_MEDIA_TYPES.get(content[8:12])
+    return next((media_type for prefix, media_type in _SIGNATURES if content.startswith(prefix)), None)
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -436,8 +436,8 @@ class _MediaPart:
         self.__attrs_init__(*_located(source, url, data, media_type)[:3])
 
     def __attrs_post_init__(self) -> None:
-        names = attrs.fields_dict(type(self))
-        check_optional_text(self, *(name for name in names if name != "citations"))
+        fields = attrs.fields_dict(type(self))
+        check_optional_text(self, *(name for name in fields if name != "citations"))
         if getattr(self, "citations", None) is not None:
             check_flag(self, "citations")
         sources = (self.url, self.data, getattr(self, "id", None))
@@ -534,8 +534,10 @@ class FilePart(_MediaPart):
         context: str | None = None,
         citations: bool | None = None,
     ) -> None:
-        url, data, media_type, file = _located(source, url, data, media_type)
-        self.__attrs_init__(url, data, media_type, file if name is None else name, id, context, citations)
+        url, data, media_type, file_name = _located(source, url, data, media_type)
+        self.__attrs_init__(
+            url, data, media_type, file_name if name is None else name, id, context, citations
+        )
 
     __repr__ = short_repr("name", "media_type", "url", "data", "id")
 
@@ -556,7 +558,7 @@ def _as_content(value: str | Iterable[PartLike] | None) -> MessageContent:
         return value
     if isinstance(value, list | tuple) and any(isinstance(part, str | PathLike) for part in value):
         value = [_as_part(part) for part in value]
-    return _all(_PARTS, value, "a message's content must be text or parts")
+    return _all(_PART_TYPES, value, "a message's content must be text or parts")
 
 
 def _as_part(part: PartLike) -> ContentPart:
@@ -579,17 +581,17 @@ def _as_tool_calls(value: Iterable[ToolCall] | None) -> tuple[ToolCall, ...] | N
     return None if value is None else _all((ToolCall,), value, "tool_calls must be ToolCalls") or None
 
 
-_PARTS = (TextPart, SearchResultPart, DocumentPart, ImagePart, AudioPart, VideoPart, FilePart)
+_PART_TYPES = (TextPart, SearchResultPart, DocumentPart, ImagePart, AudioPart, VideoPart, FilePart)
 
 
-def _all(kinds: tuple[type, ...], value: Iterable[Any], wrong: str) -> tuple[Any, ...]:
+def _all(types: tuple[type, ...], value: Iterable[Any], problem: str) -> tuple[Any, ...]:
     try:
         items = as_tuple(value)
     except ResponseValidationError:
-        raise ResponseValidationError(f"{wrong}, not {json_type_name(value)}") from None
+        raise ResponseValidationError(f"{problem}, not {json_type_name(value)}") from None
     for item in items:
-        if type(item) not in kinds:
-            raise ResponseValidationError(f"{wrong}, not {json_type_name(item)}")
+        if type(item) not in types:
+            raise ResponseValidationError(f"{problem}, not {json_type_name(item)}")
     return items
 
 
@@ -682,8 +684,10 @@ class ChatMessage:
         content = self.content
         if content is None or isinstance(content, str):
             return content or ""
-        texts = [part for part in content if isinstance(part, TextPart)]
-        between = "\n\n" if any(isinstance(part, SearchResultPart | DocumentPart) for part in texts) else ""
-        return between.join(part.text for part in texts)
+        text_parts = [part for part in content if isinstance(part, TextPart)]
+        separator = (
+            "\n\n" if any(isinstance(part, SearchResultPart | DocumentPart) for part in text_parts) else ""
+        )
+        return separator.join(part.text for part in text_parts)
 
     __repr__ = short_repr("role", "name", "content", "tool_calls", "tool_call_id", "is_error")

@@ -54,10 +54,10 @@ T = TypeVar("T")
 
 def new_id() -> str:
     """A fresh response id: a random UUID, without the modules that :mod:`uuid` loads."""
-    data = bytearray(os.urandom(16))
-    data[6] = data[6] & 0x0F | 0x40  # version 4
-    data[8] = data[8] & 0x3F | 0x80
-    digits = data.hex()
+    random_bytes = bytearray(os.urandom(16))
+    random_bytes[6] = random_bytes[6] & 0x0F | 0x40  # version 4
+    random_bytes[8] = random_bytes[8] & 0x3F | 0x80
+    digits = random_bytes.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
@@ -83,29 +83,29 @@ def as_utc(value: object) -> datetime:
         raise ResponseValidationError("created lies outside the years 1 to 9999 in UTC") from None
 
 
-_NO_CONTENT = {"id", "created", "metadata.request_duration", "metadata.time_to_first_token"}
+_NON_CONTENT_PATHS = {"id", "created", "metadata.request_duration", "metadata.time_to_first_token"}
 
 
-_CUT: Final = {
+_CUT_REASONS: Final = {
     FinishReason.LENGTH: IncompleteReason.LENGTH,
     FinishReason.CONTENT_FILTER: IncompleteReason.CONTENT_FILTER,
     FinishReason.ERROR: IncompleteReason.ERROR,
     FinishReason.CANCELLED: IncompleteReason.CANCELLED,
 }
-_MADE_UP: Final = {
+_MADE_UP_PROVENANCE: Final = {
     "id": Provenance.SYNTHETIC,
     "created": Provenance.SYNTHETIC,
     "metadata.request_duration": Provenance.ABSENT,
 }
 """The marks of a response that a factory makes without metadata."""
-_NOT_COUNTED: Final = (Provenance.ABSENT, Provenance.CUT)
+_UNCOUNTED_MARKS: Final = (Provenance.ABSENT, Provenance.CUT)
 
 
 def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> int | None:
     """Return the completion tokens that the provider counted, or ``None`` if the 0 was not counted."""
     if provenance:
         for path in ("usage.completion_tokens", "usage"):
-            if provenance.get(path) in _NOT_COUNTED:
+            if provenance.get(path) in _UNCOUNTED_MARKS:
                 return None
     return usage.completion_tokens
 
@@ -125,14 +125,14 @@ def _unknown_part(
 
 
 def _incomplete_reason(
-    answer: Alternative | ChatResponse, unknown: IncompleteReason | None
+    answer: Alternative | ChatResponse, unknown_reason: IncompleteReason | None
 ) -> IncompleteReason | None:
-    """Return why *answer* is incomplete, given the *unknown* part of it."""
-    cut = _CUT.get(answer.finish_reason)
-    if cut is not None:
-        return cut
-    if unknown is not None and unknown is not IncompleteReason.UNREAD:
-        return unknown
+    """Return why *answer* is incomplete, given the *unknown_reason* part of it."""
+    cut_reason = _CUT_REASONS.get(answer.finish_reason)
+    if cut_reason is not None:
+        return cut_reason
+    if unknown_reason is not None and unknown_reason is not IncompleteReason.UNREAD:
+        return unknown_reason
     if answer.refusal is not None:
         return IncompleteReason.REFUSAL
     calls = answer.message.tool_calls or ()
@@ -140,8 +140,8 @@ def _incomplete_reason(
         return IncompleteReason.MISSING_CALL
     if not all(call.has_valid_arguments for call in calls):
         return IncompleteReason.INVALID_ARGUMENTS
-    if unknown is not None:
-        return unknown
+    if unknown_reason is not None:
+        return unknown_reason
     return IncompleteReason.PAUSED if answer.raw_finish_reason in PAUSES else None
 
 
@@ -213,8 +213,8 @@ def with_unknown_parts(
 ) -> tuple[Alternative, ...]:
     """Return *alternatives*, each with what the *provenance* of their response shows of it."""
     return tuple(
-        altered(answer, unknown=_unknown_part(provenance, f"alternatives[{place}].", answer.message))
-        for place, answer in enumerate(alternatives)
+        altered(answer, unknown=_unknown_part(provenance, f"alternatives[{position}].", answer.message))
+        for position, answer in enumerate(alternatives)
     )
 
 
@@ -287,28 +287,32 @@ class ChatResponse:
             check_text(self, "id", "model")
         if not model:
             raise ResponseValidationError("Model ID cannot be empty", code="ACODE-RSP-006")
-        word = self.raw_finish_reason
-        if self.refusal is not None or not (word is None or (type(word) is str and word.isascii())):
+        raw_reason = self.raw_finish_reason
+        if self.refusal is not None or not (
+            raw_reason is None or (type(raw_reason) is str and raw_reason.isascii())
+        ):
             check_optional_text(self, "refusal", "raw_finish_reason")
         for segment in self.segments:
             if type(segment) is not Segment:
                 check_items(self, "segments", Segment)
         if self.finish_reason is FinishReason.ERROR and self.refusal is None:
-            failure = self._error_segment()
-            object.__setattr__(self, "refusal", NO_CAUSE if failure is None else failure.content or NO_CAUSE)
+            failure_segment = self._error_segment()
+            object.__setattr__(
+                self, "refusal", NO_CAUSE if failure_segment is None else failure_segment.content or NO_CAUSE
+            )
         if self.content_filter_results:
             check_items(self, "content_filter_results", ContentFilterResult)
         if self.logprobs:
             check_items(self, "logprobs", TokenLogprob)
         if self.alternatives:
             check_items(self, "alternatives", Alternative)
-            marked = with_unknown_parts(self.alternatives, self.metadata.provenance)
-            object.__setattr__(self, "alternatives", marked)
+            marked_alternatives = with_unknown_parts(self.alternatives, self.metadata.provenance)
+            object.__setattr__(self, "alternatives", marked_alternatives)
         if self.attempts:
             check_items(self, "attempts", ProviderAttempt)
-        counted = counted_tokens(self.usage, self.metadata.provenance)
-        if self.metadata.completion_tokens != counted:
-            object.__setattr__(self, "metadata", self.metadata.with_completion_tokens(counted))
+        token_count = counted_tokens(self.usage, self.metadata.provenance)
+        if self.metadata.completion_tokens != token_count:
+            object.__setattr__(self, "metadata", self.metadata.with_completion_tokens(token_count))
 
     def __eq__(self, other: object) -> bool:
         return self.id == other.id if isinstance(other, ChatResponse) else NotImplemented
@@ -321,11 +325,13 @@ class ChatResponse:
         return self._comparable() == other._comparable()
 
     def _comparable(self) -> tuple[Any, ...]:
-        ignored = {"id", "created", "raw_events", "metadata", "attempts"}
-        fields = (f.name for f in attrs.fields(type(self)) if f.name not in ignored)
+        ignored_fields = {"id", "created", "raw_events", "metadata", "attempts"}
+        fields = (f.name for f in attrs.fields(type(self)) if f.name not in ignored_fields)
         metadata = self.metadata
         # An id and a time are made up or sent, measured or not: none of it is content.
-        provenance = {path: why for path, why in metadata.provenance.items() if path not in _NO_CONTENT}
+        provenance = {
+            path: mark for path, mark in metadata.provenance.items() if path not in _NON_CONTENT_PATHS
+        }
         return (
             *(getattr(self, name) for name in fields),
             tuple(attrs.evolve(attempt, latency_ms=None) for attempt in self.attempts),
@@ -525,10 +531,10 @@ class ChatResponse:
         segments: tuple[Segment, ...] = (),
     ) -> ChatResponse:
         if metadata is None:
-            made_up = dict(_MADE_UP)
+            provenance = dict(_MADE_UP_PROVENANCE)
             if usage is UsageInfo.EMPTY:
-                made_up["usage"] = Provenance.ABSENT
-            metadata = ResponseMetadata("unknown", model, provenance=made_up)
+                provenance["usage"] = Provenance.ABSENT
+            metadata = ResponseMetadata("unknown", model, provenance=provenance)
         return cls(
             id=new_id(),
             message=message,
@@ -567,7 +573,7 @@ class ChatResponse:
 # The paths of a response's canonical fields, as ``metadata.provenance`` writes them.
 
 
-_STEP: Final = pattern(r"(\w+)(?:\[\d+\])?")
+_STEP_PATTERN: Final = pattern(r"(\w+)(?:\[\d+\])?")
 
 
 @lru_cache(maxsize=256)
@@ -580,11 +586,11 @@ def is_canonical(path: str) -> bool:
     for step in path.split("."):
         if FrozenObject in kinds:
             return True
-        result = _STEP.fullmatch(step)
-        owners = [kind for kind in kinds if result is not None and _has(kind, result[1])]
-        if result is None or not owners:
+        match = _STEP_PATTERN.fullmatch(step)
+        owners = [kind for kind in kinds if match is not None and _has(kind, match[1])]
+        if match is None or not owners:
             return False
-        kinds = tuple(kind for owner in owners for kind in _held(owner, result[1]))
+        kinds = tuple(kind for owner in owners for kind in _held(owner, match[1]))
     return True
 
 
@@ -600,9 +606,9 @@ def _held(kind: Any, name: str) -> Iterator[Any]:
     """Return the classes of field *name* of *kind*. For a list they are the classes of an item."""
     field = attrs.fields_dict(kind).get(name)
     # Read from the text of the annotation: to evaluate the annotations of a class takes milliseconds.
-    for word in re.findall(r"\w+", "" if field is None else str(field.type)):
-        result = getattr(sys.modules[kind.__module__], word, None)
-        yield from get_args(result) or (result,)
+    for type_name in re.findall(r"\w+", "" if field is None else str(field.type)):
+        annotated_type = getattr(sys.modules[kind.__module__], type_name, None)
+        yield from get_args(annotated_type) or (annotated_type,)
 
 
 # -------------------------------------------------------------------------- provider error
@@ -631,7 +637,7 @@ class ProviderError(CrosswalkError):
     @staticmethod
     def of_kind(kind: ErrorKind) -> type[ProviderError]:
         """Return the class for *kind*, or :class:`ProviderError` itself for ``unknown``."""
-        return _BY_KIND.get(kind, ProviderError)
+        return _ERRORS_BY_KIND.get(kind, ProviderError)
 
 
 class RateLimitError(ProviderError):
@@ -700,7 +706,7 @@ class ServerError(ProviderError):
     kind = ErrorKind.SERVER
 
 
-_BY_KIND = {
+_ERRORS_BY_KIND = {
     error.kind: error
     for error in (
         RateLimitError,

@@ -142,13 +142,13 @@ def delta_event(kind: StreamEventType, delta: ResponseDelta, raw_event: Any = No
     )
 
 
-_KINDS = (
+_FIELD_EVENT_TYPES = (
     ("reasoning_delta", StreamEventType.REASONING_DELTA),
     ("content_delta", StreamEventType.OUTPUT_TEXT_DELTA),
     ("refusal_delta", StreamEventType.REFUSAL_DELTA),
     ("tool_call_delta", StreamEventType.FUNCTION_CALL_ARGUMENTS_DELTA),
 )
-_OF_SEGMENT = {
+_SEGMENT_EVENT_TYPES = {
     SegmentType.TEXT: StreamEventType.OUTPUT_TEXT_DELTA,
     SegmentType.REASONING: StreamEventType.REASONING_DELTA,
     SegmentType.REFUSAL: StreamEventType.REFUSAL_DELTA,
@@ -179,19 +179,19 @@ class EventMaker:
             and delta.segment is None
         ):  # as most are
             return [delta_event(StreamEventType.OUTPUT_TEXT_DELTA, self.numbered(delta), raw_event)]
-        field_kinds = [(name, kind) for name, kind in _KINDS if getattr(delta, name) is not None]
+        field_kinds = [(name, kind) for name, kind in _FIELD_EVENT_TYPES if getattr(delta, name) is not None]
         if delta.segment is not None:
-            kind = _OF_SEGMENT[delta.segment.type]
+            kind = _SEGMENT_EVENT_TYPES[delta.segment.type]
             if [kind] != [
-                own for _, own in field_kinds
+                field_kind for _, field_kind in field_kinds
             ]:  # else it is the complete text that the piece is a part of
                 field_kinds.append(("segment", kind))
         if not field_kinds:
             return [delta_event(StreamEventType.IN_PROGRESS, self.numbered(delta), raw_event)]
         events = []
         for name, kind in field_kinds[:-1]:
-            head = ResponseDelta(delta.index, choice=delta.choice, **{name: getattr(delta, name)})
-            events.append(delta_event(kind, self.numbered(head), raw_event))
+            field_delta = ResponseDelta(delta.index, choice=delta.choice, **{name: getattr(delta, name)})
+            events.append(delta_event(kind, self.numbered(field_delta), raw_event))
             delta = altered(delta, **{name: None})
         return [*events, delta_event(field_kinds[-1][1], self.numbered(delta), raw_event)]
 
@@ -297,10 +297,10 @@ class ResponseBuilder:
             raise ResponseValidationError("Response message cannot be null", code="ACODE-RSP-002")
         if "finish_reason" not in fields:
             raise ResponseValidationError("Invalid finish reason value: none", code="ACODE-RSP-003")
-        missing = [name for name in ("usage", "metadata") if fields.get(name) is None]
-        if missing:
+        missing_names = [name for name in ("usage", "metadata") if fields.get(name) is None]
+        if missing_names:
             raise ResponseValidationError(
-                f"Cannot build incomplete response: no {' and no '.join(missing)}",
+                f"Cannot build incomplete response: no {' and no '.join(missing_names)}",
                 code="ACODE-RSP-008",
             )
         if "id" not in fields:
@@ -401,14 +401,14 @@ class DeltaAccumulator:
         self.answer = answer = AnswerDraft(provider_id)
         answer.id, answer.model, answer.created = id, model, created
         answer.id_factory, answer.clock = id_factory, clock
-        self._primary: ChoiceDraft = answer.choice(0)
+        self._first_choice: ChoiceDraft = answer.choice(0)
         self._lock = threading.Lock()
-        self._early: dict[int, ResponseDelta] = {}
+        self._early_deltas: dict[int, ResponseDelta] = {}
 
     @property
     def delta_count(self) -> int:
         """The number of deltas that came, including those that wait for an earlier one."""
-        return self.answer.delta_count + len(self._early)
+        return self.answer.delta_count + len(self._early_deltas)
 
     @property
     def total_tokens(self) -> int:
@@ -424,12 +424,12 @@ class DeltaAccumulator:
     @property
     def finish_reason(self) -> FinishReason | None:
         """Why the answer ended, or ``None`` while the final delta is missing."""
-        return self._primary.finish
+        return self._first_choice.finish
 
     @property
     def is_complete(self) -> bool:
         """Whether the final delta and every delta before it came."""
-        return self._primary.finish is not None and not self._early
+        return self._first_choice.finish is not None and not self._early_deltas
 
     @property
     def current(self) -> PartialResponse:
@@ -448,26 +448,26 @@ class DeltaAccumulator:
                 self._keep_early(delta)
                 return
             self._add(delta)
-            while self._early and self.answer.delta_count in self._early:
-                self._add(self._early.pop(self.answer.delta_count))
+            while self._early_deltas and self.answer.delta_count in self._early_deltas:
+                self._add(self._early_deltas.pop(self.answer.delta_count))
 
     def _keep_early(self, delta: ResponseDelta) -> None:
         if delta.index < 0:
             raise _out_of_order(delta.index, "means that it was not numbered")
-        if delta.index < self.answer.delta_count or delta.index in self._early:
+        if delta.index < self.answer.delta_count or delta.index in self._early_deltas:
             raise _out_of_order(delta.index, "came before")
-        if self._primary.finish is not None:
+        if self._first_choice.finish is not None:
             raise _out_of_order(delta.index, "lies after the final delta")
-        self._early[delta.index] = delta
+        self._early_deltas[delta.index] = delta
 
     def _add(self, delta: ResponseDelta) -> None:
-        if self._primary.finish is not None:
+        if self._first_choice.finish is not None:
             raise _out_of_order(delta.index, "lies after the final delta")
         self.answer.add(delta)
-        if self._primary.finish is not None and self._early:
-            refused = min(self._early)
-            self._early.clear()
-            raise _out_of_order(refused, "lies after the final delta")
+        if self._first_choice.finish is not None and self._early_deltas:
+            refused_index = min(self._early_deltas)
+            self._early_deltas.clear()
+            raise _out_of_order(refused_index, "lies after the final delta")
 
     def build(self) -> ChatResponse:
         """The complete response.
@@ -476,13 +476,13 @@ class DeltaAccumulator:
             ResponseValidationError: the final delta, or one before it, is missing (``ACODE-RSP-008``).
         """
         with self._lock:
-            if self._primary.finish is None:
-                missing = f"delta {self.answer.delta_count}" if self._early else "the final delta"
+            if self._first_choice.finish is None:
+                missing = f"delta {self.answer.delta_count}" if self._early_deltas else "the final delta"
                 raise ResponseValidationError(
                     f"Cannot build incomplete response: {missing} has not come",
                     code="ACODE-RSP-008",
                 )
-            return self.answer.response(self._primary.finish)
+            return self.answer.response(self._first_choice.finish)
 
     def build_partial(self, error: ErrorInfo | str) -> ChatResponse:
         """Everything so far as an error response: for an answer that will not become complete."""
@@ -491,11 +491,11 @@ class DeltaAccumulator:
 
     def _joined(self, kind: SegmentType) -> str:
         with self._lock:
-            return self._primary.joined(kind)
+            return self._first_choice.joined(kind)
 
     def _build_primary(self) -> Built:
         with self._lock:
-            return self._primary.build("", 0, {}, partial=True)
+            return self._first_choice.build("", 0, {}, partial=True)
 
 
 def accumulate(deltas: Iterable[ResponseDelta]) -> ChatResponse:

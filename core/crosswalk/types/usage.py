@@ -123,14 +123,14 @@ class ResponseMetadata:
         if self.request_duration is _ZERO and self.time_to_first_token is None:
             return  # as for most
         duration: object = self.request_duration
-        first: object = self.time_to_first_token
-        if not isinstance(duration, timedelta) or not isinstance(first, timedelta | None):
+        first_token_delay: object = self.time_to_first_token
+        if not isinstance(duration, timedelta) or not isinstance(first_token_delay, timedelta | None):
             raise ResponseValidationError("request duration and time to first token must be timedeltas")
         if duration < _ZERO:
             raise ResponseValidationError("Request duration cannot be negative", code="ACODE-RSP-007")
-        if first is not None and first < _ZERO:
+        if first_token_delay is not None and first_token_delay < _ZERO:
             raise ResponseValidationError("Time to first token cannot be negative")
-        if duration > LONGEST or (first is not None and first > LONGEST):
+        if duration > LONGEST or (first_token_delay is not None and first_token_delay > LONGEST):
             raise ResponseValidationError("a duration cannot be longer than 1000 years")
 
     def with_completion_tokens(self, count: int | None) -> ResponseMetadata:
@@ -226,7 +226,7 @@ else:
     decimal = later("decimal")  # hardly any answer reports its cost
 
 
-_CURRENCY: Final = pattern("[A-Z]{3}")
+_CURRENCY_PATTERN: Final = pattern("[A-Z]{3}")
 
 
 @cache
@@ -258,7 +258,7 @@ class Cost:
         if type(self.amount) is not decimal.Decimal or not _is_money(self.amount):
             raise wrong_type(self, "amount", "a Decimal from 0 to a million million with at most 30 places")
         check_text(self, "currency")
-        if not _CURRENCY.fullmatch(self.currency):
+        if not _CURRENCY_PATTERN.fullmatch(self.currency):
             raise wrong_type(self, "currency", "a code of three capitals, such as USD")
         if self.provenance is not None and type(self.provenance) is not Provenance:
             raise wrong_type(self, "provenance", "a Provenance")
@@ -321,21 +321,21 @@ class UsageDetails:
     def __attrs_post_init__(self) -> None:
         for position, count in enumerate(_counts(self)):
             if count is not None and (type(count) is not int or not 0 <= count <= LARGEST):
-                raise _wrong_count(_DETAILS[position], count)
+                raise _wrong_count(_DETAIL_NAMES[position], count)
 
     def __repr__(self) -> str:
-        return summary("UsageDetails", [(name, getattr(self, name)) for name in _DETAILS])
+        return summary("UsageDetails", [(name, getattr(self, name)) for name in _DETAIL_NAMES])
 
     def __add__(self, other: object) -> UsageDetails:
         if not isinstance(other, UsageDetails):
             return NotImplemented
         if other is UsageDetails.EMPTY:
             return self
-        return UsageDetails(*(_add(getattr(self, name), getattr(other, name)) for name in _DETAILS))
+        return UsageDetails(*(_add(getattr(self, name), getattr(other, name)) for name in _DETAIL_NAMES))
 
 
-_DETAILS: Final = tuple(field.name for field in attrs.fields(UsageDetails))
-_counts: Final = attrgetter(*_DETAILS)
+_DETAIL_NAMES: Final = tuple(field.name for field in attrs.fields(UsageDetails))
+_counts: Final = attrgetter(*_DETAIL_NAMES)
 UsageDetails.EMPTY = UsageDetails()
 
 
@@ -381,17 +381,27 @@ class UsageInfo:
 
     def __attrs_post_init__(self) -> None:
         # Spelt out, not looped: this runs for every usage report of a stream.
-        prompt, completion = self.prompt_tokens, self.completion_tokens
-        if type(prompt) is not int or not 0 <= prompt <= LARGEST:
+        prompt_tokens, completion_tokens = self.prompt_tokens, self.completion_tokens
+        if type(prompt_tokens) is not int or not 0 <= prompt_tokens <= LARGEST:
             self._refuse()
-        if type(completion) is not int or not 0 <= completion <= LARGEST:
+        if type(completion_tokens) is not int or not 0 <= completion_tokens <= LARGEST:
             self._refuse()
-        cached, reasoning, written = self.cached_tokens, self.reasoning_tokens, self.cache_write_tokens
-        if cached is not None and (type(cached) is not int or not 0 <= cached <= LARGEST):
+        cached_tokens, reasoning_tokens, cache_write_tokens = (
+            self.cached_tokens,
+            self.reasoning_tokens,
+            self.cache_write_tokens,
+        )
+        if cached_tokens is not None and (
+            type(cached_tokens) is not int or not 0 <= cached_tokens <= LARGEST
+        ):
             self._refuse()
-        if reasoning is not None and (type(reasoning) is not int or not 0 <= reasoning <= LARGEST):
+        if reasoning_tokens is not None and (
+            type(reasoning_tokens) is not int or not 0 <= reasoning_tokens <= LARGEST
+        ):
             self._refuse()
-        if written is not None and (type(written) is not int or not 0 <= written <= LARGEST):
+        if cache_write_tokens is not None and (
+            type(cache_write_tokens) is not int or not 0 <= cache_write_tokens <= LARGEST
+        ):
             self._refuse()
         if self.cost is not None and type(self.cost) is not Cost:
             raise wrong_type(self, "cost", "a Cost")
@@ -399,17 +409,17 @@ class UsageInfo:
             raise wrong_type(self, "details", "a UsageDetails")
 
     def __repr__(self) -> str:
-        counts: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in _COUNTS]
+        counts: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in _COUNT_NAMES]
         details = None if self.details == UsageDetails.EMPTY else self.details
         return summary("UsageInfo", [*counts, ("cost", self.cost), ("details", details)])
 
     def _refuse(self) -> NoReturn:
         """Raise an error that names the wrong count and the reason."""
-        for name in _COUNTS:
+        for name in _COUNT_NAMES:
             count = getattr(self, name)
-            if type(count) is not int and (count is not None or name in _REQUIRED):
+            if type(count) is not int and (count is not None or name in _REQUIRED_COUNTS):
                 raise _wrong_count(name, count)
-        for name in _COUNTS:
+        for name in _COUNT_NAMES:
             count = getattr(self, name)
             if count is not None and count < 0:
                 raise _wrong_count(name, count)
@@ -471,7 +481,7 @@ class UsageInfo:
 
     def to_openai(self) -> dict[str, Any]:
         """Return the counts in OpenAI's nested form, without details that are not known."""
-        return counts_at({**OPENAI_COUNTS, **OPENAI_DETAILS}, self)
+        return counts_at({**OPENAI_COUNTS, **OPENAI_COUNT_PATHS}, self)
 
     def __str__(self) -> str:
         counts = (self.prompt_tokens, self.completion_tokens, self.total_tokens)
@@ -490,7 +500,7 @@ OPENAI_COUNTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """The path of each count in OpenAI's nested form."""
 
-OPENAI_DETAILS: Final[Mapping[str, str]] = MappingProxyType(
+OPENAI_COUNT_PATHS: Final[Mapping[str, str]] = MappingProxyType(
     {
         f"{modality}_{side}_tokens": f"{group}.{modality}_tokens"
         for side, group in (
@@ -504,24 +514,28 @@ OPENAI_DETAILS: Final[Mapping[str, str]] = MappingProxyType(
 """The path of each count of :class:`UsageDetails` in OpenAI's nested form."""
 
 
-def counts_at(paths: Mapping[str, str], usage: UsageInfo, **other: int | None) -> dict[str, Any]:
+def counts_at(paths: Mapping[str, str], usage: UsageInfo, **other_counts: int | None) -> dict[str, Any]:
     """Return the counts of *usage*, each at its path in *paths*, without those that are ``None``.
 
     Args:
         paths: by count, its path, with dots between the keys.
         usage: the counts. Those of its details have paths, too.
-        other: the counts to write in place of those of *usage*.
+        other_counts: the counts to write in place of those of *usage*.
     """
-    written: dict[str, Any] = {}
+    nested_counts: dict[str, Any] = {}
     for name, path in paths.items():
-        count = other[name] if name in other else getattr(usage.details if name in _DETAILS else usage, name)
+        count = (
+            other_counts[name]
+            if name in other_counts
+            else getattr(usage.details if name in _DETAIL_NAMES else usage, name)
+        )
         if count is not None:
             *groups, leaf = path.split(".")
-            holder = written
+            holder = nested_counts
             for group in groups:
                 holder = holder.setdefault(group, {})
             holder[leaf] = count
-    return written
+    return nested_counts
 
 
 _new: Final = object.__new__
@@ -539,28 +553,28 @@ def usage_of(
             return UsageInfo(*counts)  # type: ignore[arg-type]  # which refuses them
     if cost is not None and type(cost) is not Cost:
         return UsageInfo(0, 0, cost=cost)  # which refuses it
-    made = _new(UsageInfo)
-    prompt, completion, cached, reasoning, written = counts
-    _set_prompt(made, prompt)
-    _set_completion(made, completion)
-    _set_cached(made, cached)
-    _set_reasoning(made, reasoning)
-    _set_written(made, written)
-    _set_cost(made, cost)
-    _set_details(made, details)
-    return made
+    usage = _new(UsageInfo)
+    prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens = counts
+    _set_prompt(usage, prompt_tokens)
+    _set_completion(usage, completion_tokens)
+    _set_cached(usage, cached_tokens)
+    _set_reasoning(usage, reasoning_tokens)
+    _set_written(usage, cache_write_tokens)
+    _set_cost(usage, cost)
+    _set_details(usage, details)
+    return usage
 
 
-def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] = ()) -> UsageInfo:
+def later_usage(old: UsageInfo | None, new: UsageInfo, absent_names: Collection[str] = ()) -> UsageInfo:
     """Combine two reports of one answer. The later one counts, but removes nothing that it does not mention.
 
     Args:
         old: the report before, or ``None``.
         new: the later one.
-        absent: the required counts of *new* that are placeholders.
+        absent_names: the required counts of *new* that are placeholders.
     """
     if old is None or not (
-        absent
+        absent_names
         or (new.cached_tokens is None and old.cached_tokens is not None)
         or (new.reasoning_tokens is None and old.reasoning_tokens is not None)
         or (new.cache_write_tokens is None and old.cache_write_tokens is not None)
@@ -569,7 +583,9 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] =
     ):
         return new  # most of any stream that counts in every event
     earlier_fields: dict[str, Any] = {
-        name: getattr(old, name) for name in _FIELDS if getattr(new, name) is None or name in absent
+        name: getattr(old, name)
+        for name in _FIELD_NAMES
+        if getattr(new, name) is None or name in absent_names
     }
     return attrs.evolve(new, **earlier_fields, details=_later_details(old.details, new.details))
 
@@ -609,12 +625,12 @@ def _add_costs(left: Cost | None, right: Cost | None) -> Cost | None:
         return right if left is None else left
     if left.currency != right.currency:
         raise ResponseValidationError(f"costs in {left.currency} and {right.currency} have no sum")
-    reasons = {left.provenance, right.provenance} - {None}
-    provenance = Provenance.DERIVED if len(reasons) > 1 else next(iter(reasons), None)
+    provenances = {left.provenance, right.provenance} - {None}
+    provenance = Provenance.DERIVED if len(provenances) > 1 else next(iter(provenances), None)
     return Cost(exact().add(left.amount, right.amount), left.currency, provenance)
 
 
-_FIELDS = tuple(field.name for field in attrs.fields(UsageInfo))
-_COUNTS = tuple(name for name in _FIELDS if name not in ("cost", "details"))
-_REQUIRED = ("prompt_tokens", "completion_tokens")
+_FIELD_NAMES = tuple(field.name for field in attrs.fields(UsageInfo))
+_COUNT_NAMES = tuple(name for name in _FIELD_NAMES if name not in ("cost", "details"))
+_REQUIRED_COUNTS = ("prompt_tokens", "completion_tokens")
 UsageInfo.EMPTY = UsageInfo(0, 0)

@@ -34,10 +34,12 @@ def as_tuple(value: Iterable[Any]) -> tuple[Any, ...]:
     """An attrs converter: *value* as a tuple."""
     if type(value) is tuple:
         return value
-    given: object = value  # a caller may not be typed
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | bytearray | Mapping | Set):
-        raise ResponseValidationError(f"expected a list, got {json_type_name(given)}")
-    return tuple(given)
+    untyped_value: object = value  # a caller may not be typed
+    if not isinstance(untyped_value, Iterable) or isinstance(
+        untyped_value, str | bytes | bytearray | Mapping | Set
+    ):
+        raise ResponseValidationError(f"expected a list, got {json_type_name(untyped_value)}")
+    return tuple(untyped_value)
 
 
 def as_optional_tuple(value: Iterable[Any] | None) -> tuple[Any, ...] | None:
@@ -45,19 +47,19 @@ def as_optional_tuple(value: Iterable[Any] | None) -> tuple[Any, ...] | None:
     return None if value is None else as_tuple(value)
 
 
-def one_of(words: type[E], value: object, wrong: str, *, code: str | None = None) -> E:
-    """Return *value* as one of *words*.
+def one_of(enum_class: type[E], value: object, problem: str, *, code: str | None = None) -> E:
+    """Return *value* as one of *enum_class*.
 
     Raises:
-        ResponseValidationError: it is not one of them. The message is *wrong*, the code *code*.
+        ResponseValidationError: it is not one of them. The message is *problem*, the code *code*.
     """
     if isinstance(value, str):
         try:
-            return words(value)
+            return enum_class(value)
         except ValueError:
             pass
-    got = repr(value[:40]) if isinstance(value, str) else json_type_name(value)
-    raise ResponseValidationError(f"{wrong}: {got}", code=code)
+    description = repr(value[:40]) if isinstance(value, str) else json_type_name(value)
+    raise ResponseValidationError(f"{problem}: {description}", code=code)
 
 
 # What a field may hold, checked when a value is made. Each function leaves in the field *name* of *value* what it may
@@ -71,9 +73,9 @@ def check_text(value: Any, *names: str) -> None:
         text = getattr(value, name)
         if type(text) is str and text.isascii():
             continue
-        result = as_text(text, f"{type(value).__name__}.{name}")
-        if result is not text:
-            _set(value, name, result)
+        checked_text = as_text(text, f"{type(value).__name__}.{name}")
+        if checked_text is not text:
+            _set(value, name, checked_text)
 
 
 def as_text(value: object, name: str) -> str:
@@ -136,16 +138,16 @@ def check_items(value: Any, name: str, *kinds: type) -> None:
     """Check a tuple of values of one of *kinds*, or ``None`` if a converter has let that pass."""
     for item in getattr(value, name) or ():
         if type(item) not in kinds:
-            wanted = " or ".join(kind.__name__ for kind in kinds)
+            expected_types = " or ".join(kind.__name__ for kind in kinds)
             raise ResponseValidationError(
-                f"{type(value).__name__}.{name} must hold {wanted}, not {json_type_name(item)}"
+                f"{type(value).__name__}.{name} must hold {expected_types}, not {json_type_name(item)}"
             )
 
 
-def wrong_type(value: Any, name: str, wanted: str) -> ResponseValidationError:
+def wrong_type(value: Any, name: str, requirement: str) -> ResponseValidationError:
     """Return the error that names the wrong field of *value*."""
-    got = json_type_name(getattr(value, name))
-    return ResponseValidationError(f"{type(value).__name__}.{name} must be {wanted}, not {got}")
+    actual_type = json_type_name(getattr(value, name))
+    return ResponseValidationError(f"{type(value).__name__}.{name} must be {requirement}, not {actual_type}")
 
 
 @functools.cache
@@ -157,10 +159,10 @@ def _defaults(cls: Any) -> dict[str, Any]:
 def unchecked(cls: type[T], **fields: Any) -> T:
     """A value of the attrs class *cls* with these *fields*, which the caller has checked, and defaults."""
     kind: Any = cls
-    made = _new(cls)
+    instance = _new(cls)
     for name, default in _defaults(kind).items():
-        _set(made, name, fields.get(name, default))
-    return made
+        _set(instance, name, fields.get(name, default))
+    return instance
 
 
 def altered(value: T, **changes: Any) -> T:
@@ -180,27 +182,29 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 def checks_keywords(
-    *more: Iterable[str], elsewhere: Mapping[str, Iterable[str]] | None = None
+    *more_names: Iterable[str], elsewhere: Mapping[str, Iterable[str]] | None = None
 ) -> Callable[[C], C]:
     """Decorate a function, or a class for its constructor, so that a wrong keyword raises with the nearest right one.
 
     Args:
-        more: the keywords that it takes as ``**options``.
+        more_names: the keywords that it takes as ``**options``.
         elsewhere: keywords that belong to another class, by the name of the class.
     """
 
     def decorate(target: Any) -> Any:
         if isinstance(target, type):
-            made: Any = target
-            made.__init__ = decorate(made.__init__)
-            return made
+            target_class: Any = target
+            target_class.__init__ = decorate(target_class.__init__)
+            return target_class
         code = target.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        known = frozenset(names).union(*more) - {"self"}
+        known_names = frozenset(names).union(*more_names) - {"self"}
 
         def check(options: Mapping[str, Any]) -> None:
-            if not known.issuperset(options):
-                raise _wrong(next(name for name in options if name not in known), known, elsewhere or {})
+            if not known_names.issuperset(options):
+                raise _wrong(
+                    next(name for name in options if name not in known_names), known_names, elsewhere or {}
+                )
 
         if inspect.iscoroutinefunction(target):
 
@@ -221,16 +225,18 @@ def checks_keywords(
     return decorate
 
 
-def _wrong(name: str, known: Iterable[str], elsewhere: Mapping[str, Iterable[str]]) -> ConfigurationError:
+def _wrong(
+    name: str, known_names: Iterable[str], elsewhere: Mapping[str, Iterable[str]]
+) -> ConfigurationError:
     """Return the error for the wrong keyword *name*."""
-    hint = right_keyword(name, frozenset(known))
+    hint = right_keyword(name, frozenset(known_names))
     is_foreign = hint is not None
-    hint = hint if is_foreign else meant(name, sorted(known))
+    hint = hint if is_foreign else meant(name, sorted(known_names))
     if not hint:
         owners = {option: owner for owner, options in elsewhere.items() for option in options}
-        near = nearest(name, owners)
-        if near and (near == name or not is_foreign):
-            hint = f"; give it in {owners[near]}(..., {near}=...)"
+        nearest_name = nearest(name, owners)
+        if nearest_name and (nearest_name == name or not is_foreign):
+            hint = f"; give it in {owners[nearest_name]}(..., {nearest_name}=...)"
     return ConfigurationError(f"there is no option {name!r:.60}{hint}", key=name)
 
 
@@ -256,7 +262,7 @@ class FinishReason(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> FinishReason | None:
-        return _BY_WORD.get(value.lower()) if isinstance(value, str) else None
+        return _FINISH_REASONS_BY_WORD.get(value.lower()) if isinstance(value, str) else None
 
 
 class IncompleteReason(StrEnum):
@@ -289,7 +295,7 @@ class IncompleteReason(StrEnum):
 PAUSES: Final = frozenset({"pause_turn", "compaction"})
 """The providers' words for an answer that only pauses. They are read as ``stop``."""
 
-_BY_WORD = {reason.value: reason for reason in FinishReason}
+_FINISH_REASONS_BY_WORD = {reason.value: reason for reason in FinishReason}
 
 
 # ---------------------------------------------------------------------------------- filter
@@ -414,19 +420,19 @@ def token_logprob(
     is_plain = logprob is None or (type(logprob) is float and -_INFINITY < logprob < _INFINITY)
     if not (is_plain and token.isascii()):
         return TokenLogprob(token, logprob, bytes, top)
-    made = _new(TokenLogprob)
-    _set_token(made, token)
-    _set_logprob(made, logprob)
-    _set_bytes(made, bytes)
-    _set_top(made, top)
-    return made
+    instance = _new(TokenLogprob)
+    _set_token(instance, token)
+    _set_logprob(instance, logprob)
+    _set_bytes(instance, bytes)
+    _set_top(instance, top)
+    return instance
 
 
 # ------------------------------------------------------------------------------------- raw
 # The provider's own bytes, stored alongside the values that were read from them.
 
 
-_BYTES = {bytes}
+_FRAME_TYPES = {bytes}
 
 
 class RawEvents(Sequence[Any]):
@@ -443,7 +449,7 @@ class RawEvents(Sequence[Any]):
 
     def __init__(self, frames: Iterable[bytes] = ()) -> None:
         self._frames = tuple(frames) if type(frames) is list else as_tuple(frames)
-        if not set(map(type, self._frames)) <= _BYTES:
+        if not set(map(type, self._frames)) <= _FRAME_TYPES:
             raise ResponseValidationError("raw events must be bytes")
 
     @property

@@ -19,7 +19,7 @@ from crosswalk.types.message import (
     ToolCall,
     VideoPart,
 )
-from crosswalk.types.usage import OPENAI_COUNTS as COUNTS, OPENAI_DETAILS as DETAILS
+from crosswalk.types.usage import OPENAI_COUNT_PATHS as DETAILS, OPENAI_COUNTS as COUNTS
 from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire.fields import Fields, placed
 
@@ -157,8 +157,8 @@ def read_content(
         message.take("content")
         return content
     parts = message.each("content", *get_args(ContentPart))
-    read = (_part(part) or tell(part) if isinstance(part, Fields) else part for part in parts)
-    return [part for part in read if part is not None]
+    read_parts = (_part(part) or tell(part) if isinstance(part, Fields) else part for part in parts)
+    return [part for part in read_parts if part is not None]
 
 
 def _part(part: Fields) -> ContentPart | None:
@@ -280,18 +280,18 @@ def read_choice(choice: Fields, *, is_nested: bool = True) -> str | None:
     return str(tool.need("name", tool.text("name")))
 
 
-def read_format(wanted: Fields) -> dict[str, Any] | None:
-    """Return the fields of the ``ResponseFormat`` in *wanted*, or ``None`` for free text. Other kinds are refused before."""
-    kind = wanted.need("type", wanted.text("type"))
+def read_format(format_fields: Fields) -> dict[str, Any] | None:
+    """Return the fields of the ``ResponseFormat`` in *format_fields*, or ``None`` for free text. Others were refused."""
+    kind = format_fields.need("type", format_fields.text("type"))
     if kind == "text":
         return None
     if kind == "json_object":
         return {}
-    about = wanted.need("json_schema", wanted.object("json_schema"))
+    schema_fields = format_fields.need("json_schema", format_fields.object("json_schema"))
     response_format = {
-        "schema": about.need("schema", about.plain("schema")),
-        "name": about.text("name"),
-        "strict": bool(about.flag("strict")),
-        "description": about.text("description"),
+        "schema": schema_fields.need("schema", schema_fields.plain("schema")),
+        "name": schema_fields.text("name"),
+        "strict": bool(schema_fields.flag("strict")),
+        "description": schema_fields.text("description"),
     }
     return {name: value for name, value in response_format.items() if value is not None}

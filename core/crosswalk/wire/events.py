@@ -60,7 +60,7 @@ class HalfBuffer:
 
     def __init__(self) -> None:
         self.waiting: list[HeldEvent] = []
-        self._open: dict[tuple[Any, ...], tuple[HeldEvent, Any, Any]] = {}
+        self._open_halves: dict[tuple[Any, ...], tuple[HeldEvent, Any, Any]] = {}
 
     def push(self, event: Any, name: str | None, source: Any) -> list[HeldEvent]:
         """Return the events that the next *event* completes. A second half goes to the event with the first."""
@@ -68,26 +68,31 @@ class HalfBuffer:
         self.waiting.append(held_event)
         for container, key, path in [*_strings(event)]:
             text = container[key]
-            if path in self._open and text:
-                earlier_event, holder, position = self._open.pop(path)
+            if path in self._open_halves and text:
+                earlier_event, holder, position = self._open_halves.pop(path)
                 earlier_event.open_strings -= 1
                 if _is_second(text[0]):
                     holder[position] = _whole(holder[position] + text[0])
                     container[key] = text = text[1:]
             if _is_first(text[-1:]):
-                self._open[path] = held_event, container, key
+                self._open_halves[path] = held_event, container, key
                 held_event.open_strings += 1
         if len(self.waiting) > _MOST_WAITING:
             return self.flush()
-        ready = next((position for position, one in enumerate(self.waiting) if one.open_strings), None)
-        complete, self.waiting = self.waiting[:ready], [] if ready is None else self.waiting[ready:]
-        return complete
+        first_waiting = next(
+            (position for position, one in enumerate(self.waiting) if one.open_strings), None
+        )
+        complete_events, self.waiting = (
+            self.waiting[:first_waiting],
+            [] if first_waiting is None else self.waiting[first_waiting:],
+        )
+        return complete_events
 
     def flush(self) -> list[HeldEvent]:
         """All events that wait: no other half has come."""
-        self._open.clear()
-        waiting, self.waiting = self.waiting, []
-        return waiting
+        self._open_halves.clear()
+        waiting_events, self.waiting = self.waiting, []
+        return waiting_events
 
 
 def load_with_halves(data: bytes) -> Any:
@@ -112,15 +117,15 @@ def _refuse(constant: str) -> NoReturn:
 
 def mend_halves(event: Any) -> bool:
     """Replace each half without its other half. Return whether there was one."""
-    result = False
+    has_halves = False
     for holder, key, _ in [*_strings(event)]:
         text = holder[key]
         try:
             text.encode()
         except UnicodeEncodeError:
             holder[key] = _whole(text)
-            result = True
-    return result
+            has_halves = True
+    return has_halves
 
 
 def _whole(text: str) -> str:
@@ -140,9 +145,9 @@ def _strings(value: Any) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
 
     If an object has an index, like choices, calls and blocks, the path has it in place of the position.
     """
-    level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
-    while level:
-        container, path = level.pop()
+    stack: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
+    while stack:
+        container, path = stack.pop()
         if type(container) is dict:
             items: Any = container.items()
             indexes = [item for item in items if type(item[1]) is int and item[0][-5:].lower() == "index"]
@@ -156,7 +161,7 @@ def _strings(value: Any) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
             if type(item) is str:
                 yield container, key, (*path, key)
             else:
-                level.append((item, (*path, key)))
+                stack.append((item, (*path, key)))
 
 
 # ----------------------------------------------------------------------------------- looks
@@ -174,7 +179,7 @@ _SIGNATURES: Final = (
     (b"\xff\xfe", "UTF-16, to be written as UTF-8"),
     (b"\xfe\xff", "UTF-16, to be written as UTF-8"),
 )
-_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+_ZLIB_SIGNATURES: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 _HTTP: Final = pattern(rb"HTTP/[0-9.]+ [0-9]{3}|[A-Za-z-]{2,40}: [^\r\n]*\r\n[A-Za-z-]{2,40}: ")
 _HTML: Final = pattern(rb"<(?:!doctype html|html|head|body|!--)", 0x2)  # whatever the case
 _BASE64: Final = pattern(rb"(?:[A-Za-z0-9+/_-]{4}){6,}[A-Za-z0-9+/_-]*={0,2}\s*")
@@ -189,18 +194,18 @@ def looks_like(data: bytes) -> str | None:
     for signature, name in _SIGNATURES:
         if start.startswith(signature):
             return name
-    if start.startswith(_ZLIB):
+    if start.startswith(_ZLIB_SIGNATURES):
         return "zlib (deflate), to be unpacked first"
     if b"\0" in start[:4] and start[:200].count(b"\0") * 3 > len(start[:200]):
         return "UTF-16, to be written as UTF-8"
-    text = start.lstrip()
-    if _HTTP.match(text):
+    stripped_start = start.lstrip()
+    if _HTTP.match(stripped_start):
         return "HTTP headers before a body"
-    if _HTML.match(text):
+    if _HTML.match(stripped_start):
         return "HTML, a page of a proxy perhaps"
-    if text.startswith(b"<"):
+    if stripped_start.startswith(b"<"):
         return "XML"
-    return "base64, to be decoded first" if _BASE64.fullmatch(text) else None
+    return "base64, to be decoded first" if _BASE64.fullmatch(stripped_start) else None
 
 
 # ------------------------------------------------------------------------- other documents
@@ -262,7 +267,7 @@ Halves: TypeAlias = Literal["refuse", "keep", "mend"]
 ORJSON_READ_DEPTH = 1024
 ORJSON_WRITE_DEPTH = 254
 
-_SHORT = 2_048
+_SHORT_LENGTH = 2_048
 """Up to here counting brackets takes less time than looking for the few containers of a long text."""
 
 # Possessive, so that a hostile string costs no memory. A truncated string counts to its end.
@@ -318,7 +323,7 @@ def load_event(
         # Each level takes two bytes, so most frames are too short to be too deep, and most bodies have too few brackets.
         if (
             len(data) <= 2 * limits.depth
-            or (len(data) <= _SHORT and data.count(b"{") + data.count(b"[") <= limits.depth)
+            or (len(data) <= _SHORT_LENGTH and data.count(b"{") + data.count(b"[") <= limits.depth)
             or _is_within(limits.depth, event, data)
         ):
             return event
@@ -361,11 +366,11 @@ def _has_few_containers(event: Any, limit: int) -> bool:
 
     The commonest long event is a text: its few containers are found faster than its brackets are counted.
     """
-    result = _containers([event])
-    for container in result:
-        if len(result) > limit or len(container) > limit:
+    containers = _containers([event])
+    for container in containers:
+        if len(containers) > limit or len(container) > limit:
             return False
-        result += _containers(container.values() if type(container) is dict else container)
+        containers += _containers(container.values() if type(container) is dict else container)
     return True
 
 

@@ -88,9 +88,9 @@ class Fields:
         self._left: dict[str, Any] = {
             spelled(name): member for name, member in value.items() if member is not None
         }
-        self._given_as = {} if spelled is str else {spelled(name): name for name in value}
-        self._below: list[Fields] = []
-        self.given, self._why = value, ""
+        self._given_names = {} if spelled is str else {spelled(name): name for name in value}
+        self._inner_fields: list[Fields] = []
+        self.given, self._leave_reason = value, ""
         self._names: set[str] = set()
         self.is_told = False
 
@@ -153,7 +153,9 @@ class Fields:
     def inside(self, name: str) -> Fields | None:
         """Return the object *name* as from :meth:`object`, also if it was opened before."""
         place = self._at(name)
-        return next((fields for fields in self._below if fields.place == place), None) or self.object(name)
+        return next((fields for fields in self._inner_fields if fields.place == place), None) or self.object(
+            name
+        )
 
     def typed(self, name: str, kind: type) -> Any:
         """A value of the JSON type *kind*, or of any for ``object``. The items of a list are strings."""
@@ -175,12 +177,12 @@ class Fields:
     def opened(self, name: str) -> list[Fields]:
         """Return the items of the list *name* that were taken as objects."""
         place = self._at(name)
-        return [fields for fields in self._below if fields.place[:-1] == place]
+        return [fields for fields in self._inner_fields if fields.place[:-1] == place]
 
     @property
     def is_left(self) -> bool:
         """Whether the object is left as a whole."""
-        return bool(self._why)
+        return bool(self._leave_reason)
 
     def need(self, name: str, value: Any) -> Any:
         """*value*, which was taken as *name* and must not be absent."""
@@ -211,11 +213,11 @@ class Fields:
 
     def leave(self, why: str = "is of a type that Crosswalk does not read") -> None:
         """Leave the object as a whole, with what was taken of it: it is not understood, for the reason *why*."""
-        self._why = why
+        self._leave_reason = why
 
     def tell(self, *but: str) -> dict[str, Any]:
         """Take all fields except *but*, to be told as text, and return them as the client sent them."""
-        self.is_told, self._why = True, ""
+        self.is_told, self._leave_reason = True, ""
         fields = {
             name: member for name, member in self.given.items() if member is not None and name not in but
         }
@@ -226,19 +228,19 @@ class Fields:
         """Return the paths of the objects that are told as text, in this one and inside."""
         if self.is_told:
             yield path_of(self.place)
-        for below in self._below:
-            yield from below.told()
+        for inner in self._inner_fields:
+            yield from inner.told()
 
     def unread(self) -> Iterator[Unread]:
         """Return the residue of this object and of those inside it."""
-        if self._why:
-            yield Unread(self.place, self.given, self._why)
+        if self._leave_reason:
+            yield Unread(self.place, self.given, self._leave_reason)
             return
         for name, value in self._left.items():
             why = f"is not a field that Crosswalk reads here{meant(name, self._names)}"
             yield Unread(self._at(name), value, why)
-        for below in self._below:
-            yield from below.unread()
+        for inner in self._inner_fields:
+            yield from inner.unread()
 
     def refuse(self, problem: str, *at: str | int) -> NoReturn:
         """Raise what is wrong here, or in the field *at*."""
@@ -252,11 +254,13 @@ class Fields:
 
     def _at(self, *steps: str | int) -> Place:
         """Return the path of the value at *steps* in this object, as the client spells it."""
-        first = (self._given_as.get(step, step) if isinstance(step, str) else step for step in steps[:1])
-        return (*self.place, *first, *steps[1:])
+        first_steps = (
+            self._given_names.get(step, step) if isinstance(step, str) else step for step in steps[:1]
+        )
+        return (*self.place, *first_steps, *steps[1:])
 
     def _kept(self, fields: Fields) -> Fields:
-        self._below.append(fields)
+        self._inner_fields.append(fields)
         return fields
 
     def _kept_as(self, name: str, value: T) -> T:
@@ -264,12 +268,12 @@ class Fields:
             self._left[name] = value
         return value
 
-    def _typed(self, name: str, kinds: type | tuple[type, ...], wanted: str) -> Any:
+    def _typed(self, name: str, kinds: type | tuple[type, ...], expected_text: str) -> Any:
         value = self.take(name)
         if value is not None and (
             not isinstance(value, kinds) or (type(value) is bool and kinds is not bool)
         ):
-            self.refuse(f"must be {wanted}, not {json_type_name(value)}", name)
+            self.refuse(f"must be {expected_text}, not {json_type_name(value)}", name)
         return value
 
 
@@ -291,22 +295,22 @@ class UnnamedCalls:
     """Makes the ids of the calls of a history that have none, and finds the results that name no call."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[str, Any]] = []
+        self._waiting_calls: list[tuple[str, Any]] = []
 
     def id_of(self, place: Place, name: Any = None) -> str:
         """Return an id for the call at *place* of the tool *name*."""
         id = "_".join(("call_unnamed", *(str(step) for step in place if isinstance(step, int))))
-        self._waiting.append((id, name))
+        self._waiting_calls.append((id, name))
         return id
 
     def answered(self, name: Any = None) -> str | None:
         """Return the id of the first call that has no result so far, of the tool *name* if there is one, or ``None``."""
-        known = (call for call in self._waiting if name in (None, call[1]))
-        if (found := next(known, None)) is None:
+        fitting_calls = (call for call in self._waiting_calls if name in (None, call[1]))
+        if (waiting_call := next(fitting_calls, None)) is None:
             return None
-        self._waiting.remove(found)
-        return found[0]
+        self._waiting_calls.remove(waiting_call)
+        return waiting_call[0]
 
     def forget(self) -> None:
         """Begin a new answer: no later result is of a call before it."""
-        self._waiting = []
+        self._waiting_calls = []

@@ -150,8 +150,8 @@ class PushDecoder:
         """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
         if self._failure is not None:
             raise self._failure
-        too_large = len(chunk) > self.room
-        if too_large:
+        is_too_large = len(chunk) > self.room
+        if is_too_large:
             chunk = chunk[: self.room]
         self.room -= len(chunk)
         if self._head is not None:
@@ -160,7 +160,7 @@ class PushDecoder:
         try:
             if chunk:
                 self.read(chunk, frames)
-            if too_large:
+            if is_too_large:
                 limit = self.limits.total_bytes
                 raise StreamTooLargeError(f"the stream is longer than {limit} bytes", limit=limit)
         except MappingError as error:
@@ -327,7 +327,7 @@ class NDJSONDecoder(LineDecoder):
         super().__init__(limits)
         self._longest = limits.line_bytes
         self._is_idle = False  # whether the next bytes are read as if nothing had come before
-        self._begun = False
+        self._has_begun = False
         self._document: BodyDecoder | None = None
 
     def decode(self, chunk: bytes) -> list[Frame]:
@@ -346,7 +346,7 @@ class NDJSONDecoder(LineDecoder):
     @property
     def is_between_events(self) -> bool:
         """Whether the next bytes are read as if nothing had come before."""
-        return self._begun and self._document is None and not (self.tail or self._failure)
+        return self._has_begun and self._document is None and not (self.tail or self._failure)
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
         """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
@@ -360,11 +360,11 @@ class NDJSONDecoder(LineDecoder):
 
     def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
         """Return the frames that *lines* complete, see :class:`LineDecoder`."""
-        if not self._begun:
+        if not self._has_begun:
             lines = list(dropwhile(_is_blank, lines))
             if not lines:
                 return
-            self._begun = True
+            self._has_begun = True
             if not lines[0].rstrip().endswith((b"}", b"]")):
                 self._document = BodyDecoder(self.limits)
                 self._document.read(b"\n".join([*lines, b""]), frames)
@@ -375,8 +375,8 @@ class NDJSONDecoder(LineDecoder):
         """Return the last frame, see :class:`PushDecoder`."""
         if self._document is not None:
             self._document.finish(frames)
-        elif last := self.tail.strip():
-            frames.append((bytes(last), None))
+        elif last_line := self.tail.strip():
+            frames.append((bytes(last_line), None))
         self.tail.clear()
 
 
@@ -414,12 +414,12 @@ class SSEDecoder(LineDecoder):
         self._longest = limits.line_bytes
         self._is_idle = False  # whether the next bytes are read as if nothing had come before
         self._last_name: tuple[bytes, str | None] = (b"", None)  # most events of a stream have one name
-        self._after_cr = False
-        self._held = b""  # complete lines of an incomplete event, before the tail
+        self._is_after_cr = False
+        self._held_bytes = b""  # complete lines of an incomplete event, before the tail
         # The fields of the event that is being read.
         self._data: list[bytes] = []
         self._size = 0
-        self._event: str | None = None
+        self._event_name: str | None = None
 
     def decode(self, chunk: bytes) -> list[Frame]:
         """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
@@ -446,9 +446,9 @@ class SSEDecoder(LineDecoder):
         if chunk.startswith(b"event: "):
             end = chunk.find(b"\n")
             if chunk.startswith(b"data: ", end + 1) and CR not in chunk:
-                written = chunk[7:end]
-                if written != self._last_name[0]:
-                    self._last_name = written, written.decode("utf-8", "replace") or None
+                name_bytes = chunk[7:end]
+                if name_bytes != self._last_name[0]:
+                    self._last_name = name_bytes, name_bytes.decode("utf-8", "replace") or None
                 return end + 7, self._last_name[1]
         return len(chunk), None
 
@@ -456,9 +456,9 @@ class SSEDecoder(LineDecoder):
         """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
         self._is_idle = False  # also where this fails
         # A \r ends its line at once, since waiting for a \n might hold a live event back.
-        if self._after_cr:
+        if self._is_after_cr:
             chunk = chunk.removeprefix(b"\n")
-        self._after_cr = chunk.endswith(b"\r")
+        self._is_after_cr = chunk.endswith(b"\r")
         if CR in chunk:
             # On bytes, splitlines knows the standard's three line ends and no others.
             lines = chunk.splitlines()
@@ -471,22 +471,22 @@ class SSEDecoder(LineDecoder):
     @property
     def is_between_events(self) -> bool:
         """Whether the next bytes are read as if nothing had come before."""
-        begun = self.tail or self._held or self._data or self._event is not None
-        return not (begun or self._after_cr or self._failure)
+        has_begun = self.tail or self._held_bytes or self._data or self._event_name is not None
+        return not (has_begun or self._is_after_cr or self._failure)
 
     def _take_lines(self, text: bytes, frames: list[Frame]) -> bytes:
-        if self._held:
-            text, self._held = self._held + text, b""
-        if not self._data and self._event is None and len(text) <= self.limits.line_bytes:
-            before = len(frames)
+        if self._held_bytes:
+            text, self._held_bytes = self._held_bytes + text, b""
+        if not self._data and self._event_name is None and len(text) <= self.limits.line_bytes:
+            earlier_count = len(frames)
             if text.startswith(b"data: "):
                 text = self._take_plain_events(text, frames)
             elif text.startswith(b"event: "):
                 text = self._take_named_events(text, frames)
-            if len(frames) > before:
+            if len(frames) > earlier_count:
                 # No event is complete in what is left of so many: with the rest of its lines it may be another such one.
                 end = text.rfind(b"\n") + 1
-                self._held = text[:end]
+                self._held_bytes = text[:end]
                 return text[end:]
         return super()._take_lines(text, frames)
 
@@ -511,12 +511,12 @@ class SSEDecoder(LineDecoder):
         end = text.rfind(b"\n\n")
         if end < 0:
             return text
-        first = text.find(b"\ndata: ", 0, end)
-        name = text[7:first]
-        if first > 0 and LF not in name:
+        name_end = text.find(b"\ndata: ", 0, end)
+        name = text[7:name_end]
+        if name_end > 0 and LF not in name:
             # Most often a whole read is of one name.
-            head = text[: first + 7]
-            events = text[first + 7 : end].split(b"\n\n" + head)
+            head = text[: name_end + 7]
+            events = text[name_end + 7 : end].split(b"\n\n" + head)
             if LF not in b"".join(events):
                 frames += zip(events, repeat(name.decode("utf-8", "replace") or None))  # endless
                 return text[end + 2 :]
@@ -524,10 +524,10 @@ class SSEDecoder(LineDecoder):
         names, separators, data = zip(*[event.partition(b"\ndata: ") for event in events], strict=True)
         if not all(separators) or [event for event in data if LF in event]:
             return text
-        decoded = {name: name[7:].decode("utf-8", "replace") or None for name in {*names}}
-        if not all(name.startswith(b"event: ") and LF not in name for name in decoded):
+        decoded_names = {name: name[7:].decode("utf-8", "replace") or None for name in {*names}}
+        if not all(name.startswith(b"event: ") and LF not in name for name in decoded_names):
             return text
-        frames += zip(data, map(decoded.__getitem__, names), strict=True)
+        frames += zip(data, map(decoded_names.__getitem__, names), strict=True)
         return text[end + 2 :]
 
     def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
@@ -536,16 +536,16 @@ class SSEDecoder(LineDecoder):
         for line in lines:
             if not line:
                 if data:
-                    frames.append((b"\n".join(data), self._event))
+                    frames.append((b"\n".join(data), self._event_name))
                     data.clear()
-                self._event = None
+                self._event_name = None
             elif not data and line.startswith(b"data: "):
                 data.append(line[6:])
                 self._size = len(line) - 6
             elif line.startswith(b"event: "):
-                self._event = line[7:].decode("utf-8", "replace") or None
+                self._event_name = line[7:].decode("utf-8", "replace") or None
             elif line.startswith(b"error:"):
-                frames.append((_error_of(line[6:].strip()), self._event))
+                frames.append((_error_of(line[6:].strip()), self._event_name))
             else:
                 self._read_field(line)
 
@@ -555,7 +555,7 @@ class SSEDecoder(LineDecoder):
         if name == b"data":
             self._add_data(value)
         elif name == b"event":
-            self._event = value.decode("utf-8", "replace") or None
+            self._event_name = value.decode("utf-8", "replace") or None
 
     def _add_data(self, value: bytes) -> None:
         self._size = self._size + 1 + len(value) if self._data else len(value)
@@ -565,8 +565,8 @@ class SSEDecoder(LineDecoder):
 
     def finish(self, frames: list[Frame]) -> None:
         """Return the last frame, see :class:`PushDecoder`."""
-        if self._held:
-            held_bytes, self._held = self._held, b""
+        if self._held_bytes:
+            held_bytes, self._held_bytes = self._held_bytes, b""
             super()._take_lines(held_bytes, frames)
         # Only data of a truncated line is used, because half a name or id would be wrong.
         if self.tail.startswith((b"data:", b"error:")):
@@ -607,17 +607,17 @@ class TextEventDecoder(SSEDecoder):
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
         """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
-        results: list[Frame] = []
+        raw_frames: list[Frame] = []
         try:
-            super().read(chunk, results)
+            super().read(chunk, raw_frames)
         finally:
-            frames.extend(map(self._as_json, results))
+            frames.extend(map(self._as_json, raw_frames))
 
     def finish(self, frames: list[Frame]) -> None:
         """Return the last frame, see :class:`PushDecoder`."""
-        results: list[Frame] = []
-        super().finish(results)
-        frames.extend(map(self._as_json, results))
+        raw_frames: list[Frame] = []
+        super().finish(raw_frames)
+        frames.extend(map(self._as_json, raw_frames))
 
     def _as_json(self, frame: Frame) -> Frame:
         data, name = frame
@@ -640,7 +640,7 @@ Framing = Literal["sse", "ndjson", "json"]
 _SSE_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:", b"error:")
 _SSE_FIELDS = tuple(start[:-1] for start in _SSE_STARTS[1:-1])
 _LONGEST_START = max(map(len, _SSE_STARTS))
-_MOST_ASKED: Final = 4096
+_MAX_ASKED_BYTES: Final = 4096
 """With so many bytes a provider's own framing must know whether an answer is in it."""
 
 
@@ -678,49 +678,53 @@ class SniffingDecoder(PushDecoder):
         text_events: Collection[str] = (),
     ) -> None:
         super().__init__(limits)
-        self._own = own
+        self._own_framing = own
         self._content_type = content_type
         self._text_events = text_events
-        self._foreign: Decoder | None = None
+        self._own_decoder: Decoder | None = None
         self.framing: Framing | None = None
-        self._chosen: PushDecoder | None = None
+        self._chosen_decoder: PushDecoder | None = None
         self._start = b""  # of the first line that is not blank: at most a field's name
-        self._indented = False  # whether whitespace stood before it on its line
+        self._is_indented = False  # whether whitespace stood before it on its line
 
     def decode(self, chunk: bytes) -> list[Frame]:
         """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
-        if self._chosen is None or self._failure is not None:
+        if self._chosen_decoder is None or self._failure is not None:
             return super().decode(chunk)
-        return self._chosen.decode(chunk)  # which counts on
+        return self._chosen_decoder.decode(chunk)  # which counts on
 
     @property
     def direct(self) -> Callable[[bytes], list[Frame]]:
         """:meth:`decode` of the decoder that was chosen, once there is one."""
-        return self.decode if self._chosen is None or self._failure is not None else self._chosen.decode
+        return (
+            self.decode
+            if self._chosen_decoder is None or self._failure is not None
+            else self._chosen_decoder.decode
+        )
 
     def flush(self) -> list[Frame]:
         """Take the end of the input and return the remaining frames, see :class:`Decoder`."""
-        if self._chosen is None or self._failure is not None:
+        if self._chosen_decoder is None or self._failure is not None:
             return super().flush()
-        return self._chosen.flush()
+        return self._chosen_decoder.flush()
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
         """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
-        if self._foreign is not None:
-            frames += self._foreign.decode(chunk)
+        if self._own_decoder is not None:
+            frames += self._own_decoder.decode(chunk)
             return
         chunk = self._without_whitespace(self._start + chunk)
-        if chunk and self._own is not None:
-            own = self._own(chunk, self.limits, self._content_type)
-            if isinstance(own, NeedMore) and len(chunk) < _MOST_ASKED:
+        if chunk and self._own_framing is not None:
+            own_decoder = self._own_framing(chunk, self.limits, self._content_type)
+            if isinstance(own_decoder, NeedMore) and len(chunk) < _MAX_ASKED_BYTES:
                 self._start = chunk
                 return
-            self._own = None
-            if own is not None and not isinstance(own, NeedMore):
-                self._foreign, self._start = own, b""
-                frames += own.decode(chunk)
+            self._own_framing = None
+            if own_decoder is not None and not isinstance(own_decoder, NeedMore):
+                self._own_decoder, self._start = own_decoder, b""
+                frames += own_decoder.decode(chunk)
                 return
-        framing = _framing_of(chunk, indented=self._indented)
+        framing = _framing_of(chunk, indented=self._is_indented)
         if framing is None:
             self._start = chunk
         else:
@@ -728,20 +732,20 @@ class SniffingDecoder(PushDecoder):
 
     def finish(self, frames: list[Frame]) -> None:
         """Return the last frame, see :class:`PushDecoder`."""
-        if self._foreign is not None:
-            frames += self._foreign.flush()
+        if self._own_decoder is not None:
+            frames += self._own_decoder.flush()
             return
-        if self._chosen is None and self._start:
-            framing = _framing_of(self._start, indented=self._indented)
+        if self._chosen_decoder is None and self._start:
+            framing = _framing_of(self._start, indented=self._is_indented)
             self._choose(framing or "json").read(self._start, frames)
-        if self._chosen is not None:
-            self._chosen.finish(frames)
+        if self._chosen_decoder is not None:
+            self._chosen_decoder.finish(frames)
 
     def _choose(self, framing: Framing) -> PushDecoder:
         self.framing = framing
-        self._chosen = chosen = self._decoder_of(framing)
-        chosen.room, chosen._head = self.room, None
-        return chosen
+        self._chosen_decoder = decoder = self._decoder_of(framing)
+        decoder.room, decoder._head = self.room, None
+        return decoder
 
     def _decoder_of(self, framing: Framing) -> PushDecoder:
         if framing == "sse":
@@ -752,7 +756,7 @@ class SniffingDecoder(PushDecoder):
     def _without_whitespace(self, text: bytes) -> bytes:
         start = text.lstrip()
         if whitespace := text[: len(text) - len(start)]:
-            self._indented = not whitespace.endswith((b"\n", b"\r"))
+            self._is_indented = not whitespace.endswith((b"\n", b"\r"))
         return start
 
 

@@ -53,7 +53,7 @@ SERVER_TOOLS: Final[Mapping[str, tuple[str, bool]]] = MappingProxyType(
 PARTS: Final = frozenset({"text", "functionCall", "functionResponse", *MEDIA, *SERVER_TOOLS})
 """The known members of a part. A part without any of them is new."""
 
-_FILTERED: Final = (
+_FILTER_WORDS: Final = (
     "SAFETY",
     "RECITATION",
     "LANGUAGE",
@@ -86,7 +86,7 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
         "STOP": FinishReason.STOP,
         "MAX_TOKENS": FinishReason.LENGTH,
         "CONTINUATION": FinishReason.LENGTH,
-        **dict.fromkeys(_FILTERED, FinishReason.CONTENT_FILTER),
+        **dict.fromkeys(_FILTER_WORDS, FinishReason.CONTENT_FILTER),
     }
 )
 """The meaning of the other words. If several mean the same, the first is written."""
@@ -135,7 +135,7 @@ ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
 numbers, from 1 (``google.rpc.Code``)."""
 
 
-def part_of(kind: SegmentType, content: str, about: Mapping[str, Any]) -> dict[str, Any] | None:
+def part_of(kind: SegmentType, content: str, metadata: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the part of an answer that is a segment of type *kind*, or ``None`` if the API has no such part.
 
     Calls of the client's own tools are not among them.
@@ -143,26 +143,26 @@ def part_of(kind: SegmentType, content: str, about: Mapping[str, Any]) -> dict[s
     Args:
         kind: the type of the segment.
         content: its content.
-        about: its metadata.
+        metadata: its metadata.
     """
-    signed = {"thoughtSignature": about["signature"]} if "signature" in about else {}
+    signature_field = {"thoughtSignature": metadata["signature"]} if "signature" in metadata else {}
     if kind in (SegmentType.TEXT, SegmentType.REFUSAL):
-        return {"text": content, **signed}
+        return {"text": content, **signature_field}
     if kind is SegmentType.REASONING:
-        return {"text": content, "thought": True, **signed}
-    medium = _MEDIA_BY_ENCODING.get(str(about.get("encoding"))) if kind is SegmentType.MEDIA else None
+        return {"text": content, "thought": True, **signature_field}
+    medium = _MEDIA_BY_ENCODING.get(str(metadata.get("encoding"))) if kind is SegmentType.MEDIA else None
     if medium is not None:
-        named = {name: about[ours] for name, ours in MEDIA_FIELDS.items() if ours in about}
-        thought = {"thought": True} if about.get("thought") else {}
-        return {medium: {**named, MEDIA[medium][0]: content}, **thought, **signed}
-    tool = str(about.get("type"))
-    if tool not in SERVER_TOOLS:
+        media_fields = {name: metadata[ours] for name, ours in MEDIA_FIELDS.items() if ours in metadata}
+        thought_field = {"thought": True} if metadata.get("thought") else {}
+        return {medium: {**media_fields, MEDIA[medium][0]: content}, **thought_field, **signature_field}
+    tool_type = str(metadata.get("type"))
+    if tool_type not in SERVER_TOOLS:
         return None
-    field, is_json = SERVER_TOOLS[tool]
-    inner = {name: value for name, value in about.items() if name not in ("type", "signature")}
+    field, is_json = SERVER_TOOLS[tool_type]
+    tool_fields = {name: value for name, value in metadata.items() if name not in ("type", "signature")}
     if content:
-        inner[field] = load_json(content) if is_json else content
-    return {tool: inner, **signed}
+        tool_fields[field] = load_json(content) if is_json else content
+    return {tool_type: tool_fields, **signature_field}
 
 
 def json_name(name: str) -> str:

@@ -70,7 +70,7 @@ class WireBlock(NamedTuple):
     needs: Mapping[str, type] = MappingProxyType({})
 
 
-_RESULT: Final = WireBlock(SegmentType.TOOL_CALL, "", {"tool_use_id": str, "content": object})
+_RESULT_BLOCK: Final = WireBlock(SegmentType.TOOL_CALL, "", {"tool_use_id": str, "content": object})
 
 BLOCKS: Final[Mapping[str, WireBlock]] = MappingProxyType(
     {
@@ -80,12 +80,12 @@ BLOCKS: Final[Mapping[str, WireBlock]] = MappingProxyType(
         "tool_use": WireBlock(SegmentType.TOOL_CALL, "input"),
         "server_tool_use": WireBlock(SegmentType.TOOL_CALL, "input", {"id": str, "name": str}),
         "mcp_tool_use": WireBlock(SegmentType.TOOL_CALL, "input"),
-        "web_search_tool_result": _RESULT,
-        "web_fetch_tool_result": _RESULT,
-        "code_execution_tool_result": _RESULT,
-        "bash_code_execution_tool_result": _RESULT,
-        "text_editor_code_execution_tool_result": _RESULT,
-        "tool_search_tool_result": _RESULT,
+        "web_search_tool_result": _RESULT_BLOCK,
+        "web_fetch_tool_result": _RESULT_BLOCK,
+        "code_execution_tool_result": _RESULT_BLOCK,
+        "bash_code_execution_tool_result": _RESULT_BLOCK,
+        "text_editor_code_execution_tool_result": _RESULT_BLOCK,
+        "tool_search_tool_result": _RESULT_BLOCK,
         "mcp_tool_result": WireBlock(SegmentType.TOOL_CALL),
         "container_upload": WireBlock(SegmentType.MEDIA, "", {"file_id": str}),
     }

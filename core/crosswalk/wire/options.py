@@ -59,8 +59,8 @@ class RequestPlace:
 
 
 _MEANING, _HINT, _STATE, _LINK = PlaceKind
-_RUNS: Final = "it changes how the server runs, not what is asked"
-_SHOWN: Final = "it changes what is shown of the reasoning, not the answer"
+_RUNNER_REASON: Final = "it changes how the server runs, not what is asked"
+_DISPLAY_REASON: Final = "it changes what is shown of the reasoning, not the answer"
 
 OPTIONS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
     {
@@ -95,8 +95,8 @@ OPTIONS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("best_of", _MEANING, 1),
             RequestPlace("prediction", _HINT, why="it saves time, and changes no word of the answer"),
             RequestPlace("moderation", _MEANING),
-            RequestPlace("encrypted_reasoning", _HINT, why=_SHOWN),
-            RequestPlace("reasoning_summary", _HINT, why=_SHOWN),
+            RequestPlace("encrypted_reasoning", _HINT, why=_DISPLAY_REASON),
+            RequestPlace("reasoning_summary", _HINT, why=_DISPLAY_REASON),
             RequestPlace("thinking_budget", _HINT, why="the effort that it stands for is sent as well"),
             RequestPlace("think", _HINT, why="the effort that it stands for is sent as well"),
             RequestPlace("truncation", _MEANING, "disabled"),
@@ -118,9 +118,9 @@ OPTIONS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("safety_settings", _HINT, [], why="it sets what the server's own filter lets pass"),
             RequestPlace("include_obfuscation", _HINT, False, why="it pads the events of a stream"),
             # Ollama's runner.
-            RequestPlace("keep_alive", _HINT, why=_RUNS),
+            RequestPlace("keep_alive", _HINT, why=_RUNNER_REASON),
             *(
-                RequestPlace(name, _HINT, why=_RUNS)
+                RequestPlace(name, _HINT, why=_RUNNER_REASON)
                 for name in (
                     *("num_ctx", "num_batch", "num_gpu", "num_keep", "num_thread", "main_gpu", "numa"),
                     *("low_vram", "f16_kv", "use_mmap", "use_mlock"),
@@ -216,7 +216,7 @@ def option_named(name: str) -> RequestPlace | None:
 
 Spelling: TypeAlias = Callable[[Any], Any]
 """A function that returns another spelling of a value, or ``None`` if there is none."""
-_OF_OBJECT: Final = re.compile(r"(?<!\[\])\[\w+\]")
+_OBJECT_TYPE: Final = re.compile(r"(?<!\[\])\[\w+\]")
 _TYPED_ITEM: Final = re.compile(r"\[\]\[\w+\]$")
 VERSION: Final = re.compile(r"_20\d{6}$")
 """The end of a type that has versions."""
@@ -334,8 +334,8 @@ class RequestTable:
         self, *rows: RequestRow, without: tuple[str, ...] = (), is_strict: bool = False
     ) -> RequestTable:
         """Return the table of a server with additional *rows*, and without the canonical names or paths in *without*."""
-        own = tuple(row for row in self.rows if row.place not in without and row.path not in without)
-        return attrs.evolve(self, rows=(*rows, *own), is_strict=self.is_strict or is_strict)
+        kept_rows = tuple(row for row in self.rows if row.place not in without and row.path not in without)
+        return attrs.evolve(self, rows=(*rows, *kept_rows), is_strict=self.is_strict or is_strict)
 
     @cached_property
     def _of_place(self) -> Mapping[str, RequestRow]:
@@ -365,15 +365,15 @@ class RequestTable:
         It is the row with that path, or else the one with the longest path around it. For an object with rows for its parts
         only, it is the first of these rows that changes the answer.
         """
-        for shorter in (path, _OF_OBJECT.sub("", path)):
-            while shorter:
-                if shorter in self._of_path:
-                    return self._of_path[shorter]
-                if _TYPED_ITEM.search(shorter):  # the rows of a list do not cover items of an unknown type
+        for prefix in (path, _OBJECT_TYPE.sub("", path)):
+            while prefix:
+                if prefix in self._of_path:
+                    return self._of_path[prefix]
+                if _TYPED_ITEM.search(prefix):  # the rows of a list do not cover items of an unknown type
                     break
-                shorter = shorter[: max(shorter.rfind("."), shorter.rfind("["), 0)]
-        inside = [row for row in self.rows if row.path.startswith((f"{path}.", f"{path}["))]
-        return min(inside, key=lambda row: row.kind is not PlaceKind.MEANING, default=None)
+                prefix = prefix[: max(prefix.rfind("."), prefix.rfind("["), 0)]
+        inner_rows = [row for row in self.rows if row.path.startswith((f"{path}.", f"{path}["))]
+        return min(inner_rows, key=lambda row: row.kind is not PlaceKind.MEANING, default=None)
 
     def details(self, at: str, of: str) -> tuple[tuple[str, str, RequestRow], ...]:
         """Return the details that an object at the path *at* may have.
@@ -388,30 +388,35 @@ class RequestTable:
 
     @cached_property
     def _details(self) -> Mapping[tuple[str, str], tuple[tuple[str, str, RequestRow], ...]]:
-        found: dict[tuple[str, str], tuple[tuple[str, str, RequestRow], ...]] = _Nothing()
+        details: dict[tuple[str, str], tuple[tuple[str, str, RequestRow], ...]] = _Nothing()
         for row in self.rows:
-            of, _, name = row.place.partition(".")
+            owner, _, name = row.place.partition(".")
             for cut in range(len(row.path)):
-                at, inner = row.path[:cut], row.path[cut + 1 :]
-                if name and row.path[cut] == "." and "[" not in inner:
-                    found[at, of] = (*found[at, of], (inner, name, row))
-        return found
+                path, inner_path = row.path[:cut], row.path[cut + 1 :]
+                if name and row.path[cut] == "." and "[" not in inner_path:
+                    details[path, owner] = (*details[path, owner], (inner_path, name, row))
+        return details
 
     def path_in(self, body: Any, place: Path) -> str:
         """Return the path, in the notation of :attr:`RequestRow.path`, of the value at the location *place* in *body*."""
         path, value = "", body
         for step in place:
-            holder, path = (
+            holder_path, path = (
                 path,
                 f"{path}[]" if isinstance(step, int) else f"{path}.{self.spelled(step)}".removeprefix("."),
             )
-            inner = (
+            item = (
                 value[step] if isinstance(value, list) and isinstance(step, int) else None
             )  # the body may spell a field in another way
-            value = value.get(step) if isinstance(value, dict) else inner
+            value = value.get(step) if isinstance(value, dict) else item
             kind = value.get("type") if isinstance(value, dict) else None
-            if kind is None and isinstance(value, dict) and isinstance(step, int) and holder in self.types:
-                kind = self.types[holder](value)
+            if (
+                kind is None
+                and isinstance(value, dict)
+                and isinstance(step, int)
+                and holder_path in self.types
+            ):
+                kind = self.types[holder_path](value)
             if isinstance(kind, str):
                 path += f"[{VERSION.sub('', kind)}]"
         return path
@@ -427,21 +432,21 @@ def read_details(table: RequestTable, at: str, of: str, fields: Fields) -> dict[
 
     A value without a canonical counterpart stays in *fields*. *at* is the path of the object in *table*, and *of* its kind.
     """
-    results: dict[str, Any] = {}
+    details: dict[str, Any] = {}
     for path, name, row in table.details(at, of):
-        *outer, last = path.split(".")
+        *outer_steps, last_step = path.split(".")
         holder: Fields | None = fields
-        for step in outer:
+        for step in outer_steps:
             holder = None if holder is None else holder.inside(step)
-        if holder is None or name in results or last not in holder:
+        if holder is None or name in details or last_step not in holder:
             continue
-        written = holder.typed(last, PLACES[row.place].type)
-        value = row.value_of(written)
+        given_value = holder.typed(last_step, PLACES[row.place].type)
+        value = row.value_of(given_value)
         if value is None:
-            holder.give(last, written)
+            holder.give(last_step, given_value)
         else:
-            results[name] = value
-    return results
+            details[name] = value
+    return details
 
 
 def written_details(
@@ -451,27 +456,29 @@ def written_details(
 
     *at* is the path of the object in *table*, and *of* its kind.
     """
-    result: dict[str, Any] = {}
-    lost: list[str] = []
-    known = {name: (path, row) for path, name, row in reversed(table.details(at, of))}
+    written_fields: dict[str, Any] = {}
+    lost_names: list[str] = []
+    row_by_name = {name: (path, row) for path, name, row in reversed(table.details(at, of))}
     for name, value in values.items():
-        path, row = known.get(name, ("", None))
-        written = None if row is None else row.written(value)
-        if written is None:
-            lost.append(name)
+        path, row = row_by_name.get(name, ("", None))
+        written_value = None if row is None else row.written(value)
+        if written_value is None:
+            lost_names.append(name)
         else:
-            put(result, path, written)
-    return result, lost
+            put(written_fields, path, written_value)
+    return written_fields, lost_names
 
 
 def put_row(body: dict[str, Any], row: RequestRow, written: Any) -> bool:
     """Write *written* at the path of *row*, with the fields that it needs. Return whether no other value was there."""
-    beside = (put(body, path, values[0]) or get(body, path) in values for path, values in row.beside.items())
-    if not all(beside) or not put(body, row.path, written):
+    companions_fit = (
+        put(body, path, values[0]) or get(body, path) in values for path, values in row.beside.items()
+    )
+    if not all(companions_fit) or not put(body, row.path, written):
         return False
     if row.replaces:
-        *outer, last = row.replaces.split(".")
-        (get(body, ".".join(outer)) or {}).pop(last, None)
+        *outer_steps, last_step = row.replaces.split(".")
+        (get(body, ".".join(outer_steps)) or {}).pop(last_step, None)
     if row.needs:
         put(body, row.needs, True)
     return True
@@ -490,21 +497,25 @@ def put(body: dict[str, Any], path: str, value: Any) -> bool:
     The path ``a[]=word`` adds the word to the list. ``a[].b`` adds an object with the value under ``b``. ``a[][type]`` adds
     all items of the value.
     """
-    path, is_item, inner = path.partition("[]")
-    *outer, last = path.split(".")
-    for step in outer:
+    path, is_item, item_path = path.partition("[]")
+    *outer_steps, last_step = path.split(".")
+    for step in outer_steps:
         body = body.setdefault(step, {})
     if is_item:
-        found = value if inner[:1] == "[" else [{inner[1:]: value} if inner[:1] == "." else inner[1:]]
-        items = body.setdefault(last, [])
-        items += [item for item in found if item not in items]
+        new_items = (
+            value
+            if item_path[:1] == "["
+            else [{item_path[1:]: value} if item_path[:1] == "." else item_path[1:]]
+        )
+        items = body.setdefault(last_step, [])
+        items += [item for item in new_items if item not in items]
         return True
-    return bool(body.setdefault(last, value) == value)
+    return bool(body.setdefault(last_step, value) == value)
 
 
 # Headers.
 
-_OF_HTTP: Final = ("host", "connection", "content-", "transfer-encoding", "accept-encoding")
+_HTTP_PREFIXES: Final = ("host", "connection", "content-", "transfer-encoding", "accept-encoding")
 _HEADER_NAME: Final = pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
 _HEADER_VALUE: Final = pattern(r"[\t\x20-\x7e]*\Z")
 
@@ -522,16 +533,16 @@ def as_headers(value: Mapping[str, str]) -> Mapping[str, str]:
     for name, text in given.items():
         if not (isinstance(name, str) and _HEADER_NAME.match(name)):
             raise ResponseValidationError(f"extra_headers: no name of a header: {name!r:.60}")
-        low = name.lower()
+        lowercase_name = name.lower()
         if names_secret(name):
             raise ResponseValidationError(
                 f"extra_headers: {name:.60} may hold a secret: give it as api_key= or headers= of the endpoint or the call"
             )
-        if low.startswith(_OF_HTTP):
+        if lowercase_name.startswith(_HTTP_PREFIXES):
             raise ResponseValidationError(f"extra_headers: {name:.60} is set by the connection")
         if not (isinstance(text, str) and _HEADER_VALUE.match(text)):
             raise ResponseValidationError(
                 f"extra_headers: the value of {name:.60} must be a line of ASCII text"
             )
-        headers[low] = text
+        headers[lowercase_name] = text
     return cast("Mapping[str, str]", as_frozen_object(headers))

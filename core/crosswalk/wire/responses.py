@@ -290,12 +290,12 @@ DETAILS: Final[Mapping[str, str]] = MappingProxyType(
 """The path of each detail in a usage."""
 
 
-_PLACE: Final = {"start_index": int, "end_index": int}
+_POSITION_FIELDS: Final = {"start_index": int, "end_index": int}
 ANNOTATIONS: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
     {
-        "url_citation": {"url": str, "title": str, **_PLACE},
+        "url_citation": {"url": str, "title": str, **_POSITION_FIELDS},
         "file_citation": {"file_id": str, "filename": str, "index": int},
-        "container_file_citation": {"container_id": str, "file_id": str, "filename": str, **_PLACE},
+        "container_file_citation": {"container_id": str, "file_id": str, "filename": str, **_POSITION_FIELDS},
         "file_path": {"file_id": str, "index": int},
     }
 )
@@ -312,7 +312,7 @@ ERRORS: Final = frozenset(
 )  # fmt: skip
 """The codes of a failed response. The API allows no others."""
 
-_RESPONSES: Final = {
+_RESPONSE_STATUSES: Final = {
     "created": "in_progress",
     "queued": "queued",
     "in_progress": "in_progress",
@@ -321,7 +321,7 @@ _RESPONSES: Final = {
     "failed": "failed",
     "cancelled": "cancelled",
 }
-_TEXTS: Final = {
+_TEXT_PARTS: Final = {
     "output_text": "output_text",
     "refusal": "refusal",
     "reasoning_text": "reasoning_text",
@@ -332,7 +332,7 @@ _PART_LISTS: Final = {
     "reasoning_part": "content",  # vLLM, Amazon Bedrock
     "reasoning_summary_part": "summary",
 }
-_FIELDS: Final = {
+_ITEM_FIELDS: Final = {
     "function_call_arguments": ("function_call", "arguments"),
     "custom_tool_call_input": ("custom_tool_call", "input"),
     "mcp_call_arguments": ("mcp_call", "arguments"),
@@ -365,26 +365,26 @@ _NOTICES: Final = (
 
 def _events() -> Iterator[tuple[str, EventRole, str, str]]:
     """Yield each type of event with its role, the part or item that it changes, and the key of its payload."""
-    for word, status in _RESPONSES.items():
+    for word, status in _RESPONSE_STATUSES.items():
         yield f"response.{word}", EventRole.RESPONSE, status, "response"
     yield "error", EventRole.ERROR, "", ""
     for word in ("added", "done"):
         yield f"response.output_item.{word}", EventRole.ITEM, "", "item"
         for family, list_name in _PART_LISTS.items():
             yield f"response.{family}.{word}", EventRole.PART, list_name, "part"
-    for family, part in _TEXTS.items():
+    for family, part in _TEXT_PARTS.items():
         yield f"response.{family}.delta", EventRole.TEXT, part, "delta"
         yield f"response.{family}.done", EventRole.TEXT, part, PARTS[part].leaf
     yield "response.output_text.annotation.added", EventRole.ANNOTATION, "output_text", "annotation"
-    for family, (item, leaf) in _FIELDS.items():
+    for family, (item, leaf) in _ITEM_FIELDS.items():
         yield f"response.{family}.delta", EventRole.FIELD, item, "delta"
         yield f"response.{family}.done", EventRole.FIELD, item, leaf
     yield "response.shell_call_command.added", EventRole.FIELD, "shell_call", "command"
     for item, words in _STATUSES.items():
         for word in words:
             yield f"response.{item}.{word}", EventRole.STATUS, item, ""
-    image = "image_generation_call"
-    yield f"response.{image}.partial_image", EventRole.PREVIEW, image, "partial_image_b64"
+    image_item = "image_generation_call"
+    yield f"response.{image_item}.partial_image", EventRole.PREVIEW, image_item, "partial_image_b64"
     yield "response.audio.delta", EventRole.AUDIO, "", "delta"
     yield "response.audio.transcript.delta", EventRole.TRANSCRIPT, "", "delta"
     for type in _NOTICES:
@@ -440,40 +440,40 @@ def input_part(
         return {"type": "input_text", "text": part.text}
     if isinstance(part, ImagePart):
         return {"type": "input_image", "image_url": url(part), "detail": part.detail or "auto"}
-    named = {"filename": part.name} if part.name else {}
+    name_field = {"filename": part.name} if part.name else {}
     if part.id is not None:
-        return {"type": "input_file", "file_id": part.id, **named}
+        return {"type": "input_file", "file_id": part.id, **name_field}
     if part.data is None:
-        return {"type": "input_file", "file_url": part.url, **named}
+        return {"type": "input_file", "file_url": part.url, **name_field}
     return {"type": "input_file", "file_data": url(part), "filename": part.name or "file"}
 
 
 def call_item(call: ToolCall, arguments: str) -> dict[str, Any]:
     """Return *call* as an item, with *arguments* for those of a function."""
-    about = {"call_id": call.id, "name": call.name}
+    call_fields = {"call_id": call.id, "name": call.name}
     if call.is_custom:
-        return {"type": "custom_tool_call", **about, "input": call.arguments}
-    return {"type": "function_call", **about, "arguments": arguments}
+        return {"type": "custom_tool_call", **call_fields, "input": call.arguments}
+    return {"type": "function_call", **call_fields, "arguments": arguments}
 
 
-_OF_ITEMS: Final = {"type", "id", "status"}
+_ITEM_KEYS: Final = {"type", "id", "status"}
 """The fields of a result item that are not part of the result."""
 
 
 def read_output(item: Fields, kind: str) -> str | list[ContentPart]:
     """Return the result of a tool without a name in *item*: its image, its text, or all of its fields as JSON."""
-    fields = {name: item.look(name) for name in item if name not in _OF_ITEMS}
+    fields = {name: item.look(name) for name in item if name not in _ITEM_KEYS}
     if kind == "apply_patch_call_output":
         fields["status"] = item.look("status")
     for name in fields:
         item.take(name)
     output = fields.get("output")
-    picture: list[ContentPart] = []
+    images: list[ContentPart] = []
     if isinstance(output, dict) and isinstance(output.get("image_url"), str):
         with placed(item, "output", "image_url"):
-            picture = [ImagePart(**read_source(output["image_url"]))]
+            images = [ImagePart(**read_source(output["image_url"]))]
         del fields["output"]
     if fields.keys() == {"output"} and isinstance(output, str) and as_json_object(output) is None:
         return output
     text = dump_json(fields).decode()
-    return [*([TextPart(text)] if fields else []), *picture] if picture else text
+    return [*([TextPart(text)] if fields else []), *images] if images else text

@@ -30,7 +30,7 @@ from crosswalk.responses import (
     tool_registry,
 )
 from crosswalk.responses.processors import ProgressWatch
-from crosswalk.responses.records import _REGISTERED
+from crosswalk.responses.records import _REGISTERED_CLASSES
 
 # ------------------------------------------------------------------------------------ to chat and back
 
@@ -404,10 +404,10 @@ def test_a_call_without_a_status_may_be_anywhere() -> None:
 
 @pytest.fixture
 def registry() -> Iterator[ToolCallRegistry]:
-    before = dict(_REGISTERED)
+    before = dict(_REGISTERED_CLASSES)
     yield ToolCallRegistry()
-    _REGISTERED.clear()
-    _REGISTERED.update(before)
+    _REGISTERED_CLASSES.clear()
+    _REGISTERED_CLASSES.update(before)
 
 
 @r.record

@@ -23,7 +23,7 @@ from crosswalk.responses import (
     parse_item,
     to_dict,
 )
-from crosswalk.responses.accumulator import ENDS, EVENT_CLASSES, FOLDS_OF, ITEM_CLASSES, PART_CLASSES
+from crosswalk.responses.accumulator import END_EVENTS, EVENT_CLASSES, FOLDS_OF, ITEM_CLASSES, PART_CLASSES
 from crosswalk.responses.records import keys_of
 from crosswalk.testing import Capture, load_captures
 from crosswalk.wire.responses import (
@@ -90,7 +90,7 @@ def test_statuses_and_what_they_mean() -> None:
     assert {status.value for status in ResponseStatus if not status.is_final} == set(PENDING)
     told = {known.of for known in EVENTS.values() if known.role is EventRole.RESPONSE}
     assert told == {status.value for status in ResponseStatus}
-    assert {cls.__name__ for cls in ENDS} == {
+    assert {cls.__name__ for cls in END_EVENTS} == {
         "ResponseCompletedEvent", "ResponseIncompleteEvent", "ResponseFailedEvent", "ResponseCancelledEvent", "ResponseErrorEvent",
     }  # fmt: skip
 
@@ -189,7 +189,7 @@ def test_an_event_is_read_by_all(type: str) -> None:
     accumulator = ResponseAccumulator()
     for one in (*map(parse_event, before), typed):
         snapshot = accumulator.add(one)
-    assert snapshot.is_final is isinstance(typed, ENDS)
+    assert snapshot.is_final is isinstance(typed, END_EVENTS)
     assert partial(*before, event).id == snapshot.response.id == "resp_1"
 
 

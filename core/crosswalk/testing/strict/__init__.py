@@ -40,8 +40,8 @@ def _all_rules() -> dict[str, StrictRules]:
     from crosswalk.testing.strict.messages import ANTHROPIC
     from crosswalk.testing.strict.responses import RESPONSES
 
-    known = (ANTHROPIC, BEDROCK, DEEPSEEK, GEMINI, GROQ, MISTRAL, MOONSHOT, OPENAI, RESPONSES)
-    return {rules.provider: rules for rules in known}
+    all_rules = (ANTHROPIC, BEDROCK, DEEPSEEK, GEMINI, GROQ, MISTRAL, MOONSHOT, OPENAI, RESPONSES)
+    return {rules.provider: rules for rules in all_rules}
 
 
 def strict_rules(provider: str) -> StrictRules:
@@ -53,5 +53,5 @@ def strict_rules(provider: str) -> StrictRules:
     if provider not in STRICT_PROVIDERS:
         names = ", ".join(STRICT_PROVIDERS)
         raise ConfigurationError(f"no strict rules for {provider[:60]!r}; there are some for {names}")
-    own = registry.mapper(provider).info.framing
-    return attrs.evolve(_all_rules()[provider], framing=own)
+    framing = registry.mapper(provider).info.framing
+    return attrs.evolve(_all_rules()[provider], framing=framing)

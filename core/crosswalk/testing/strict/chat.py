@@ -35,14 +35,14 @@ def call_ids(message: dict[str, Any]) -> list[str]:
 
 def rounds(request: StrictRequest) -> Iterator[tuple[int, list[str], list[tuple[int, str]]]]:
     """Each answer or start of the conversation: its place, the ids of its calls, the results right after it."""
-    start, calls, results = 0, [], []  # type: int, list[str], list[tuple[int, str]]
+    start, ids_of_calls, results = 0, [], []  # type: int, list[str], list[tuple[int, str]]
     for number, message in messages_of(request):
         if message.get("role") == "tool":
             results.append((number, text_at(message, "tool_call_id")))
         else:
-            yield start, calls, results
-            start, calls, results = number, call_ids(message), []
-    yield start, calls, results
+            yield start, ids_of_calls, results
+            start, ids_of_calls, results = number, call_ids(message), []
+    yield start, ids_of_calls, results
 
 
 def _has_messages(request: StrictRequest) -> Iterator[StrictRefusal]:
@@ -52,21 +52,21 @@ def _has_messages(request: StrictRequest) -> Iterator[StrictRefusal]:
 
 
 def _calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
-    for start, calls, results in rounds(request):
-        answered = [id for _, id in results]
-        missing = [id for id in calls if id not in answered]
-        if missing:
+    for start, ids_of_calls, results in rounds(request):
+        answered_ids = [id for _, id in results]
+        missing_ids = [id for id in ids_of_calls if id not in answered_ids]
+        if missing_ids:
             message = (
                 "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
-                f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(missing)}"
+                f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(missing_ids)}"
             )
             yield StrictRefusal(message, f"messages.[{start}].role")
 
 
 def _results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
-    for _, calls, results in rounds(request):
+    for _, ids_of_calls, results in rounds(request):
         for number, id in results:
-            if id not in calls:
+            if id not in ids_of_calls:
                 message = (
                     "Invalid parameter: messages with role 'tool' must be a response to a preceeding message "
                     "with 'tool_calls'."
@@ -77,42 +77,44 @@ def _results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
 def _one_result_for_a_call(request: StrictRequest) -> Iterator[StrictRefusal]:
     for _, _, results in rounds(request):
         for position, (number, id) in enumerate(results):
-            for other, same in results[:position]:
-                if same == id:
+            for other_number, other_id in results[:position]:
+                if other_id == id:
                     message = (
                         f"Invalid parameter: Duplicate value for 'tool_call_id' of '{id}', "
-                        f"in messages[{other}] and messages[{number}]."
+                        f"in messages[{other_number}] and messages[{number}]."
                     )
                     yield StrictRefusal(message, f"messages.[{number}].tool_call_id")
 
 
 def _ids_are_unique(request: StrictRequest) -> Iterator[StrictRefusal]:
-    used: set[str] = set()
+    used_ids: set[str] = set()
     for number, message in messages_of(request):
         for id in call_ids(message):
-            if id in used:
+            if id in used_ids:
                 yield StrictRefusal(f"Duplicate value for 'tool_call_id' of {id} in message[{number}]")
-            used.add(id)
+            used_ids.add(id)
 
 
 def _ids_are_short(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, message in messages_of(request):
-        for call, id in enumerate(call_ids(message)):
+        for call_number, id in enumerate(call_ids(message)):
             if len(id) > 40:
-                param = f"messages[{number}].tool_calls[{call}].id"
-                message_ = (
+                param = f"messages[{number}].tool_calls[{call_number}].id"
+                error_message = (
                     f"Invalid '{param}': string too long. Expected a string with maximum length 40, "
                     f"but got a string with length {len(id)} instead."
                 )
-                yield StrictRefusal(message_, param, "string_above_max_length")
+                yield StrictRefusal(error_message, param, "string_above_max_length")
 
 
 def _content_is_not_null(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, message in messages_of(request):
-        has_else = any(message.get(key) for key in ("tool_calls", "function_call", "audio", "refusal"))
-        if message.get("content") is None and not (message.get("role") == "assistant" and has_else):
-            message_ = "Invalid value for 'content': expected a string, got null."
-            yield StrictRefusal(message_, f"messages.[{number}].content")
+        has_other_content = any(
+            message.get(key) for key in ("tool_calls", "function_call", "audio", "refusal")
+        )
+        if message.get("content") is None and not (message.get("role") == "assistant" and has_other_content):
+            error_message = "Invalid value for 'content': expected a string, got null."
+            yield StrictRefusal(error_message, f"messages.[{number}].content")
 
 
 def _answers_say_something(request: StrictRequest) -> Iterator[StrictRefusal]:
@@ -133,8 +135,8 @@ def _thinks(request: StrictRequest) -> bool:
 
 
 def _deepseek_reasoning_returns(request: StrictRequest) -> Iterator[StrictRefusal]:
-    called = [message for _, message in messages_of(request) if message.get("tool_calls")]
-    if _thinks(request) and not all(message.get("reasoning_content") for message in called):
+    calling_messages = [message for _, message in messages_of(request) if message.get("tool_calls")]
+    if _thinks(request) and not all(message.get("reasoning_content") for message in calling_messages):
         yield StrictRefusal("The `reasoning_content` in the thinking mode must be passed back to the API.")
 
 
@@ -151,10 +153,10 @@ def _kimi_reasoning_returns(request: StrictRequest) -> Iterator[StrictRefusal]:
 def _groq_takes_no_reasoning_content(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, message in messages_of(request):
         if "reasoning_content" in message:
-            name = f"messages.{number}"
+            message_path = f"messages.{number}"
             yield StrictRefusal(
-                f"'{name}' : for 'role:assistant' the following must be satisfied"
-                f"[('{name}' : property 'reasoning_content' is unsupported)]"
+                f"'{message_path}' : for 'role:assistant' the following must be satisfied"
+                f"[('{message_path}' : property 'reasoning_content' is unsupported)]"
             )
 
 
@@ -191,7 +193,7 @@ def _paired(calls: str, results: str, single: str) -> tuple[ServerRule, ...]:
     )
 
 
-_PAIRED: Final = _paired(
+_PAIRING_RULES: Final = _paired(
     "https://github.com/BerriAI/litellm/issues/10083",
     "https://github.com/smarter-sh/smarter/issues/264",
     "https://github.com/agno-agi/agno/issues/5116",
@@ -203,7 +205,7 @@ OPENAI: Final = StrictRules(
     ENDPOINT,
     (
         HAS_MESSAGES,
-        *_PAIRED,
+        *_PAIRING_RULES,
         ServerRule("ids are short", "https://github.com/vercel/ai/issues/5171", _ids_are_short),
         ServerRule(
             "content is not null",
@@ -241,7 +243,7 @@ GROQ: Final = StrictRules(
     ENDPOINT,
     (
         HAS_MESSAGES,
-        *_PAIRED,
+        *_PAIRING_RULES,
         ServerRule(
             "no reasoning_content",
             "https://github.com/janhq/jan/issues/8136",
@@ -255,7 +257,7 @@ MOONSHOT: Final = StrictRules(
     ENDPOINT,
     (
         HAS_MESSAGES,
-        *_PAIRED,
+        *_PAIRING_RULES,
         ServerRule("ids are unique", "https://github.com/openclaw/openclaw/issues/84730", _ids_are_unique),
         ServerRule(
             "answers are not empty",
@@ -276,30 +278,34 @@ MOONSHOT: Final = StrictRules(
 # The rules of Mistral's chat endpoint, whose validator of requests is public: ``mistral_common``.
 
 
-_ID: Final = re.compile("[a-zA-Z0-9]{9}")
-_AFTER: Final = {
+_ID_PATTERN: Final = re.compile("[a-zA-Z0-9]{9}")
+_ROLES_AFTER: Final = {
     "system": ("system", "user", "assistant"),
     "user": ("system", "user", "assistant"),
     "assistant": ("user", "assistant", "tool"),
     "tool": ("assistant", "tool"),
 }
 """The roles that Mistral takes after each role."""
-_OTHERS_FIELDS: Final = tuple(
+_FOREIGN_FIELDS: Final = tuple(
     row.path.removeprefix("messages[].") for row in CHAT.rows if row.place == "reasoning"
 )
 """Where servers of the same dialect have reasoning."""
 
 
 def _roles_in_order(request: StrictRequest) -> Iterator[StrictRefusal]:
-    for (_, before), (_, message) in pairwise(messages_of(request)):
-        first, second = text_at(before, "role"), text_at(message, "role")
-        if second not in _AFTER.get(first, ()):
-            yield _order(f"Unexpected role '{second}' after role '{first}'")
+    for (_, previous_message), (_, message) in pairwise(messages_of(request)):
+        previous_role, role = text_at(previous_message, "role"), text_at(message, "role")
+        if role not in _ROLES_AFTER.get(previous_role, ()):
+            yield _order(f"Unexpected role '{role}' after role '{previous_role}'")
 
 
 def _ends_with_a_question(request: StrictRequest) -> Iterator[StrictRefusal]:
-    last = [*messages_of(request)][-1:]
-    if last and last[0][1].get("role") == "assistant" and last[0][1].get("prefix") is not True:
+    last_messages = [*messages_of(request)][-1:]
+    if (
+        last_messages
+        and last_messages[0][1].get("role") == "assistant"
+        and last_messages[0][1].get("prefix") is not True
+    ):
         yield _order(
             "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
         )
@@ -313,16 +319,16 @@ def _as_many_results(request: StrictRequest) -> Iterator[StrictRefusal]:
 
 def _ids(request: StrictRequest) -> Iterator[StrictRefusal]:
     for _, message in messages_of(request):
-        results = [text_at(message, "tool_call_id")] if "tool_call_id" in message else []
-        for id in (*call_ids(message), *results):
-            if not _ID.fullmatch(id):
-                message_ = f"Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9."
-                yield StrictRefusal(message_, code="3280", kind="invalid_function_call")
+        result_ids = [text_at(message, "tool_call_id")] if "tool_call_id" in message else []
+        for id in (*call_ids(message), *result_ids):
+            if not _ID_PATTERN.fullmatch(id):
+                error_message = f"Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9."
+                yield StrictRefusal(error_message, code="3280", kind="invalid_function_call")
 
 
 def _takes_no_other_fields(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, message in messages_of(request):
-        for name in _OTHERS_FIELDS:
+        for name in _FOREIGN_FIELDS:
             if name not in message:
                 continue
             path = f"body.messages.{number}.{message.get('role')}.{name}"

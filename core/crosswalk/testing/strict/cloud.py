@@ -24,7 +24,7 @@ from crosswalk.testing.strict.rules import (
 # The rules of Amazon Bedrock's Converse.
 
 
-_ID: Final = re.compile("[a-zA-Z0-9_.:-]{1,64}")
+_ID_PATTERN: Final = re.compile("[a-zA-Z0-9_.:-]{1,64}")
 
 
 def _messages(request: StrictRequest) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -46,8 +46,8 @@ def _starts_with_the_user(request: StrictRequest) -> Iterator[StrictRefusal]:
 
 
 def _roles_alternate(request: StrictRequest) -> Iterator[StrictRefusal]:
-    for (before, _), (role, _) in pairwise(_messages(request)):
-        if role == before:
+    for (previous_role, _), (role, _) in pairwise(_messages(request)):
+        if role == previous_role:
             yield StrictRefusal(
                 "A conversation must alternate between user and assistant roles. Make sure the conversation "
                 "alternates between user and assistant roles and try again."
@@ -75,36 +75,38 @@ def _texts_are_not_blank(request: StrictRequest) -> Iterator[StrictRefusal]:
 
 def _calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
     messages = [*_messages(request), ("user", [])]
-    for number, ((_, blocks), (_, after)) in enumerate(pairwise(messages)):
-        results = _ids(after, "toolResult")
-        missing = [id for id in _ids(blocks, "toolUse") if id not in results + _ids(blocks, "toolResult")]
-        if missing:
+    for number, ((_, blocks), (_, next_blocks)) in enumerate(pairwise(messages)):
+        result_ids = _ids(next_blocks, "toolResult")
+        missing_ids = [
+            id for id in _ids(blocks, "toolUse") if id not in result_ids + _ids(blocks, "toolResult")
+        ]
+        if missing_ids:
             yield StrictRefusal(
                 f"Expected toolResult blocks at messages.{number + 1}.content for the following Ids: "
-                f"{', '.join(missing)}"
+                f"{', '.join(missing_ids)}"
             )
 
 
 def _results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
-    before: list[dict[str, Any]] = []
+    previous_blocks: list[dict[str, Any]] = []
     for number, (_, blocks) in enumerate(_messages(request)):
-        calls = _ids(before, "toolUse") + _ids(blocks, "toolUse")
-        if any(id not in calls for id in _ids(blocks, "toolResult")):
+        call_ids = _ids(previous_blocks, "toolUse") + _ids(blocks, "toolUse")
+        if any(id not in call_ids for id in _ids(blocks, "toolResult")):
             yield StrictRefusal(
                 f"The number of toolResult blocks at messages.{number}.content exceeds the number of toolUse "
                 "blocks of previous turn."
             )
-        before = blocks
+        previous_blocks = blocks
 
 
 def _ids_are_unique(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, (_, blocks) in enumerate(_messages(request)):
         for key in ("toolUse", "toolResult"):
             ids = _ids(blocks, key)
-            twice = dict.fromkeys(id for id in ids if ids.count(id) > 1)
-            if twice:
+            duplicate_ids = dict.fromkeys(id for id in ids if ids.count(id) > 1)
+            if duplicate_ids:
                 yield StrictRefusal(
-                    f"The {key} blocks at messages.{number}.content contain duplicate Ids: {', '.join(twice)}"
+                    f"The {key} blocks at messages.{number}.content contain duplicate Ids: {', '.join(duplicate_ids)}"
                 )
 
 
@@ -112,7 +114,7 @@ def _ids_fit(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, (_, blocks) in enumerate(_messages(request)):
         for key in ("toolUse", "toolResult"):
             for id in _ids(blocks, key):
-                if not _ID.fullmatch(id):
+                if not _ID_PATTERN.fullmatch(id):
                     yield StrictRefusal(
                         f"1 validation error detected: Value '{id}' at 'messages.{number}.content.{key}.toolUseId' "
                         "failed to satisfy constraint: Member must satisfy regular expression pattern: "
@@ -140,19 +142,23 @@ def _reasoning(request: StrictRequest) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _reasoning_of_claude_is_signed(request: StrictRequest) -> Iterator[StrictRefusal]:
     for path, reasoning in _reasoning(request):
-        text = reasoning.get("reasoningText")
-        if "anthropic" in request.path and isinstance(text, dict) and "signature" not in text:
+        reasoning_text = reasoning.get("reasoningText")
+        if (
+            "anthropic" in request.path
+            and isinstance(reasoning_text, dict)
+            and "signature" not in reasoning_text
+        ):
             yield StrictRefusal(f"{path}.thinking.signature: Field required")
 
 
 def _bedrock_signatures_are_its_own(request: StrictRequest) -> Iterator[StrictRefusal]:
     for path, reasoning in _reasoning(request):
-        text = reasoning.get("reasoningText")
-        signature = text.get("signature") if isinstance(text, dict) else None
+        reasoning_text = reasoning.get("reasoningText")
+        signature = reasoning_text.get("signature") if isinstance(reasoning_text, dict) else None
         if signature is not None and not request.issued.has(signature):
             yield StrictRefusal(f"{path}: Invalid `signature` in `thinking` block")
-        redacted = reasoning.get("redactedContent")
-        if redacted is not None and not request.issued.has(redacted):
+        redacted_content = reasoning.get("redactedContent")
+        if redacted_content is not None and not request.issued.has(redacted_content):
             yield StrictRefusal(f"{path}: Invalid `data` in `redacted_thinking` block")
 
 
@@ -217,9 +223,9 @@ BEDROCK: Final = StrictRules(
 # The rules of the Gemini API.
 
 
-_WORDS: Final = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
+_PLACEHOLDER_WORDS: Final = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 _PLACEHOLDERS: Final = frozenset(
-    text for word in _WORDS for text in (word, base64.b64encode(word.encode()).decode())
+    text for word in _PLACEHOLDER_WORDS for text in (word, base64.b64encode(word.encode()).decode())
 )
 """The values that Google documents for calls of other models, plain and as base64."""
 _SIGNING_MODEL: Final = re.compile(r"/models/gemini-(?![12]\.)")
@@ -264,8 +270,8 @@ def _calls_follow_the_user(request: StrictRequest) -> Iterator[StrictRefusal]:
 def _responses_follow_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     contents = _contents(request)
     for number, (_, parts) in enumerate(contents):
-        before = contents[number - 1][1] if number else []
-        if _count(parts, "functionResponse") and not _count(before, "functionCall"):
+        previous_parts = contents[number - 1][1] if number else []
+        if _count(parts, "functionResponse") and not _count(previous_parts, "functionCall"):
             yield StrictRefusal(
                 "Please ensure that function response turn comes immediately after a function call turn."
             )
@@ -274,9 +280,9 @@ def _responses_follow_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
 def _as_many_responses(request: StrictRequest) -> Iterator[StrictRefusal]:
     contents = _contents(request)
     for number, (_, parts) in enumerate(contents):
-        calls = _count(parts, "functionCall")
-        after = contents[number + 1][1] if number + 1 < len(contents) else []
-        if calls and _count(after, "functionResponse") != calls:
+        call_count = _count(parts, "functionCall")
+        next_parts = contents[number + 1][1] if number + 1 < len(contents) else []
+        if call_count and _count(next_parts, "functionResponse") != call_count:
             yield StrictRefusal(
                 "Please ensure that the number of function response parts is equal to the number of function call "
                 "parts of the function call turn."
@@ -287,15 +293,15 @@ def _calls_of_this_turn_are_signed(request: StrictRequest) -> Iterator[StrictRef
     if not _SIGNING_MODEL.search(request.path):
         return
     contents = _contents(request)
-    asks = [
+    question_numbers = [
         number
         for number, (role, parts) in enumerate(contents)
         if role == "user" and any("functionResponse" not in part for part in parts)
     ]
-    for number in range(asks[-1] if asks else 0, len(contents)):
-        calls = [part for part in contents[number][1] if "functionCall" in part]
-        if calls and "thoughtSignature" not in calls[0]:
-            call = calls[0]["functionCall"]
+    for number in range(question_numbers[-1] if question_numbers else 0, len(contents)):
+        call_parts = [part for part in contents[number][1] if "functionCall" in part]
+        if call_parts and "thoughtSignature" not in call_parts[0]:
+            call = call_parts[0]["functionCall"]
             name = call.get("name") if isinstance(call, dict) else None
             yield StrictRefusal(
                 "Function call is missing a thought_signature in functionCall parts. This is required for tools "

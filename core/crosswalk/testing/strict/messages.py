@@ -17,8 +17,8 @@ from crosswalk.testing.strict.rules import (
 )
 from crosswalk.wire.messages import is_server_call
 
-_ID: Final = re.compile("[a-zA-Z0-9_-]+")
-_THINKING: Final = ("thinking", "redacted_thinking")
+_ID_PATTERN: Final = re.compile("[a-zA-Z0-9_-]+")
+_THINKING_TYPES: Final = ("thinking", "redacted_thinking")
 
 
 def _messages(request: StrictRequest) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -70,20 +70,20 @@ def _messages_say_something(request: StrictRequest) -> Iterator[StrictRefusal]:
 def _texts_are_not_blank(request: StrictRequest) -> Iterator[StrictRefusal]:
     for _, block in _blocks(request):
         if block.get("type") == "text" and not text_at(block, "text").strip():
-            what = "contain non-whitespace text" if block.get("text") else "be non-empty"
-            yield StrictRefusal(f"messages: text content blocks must {what}")
+            demand = "contain non-whitespace text" if block.get("text") else "be non-empty"
+            yield StrictRefusal(f"messages: text content blocks must {demand}")
 
 
 def _calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
     messages = _messages(request)
     for number, (_, blocks) in enumerate(messages):
-        after = messages[number + 1][1] if number + 1 < len(messages) else []
-        results = _ids(after, "tool_result", "tool_use_id")
-        missing = [id for id in _ids(blocks, "tool_use", "id") if id not in results]
-        if missing:
+        next_blocks = messages[number + 1][1] if number + 1 < len(messages) else []
+        result_ids = _ids(next_blocks, "tool_result", "tool_use_id")
+        missing_ids = [id for id in _ids(blocks, "tool_use", "id") if id not in result_ids]
+        if missing_ids:
             yield StrictRefusal(
                 f"messages.{number}: `tool_use` ids were found without `tool_result` blocks immediately after: "
-                f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in "
+                f"{', '.join(missing_ids)}. Each `tool_use` block must have a corresponding `tool_result` block in "
                 "the next message."
             )
 
@@ -91,9 +91,9 @@ def _calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
 def _results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     messages = _messages(request)
     for number, (_, blocks) in enumerate(messages):
-        calls = _ids(messages[number - 1][1], "tool_use", "id") if number else []
+        call_ids = _ids(messages[number - 1][1], "tool_use", "id") if number else []
         for position, block in enumerate(blocks):
-            if block.get("type") == "tool_result" and text_at(block, "tool_use_id") not in calls:
+            if block.get("type") == "tool_result" and text_at(block, "tool_use_id") not in call_ids:
                 yield StrictRefusal(
                     f"messages.{number}.content.{position}: unexpected `tool_use_id` found in `tool_result` blocks: "
                     f"{block.get('tool_use_id')}. Each `tool_result` block must have a corresponding `tool_use` "
@@ -103,8 +103,8 @@ def _results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
 
 def _one_result_for_a_call(request: StrictRequest) -> Iterator[StrictRefusal]:
     for number, (_, blocks) in enumerate(_messages(request)):
-        results = _ids(blocks, "tool_result", "tool_use_id")
-        for id in dict.fromkeys(id for id in results if results.count(id) > 1):
+        result_ids = _ids(blocks, "tool_result", "tool_use_id")
+        for id in dict.fromkeys(id for id in result_ids if result_ids.count(id) > 1):
             yield StrictRefusal(
                 f"messages.{number}.content: each tool_use must have a single result. Found multiple "
                 f"`tool_result` blocks with id: {id}"
@@ -112,17 +112,17 @@ def _one_result_for_a_call(request: StrictRequest) -> Iterator[StrictRefusal]:
 
 
 def _ids_are_unique(request: StrictRequest) -> Iterator[StrictRefusal]:
-    used: set[str] = set()
+    used_ids: set[str] = set()
     for path, block in _blocks(request):
         if block.get("type") == "tool_use":
-            if text_at(block, "id") in used:
+            if text_at(block, "id") in used_ids:
                 yield StrictRefusal(f"{path}: `tool_use` ids must be unique")
-            used.add(text_at(block, "id"))
+            used_ids.add(text_at(block, "id"))
 
 
 def _ids_fit(request: StrictRequest) -> Iterator[StrictRefusal]:
     for path, block in _blocks(request):
-        if block.get("type") == "tool_use" and not _ID.fullmatch(text_at(block, "id")):
+        if block.get("type") == "tool_use" and not _ID_PATTERN.fullmatch(text_at(block, "id")):
             yield StrictRefusal(f"{path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
 
 
@@ -136,17 +136,26 @@ def _pending(request: StrictRequest) -> Iterator[tuple[int, dict[str, Any], bool
         for position, block in enumerate(blocks):
             if not is_server_call(text_at(block, "type")):
                 continue
-            later = [*blocks[position:], *(one for _, more in messages[number + 1 :] for one in more)]
-            if any(_is_server_result(one) and one.get("tool_use_id") == block.get("id") for one in later):
+            later_blocks = [
+                *blocks[position:],
+                *(one for _, other_blocks in messages[number + 1 :] for one in other_blocks),
+            ]
+            if any(
+                _is_server_result(one) and one.get("tool_use_id") == block.get("id") for one in later_blocks
+            ):
                 continue
-            follows = [(role, one) for role, more in messages[number + 1 :] for one in more]
-            goes_on = all(role == "assistant" or one.get("type") == "tool_result" for role, one in follows)
-            yield number, block, goes_on
+            following_blocks = [
+                (role, one) for role, other_blocks in messages[number + 1 :] for one in other_blocks
+            ]
+            may_go_on = all(
+                role == "assistant" or one.get("type") == "tool_result" for role, one in following_blocks
+            )
+            yield number, block, may_go_on
 
 
 def _server_calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal]:
-    for number, block, goes_on in _pending(request):
-        if not goes_on:
+    for number, block, may_go_on in _pending(request):
+        if not may_go_on:
             name = block.get("name")
             yield StrictRefusal(
                 f"messages.{number}: `{name}` tool use with id `{block.get('id')}` was found without a "
@@ -155,11 +164,11 @@ def _server_calls_have_results(request: StrictRequest) -> Iterator[StrictRefusal
 
 
 def _server_results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
-    calls: list[str] = []
+    call_ids: list[str] = []
     for path, block in _blocks(request):
         if is_server_call(text_at(block, "type")):
-            calls.append(text_at(block, "id"))
-        elif _is_server_result(block) and text_at(block, "tool_use_id") not in calls:
+            call_ids.append(text_at(block, "id"))
+        elif _is_server_result(block) and text_at(block, "tool_use_id") not in call_ids:
             type = block.get("type")
             yield StrictRefusal(
                 f"{path}: unexpected `tool_use_id` found in `{type}` blocks: {block.get('tool_use_id')}. Each "
@@ -168,10 +177,10 @@ def _server_results_have_calls(request: StrictRequest) -> Iterator[StrictRefusal
 
 
 def _pending_execution_names_its_container(request: StrictRequest) -> Iterator[StrictRefusal]:
-    runs = [block for _, block, goes_on in _pending(request) if goes_on]
+    pending_blocks = [block for _, block, may_go_on in _pending(request) if may_go_on]
     messages = _messages(request)
     has_results = bool(messages) and any(one.get("type") == "tool_result" for one in messages[-1][1])
-    if runs and has_results and not request.body.get("container"):
+    if pending_blocks and has_results and not request.body.get("container"):
         yield StrictRefusal(
             "container_id is required when there are pending tool uses generated by code execution with tools."
         )
@@ -196,8 +205,8 @@ def _thinking_comes_before_its_calls(request: StrictRequest) -> Iterator[StrictR
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled" or len(messages) < 2:
         return
     blocks = messages[-2][1]
-    goes_on = any(one.get("type") == "tool_result" for one in messages[-1][1])
-    if goes_on and blocks and blocks[0].get("type") not in _THINKING:
+    has_results = any(one.get("type") == "tool_result" for one in messages[-1][1])
+    if has_results and blocks and blocks[0].get("type") not in _THINKING_TYPES:
         yield StrictRefusal(
             f"messages.{len(messages) - 2}.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
             f"`{blocks[0].get('type')}`. When `thinking` is enabled, a final `assistant` message must start with "

@@ -42,31 +42,31 @@ def _items(request: StrictRequest) -> list[dict[str, Any]]:
 def _calls_have_outputs(request: StrictRequest) -> Iterator[StrictRefusal]:
     items = _items(request)
     for kind, words in _CALL_WORDS.items():
-        outputs = [text_at(item, "call_id") for item in items if item["type"] == f"{kind}_output"]
+        output_ids = [text_at(item, "call_id") for item in items if item["type"] == f"{kind}_output"]
         for item in items:
-            if item["type"] == kind and text_at(item, "call_id") not in outputs:
+            if item["type"] == kind and text_at(item, "call_id") not in output_ids:
                 yield StrictRefusal(f"No tool output found for {words} {item.get('call_id')}.", "input")
 
 
 def _outputs_have_calls(request: StrictRequest) -> Iterator[StrictRefusal]:
     items = _items(request)
-    continues = request.body.get("previous_response_id") or request.body.get("conversation")
-    issued_ids = [*values_of(request.issued.events, "call_id")] if continues else []
+    is_continued = request.body.get("previous_response_id") or request.body.get("conversation")
+    issued_ids = [*values_of(request.issued.events, "call_id")] if is_continued else []
     for kind, words in _CALL_WORDS.items():
-        calls: list[str] = []
+        call_ids: list[str] = []
         for item in items:
             id = text_at(item, "call_id")
             if item["type"] == kind:
-                calls.append(id)
-            elif item["type"] == f"{kind}_output" and id not in calls + issued_ids:
+                call_ids.append(id)
+            elif item["type"] == f"{kind}_output" and id not in call_ids + issued_ids:
                 yield StrictRefusal(f"No tool call found for {words} output with call_id {id}.", "input")
 
 
 def _reasoning_is_followed(request: StrictRequest) -> Iterator[StrictRefusal]:
-    for item, after in pairwise([*_items(request), {"type": "end"}]):
-        is_answer = after["type"] == "message" and after.get("role") == "assistant"
-        ends = after["type"] in ("end", "message") or after["type"].endswith("_output")
-        if item["type"] == "reasoning" and ends and not is_answer:
+    for item, next_item in pairwise([*_items(request), {"type": "end"}]):
+        is_answer = next_item["type"] == "message" and next_item.get("role") == "assistant"
+        is_end = next_item["type"] in ("end", "message") or next_item["type"].endswith("_output")
+        if item["type"] == "reasoning" and is_end and not is_answer:
             yield StrictRefusal(
                 f"Item '{item.get('id')}' of type 'reasoning' was provided without its required following item.",
                 "input",
@@ -75,15 +75,15 @@ def _reasoning_is_followed(request: StrictRequest) -> Iterator[StrictRefusal]:
 
 def _reasoning_comes_with_its_item(request: StrictRequest) -> Iterator[StrictRefusal]:
     items = _items(request)
-    present = [text_at(item, "id") for item in items]
+    present_ids = [text_at(item, "id") for item in items]
     for output in values_of(request.issued.events, "output"):
-        for before, item in pairwise(objects(output)):
-            if before.get("type") != "reasoning" or item.get("id") is None:
+        for previous_item, item in pairwise(objects(output)):
+            if previous_item.get("type") != "reasoning" or item.get("id") is None:
                 continue
-            if item["id"] in present and before.get("id") not in present:
+            if item["id"] in present_ids and previous_item.get("id") not in present_ids:
                 yield StrictRefusal(
                     f"Item '{item['id']}' of type '{item.get('type')}' was provided without its required "
-                    f"'reasoning' item: '{before.get('id')}'.",
+                    f"'reasoning' item: '{previous_item.get('id')}'.",
                     "input",
                 )
 
@@ -99,14 +99,14 @@ def _ids_have_their_prefix(request: StrictRequest) -> Iterator[StrictRefusal]:
 
 
 def _ids_are_unique(request: StrictRequest) -> Iterator[StrictRefusal]:
-    used: set[str] = set()
+    used_ids: set[str] = set()
     for item in _items(request):
         id = text_at(item, "id")
-        if id and id in used:
+        if id and id in used_ids:
             yield StrictRefusal(
                 f"Duplicate item found with id {id}. Remove duplicate items from your input.", "input"
             )
-        used.add(id)
+        used_ids.add(id)
 
 
 def _encrypted_content_is_its_own(request: StrictRequest) -> Iterator[StrictRefusal]:
