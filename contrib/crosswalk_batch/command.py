@@ -153,9 +153,9 @@ def _say(total: Receipt, passed_over: list[str]) -> None:
     errors, guesses, layouts, left = (
         total.counts[name] for name in ("errors", "guesses", "layouts", "left_out")
     )
-    kinds = ", ".join(f"{count:,} {error}" for error, count in errors.most_common())
+    error_tally = ", ".join(f"{count:,} {error}" for error, count in errors.most_common())
     rejects = errors.total()
-    mapped = f"{total.records - rejects:,} mapped, {rejects:,} rejected{kinds and f' ({kinds})'}"
+    mapped = f"{total.records - rejects:,} mapped, {rejects:,} rejected{error_tally and f' ({error_tally})'}"
     say(f"{counted(total.records, 'record')}: {mapped}")
     if left:
         say(left_out(left))

@@ -34,7 +34,7 @@ __all__ = ["Cloudflare", "plugin"]
 _ENVELOPE_KEYS = {"result", "success", "errors", "messages"}
 _BARE_KEYS = {"response", "tool_calls", "usage", "p"}
 """The keys of its own answers outside of the envelope."""
-_EMPTY_FIELDS: dict[str, Any] = {"success": True, "errors": [], "messages": []}
+_SUCCESS_FIELDS: dict[str, Any] = {"success": True, "errors": [], "messages": []}
 
 
 def _locate() -> str:
@@ -106,7 +106,7 @@ class Cloudflare(DialectFamily):
         event = require_object(event)
         if is_failure(event):
             return (take_error(event, cloudflare_error(None, event)),)
-        for key, value in _EMPTY_FIELDS.items():
+        for key, value in _SUCCESS_FIELDS.items():
             if key in event:
                 take_same(event, key, value)
         answer = _inside(event)

@@ -336,7 +336,7 @@ def _end_deltas(
     if message and REASONS.get(word) is FinishReason.CONTENT_FILTER:
         del candidate["finishMessage"]
         yield ResponseDelta(refusal_delta=message, choice=choice)
-    if word in _VAGUE_WORDS and answer.produced:
+    if word in _VAGUE_WORDS and answer.has_output:
         state.vague_words.add(word)
         yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
     elif word in _ERROR_KINDS_BY_WORD:

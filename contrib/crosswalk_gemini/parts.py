@@ -198,7 +198,7 @@ class Answer:
         choice: its number.
         said: the pieces of its text, without thoughts.
         is_thinking: whether the last of its pieces was a thought.
-        produced: whether it has text, a call of a client's tool, or media.
+        has_output: whether it has text, a call of a client's tool, or media.
         writer: writes the arguments of the streamed call, or ``None`` without any.
         word: its first finish word, which old servers send with every chunk, or ``None`` before.
         citations: its cited words, in order.
@@ -210,7 +210,7 @@ class Answer:
     choice: int
     said: list[str] = attrs.Factory(list)
     is_thinking: bool = False
-    produced: bool = False
+    has_output: bool = False
     writer: ArgumentsWriter | None = None
     word: str | None = None
     citations: list[Citation] = attrs.Factory(list)
@@ -237,7 +237,7 @@ class Answer:
             yield ResponseDelta(reasoning_delta=text, choice=self.choice)
         elif text:
             self.said.append(text)
-            self.produced = True
+            self.has_output = True
             yield ResponseDelta(content_delta=text, choice=self.choice)
         if part:  # most parts have no more
             is_media = not part.keys().isdisjoint(wire.MEDIA)
@@ -259,7 +259,7 @@ class Answer:
                 yield ResponseDelta(tool_call_delta=fragment, choice=self.choice)
         for segment in _segments(part, {"thought": True} if thought else {}, signature_field):
             signature_field = {}
-            self.produced = self.produced or (segment.type is SegmentType.MEDIA and not thought)
+            self.has_output = self.has_output or (segment.type is SegmentType.MEDIA and not thought)
             yield ResponseDelta(segment=segment, choice=self.choice)
         if signature_field:
             yield ResponseDelta(segment=Segment(kind, "", signature_field), choice=self.choice)
@@ -277,7 +277,7 @@ class Answer:
         if goes_on is not None:
             call["willContinue"] = goes_on  # at the end of a call nothing else shows it
         is_named, has_id = (call.get(key) not in (None, "") for key in ("name", "id"))
-        self.produced = True
+        self.has_output = True
         if is_named:
             yield from self.call_end(state)
             arguments = None

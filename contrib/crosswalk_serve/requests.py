@@ -409,7 +409,7 @@ _SEAL_FIELDS: Final[Mapping[WireForm, tuple[str, Mapping[str, str]]]] = {
     WireForm.GEMINI: ("encrypted", _ENCRYPTED_FACTS),
 }
 """The metadata that each format writes into its field for opaque values: the key of the seal, and facts about it."""
-_LARGEST_SEAL: Final = 1 << 24
+_MAX_UNSEALED_BYTES: Final = 1 << 24
 _FOREIGN_SEAL_REASON: Final = "reasoning: its seal is not of this gateway and key"
 _CHANGED_ANSWER_REASON: Final = "reasoning: the client has changed the answer that it belongs to"
 
@@ -495,7 +495,7 @@ class Seals:
         if not hmac.compare_digest(mac, self._mac(data)):
             return None
         try:
-            return from_json(zlib.decompressobj().decompress(data, _LARGEST_SEAL), ChatResponse)
+            return from_json(zlib.decompressobj().decompress(data, _MAX_UNSEALED_BYTES), ChatResponse)
         except (CanonicalJSONError, zlib.error):
             return None
 

@@ -403,8 +403,8 @@ class ClientRequest(ChatRequest):
                 unplaced_fields.append(unread_queue[0])
             del unread_queue[0]
         target = table_of(http_request)
-        lost_adaptations = (dropped for one in unplaced_fields for dropped in self._dropped(one, target))
-        return attrs.evolve(http_request, body=body).adapted(*lost_adaptations)
+        drop_adaptations = (dropped for one in unplaced_fields for dropped in self._dropped(one, target))
+        return attrs.evolve(http_request, body=body).adapted(*drop_adaptations)
 
     def _dropped(self, unread: Unread, target: RequestTable | None) -> Iterator[Adaptation]:
         """Return the part of *unread* to report, because a server with the table *target* does not get it.

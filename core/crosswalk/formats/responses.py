@@ -156,14 +156,14 @@ def _instead(
     instead: dict[str, tuple[ToolDefinition, ...]] = {}
     namespaces: dict[str, tuple[str, str]] = {}
     for item in (*body.opened("tools"), *body.opened("input")):
-        given = item.given
+        given = tools_item = item.given
         if is_search_of_client(given):
             some = {"name": _SEARCH_CALL, **{key: given.get(key) for key in ("description", "parameters")}}
-            given = {"tools": [{"type": "function", **some}]}
+            tools_item = {"tools": [{"type": "function", **some}]}
         elif given.get("type") != "additional_tools" and not is_found_by_client(given):
             continue
         try:
-            inner = Fields({"tools": copy_json(given.get("tools"))}, item.place)
+            inner = Fields({"tools": copy_json(tools_item.get("tools"))}, item.place)
             tools, *others, inside = _tools(inner)
         except ResponseValidationError:  # the server of this format checks it
             continue

@@ -562,8 +562,8 @@ class Fit:
         depth = rules.effort[word]
         reason = f"{self._model} takes no {effort.value!r}"
         if word is effort:
-            form_phrase = "a budget in tokens" if depth.word is None else f"{depth.word!r}"
-            reason = f"{self._model} takes {form_phrase} for it"
+            depth_phrase = "a budget in tokens" if depth.word is None else f"{depth.word!r}"
+            reason = f"{self._model} takes {depth_phrase} for it"
         if depth.budget is None:
             self._set_ceiling(rules, 0)
         else:

@@ -288,7 +288,7 @@ def test_no_server_is_asked_for_an_answer_that_may_be_null_as_a_whole(kind: Any,
         Annotated[int | None, pydantic.AfterValidator(lambda value: value or 0)],
         Any,
     ],
-    ids=str,
+    ids=["items", "a root model", "a validator", "anything"],
 )
 def test_a_null_that_is_a_value_may_be_asked_for(kind: Any) -> None:
     assert StructuredParser(kind).schema.server_schema()
