@@ -490,7 +490,7 @@ def test_a_row_of_the_command_line_gives_a_command_or_an_option_that_exists(name
         ("ask --schema x Hi", "--schema: it is an option of crosswalk parse"),
         ("models ollama --seed 1", "--seed: it is an option of crosswalk ask, chat, record"),
         ("replay log.jsonl", "use crosswalk.testing.ReplayServer in Python, or crosswalk demo"),
-        ("ask claude:opus Hi", "'claude' is no provider: use anthropic"),
+        ("ask google:pro Hi", "'google' is no provider: use gemini"),
     ],
 )
 def test_a_wrong_command_line_ends_in_one_line_with_the_next_step(

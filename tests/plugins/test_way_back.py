@@ -689,8 +689,8 @@ def test_a_failed_tool_is_told_in_the_providers_word() -> None:
 @pytest.mark.parametrize("to", [name for name in EVERYBODY if name not in ("anthropic", "bedrock", "gemini")])
 def test_a_failure_is_named_where_the_api_has_no_word_for_it(to: str) -> None:
     built = request(USER, ASKED, FAILED, to=to)
-    assert named(built) == [("messages[2]", "that the tool has failed: the API has no word for it")]
-    assert "no such pier" in said(built)
+    assert named(built) == [("messages[2]", "that the tool has failed: it is sent as text")]
+    assert "Error: no such pier" in said(built)
 
 
 def test_a_result_knows_whether_its_tool_failed() -> None:

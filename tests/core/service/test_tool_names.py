@@ -99,7 +99,7 @@ def test_a_name_stays_the_same_as_a_conversation_grows() -> None:
     assert later.body["tools"][:2] == first.body["tools"]
 
 
-@pytest.mark.parametrize("provider", ["openai", "openai_responses", "mistral"])
+@pytest.mark.parametrize("provider", ["openai", "openai_responses"])
 def test_the_tools_among_which_a_model_may_choose_have_the_same_name(provider: str) -> None:
     allowed = {"mode": "auto", "tools": [{"type": "function", "function": {"name": "a.b"}}]}
     sent = built(chat("a.b", tool_choice={"type": "allowed_tools", "allowed_tools": allowed}), provider)
