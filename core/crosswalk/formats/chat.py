@@ -57,6 +57,7 @@ from crosswalk.wire.chat import (
     read_custom_tool,
     read_message,
     read_role,
+    with_parts,
 )
 from crosswalk.wire.fields import Fields, Place, UnnamedCalls, placed
 from crosswalk.wire.options import RequestTable, read_details
@@ -180,21 +181,22 @@ def _turn(message: Fields) -> Turn:
 
 
 def _told(part: Fields) -> ContentPart | None:
-    return told_part(part, CHAT, f"messages[].content[][{part.given['type']}]")
+    """Return *part*, a part or a call of a type that only its own server knows, as JSON."""
+    return told_part(part, CHAT, f"messages[].{part.place[-2]}[][{part.given['type']}]")
 
 
 def _answer(message: Fields) -> Turn:
     """Return an answer with more than text and calls, as its server sent it."""
-    content = read_content(message, _told)
+    calls, told_calls = read_calls(message, _told)
+    content = with_parts(read_content(message, _told), told_calls)
     text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
     message_body: dict[str, Any] = {"role": "assistant", "content": text}
     for name in _ANSWER_FIELDS:
         read_field = message.items if name == "reasoning_details" else message.text
         if (value := read_field(name)) is not None:
             message_body[name] = value
-    calls = [_call(call) for call in read_calls(message)]
     if calls:
-        message_body["tool_calls"] = calls
+        message_body["tool_calls"] = [*map(_call, calls)]
     choice = {"index": 0, "message": message_body, "finish_reason": "tool_calls" if calls else "stop"}
     return answer(message, {"object": "chat.completion", "choices": [choice]}, "openai")
 

@@ -200,12 +200,21 @@ class ClientRequest(ChatRequest):
         back: set[str] = set()
         for number, (said, sent) in enumerate(zip(_messages(self.said), _messages(body), strict=False)):
             parts, texts = said.get("content"), sent.get("content")
-            if not (isinstance(parts, list) and isinstance(texts, list) and len(texts) == len(parts)):
+            if not isinstance(texts, list):
                 continue
-            for at, part in enumerate(parts):
+            for at, (part, text) in enumerate(
+                zip(parts if isinstance(parts, list) else (), texts, strict=False)
+            ):
                 place = path_of(("messages", number, "content", at))
-                if place in self.told and texts[at].get("text") == _told_text(part):
+                if place in self.told and text.get("text") == _told_text(part):
                     texts[at] = part
+                    back.add(place)
+            for at, call in enumerate(said.get("tool_calls") or ()):
+                place = path_of(("messages", number, "tool_calls", at))
+                if place in self.told and (told := {"type": "text", "text": _told_text(call)}) in texts:
+                    texts.remove(told)
+                    sent.setdefault("tool_calls", []).insert(at, call)
+                    sent["content"] = texts or None
                     back.add(place)
         built = attrs.evolve(built, body=body)
         return built.adapted(*(_told_at(place) for place in self.told if place not in back))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
@@ -136,11 +136,13 @@ def _no_part(part: Fields) -> None:
 def read_message(
     message: Fields, role: Role, tell: Callable[[Fields], ContentPart | None] = _no_part
 ) -> ChatMessage:
-    """Return *message*, with this *role*. See :func:`read_content`."""
-    content = read_content(message, tell)
-    if role is not Role.ASSISTANT:
+    """Return *message*, with this *role*. See :func:`read_content` and :func:`read_calls`."""
+    content, calls = read_content(message, tell), None
+    if role is Role.ASSISTANT:
+        calls, told_calls = read_calls(message, tell)
+        content = with_parts(content, told_calls)
+    else:
         content = message.need("content", content)
-    calls = [*read_calls(message)] if role is Role.ASSISTANT else None
     id = message.text("tool_call_id") if role is Role.TOOL else None
     with placed(message):
         return ChatMessage(
@@ -213,15 +215,33 @@ def read_source(url: str) -> dict[str, Any]:
     return {"url": url}
 
 
-def read_calls(message: Fields) -> Iterator[ToolCall]:
-    """Return the calls in *message*. Those of an unknown type stay unread."""
+def read_calls(
+    message: Fields, tell: Callable[[Fields], ContentPart | None] = _no_part
+) -> tuple[list[ToolCall], list[ContentPart]]:
+    """Return the calls in *message*, and what *tell* returns for those of an unknown type."""
+    calls: list[ToolCall] = []
+    told_calls: list[ContentPart] = []
     for call in message.each("tool_calls", ToolCall):
         if isinstance(call, ToolCall):
-            yield call
+            calls.append(call)
         elif call.look("type") in (None, "function", "custom"):
-            yield _call(call, call.text("type") or "function")
+            calls.append(_call(call, call.text("type") or "function"))
         else:
             call.leave("must be a function or a custom call")
+            if (told := tell(call)) is not None:
+                told_calls.append(told)
+    return calls, told_calls
+
+
+def with_parts(
+    content: str | list[ContentPart] | None, parts: list[ContentPart]
+) -> str | list[ContentPart] | None:
+    """Return *content* with *parts* after it."""
+    if not parts:
+        return content
+    if isinstance(content, str | None):
+        content = [TextPart(content)] if content else []
+    return [*content, *parts]
 
 
 def _call(call: Fields, kind: str) -> ToolCall:

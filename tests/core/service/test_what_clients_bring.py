@@ -876,6 +876,40 @@ def test_a_part_of_an_unknown_type_beside_reasoning_is_told_to_servers_of_the_fo
     ]
 
 
+GADGET = {"id": "c2", "type": "gadget", "gadget": {"beam": "marked"}}
+
+
+@pytest.mark.parametrize(
+    "calls", [[GADGET], [CHAT_CALL, GADGET], [GADGET, CHAT_CALL]], ids=["alone", "last", "first"]
+)
+@pytest.mark.parametrize(
+    "content", [None, "Word", [WORD], [HOLOGRAM]], ids=["silent", "a text", "a part", "an unknown part"]
+)
+@pytest.mark.parametrize("to", [*OTHERS, *ASKED_FOR_CHAT[1:]])
+def test_a_call_of_an_unknown_type_arrives_everywhere(to: str, content: Any, calls: list[Any]) -> None:
+    """A server of the client's form gets the call, any other its JSON as text, and never an empty turn."""
+    asked = {"role": "assistant", "content": content, "tool_calls": calls}
+    results = [{"role": "tool", "tool_call_id": "c1", "content": "x"}] if CHAT_CALL in calls else [HI]
+    request = built("openai-chat", {"model": "m", "messages": [HI, asked, *results]}, to)
+    told = [one.field for one in request.adaptations if one.kind is AdaptationKind.TOLD]
+    assert request.dropped == ()
+    if to in ("openai", *ASKED_FOR_CHAT):
+        sent = request.body["messages"][1]
+        assert sent["tool_calls"] == calls
+        assert sent["content"] in (content, [{"type": "text", "text": content}])
+        assert told == []
+    else:
+        assert '"type":"gadget","gadget":{"beam":"marked"}' in said_in(request)
+        assert f"messages[1].tool_calls[{calls.index(GADGET)}]" in told
+
+
+def test_a_call_of_an_unknown_type_beside_reasoning_is_told_to_servers_of_the_form() -> None:
+    message = {"role": "assistant", "content": "Word", "tool_calls": [GADGET], "reasoning_content": "so"}
+    request = built("openai-chat", {"model": "m", "messages": [HI, message, HI]}, "vllm")
+    assert '"gadget":{"beam":"marked"}' in request.body["messages"][1]["content"]
+    assert [one.field for one in request.adaptations] == ["messages[1].tool_calls[0]"]
+
+
 @pytest.mark.parametrize(
     "items",
     [
