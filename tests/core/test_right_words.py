@@ -43,7 +43,6 @@ from crosswalk.agent import (
 )
 from crosswalk.cli import main
 from crosswalk.cli.parser import whole_parser
-from crosswalk.lazy import RIGHT_KEYWORDS, RIGHT_WORDS, right_word
 from crosswalk.service import (
     ChatRequest,
     Endpoint,
@@ -53,6 +52,7 @@ from crosswalk.service import (
     SyncLLMService,
     ToolDefinition,
 )
+from crosswalk.words import RIGHT_KEYWORDS, RIGHT_WORDS, right_word
 
 BODY = (
     b'{"id":"c","object":"chat.completion","created":1764000000,"model":"gpt-4o","choices":[{"index":0,"message":'

@@ -28,12 +28,12 @@ from crosswalk.agent.session import ChatSession, Trimming
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, OutputT, conversation_of
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.lazy import suggests_names
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.service.http import Nested
 from crosswalk.structured import Prose
 from crosswalk.types.stream import StreamEvent
 from crosswalk.types.values import checks_keywords
+from crosswalk.words import suggests_names
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry

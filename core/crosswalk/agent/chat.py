@@ -11,7 +11,6 @@ import attrs
 from crosswalk.agent.session import Trimming, trim_refused_request
 from crosswalk.agent.tools import Tool
 from crosswalk.errors import ConfigurationError, ContextOverflowError, ProviderError
-from crosswalk.lazy import suggests_names
 from crosswalk.request import (
     EXTRA_NAMES,
     CacheMark,
@@ -36,6 +35,7 @@ from crosswalk.types.json import EMPTY_OBJECT, JSONObject
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent, StreamEventType
 from crosswalk.types.values import checks_keywords
+from crosswalk.words import suggests_names
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncLLMService

@@ -21,7 +21,6 @@ from crosswalk.codec import to_jsonable
 from crosswalk.codec.converters import shared_converter, transform_error
 from crosswalk.codec.layout import cannot
 from crosswalk.errors import ConfigurationError, ErrorKind, ProviderError, ResponseValidationError
-from crosswalk.lazy import suggests_names
 from crosswalk.request import ChatRequest, Messages, Turn, turns_of
 from crosswalk.service.turns import message_of
 from crosswalk.text import json_type_name
@@ -30,6 +29,7 @@ from crosswalk.types.message import ChatMessage, Role, ToolCall
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import as_text, checks_keywords
+from crosswalk.words import suggests_names
 
 # -------------------------------------------------------------------------------- trimming
 # Trimming of conversations that are too long. No call loses its result, and the user speaks first.

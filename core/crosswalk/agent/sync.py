@@ -15,11 +15,11 @@ from crosswalk.agent.agent import Agent, AgentOptions, AgentRun, RunOptions, Too
 from crosswalk.agent.chat import SyncServiceOwner
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
-from crosswalk.lazy import suggests_names
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
 from crosswalk.types.values import checks_keywords
+from crosswalk.words import suggests_names
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncEventStream, SyncLLMService

@@ -11,7 +11,6 @@ from typing_extensions import TypeVar
 
 from crosswalk.agent.results import ToolExecutionResult, with_calls
 from crosswalk.errors import CrosswalkError, ResponseValidationError
-from crosswalk.lazy import suggests_names
 from crosswalk.request import Turn
 from crosswalk.text import brief, counted, short_repr
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -19,6 +18,7 @@ from crosswalk.types.message import ChatMessage, ToolCall
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason, IncompleteReason
+from crosswalk.words import suggests_names
 
 
 class AgentOutcome(StrEnum):

@@ -30,7 +30,6 @@ from crosswalk.errors import (
     ProviderError,
     ResponseValidationError,
 )
-from crosswalk.lazy import right_word
 from crosswalk.plugin.registry import registry
 from crosswalk.prices import cost_of
 from crosswalk.service import (
@@ -50,6 +49,7 @@ from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance, ProviderAttempt
 from crosswalk.types.values import SegmentType
+from crosswalk.words import right_word
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,10 +17,10 @@ import attrs
 
 from crosswalk.cli.arguments import RECORDED_COMMANDS
 from crosswalk.cli.terminal import EXIT_STATUS, USAGE, OutputError, UsageError, write_text
-from crosswalk.lazy import right_word
 from crosswalk.plain_errors import CrosswalkError, PluginError
 from crosswalk.plugin.installed import Point, installed_points
 from crosswalk.text import harmless, meant
+from crosswalk.words import right_word
 
 # ------------------------------------------------------------------------------- installed
 # Commands of other packages, found through the entry-point group ``crosswalk.commands``.

@@ -41,7 +41,6 @@ from crosswalk.formats.writing import (
     pieces_of,
     source_form,
 )
-from crosswalk.lazy import suggests_names
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.normalize import Body, DeltaStream, normalize, normalize_stream
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain, read_body
@@ -56,6 +55,7 @@ from crosswalk.types.stream import DeltaAccumulator
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import FinishReason, IncompleteReason, RawEvents, Segment, SegmentType, altered
 from crosswalk.wire.framing import Limits
+from crosswalk.words import suggests_names
 
 if TYPE_CHECKING:
     from crosswalk.responses.events import ResponseStreamEvent

@@ -31,7 +31,6 @@ from crosswalk.errors import (
     MappingError,
     ResponseValidationError,
 )
-from crosswalk.lazy import suggests_names
 from crosswalk.mapping.detect import MOST_EVENTS, decode_events, recognizing
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import (
@@ -50,6 +49,7 @@ from crosswalk.types.json import Dumpable, FrozenObject, dump_json, dumped, is_d
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import DEFAULT, Frame, Limits, SniffingDecoder, is_done
+from crosswalk.words import suggests_names
 
 if TYPE_CHECKING:
     from crosswalk.stream import StreamingChatResponse

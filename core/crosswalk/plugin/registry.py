@@ -17,7 +17,7 @@ import attrs
 import pluggy
 
 from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError, UnknownProviderError
-from crosswalk.lazy import pattern, right_word
+from crosswalk.lazy import pattern
 from crosswalk.plugin.hooks import API, API_MINOR, PROJECT, ProviderHooks, ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.installed import (
     Point,
@@ -34,6 +34,7 @@ from crosswalk.types.json import copy_json
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason
 from crosswalk.wire.framing import DEFAULT, Limits, SniffingDecoder
+from crosswalk.words import right_word
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

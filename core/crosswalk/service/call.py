@@ -21,7 +21,6 @@ from crosswalk.errors import (
     ResponseValidationError,
     UnknownFinishReasonError,
 )
-from crosswalk.lazy import suggests_names
 from crosswalk.mapping.reader import Reader
 from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.endpoint import Redaction, Route, where
@@ -59,6 +58,7 @@ from crosswalk.types.response import ChatResponse, new_id
 from crosswalk.types.stream import EventMaker, StreamEvent, StreamEventType
 from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
 from crosswalk.types.values import altered
+from crosswalk.words import suggests_names
 
 # -------------------------------------------------------------------------------- exchange
 # One attempt: a request, its answer's bytes, and the time limits on them.

@@ -9,7 +9,6 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.lazy import suggests_names
 from crosswalk.request import Asked, ChatRequest, ResponseFormat, as_request
 from crosswalk.service.turns import with_instructions
 from crosswalk.structured import ParseResult, Partial, Prose, Schema, StructuredAnswerError, StructuredParser
@@ -20,6 +19,7 @@ from crosswalk.types.json import FrozenObject, JSONObject
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent, StreamEventType
+from crosswalk.words import suggests_names
 
 T = TypeVar("T")
 

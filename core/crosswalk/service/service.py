@@ -25,7 +25,6 @@ import attrs
 
 from crosswalk.config import Settings, apply_settings, load_settings
 from crosswalk.errors import ConfigurationError, UnknownProviderError
-from crosswalk.lazy import right_word, suggests_names
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
@@ -62,6 +61,7 @@ from crosswalk.text import nearest
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.values import checks_keywords
 from crosswalk.wire.framing import DEFAULT, Limits
+from crosswalk.words import right_word, suggests_names
 
 if TYPE_CHECKING:
     import httpx2

@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.lazy import suggests_names
 from crosswalk.request import Asked
 from crosswalk.service.blocking import ThreadDriver, run
 from crosswalk.service.call import EventStream, text_of
@@ -23,6 +22,7 @@ from crosswalk.service.setup import RequestPlan
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
 from crosswalk.types.values import checks_keywords
+from crosswalk.words import suggests_names
 
 if TYPE_CHECKING:
     from crosswalk.service.auxiliary_requests import Embeddings, PlainAnswer, TokenCount

@@ -11,7 +11,6 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import attrs
 
-from crosswalk.lazy import suggests_names
 from crosswalk.schemas.metadata import Growth
 from crosswalk.schemas.values import value_to_json
 from crosswalk.structured.chain import Read, run_chain, run_growing
@@ -34,6 +33,7 @@ from crosswalk.types.json import JSONObject, load_json
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.values import FinishReason, IncompleteReason, SegmentType
+from crosswalk.words import suggests_names
 
 # -------------------------------------------------------------------------- partial parser
 # An answer that is still being written, read as it grows.

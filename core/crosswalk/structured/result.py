@@ -11,10 +11,10 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.lazy import suggests_names
 from crosswalk.schemas.metadata import SchemaDefinitionError as SchemaDefinitionError
 from crosswalk.text import brief, summary
 from crosswalk.types.json import step
+from crosswalk.words import suggests_names
 
 # ---------------------------------------------------------------------------------- reason
 # The words for how an answer was read, and why it was not, and the errors of wrong declarations.

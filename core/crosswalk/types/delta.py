@@ -6,7 +6,6 @@ from typing import Final, final
 
 import attrs
 
-from crosswalk.lazy import suggests_names
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -26,6 +25,7 @@ from crosswalk.types.values import (
     check_text,
     one_of,
 )
+from crosswalk.words import suggests_names
 
 UNNUMBERED: Final = -1
 """The index of a delta that is not numbered yet."""

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, TypeVar, final, overload
 import attrs
 import orjson
 
-from crosswalk.lazy import pattern, suggests_names
+from crosswalk.lazy import pattern
 from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import brief, json_type_name, short_repr
 from crosswalk.types.json import RepeatedKeyError, load_json
@@ -24,6 +24,7 @@ from crosswalk.types.values import (
     checks_keywords,
     one_of,
 )
+from crosswalk.words import suggests_names
 
 # ----------------------------------------------------------------------------------- tools
 # Tool calls: whole, and as the fragments of a stream.

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, final, get_args
 
 import attrs
 
-from crosswalk.lazy import pattern, suggests_names
+from crosswalk.lazy import pattern
 from crosswalk.plain_errors import CrosswalkError, ResponseValidationError
 from crosswalk.text import brief, summary
 from crosswalk.types.delta import ResponseDelta, as_finish_reason
@@ -45,6 +45,7 @@ from crosswalk.types.values import (
     read_error,
     wrong_type,
 )
+from crosswalk.words import suggests_names
 
 T = TypeVar("T")
 

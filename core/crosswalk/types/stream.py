@@ -11,7 +11,6 @@ from typing import Any, Self, final
 
 import attrs
 
-from crosswalk.lazy import suggests_names
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, counted, short_repr
 from crosswalk.types.answer import AnswerDraft, Built, ChoiceDraft
@@ -38,6 +37,7 @@ from crosswalk.types.values import (
     one_of,
     unchecked,
 )
+from crosswalk.words import suggests_names
 
 # ----------------------------------------------------------------------------------- event
 # Deltas as typed events, in the words of the Responses API.

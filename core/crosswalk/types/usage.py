@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, final
 
 import attrs
 
-from crosswalk.lazy import later, pattern, suggests_names
+from crosswalk.lazy import later, pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, clean_message, json_type_name, short_repr, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -26,6 +26,7 @@ from crosswalk.types.values import (
     one_of,
     wrong_type,
 )
+from crosswalk.words import suggests_names
 
 # -------------------------------------------------------------------------------- metadata
 # Provider, model, timing and remaining fields of a response.

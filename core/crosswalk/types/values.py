@@ -12,10 +12,10 @@ from typing import Any, Final, TypeAlias, TypeVar, final, overload
 import attrs
 import orjson
 
-from crosswalk.lazy import right_keyword
 from crosswalk.plain_errors import ConfigurationError, ResponseValidationError
 from crosswalk.text import brief, clean_message, counted, json_type_name, meant, nearest, short_repr, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object, load_json
+from crosswalk.words import right_keyword
 
 # ----------------------------------------------------------------------------------- value
 # Shared helpers of the canonical types: converters to immutable values, checks of fields, and copies.
