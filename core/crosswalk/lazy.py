@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, AnyStr, Final, cast
 
-from crosswalk.words import right_word
-
 if TYPE_CHECKING:
     import re
 
@@ -73,10 +71,15 @@ def _no_name(package: str, name: str) -> Exception:
 
     ``from package import name`` asks first, and replaces each AttributeError by an error of its own.
     """
+    from crosswalk.words import right_word  # not needed by those who import what is there
+
     word = right_word(package, name) or _own_word(name)
     if word and sys._getframe(2).f_code.co_name == "_handle_fromlist":
         return ImportError(f"cannot import name {name!r} from {package!r}{word}", name=package)
-    return AttributeError(f"module {package!r} has no attribute {name!r}{word}")
+    message = f"module {package!r} has no attribute {name!r}{word}"
+    if word:
+        return AttributeError(message)
+    return AttributeError(message, name=name, obj=sys.modules[package])  # for Python's own suggestions
 
 
 _FACES: Final = tuple(

@@ -35,6 +35,7 @@ _ASKED: Final = _many(
         ".complete(...) for each request, or crosswalk.service.build_batch_requests for a batch file",
     ),
     ("list_models", ".models()"),
+    ("from_env from_config", "the class itself, which reads the environment and the configuration"),
 )
 _AGENT: Final = _many(
     ("ask chat invoke complete kickoff prompt", ".answer(...)"),
@@ -54,12 +55,18 @@ _EXCEPTIONS: Final = _many(
     ("NotFoundError", "ModelUnavailableError"),
     ("ContextWindowExceededError ContextLengthExceededError", "ContextOverflowError"),
 )
+_PART: Final = _many(
+    ("from_file from_path from_local open load", "the class itself, with a Path or a file's name"),
+    ("from_url", "the class itself, with the address"),
+    ("from_bytes from_base64 from_data", "the class itself, with the bytes, or data=TEXT for base64"),
+)
 RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "ChatResponse": _many(
         ("content output_text completion answer output response", ".text"),
         ("choices candidates", ".text, or .alternatives for what comes after the first"),
         ("model_dump dict asdict as_dict", ".to_dict()"),
         ("json to_json model_dump_json", "crosswalk.to_json(response)"),
+        ("get keys items values", ".to_dict(), a dictionary"),
         ("response_metadata", ".metadata"),
         ("raw raw_response body", ".raw_events, the server's bytes"),
         ("stop_reason finish done_reason", ".finish_reason, or .raw_finish_reason for the server's own word"),
@@ -94,8 +101,16 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     ),
     "ChatMessage": _many(
         ("parts", ".content"),
+        ("human from_user", ".user(...)"),
+        ("ai model bot from_assistant", ".assistant(...)"),
+        ("developer", ".system(...)"),
+        ("tool function", ".tool_result(...)"),
         ("model_dump dict", "crosswalk.to_jsonable(message)"),
     ),
+    "ImagePart": _PART,
+    "AudioPart": _PART,
+    "VideoPart": _PART,
+    "FilePart": _PART,
     "ToolCall": _many(
         ("function", ".name and .arguments"),
         ("args input", ".parsed()"),
@@ -168,15 +183,28 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
                 "completion acompletion complete ask chat stream",
                 "crosswalk.service.SyncLLMService(...).complete(...)",
             ),
-            ("Client AsyncClient OpenAI AsyncOpenAI LLM", "crosswalk.SyncLLMService or crosswalk.LLMService"),
+            (
+                "Client AsyncClient OpenAI AsyncOpenAI Anthropic AsyncAnthropic Ollama LLM Service AsyncLLMService",
+                "crosswalk.SyncLLMService or crosswalk.LLMService",
+            ),
             ("parse", "crosswalk.structured.parse(text, Type), or crosswalk.normalize(body)"),
             ("normalize_async anormalize normalize_astream", "crosswalk.anormalize_stream"),
             ("load loads read", "crosswalk.from_json"),
+            ("normalise normalize_file normalize_response normalize_body", "crosswalk.normalize"),
+            (
+                "normalise_stream stream_normalize normalize_chunks normalize_events",
+                "crosswalk.normalize_stream",
+            ),
+            ("translate transform", "crosswalk.convert"),
             ("dump dumps", "crosswalk.to_json"),
             ("Response Completion ModelResponse ChatCompletion", "crosswalk.ChatResponse"),
             ("ChatOpenAI ChatAnthropic ChatOllama Router from_openai", "crosswalk.SyncLLMService"),
             ("completion_cost cost_per_token", "crosswalk.cost_of"),
-            ("Message HumanMessage AIMessage SystemMessage ToolMessage", "crosswalk.ChatMessage"),
+            (
+                "Message HumanMessage AIMessage SystemMessage ToolMessage UserMessage AssistantMessage",
+                "crosswalk.ChatMessage",
+            ),
+            ("Image ImageUrl ImageContent", "crosswalk.ImagePart"),
             ("RunContext", "crosswalk.agent.ToolContext"),
             ("ModelRetry", "crosswalk.agent.ToolError"),
             ("PydanticOutputParser JsonOutputParser", "crosswalk.StructuredParser"),
@@ -210,6 +238,19 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("LLMService SyncLLMService Endpoint ChatRequest", "crosswalk.service"),
     ),
     "crosswalk.testing": _many(("MockServer FakeServer MockLLM FakeLLM TestServer", "ReplayServer")),
+    "crosswalk.types": _many(
+        ("Message HumanMessage AIMessage", "crosswalk.ChatMessage"),
+        ("Response ChatCompletion", "crosswalk.ChatResponse"),
+        ("Usage", "crosswalk.UsageInfo"),
+        ("Delta Chunk", "crosswalk.ResponseDelta"),
+    ),
+    "a form": _many(
+        ("openai chat openai_chat chat-completions chat_completions openai-chat-completions", "openai-chat"),
+        ("responses openai_responses", "openai-responses"),
+        ("claude anthropic-messages messages", "anthropic"),
+        ("google gemini-native generateContent", "gemini"),
+        ("completions", "openai-completions"),
+    ),
     "a provider": _many(
         ("openai_chat openai-chat", "openai"),
         ("azure azure_openai azure-openai", "openai with the address of the Azure resource"),
@@ -274,6 +315,7 @@ _SYSTEM: Final = 'put a system message first, ("system", TEXT)'
 _BY_CALL: Final = "give it to each call, as in .complete(request, {0}=...)"
 _OF_SERVICE: Final = "give it to the service, as in SyncLLMService(endpoint, {0}=...)"
 _ADDRESS: Final = "give it to the service's Endpoint(..., base_url=...)"
+_FILE: Final = "give a Path or a file's name first, without a keyword"
 _KEY: Final = "give it to the service's Endpoint(..., api_key=...)"
 
 
@@ -352,7 +394,11 @@ RIGHT_KEYWORDS: Final[Mapping[str, tuple[RightKeyword, ...]]] = _keywords(
     ("deps_type", ("output_type", "it needs none: give deps= to .answer(...)")),
     ("deps", ("output_type", "give deps= to .answer(...)")),
     ("mime_type", "media_type"),
-    ("path", "file", "folder"),
+    ("path file filename", "file", "folder", ("detail", _FILE), ("media_type", _FILE)),
+    ("content", "text"),
+    ("target dst output_format", "to"),
+    ("model model_class pydantic_object", "schema"),
+    ("provider provider_id vendor dialect", "provider", "to"),
 )
 """What to give or do instead of a keyword of another library, or of another function. The first that is there counts, and no
 similar word is suggested for these."""
@@ -385,14 +431,28 @@ def right_word(owner: str, name: str) -> str:
     return "" if word is None else f": use {word}"
 
 
+class AnswersNames(type):
+    """The metaclass of classes that also name the right one of their own attributes: ``ChatMessage.human``."""
+
+    def __getattr__(cls, name: str) -> Any:
+        message = f"type object {cls.__name__!r} has no attribute {name!r}"
+        raise AttributeError(f"{message}{_word(cls, name)}")
+
+
 def suggests_names(cls: type[T]) -> type[T]:
-    """A class decorator: the error for an attribute that the class does not have names the right one.
+    """A class decorator: the error for an attribute or a key that the class does not have names the right one.
 
     Names with a leading underscore are asked for by Python and other libraries, and get Python's own error.
     """
     decorated: Any = cls
     decorated.__getattr__ = _no_attribute
+    if not hasattr(cls, "__getitem__") and not hasattr(cls, "__iter__"):
+        decorated.__getitem__ = _no_item
     return cls
+
+
+def _word(cls: type, name: str) -> str:
+    return "" if name.startswith("_") else right_word(cls.__name__, name)
 
 
 def _no_attribute(self: object, name: str) -> Any:
@@ -400,7 +460,14 @@ def _no_attribute(self: object, name: str) -> Any:
     if hasattr(owner, name):  # a property that failed, or a slot without a value
         return object.__getattribute__(self, name)
     message = f"{owner.__name__!r} object has no attribute {name!r}"
-    word = "" if name.startswith("_") else right_word(owner.__name__, name)
-    if word:
+    if word := _word(owner, name):
         raise AttributeError(f"{message}{word}")
     raise AttributeError(message, name=name, obj=self)  # for Python's own suggestions
+
+
+def _no_item(self: object, key: object) -> Any:
+    """Raise what Python does. A list of it, or a dictionary, asks for the item 0."""
+    owner = type(self)
+    name = key if isinstance(key, str) else "model_dump"
+    word = f": use .{name}" if hasattr(owner, name) else _word(owner, name)
+    raise TypeError(f"{owner.__name__!r} object is not subscriptable{word}")

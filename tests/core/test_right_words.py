@@ -9,7 +9,7 @@ import io
 import json
 import pickle
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,18 @@ from rich.console import Console
 
 import crosswalk
 from crosswalk import (
+    ChatMessage,
     ChatResponse,
     ConfigurationError,
     CrosswalkError,
     DetectionError,
+    FilePart,
     ImagePart,
     ResponseDelta,
     ServerError,
     StreamEvent,
     StructuredParser,
+    TextPart,
     UnknownProviderError,
     anormalize_stream,
     normalize,
@@ -43,6 +46,7 @@ from crosswalk.agent import (
 )
 from crosswalk.cli import main
 from crosswalk.cli.parser import whole_parser
+from crosswalk.convert import ConversionError
 from crosswalk.service import (
     ChatRequest,
     Endpoint,
@@ -214,7 +218,7 @@ OWNERS = {
     for module, names in (
         (
             "crosswalk",
-            "ChatMessage ChatResponse DeltaStream ResponseDelta ResponseMetadata StreamEvent ToolCall UsageInfo",
+            "AudioPart ChatMessage ChatResponse DeltaStream FilePart ImagePart ResponseDelta ResponseMetadata StreamEvent ToolCall UsageInfo",
         ),
         ("crosswalk.service", "EventStream JSONAnswer LLMService SyncEventStream SyncLLMService"),
         (
@@ -223,6 +227,7 @@ OWNERS = {
         ),
         ("crosswalk.structured", "ParseResult StructuredParser"),
         ("crosswalk.convert", "Conversion"),
+        ("crosswalk.types", "VideoPart"),
     )
     for name in names.split()
 }
@@ -246,6 +251,9 @@ CALLS: dict[str, Callable[..., Any]] = {
     "ImagePart": ImagePart,
     "SQLiteStore": SQLiteStore,
     "DirectoryStore": DirectoryStore,
+    "TextPart": TextPart,
+    "StructuredParser": StructuredParser,
+    "convert": crosswalk.convert,
 }
 
 
@@ -298,6 +306,12 @@ def _told(call: str, name: str) -> str:
         ("SyncAgent", "temperature", "; give it in ChatConfig(..., temperature=...)"),
         ("LLMService", "fallbacks", ": give each endpoint by itself, first the one to ask first"),
         ("SyncAgent", "timeout", ""),
+        ("ImagePart", "path", ": give a Path or a file's name first, without a keyword"),
+        ("TextPart", "content", ", did you mean 'text'?"),
+        ("StructuredParser", "model", ", did you mean 'schema'?"),
+        ("convert", "target", ", did you mean 'to'?"),
+        ("convert", "provider", ", did you mean 'to'?"),
+        ("SyncLLMService", "provider", "; give it in Endpoint(..., provider=...)"),
     ],
 )
 def test_a_keyword_of_another_library_is_answered_with_what_does_the_same(
@@ -323,9 +337,12 @@ def test_each_row_of_the_keywords_is_told_where_it_holds(name: str) -> None:
     assert not [one for one in told - expected if "did you mean" in one]
 
 
-LINE, PROVIDER = "a command line", "a provider"
+LINE, PROVIDER, FORM = "a command line", "a provider", "a form"
 ROWS = [
-    (owner, name) for owner, words in RIGHT_WORDS.items() for name in words if owner not in (LINE, PROVIDER)
+    (owner, name)
+    for owner, words in RIGHT_WORDS.items()
+    for name in words
+    if owner not in (LINE, PROVIDER, FORM)
 ]
 
 
@@ -380,6 +397,57 @@ def test_an_attribute_that_is_not_there_is_answered_with_the_right_one(
     with pytest.raises(AttributeError, match=word):
         getattr(value, name)
     assert not hasattr(value, name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "word"),
+    [
+        (ChatMessage, "human", r"use \.user\(\.\.\.\)$"),
+        (ChatMessage, "ai", r"use \.assistant\(\.\.\.\)$"),
+        (ImagePart, "from_file", "use the class itself, with a Path"),
+        (FilePart, "from_url", "use the class itself, with the address"),
+        (SyncLLMService, "from_env", "use the class itself, which reads the environment"),
+        (LLMService, "generate", r"use \.complete\("),
+        (ChatMessage, "nobody", "^type object 'ChatMessage' has no attribute 'nobody'$"),
+        (ChatMessage, "__nobody__", "^type object 'ChatMessage' has no attribute '__nobody__'$"),
+    ],
+)
+def test_a_class_names_the_right_one_of_its_own_attributes(kind: type, name: str, word: str) -> None:
+    with pytest.raises(AttributeError, match=word):
+        getattr(kind, name)
+    assert not hasattr(kind, name)
+
+
+@pytest.mark.parametrize(
+    ("ask", "word"),
+    [
+        (lambda: ANSWER["choices"], r": use \.text, or \.alternatives for what comes after the first$"),  # type: ignore[index]
+        (lambda: ANSWER["text"], r": use \.text$"),  # type: ignore[index]
+        (lambda: ANSWER["nobody"], "'ChatResponse' object is not subscriptable$"),  # type: ignore[index]
+        (lambda: ANSWER["_nobody"], "'ChatResponse' object is not subscriptable$"),  # type: ignore[index]
+        (lambda: ANSWER.usage["prompt_tokens"], r": use \.prompt_tokens$"),  # type: ignore[index]
+        (lambda: dict(ANSWER), r": use \.to_dict\(\)$"),  # type: ignore[call-overload]
+        (lambda: [*ANSWER], r": use \.to_dict\(\)$"),  # type: ignore[misc]
+        (lambda: ANSWER.message["role"], r": use \.role$"),  # type: ignore[index]
+        (lambda: normalize_stream(PIECES)[0], "not subscriptable"),  # type: ignore[index]
+    ],
+)
+def test_a_key_is_answered_with_the_attribute(ask: Callable[[], object], word: str) -> None:
+    with pytest.raises(TypeError, match=word):
+        ask()
+
+
+def test_an_answer_is_no_list() -> None:
+    assert not isinstance(ANSWER, Iterable)
+    assert not hasattr(ANSWER, "keys")
+
+
+@pytest.mark.parametrize("name", RIGHT_WORDS[FORM])
+def test_a_row_of_the_forms_gives_one_that_exists(name: str) -> None:
+    with pytest.raises(ConversionError, match=f"no form {name!r}: use ") as caught:
+        crosswalk.convert(BODY, name)
+    word = re.findall(r"use ([\w-]+);", str(caught.value))[0]
+    assert crosswalk.convert(BODY, word, losses="report").value
 
 
 def test_an_unknown_name_gets_pythons_own_error_with_its_suggestions() -> None:

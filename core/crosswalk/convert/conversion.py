@@ -53,7 +53,15 @@ from crosswalk.types.json import EMPTY_OBJECT, copy_json, dump_json, same_json
 from crosswalk.types.response import Alternative, ChatResponse, new_id, now
 from crosswalk.types.stream import DeltaAccumulator
 from crosswalk.types.usage import Provenance
-from crosswalk.types.values import FinishReason, IncompleteReason, RawEvents, Segment, SegmentType, altered
+from crosswalk.types.values import (
+    FinishReason,
+    IncompleteReason,
+    RawEvents,
+    Segment,
+    SegmentType,
+    altered,
+    checks_keywords,
+)
 from crosswalk.wire.framing import Limits
 from crosswalk.words import suggests_names
 
@@ -284,6 +292,7 @@ class Conversion(Generic[T]):
     status: int = 200
 
 
+@checks_keywords()
 def convert(
     response: ChatResponse | Response | Body,
     to: WireForm | str,

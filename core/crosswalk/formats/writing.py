@@ -43,6 +43,7 @@ from crosswalk.wire import (
     responses,
     responses as responses_wire,
 )
+from crosswalk.words import right_word
 
 # ---------------------------------------------------------------------------------- errors
 # The errors of a conversion.
@@ -114,7 +115,9 @@ class WireForm(StrEnum):
         for form in cls:
             if form.value == name:
                 return form
-        raise ConversionError(f"no form {name!r:.40}; there are: {', '.join(cls)}")
+        raise ConversionError(
+            f"no form {name!r:.40}{right_word('a form', name)}; there are: {', '.join(cls)}"
+        )
 
 
 # ------------------------------------------------------------------------------- arguments

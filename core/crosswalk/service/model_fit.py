@@ -48,7 +48,7 @@ _KINDS: Final = {"any": "required", "function": "named", "tool": "named", "custo
 _OFF_VALUES: Final = ("none", "disabled", False, 0)
 _PATHS_WITHOUT_THINKING: Final = {"outputconfig.effort"}
 """What a model takes without thinking, too, though it stands for an effort: Anthropic's, also at Bedrock."""
-_MEDIA_KINDS: Final = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
+_MEDIA_KINDS: Final[dict[type, str]] = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
 
 
 def fit(request: ChatRequest, mapper: Mapper, model_class: str | None = None) -> Fit | None:

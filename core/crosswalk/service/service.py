@@ -61,7 +61,7 @@ from crosswalk.text import nearest
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.types.values import checks_keywords
 from crosswalk.wire.framing import DEFAULT, Limits
-from crosswalk.words import right_word, suggests_names
+from crosswalk.words import AnswersNames, right_word, suggests_names
 
 if TYPE_CHECKING:
     import httpx2
@@ -409,7 +409,7 @@ def _finish(steps: Any, response: ChatResponse) -> None:
 
 
 @suggests_names
-class LLMService:
+class LLMService(metaclass=AnswersNames):
     """Sends requests to servers, and returns every answer as one type.
 
     The service keeps its connections: create one and use it for all requests, in one event loop. Close it when you are

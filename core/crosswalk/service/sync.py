@@ -22,7 +22,7 @@ from crosswalk.service.setup import RequestPlan
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import StreamEvent
 from crosswalk.types.values import checks_keywords
-from crosswalk.words import suggests_names
+from crosswalk.words import AnswersNames, suggests_names
 
 if TYPE_CHECKING:
     from crosswalk.service.auxiliary_requests import Embeddings, PlainAnswer, TokenCount
@@ -105,7 +105,7 @@ class _DrivenService(LLMService):
 
 
 @suggests_names
-class SyncLLMService:
+class SyncLLMService(metaclass=AnswersNames):
     """:class:`LLMService` without ``await``. May be used from several threads, and in a thread with an event loop.
 
     Takes the arguments of :class:`LLMService` and is the same service, except that *client* is an ``httpx2.Client`` and

@@ -32,7 +32,7 @@ from crosswalk.types.delta import Correction, ResponseDelta
 from crosswalk.types.json import JSONObject, load_json
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.values import FinishReason, IncompleteReason, SegmentType
+from crosswalk.types.values import FinishReason, IncompleteReason, SegmentType, checks_keywords
 from crosswalk.words import suggests_names
 
 # -------------------------------------------------------------------------- partial parser
@@ -196,6 +196,7 @@ class StructuredParser(Generic[T]):
         UnknownSchemaVersionError: *version* is not registered.
     """
 
+    @checks_keywords()
     def __init__(
         self,
         schema: type[T] | Schema[T] | SchemaVersions[T] | JSONObject,

@@ -24,7 +24,7 @@ from crosswalk.types.values import (
     checks_keywords,
     one_of,
 )
-from crosswalk.words import suggests_names
+from crosswalk.words import AnswersNames, suggests_names
 
 # ----------------------------------------------------------------------------------- tools
 # Tool calls: whole, and as the fragments of a stream.
@@ -212,6 +212,7 @@ class Role(StrEnum):
 
 
 @brief
+@checks_keywords()
 @attrs.frozen
 class TextPart:
     """Text as one part of a message.
@@ -408,7 +409,7 @@ def _as_base64(data: str | None) -> str | None:
 
 @brief
 @attrs.frozen(init=False)
-class _MediaPart:
+class _MediaPart(metaclass=AnswersNames):
     """Content other than text: by address or as base64 data, never both.
 
     The first argument may be an address, a file's name or ``Path``, or bytes. A file is read at once. ``url=`` is always an
@@ -600,7 +601,7 @@ def _all(types: tuple[type, ...], value: Iterable[Any], problem: str) -> tuple[A
 @brief
 @final
 @attrs.frozen(weakref_slot=False)
-class ChatMessage:
+class ChatMessage(metaclass=AnswersNames):
     """One message of a conversation.
 
     Attributes:
