@@ -22,7 +22,7 @@ from crosswalk_observe import uninstall
 from pages import ROOT, blocks, environment, pages, run, write_files
 
 TUTORIAL = ROOT / "docs" / "writing-a-plugin.md"
-WRITING = [ROOT / "docs" / name for name in ("upgrades.md", "batch.md")]
+WRITING = [ROOT / "docs" / name for name in ("upgrades.md", "batch.md", "batch-layouts.md")]
 HOOKS = [
     function
     for _, function in inspect.getmembers(ProviderHooks, inspect.isfunction)

@@ -11,7 +11,7 @@ from crosswalk_batch.columns import Column, ColumnField, Struct, columns
 _HEAD = f"""# The columns of responses
 
 `python -m crosswalk_batch` writes this page. Do not edit it by hand. `crosswalk_batch.schema()` returns the columns as an
-Arrow schema. They are the keys of [canonical JSON](types.md#versions-of-the-format), version {FORMAT_VERSION}.
+Arrow schema. They are the keys of [canonical JSON](canonical-json.md#versions-of-the-format), version {FORMAT_VERSION}.
 `crosswalk batch` puts `source`, `number` and `record_id` before them. See [Logs as columns](batch.md).
 
 The columns of a `struct` follow it, with a dot between the names. `[]` means the items of a list. A null value is unknown or

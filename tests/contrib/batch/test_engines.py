@@ -22,12 +22,16 @@ from crosswalk_batch.job import read_receipts
 
 from .conftest import Run, contents, lines, record, rows
 
-PAGE = Path(__file__).parents[3] / "docs/batch.md"
-BLOCKS = re.findall(r"^```(?:python|text)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+PAGES = [Path(__file__).parents[3] / "docs" / name for name in ("batch.md", "batch-engines.md")]
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in re.findall(r"^```(?:python|text)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+]
 
 
 def block(word: str) -> str:
-    """The block of the page that uses *word*."""
+    """The block of the pages that uses *word*."""
     (found,) = [each for each in BLOCKS if word in each]
     assert len([line for line in found.splitlines() if line.strip()]) <= 16
     return found
