@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+import functools
+from typing import Any, Final, final
 
 import attrs
 
@@ -188,6 +189,20 @@ _new: Final = object.__new__
 # its other fields here: to fill twelve slots of a frozen object takes three times as long.
 for _field in attrs.fields(ResponseDelta):
     setattr(ResponseDelta, _field.name, _field.default)
+_set_and_check: Final = ResponseDelta.__init__
+
+
+@functools.wraps(_set_and_check)
+def _set(self: ResponseDelta, index: int = UNNUMBERED, **fields: Any) -> None:
+    text = fields.get("content_delta")
+    is_plain = len(fields) == 1 and type(text) is str and text.isascii()
+    if is_plain and type(index) is int and UNNUMBERED <= index <= LARGEST:  # no check could fail
+        vars(self).update(fields, index=index)
+    else:
+        _set_and_check(self, index, **fields)
+
+
+ResponseDelta.__init__ = _set  # type: ignore[method-assign]
 
 
 def number_delta(delta: ResponseDelta, index: int) -> None:
