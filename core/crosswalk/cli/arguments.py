@@ -169,6 +169,7 @@ def _chat(commands: argparse._SubParsersAction[Any]) -> None:
             begins so, write //. {_KEY_HELP}""",
         epilog=_EXIT_HELP,
     )
+    parser.add_argument("server", nargs="?", metavar="NAME[:MODEL]", help="the same as --provider")
     _add_asking(parser)
     _add_service(parser)
     parser.add_argument(

@@ -345,23 +345,40 @@ def name_words(arguments: argparse.Namespace) -> None:
     """
     *named, arguments.prompt = arguments.words or ["-"]
     if not named:
+        is_asked = arguments.provider or arguments.base_url or arguments.settings.default_provider
+        if not is_asked and re.split("[:/]", arguments.prompt, maxsplit=1)[0] in registry.names():
+            raise UsageError(f"{arguments.prompt!r:.60} names a server; put the prompt after it, in quotes")
         return
-    name = re.split("[:/]", named[0], maxsplit=1)[0]
-    is_known = name in registry.names()
     if len(named) > 1:
-        hint = f", and write {name}:MODEL for a model" if is_known else ""
+        name = re.split("[:/]", named[0], maxsplit=1)[0]
+        hint = f", and write {name}:MODEL for a model" if name in registry.names() else ""
         raise UsageError(f"one prompt at a time: put it in quotes{hint}")
-    is_address = re.fullmatch(r"https?://\S+", named[0]) is not None
-    if not (is_known or is_address):
-        hint = right_word("a provider", name.lower()) or "; put the prompt in quotes"
+    (arguments.server,) = named
+    name_server(arguments)
+
+
+def name_server(arguments: argparse.Namespace) -> None:
+    """Set ``provider`` or ``base_url`` to the ``server`` that stands before the prompt, or alone.
+
+    Raises:
+        UsageError: it is unknown or given twice.
+    """
+    if arguments.server is None:
+        return
+    name = re.split("[:/]", arguments.server, maxsplit=1)[0]
+    is_address = re.fullmatch(r"https?://\S+", arguments.server) is not None
+    if not (name in registry.names() or is_address):
+        hint = right_word("a provider", name.lower())
+        if not hint and hasattr(arguments, "words"):
+            hint = "; put the prompt in quotes"
         raise UsageError(f"{name!r:.60} is no provider{hint}")
     field = "base_url" if is_address else "provider"
     if getattr(arguments, field):
         option = field.replace("_", "-")
         raise UsageError(
-            f"the {'address' if is_address else field} is given twice, before the prompt and with --{option}"
+            f"the {'address' if is_address else field} is given twice, in front and with --{option}"
         )
-    (arguments.__dict__[field],) = named
+    setattr(arguments, field, arguments.server)
 
 
 def turns_of(arguments: argparse.Namespace) -> list[Turn]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from crosswalk.agent import ChatSession
-from crosswalk.cli.ask import Screen, ask, report, request_of, service_of, typed_message
+from crosswalk.cli.ask import Screen, ask, name_server, report, request_of, service_of, typed_message
 from crosswalk.cli.terminal import FAILED, OK, UsageError, say
 from crosswalk.errors import CanonicalJSONError, ProviderError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError
@@ -28,6 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         ConfigurationError: the address or the key of the server is not configured.
         PluginError: the provider is unknown or broken.
     """
+    name_server(arguments)
     file = None if arguments.session is None else Path(arguments.session)
     session = ChatSession() if file is None else _loaded(file)
     request_of(arguments, [ChatMessage.user("")])  # refuse a wrong option here, not with the first message

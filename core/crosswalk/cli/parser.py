@@ -135,7 +135,7 @@ EXAMPLES: Final = {
         "crosswalk ask --provider vllm --model m --base-url http://gpu:8000 - < question.txt",
     ),
     "models": ("crosswalk models ollama", "crosswalk models --base-url http://gpu:8000"),
-    "chat": ("crosswalk chat --provider ollama --model llama3.2 --session talk.json",),
+    "chat": ("crosswalk chat ollama:llama3.2 --session talk.json",),
     "record": ('crosswalk record --provider ollama --model llama3.2 --output captures --name sky "Why?"',),
     "demo": ("crosswalk demo",),
     "report": (
@@ -233,12 +233,23 @@ class Parser(argparse.ArgumentParser):
             super().print_help(file)
 
     def error(self, message: str) -> NoReturn:
-        """Say *message* with the nearest right word for a wrong one, and exit with status 2."""
+        """Say *message* in a line with the right word for a wrong one, or else what to read, and exit with status 2."""
         wrong_word, *known_words = (
             re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
         )
-        super().error(
-            harmless(f"{message}{right_word('a command line', wrong_word) or meant(wrong_word, known_words)}")
+        hint = (
+            right_word("a command line", wrong_word)
+            or right_word("a form", wrong_word)
+            or meant(wrong_word, known_words)
+        )
+        if "required: " in message and (examples := EXAMPLES.get(self.prog.rpartition(" ")[2])):
+            hint = f"; for example: {examples[0]}"
+        is_answered = (
+            hint or ": use " in message or "did you mean" in message or "it is an option of" in message
+        )
+        self.exit(
+            USAGE,
+            harmless(f"{self.prog}: {message}{hint if is_answered else f'; see {self.prog} --help'}") + "\n",
         )
 
     def refuse_unknown(self, words: Sequence[str]) -> None:

@@ -205,7 +205,15 @@ def looks_like(data: bytes) -> str | None:
         return "HTML, a page of a proxy perhaps"
     if stripped_start.startswith(b"<"):
         return "XML"
-    return "base64, to be decoded first" if _BASE64.fullmatch(stripped_start) else None
+    if _BASE64.fullmatch(stripped_start):
+        return "base64, to be decoded first"
+    if stripped_start.startswith((b"{", b"[", b"data:")):
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            if error.end < len(data):  # not only cut in a character
+                return "text in another encoding, such as Latin-1, to be written as UTF-8"
+    return None
 
 
 # ------------------------------------------------------------------------- other documents

@@ -255,10 +255,10 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(
             ["--provider", "vllm", "--model", "m", "one", "two", "three"],
             "one prompt at a time: put it in quotes",
         ),
-        (["--provider", "vllm", "ollama:m", "Hi"], "the provider is given twice, before the prompt and"),
+        (["--provider", "vllm", "ollama:m", "Hi"], "the provider is given twice, in front and"),
         (
             ["--base-url", "http://x", "http://y/v1", "Hi"],
-            "the address is given twice, before the prompt and with --base-url",
+            "the address is given twice, in front and with --base-url",
         ),
         (["google:pro", "Hi"], "'google' is no provider: use gemini"),
         (["X-AI/grok-4", "Hi"], "'X-AI' is no provider: use xai"),

@@ -45,11 +45,33 @@ def test_the_version_is_the_distribution_s(run: Run) -> None:
         ["check", "--provider", "ollama", "--jobs", "many", "x"],
     ],
 )
-def test_a_wrong_command_line_is_status_2(run: Run, argv: list[str]) -> None:
+def test_a_wrong_command_line_is_status_2_and_says_where_to_read(run: Run, argv: list[str]) -> None:
     done = run(*argv)
-    assert done.status == 2
-    assert done.out == ""
-    assert "error: " in done.err
+    assert (done.status, done.out) == (2, "")
+    command = "" if argv == ["dance"] else f" {argv[0]}"
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"crosswalk{command}: ")
+    assert line.endswith(f"; see crosswalk{command} --help")
+
+
+@pytest.mark.parametrize(
+    ("argv", "step"),
+    [
+        (["convert", "x"], "; for example: crosswalk convert answer.response.json --to openai-chat"),
+        (["convert", "x", "--to", "claude"], ": use anthropic"),
+        (["new-plugin"], "; for example: crosswalk new-plugin acme"),
+        (["normalise"], ", did you mean 'normalize'?"),
+        (["report", "x", "--format", "pdf"], ": it is an option of crosswalk normalize, table"),
+        (["ask", "ollama:m"], "'ollama:m' names a server; put the prompt after it, in quotes"),
+        (["chat", "nobody:m"], "'nobody' is no provider"),
+        (["chat", "ollama:m", "--provider", "vllm"], "given twice, in front and with --provider"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_with_the_next_step(run: Run, argv: list[str], step: str) -> None:
+    done = run(*argv)
+    assert (done.status, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.endswith(step)
 
 
 def test_check_asks_for_the_provider(run: Run) -> None:
@@ -81,11 +103,6 @@ def test_a_wrong_word_is_answered_with_the_nearest(run: Run, argv: list[str], me
     done = run(*argv)
     assert (done.status, done.out) == (2, "")
     assert f", did you mean {meant}?" in done.err
-
-
-@pytest.mark.parametrize("argv", [["providers", "--jsn"], ["providers", "-x"], ["providers", "more"]])
-def test_a_wrong_word_of_a_command_shows_the_usage_of_that_command(run: Run, argv: list[str]) -> None:
-    assert run(*argv).err.startswith("usage: crosswalk providers [-h] [--long] [--json]\n")
 
 
 def test_what_stands_behind_two_dashes_is_no_option(run: Run) -> None:

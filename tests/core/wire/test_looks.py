@@ -45,7 +45,15 @@ def test_the_commonest_mistakes_are_named(data: bytes, name: str) -> None:
             normalize(data, "ollama")
 
 
-@pytest.mark.parametrize("data", [b"upstream connect error", b"\x8b\x05\x80", BODY[:30], b"ABCDabcd"])
+@pytest.mark.parametrize("data", [b'{"model": "caf\xe9"}', b'data: {"model": "caf\xe9"}\n\n'])
+def test_another_encoding_is_named(data: bytes) -> None:
+    with pytest.raises(DetectionError, match="it looks like text in another encoding, such as Latin-1"):
+        normalize(data)
+
+
+@pytest.mark.parametrize(
+    "data", [b"upstream connect error", b"\x8b\x05\x80", BODY[:30], b"ABCDabcd", b'{"caf\xc3']
+)
 def test_the_rest_is_not_guessed_at(data: bytes) -> None:
     assert looks_like(data) is None
     with pytest.raises(DetectionError, match="no provider recognizes this payload"):
