@@ -246,6 +246,16 @@ _OTHER_ROWS: Final = (
     RequestRow("messages[].content[][text].cache_control", "cache.mark"),
     RequestRow("messages[].content[][text].cache_control.ttl", "cache.ttl"),
     VIDEO,
+    *below(
+        "messages[].content[]",
+        RequestRow("[audio_url].audio_url.url", "part.audio"),  # vLLM
+        RequestRow("[document_url].document_url", "part.file"),  # Mistral
+        RequestRow("[document_url].document_name", "part.name"),
+        RequestRow("[file].file_id", "part.file_id"),
+        RequestRow("[thinking]", "reasoning"),
+        RequestRow("[reference]", "citation"),
+    ),
+    *link("messages[].prefix"),  # of an answer to continue
     *(
         RequestRow(f"messages[].{name}", "reasoning")
         for name in ("reasoning_content", "reasoning", "reasoning_details")

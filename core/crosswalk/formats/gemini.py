@@ -260,8 +260,8 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[d
     servers: list[dict[str, Any]] = []
     definitions: list[ToolDefinition] = []
     hosted_tools: list[HostedTool] = []
-    for tool in body.objects("tools"):
-        for declaration in tool.objects("functionDeclarations"):
+    for tool in _objects(body, "tools"):
+        for declaration in _objects(tool, "functionDeclarations"):
             definitions.append(definition(declaration, GEMINI, "tools[].functionDeclarations[]"))
         for kind, row in _HOSTED:
             if (tool_fields := tool.object(row.path.removeprefix("tools[]."))) is not None:

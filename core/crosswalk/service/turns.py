@@ -511,6 +511,10 @@ _TYPES_BY_BEGINNING = {
     "UklGR": "image/webp",
     "JVBERi0": "application/pdf",
 }
+_SOUND_TYPES_BY_BEGINNING = {
+    "UklGR": "audio/wav",
+    **dict.fromkeys(("SUQz", "//s", "//M", "//I"), "audio/mpeg"),
+}
 
 
 def media_type_of(part: ImagePart | AudioPart | VideoPart | FilePart) -> str:
@@ -523,14 +527,20 @@ def media_type_of(part: ImagePart | AudioPart | VideoPart | FilePart) -> str:
         raise unsupported_part(part, "that was uploaded to OpenAI cannot be sent to this API")
     if part.media_type:
         return "image/jpeg" if part.media_type == "image/jpg" else part.media_type
-    if media_type := known_media_type(part.data or ""):
+    beginnings = _SOUND_TYPES_BY_BEGINNING if isinstance(part, AudioPart) else _TYPES_BY_BEGINNING
+    if media_type := known_media_type(part.data or "", beginnings):
         return media_type
     raise UnsupportedRequestError(f"{noun_of(part)} needs its media_type", options=["messages"])
 
 
-def known_media_type(data: str) -> str:
-    """Return the MIME type that base64 *data* begin like, or ``""`` if none is recognized."""
-    return next((kind for beginning, kind in _TYPES_BY_BEGINNING.items() if data.startswith(beginning)), "")
+def known_media_type(data: str, beginnings: Mapping[str, str] = _TYPES_BY_BEGINNING) -> str:
+    """Return the MIME type that base64 *data* begin like, or ``""`` if none is recognized.
+
+    Args:
+        data: the data.
+        beginnings: the types by the beginnings of their data, if the data are no picture or document.
+    """
+    return next((kind for beginning, kind in beginnings.items() if data.startswith(beginning)), "")
 
 
 def data_url(part: ImagePart | AudioPart | VideoPart | FilePart) -> str:

@@ -212,7 +212,10 @@ class Fields:
         return remainder
 
     def leave(self, why: str = "is of a type that Crosswalk does not read") -> None:
-        """Leave the object as a whole, with what was taken of it: it is not understood, for the reason *why*."""
+        """Leave the object as a whole, with what was taken of it: it is not understood, for the reason *why*.
+
+        Without a reason it is understood after all, and only its other fields are left.
+        """
         self._leave_reason = why
 
     def tell(self, *but: str) -> dict[str, Any]:

@@ -217,6 +217,7 @@ def option_named(name: str) -> RequestPlace | None:
 Spelling: TypeAlias = Callable[[Any], Any]
 """A function that returns another spelling of a value, or ``None`` if there is none."""
 _OBJECT_TYPE: Final = re.compile(r"(?<!\[\])\[\w+\]")
+_LIST: Final = re.compile(r"\[\](?=[.\[])")
 _TYPED_ITEM: Final = re.compile(r"\[\]\[\w+\]$")
 VERSION: Final = re.compile(r"_20\d{6}$")
 """The end of a type that has versions."""
@@ -350,6 +351,11 @@ class RequestTable:
     def _of_path(self) -> Mapping[str, RequestRow]:
         return {row.path: row for row in reversed(self.rows)}
 
+    @cached_property
+    def _lists(self) -> frozenset[str]:
+        """The paths of lists of objects."""
+        return frozenset(row.path[: match.start()] for row in self.rows for match in _LIST.finditer(row.path))
+
     def row(self, place: str) -> RequestRow | None:
         """Return the row to write for the canonical name *place*, or ``None`` if the format has none."""
         return self._of_place.get(place)
@@ -410,6 +416,8 @@ class RequestTable:
             )  # the body may spell a field in another way
             value = value.get(step) if isinstance(value, dict) else item
             kind = value.get("type") if isinstance(value, dict) else None
+            if isinstance(value, dict) and path in self._lists:  # it stands for a list of one
+                path += "[]"
             if (
                 kind is None
                 and isinstance(value, dict)

@@ -1,0 +1,156 @@
+"""What clients say in the words of other servers of their format: chunks of Mistral's, and Google's lists of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosswalk import AudioPart, ChatMessage
+from crosswalk.service import (
+    ChatRequest,
+    HTTPRequest,
+    UnsupportedRequestError,
+    build_http_request,
+    read_request,
+)
+
+HI: dict[str, Any] = {"role": "user", "content": "Hi"}
+URL = "https://example.org/a"
+DATA = "data:application/pdf;base64,JVBERi0="
+
+
+def built(form: str, body: dict[str, Any], to: str) -> HTTPRequest:
+    model = None if "model" in body else "m"
+    return build_http_request(read_request(body, form, model=model).request, to, on_unsupported="drop")
+
+
+def asked(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "model": "m",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Look"}, *parts]}],
+    }
+
+
+CHUNKS: dict[str, dict[str, Any]] = {
+    "document": {"type": "document_url", "document_url": URL, "document_name": "a.pdf"},
+    "data": {"type": "document_url", "document_url": DATA},
+    "file": {"type": "file", "file_id": "f1"},
+    "sound": {"type": "input_audio", "input_audio": "SUQzBAAA"},
+    "sound at a URL": {"type": "input_audio", "input_audio": URL},
+}
+
+
+@pytest.mark.parametrize("to", ["mistral", "openai"])
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_a_chunk_of_mistral_s_goes_to_mistral_as_it_came(chunk: str, to: str) -> None:
+    request = built("openai-chat", asked(CHUNKS[chunk]), to)
+    assert request.body["messages"][0]["content"][1] == CHUNKS[chunk]
+    assert request.adaptations == ()
+
+
+@pytest.mark.parametrize(
+    ("chunk", "to", "sent"),
+    [
+        ("document", "anthropic", {"type": "document", "source": {"type": "url", "url": URL}, "title": "a.pdf"}),
+        ("document", "gemini", {"fileData": {"fileUri": URL, "displayName": "a.pdf"}}),
+        ("document", "openai_responses", {"type": "input_file", "file_url": URL, "filename": "a.pdf"}),
+        ("data", "gemini", {"inlineData": {"mimeType": "application/pdf", "data": "JVBERi0="}}),
+        ("data", "vllm", {"type": "file", "file": {"file_data": DATA, "filename": "file"}}),
+        ("file", "openai_responses", {"type": "input_file", "file_id": "f1"}),
+        ("sound", "vllm", {"type": "input_audio", "input_audio": {"data": "SUQzBAAA", "format": "mp3"}}),
+        ("sound", "gemini", {"inlineData": {"mimeType": "audio/mpeg", "data": "SUQzBAAA"}}),
+        ("sound at a URL", "gemini", {"fileData": {"fileUri": URL}}),
+    ],
+)  # fmt: skip
+def test_a_chunk_of_mistral_s_arrives_in_other_words(chunk: str, to: str, sent: dict[str, Any]) -> None:
+    request = built("openai-chat", asked(CHUNKS[chunk]), to)
+    (turn,) = request.body.get("messages") or request.body.get("contents") or request.body["input"]
+    assert (turn.get("content") or turn["parts"])[1] == sent
+    assert request.dropped == ()
+
+
+def test_a_sound_of_vllm_s_has_its_url() -> None:
+    chunk = {"type": "audio_url", "audio_url": {"url": "data:audio/wav;base64,UklGRg=="}}
+    request = built("openai-chat", asked(chunk), "gemini")
+    assert request.body["contents"][0]["parts"][1] == {
+        "inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}
+    }
+
+
+def test_a_sound_without_a_type_has_that_of_its_data() -> None:
+    def sent(data: str) -> Any:
+        request = ChatRequest([ChatMessage.user([AudioPart(data=data)])], model="m")
+        return build_http_request(request, "openai").body["messages"][0]["content"][0]["input_audio"]
+
+    assert sent("UklGRg==") == {"data": "UklGRg==", "format": "wav"}
+    assert sent("//sQxAAA") == {"data": "//sQxAAA", "format": "mp3"}
+    with pytest.raises(UnsupportedRequestError, match="media_type"):
+        sent("AAAA")
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {"type": "document_url", "document_name": "a.pdf"},
+        {"type": "document_url", "document_url": {"url": URL}},
+    ],
+    ids=["none", "an object"],
+)
+def test_a_chunk_without_its_content_is_named(chunk: dict[str, Any]) -> None:
+    request = built("openai-chat", asked(chunk), "anthropic")
+    assert [(one.field, one.refuses) for one in request.dropped] == [("messages[0].content[1]", True)]
+
+
+THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}], "signature": "s1"}
+SAID = {"type": "text", "text": "Yes"}
+REFERENCE = {"type": "reference", "reference_ids": [1]}
+
+
+@pytest.mark.parametrize("chunks", [[THOUGHT, SAID], [SAID, REFERENCE]], ids=["thinking", "reference"])
+def test_an_answer_in_chunks_goes_back_to_mistral(chunks: list[Any]) -> None:
+    call = {"id": "c12345678", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "c12345678", "content": "ok"}
+    answer = {"role": "assistant", "content": chunks, "tool_calls": [call]}
+    body = {"model": "m", "messages": [HI, answer, result]}
+    assert built("openai-chat", body, "mistral").body["messages"] == body["messages"]
+    request = built("openai-chat", body, "ollama")
+    assert request.body["messages"][1]["content"] == "Yes"
+    assert request.body["messages"][1]["tool_calls"][0]["function"]["name"] == "f"
+    assert not any(one.refuses for one in request.adaptations)
+
+
+def test_what_mistral_does_not_know_in_an_answer_is_told() -> None:
+    answer = {"role": "assistant", "content": [THOUGHT, {"type": "hologram", "beam": "marked"}, SAID]}
+    request = built("openai-chat", {"model": "m", "messages": [HI, answer, HI]}, "anthropic")
+    (block,) = request.body["messages"][1]["content"]
+    assert block["text"] == '{"type":"hologram","beam":"marked"}Yes'
+    assert "messages[1].content[1]" in [one.field for one in request.adaptations]
+
+
+def test_a_file_of_a_server_s_is_no_part_of_an_answer_in_chunks() -> None:
+    answer = {"role": "assistant", "content": [THOUGHT, {"type": "file", "file_id": "f1"}, SAID]}
+    with pytest.raises(UnsupportedRequestError, match=r"messages\[1\].content\[1\] .it names what a server"):
+        built("openai-chat", {"model": "m", "messages": [HI, answer, HI]}, "anthropic")
+
+
+@pytest.mark.parametrize("to", ["mistral", "anthropic", "openai"])
+def test_an_answer_that_is_to_be_continued(to: str) -> None:
+    body = {"model": "m", "messages": [HI, {"role": "assistant", "content": "Once", "prefix": True}]}
+    request = built("openai-chat", body, to)
+    assert request.body["messages"][-1].get("prefix", False) is (to != "anthropic")
+    assert request.dropped == ()
+
+
+def test_google_takes_an_object_for_a_list_of_one() -> None:
+    body = {
+        "contents": {"parts": {"text": "Hi", "video_metadata": {"fps": 1}}},
+        "tools": {"function_declarations": {"name": "f", "behavior": "BLOCKING"}},
+    }
+    assert built("gemini", body, "gemini").body == body
+    request = built("gemini", body, "openai")
+    assert [tool["function"]["name"] for tool in request.body["tools"]] == ["f"]
+    assert {one.field: one.reason for one in request.dropped} == {
+        "contents.parts.video_metadata": "Chat Completions has no place for it",
+        "tools.function_declarations.behavior": "Chat Completions has no place for it",
+    }
