@@ -684,8 +684,12 @@ class _Sorter:
             state |= set(segment.metadata) - _PLAIN_KEYS.get(segment.type, set(segment.metadata))
             if segment.annotations and segment.type is SegmentType.TEXT:
                 self._name(number, f"citations of another provider ({owner})")
+        told = [segment for segment in turn.segments if _is_of_client_server(segment)]
         if not any(segment.content or segment.metadata for segment in segments):
-            turn, segments = self._told(number, turn)
+            turn, segments, told = self._told(number, turn)
+        for segment in told:
+            fields = _told_fields(segment)
+            state -= {"type", *fields, *(key for key, _ in leaves(fields))}
         if state:
             self._name(number, f"state of another provider ({owner}): {', '.join(sorted(state))}")
         metadata = attrs.evolve(turn.metadata, extensions={})
@@ -723,10 +727,17 @@ class _Sorter:
             metadata=attrs.evolve(turn.metadata, extensions=extensions),
         )
 
-    def _told(self, number: int, turn: ChatResponse) -> tuple[ChatResponse, list[Segment]]:
-        """Return *turn*, of which nothing can be sent, in words: what its server's tools did, or that it says nothing."""
-        tools = [segment for segment in turn.segments if segment.type is SegmentType.TOOL_CALL]
-        words = [_in_words(segment) for segment in tools if "type" in segment.metadata]
+    def _told(self, number: int, turn: ChatResponse) -> tuple[ChatResponse, list[Segment], list[Segment]]:
+        """Return *turn*, of which nothing can be sent, in words: what its server's tools did, or that it says nothing.
+
+        The last item is the parts that are told.
+        """
+        tools = [
+            segment
+            for segment in turn.segments
+            if segment.type is SegmentType.TOOL_CALL and "type" in segment.metadata
+        ]
+        words = [*map(_in_words, tools)]
         if words:
             reason = _of_server(turn)
             del self._named[number, reason]
@@ -734,19 +745,26 @@ class _Sorter:
         has_more = any(segment.type not in _VERDICT_TYPES for segment in turn.segments) or answer_state(turn)
         text = "\n".join(words or ([NO_ANSWER] if has_more else []))
         message = attrs.evolve(turn.message, content=text or turn.message.content)
-        return attrs.evolve(turn, message=message), [Segment(SegmentType.TEXT, text)] if text else []
+        return attrs.evolve(turn, message=message), [Segment(SegmentType.TEXT, text)] if text else [], tools
 
     @staticmethod
     def _with_words(turn: ChatResponse, before: ChatResponse) -> ChatResponse:
-        """Return *turn* with a message that matches its segments, including the texts that replace media."""
-        media = [segment for segment in before.segments if segment.type is SegmentType.MEDIA]
-        if not media:
+        """Return *turn* with a message that matches its segments, including the texts that replace media and calls."""
+        if not any(part.type is SegmentType.MEDIA or _is_of_client_server(part) for part in before.segments):
             return turn
         texts = [segment.content for segment in before.segments if segment.type is SegmentType.TEXT]
-        words = [segment.content for segment in turn.segments if segment.type is SegmentType.TEXT]
-        words = [text for text in words if text and text not in texts]
-        content = "\n\n".join(filter(None, [turn.message.text, *words]))
-        return attrs.evolve(turn, message=attrs.evolve(turn.message, content=content))
+        unseen = turn.message.text
+        is_seen = bool(texts) or any(segment.content == unseen for segment in turn.segments)
+        paragraphs = [] if is_seen or not unseen else [unseen]
+        is_text = False  # the paragraph before is of the answer itself
+        for segment in turn.segments:
+            if segment.type is SegmentType.TEXT and segment.content:
+                was_text, is_text = is_text, segment.content in texts
+                if was_text and is_text:
+                    paragraphs[-1] += segment.content
+                else:
+                    paragraphs.append(segment.content)
+        return attrs.evolve(turn, message=attrs.evolve(turn.message, content="\n\n".join(paragraphs)))
 
     def _foreign_part(self, number: int, segment: Segment, turn: ChatResponse) -> Iterable[Segment]:
         owner = turn.metadata.provider_id
@@ -757,6 +775,9 @@ class _Sorter:
                 if self._facts.takes_reasoning and segment.content and not _is_sealed(segment):
                     return [Segment(segment.type, segment.content)]
                 self._name(number, f"reasoning of another provider ({owner})")
+            case SegmentType.TOOL_CALL if _is_of_client_server(segment):
+                self._tell(number, "a call of a tool of an MCP server")
+                return [Segment(SegmentType.TEXT, _in_words(segment))]
             case SegmentType.TOOL_CALL if "type" in segment.metadata:
                 self._name(number, _of_server(turn))
             case SegmentType.TOOL_CALL:
@@ -841,15 +862,26 @@ _OPAQUE_WORDS: Final = ("encrypted", "signature", "fingerprint")
 """Words in the names of fields that only their provider can read."""
 
 
+def _is_of_client_server(segment: Segment) -> bool:
+    """Whether *segment* is what a tool of an MCP server, which the client has named, was asked or gave: it is content."""
+    return segment.metadata.get("type") in ("mcp_call", "mcp_tool_use", "mcp_tool_result")
+
+
 def _in_words(segment: Segment) -> str:
     """Return the text for *segment*, what a server's tool was asked or gave: its kind, and its fields as JSON."""
-    metadata = segment.metadata.thawed()
-    fields = {
-        key: value for key, value in metadata.items() if key not in _LINK_KEYS and not key.endswith("_id")
-    }
-    fields = _readable({key: value for key, value in fields.items() if value is not None})
+    fields = _told_fields(segment)
     fields_json = dump_json(fields).decode() if fields else None
-    return in_words(str(metadata["type"]), segment.content or None, fields_json)
+    return in_words(str(segment.metadata["type"]), segment.content or None, fields_json)
+
+
+def _told_fields(segment: Segment) -> Any:
+    """Return the fields of *segment* that its text holds."""
+    fields = {
+        key: value
+        for key, value in segment.metadata.thawed().items()
+        if key not in _LINK_KEYS and not key.endswith("_id")
+    }
+    return _readable({key: value for key, value in fields.items() if value is not None})
 
 
 def _readable(value: Any) -> Any:

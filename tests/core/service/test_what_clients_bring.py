@@ -533,6 +533,35 @@ def test_what_a_server_s_tool_did_alone_is_told(form: str, parts: Any, words: li
         assert any("it is sent as text" in one.reason for one in request.adaptations)
 
 
+MCP_CALL = {"type": "mcp_call", "id": "w", "server_label": "s", "name": "n", "arguments": '{"a":1}', "status": "completed"}
+SO = {"type": "message", "role": "assistant", "id": "x", "status": "completed", "content": [{"type": "output_text", "text": "So.", "annotations": []}]}
+MCP: list[tuple[str, Any, list[str]]] = [
+    ("openai-responses", [{**MCP_CALL, "output": "marked"}, SO], ["mcp_call", '{"a":1}', '"output":"marked"']),
+    ("openai-responses", [{**MCP_CALL, "output": None, "error": {"type": "http_error", "code": 500, "message": "gone"}}, SO], ['"message":"gone"']),
+    ("openai-responses", [{**MCP_CALL, "output": "marked"}, FUNCTION, FUNCTION_OUTPUT], ["marked"]),
+    ("anthropic", [{"type": "mcp_tool_use", "id": "u", "name": "n", "server_name": "s", "input": {"a": 1}}, {"type": "mcp_tool_result", "tool_use_id": "u", "is_error": False, "content": [{"type": "text", "text": "marked"}]}, {"type": "text", "text": "So."}], ['{"a":1}', "marked"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "parts", "words"), MCP, ids=["gave", "failed", "before a call", "anthropic"])
+@pytest.mark.parametrize("to", OTHERS)
+def test_what_an_mcp_server_gave_is_content(form: str, parts: Any, words: list[str], to: str) -> None:
+    """It is told in words, before what the model says of it, and none of that is named as state."""
+    body: dict[str, Any] = responses(*parts, HI)
+    if form == "anthropic":
+        body = {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "assistant", "content": parts}, HI]}
+    request = build_http_request(read_request(body, form).request, to, on_unsupported="raise")
+    if to == OWN[form]:
+        assert request.dropped == ()
+        return
+    text = said_in(request)
+    assert all(word in text for word in words)
+    assert text.find(words[-1]) < text.find("So.") or "So." not in text
+    assert any("MCP server: it is sent as text" in one.reason for one in request.adaptations)
+    (state,) = [one.reason for one in request.dropped]
+    assert set(state.partition(": ")[2].split(", ")) <= {"id", "status", "tool_use_id"}
+
+
 @pytest.mark.parametrize("to", [to for to in OTHERS if to != "openai_responses"])
 def test_an_answer_that_only_its_server_can_read_is_no_empty_turn(to: str) -> None:
     item = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "zz"}
