@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
 _TOP_K_STYLE: Mapping[str, Any] = {"options": {"top_k": "top_k"}}
 _ENGINE_STYLE: Mapping[str, Any] = {
-    "options": {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
+    "options": {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"},
+    "takes_any_arguments": False,  # sgl-project/sglang 28035
 }
 _ROUTER_STYLE: Mapping[str, Any] = {
     "options": {
@@ -351,7 +352,7 @@ class LMStudio(ChatDialect):
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:1234/v1", "LMSTUDIO")
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "lmstudio")
-    style: ClassVar[Mapping[str, Any]] = _TOP_K_STYLE
+    style: ClassVar[Mapping[str, Any]] = {**_TOP_K_STYLE, "takes_any_arguments": False}  # it runs llama.cpp
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,

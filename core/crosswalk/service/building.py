@@ -32,6 +32,7 @@ from crosswalk.service.model_fit import fit, folded, is_off, value_at, with_fitt
 from crosswalk.service.turns import (
     Drops,
     arguments_text,
+    arguments_wrapped,
     content_parts,
     data_url,
     details_of,
@@ -103,8 +104,8 @@ class OpenAIChatStyle:
         takes_empty: whether it may be empty. Otherwise an empty message between two of the user gets a text that states
             this, and any other is left out.
         null_content: whether the content of an assistant's message may be null beside calls. Otherwise it is an empty text.
-        takes_any_arguments: whether the arguments of a call may be any text. Most servers parse them, and refuse a
-            conversation with a truncated call: such arguments are sent back as ``{"INVALID_JSON": text}``.
+        takes_any_arguments: whether the arguments of a call may be any text. An engine that renders them with a template
+            parses them, and refuses a conversation with a truncated call: it gets ``{"INVALID_JSON": text}``.
         rows: the server's rows of options with words of its own.
         lacks: the places of :data:`crosswalk.wire.options.PLACES` that the server does not have, though its *table* does.
         is_strict: whether it refuses fields that it does not know.
@@ -124,7 +125,7 @@ class OpenAIChatStyle:
     refusal: bool = False
     takes_empty: bool = True
     null_content: bool = True
-    takes_any_arguments: bool = False
+    takes_any_arguments: bool = True
     rows: tuple[RequestRow, ...] = ()
     lacks: tuple[str, ...] = ()
     is_strict: bool = False
@@ -501,7 +502,7 @@ def build(
             if place not in adapted_fields
         )
         http_request = http_request.adapted(*added_adaptations)
-    return http_request, content
+    return http_request.adapted(*arguments_wrapped(request, content)), content
 
 
 def _said(request: ChatRequest) -> Any:

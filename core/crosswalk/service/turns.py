@@ -454,11 +454,20 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
 
 def arguments_text(call: ToolCall) -> str:
     """Return the arguments of *call* as the text of a JSON object: the model's text, or as from :func:`arguments_object`."""
-    try:
-        parsed = call.parsed()
-    except ToolCallArgumentsError:
-        return dump_json({INVALID_JSON: call.arguments}).decode()
-    return dump_json(parsed).decode() if call.is_custom else call.arguments
+    arguments = arguments_object(call)
+    return dump_json(arguments).decode() if call.is_custom or INVALID_JSON in arguments else call.arguments
+
+
+def arguments_wrapped(request: ChatRequest, content: bytes) -> Iterator[Adaptation]:
+    """Return the calls of *request* whose arguments are sent as from :func:`arguments_object`, in *content*, as JSON."""
+    if INVALID_JSON.encode() not in content:
+        return
+    for number, turn in enumerate(request.messages):
+        for position, call in enumerate(message_of(turn).tool_calls or ()):
+            wrapped = dump_json({INVALID_JSON: call.arguments})
+            if wrapped in content or dump_json(wrapped.decode())[1:-1] in content:
+                place = f"messages[{number}].tool_calls[{position}].arguments"
+                yield Adaptation(place, "clamped", f"no JSON object: the text is sent as {INVALID_JSON}")
 
 
 _TEXT_ENDINGS = ("/json", "/xml", "+json", "+xml", "/yaml", "/x-yaml", "/toml", "/x-ndjson", "/jsonl")

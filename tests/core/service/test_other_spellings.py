@@ -1,13 +1,16 @@
-"""What clients say in the words of other servers of their format: chunks of Mistral's, and Google's lists of one."""
+"""What clients say as only some servers spell it: chunks of Mistral's, Google's lists of one, arguments that are no object."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from crosswalk import AudioPart, ChatMessage
 from crosswalk.service import (
+    AdaptationKind,
     ChatRequest,
     HTTPRequest,
     UnsupportedRequestError,
@@ -154,3 +157,68 @@ def test_google_takes_an_object_for_a_list_of_one() -> None:
         "contents.parts.video_metadata": "Chat Completions has no place for it",
         "tools.function_declarations.behavior": "Chat Completions has no place for it",
     }
+
+
+# ------------------------------------------------------------------------------------ arguments
+
+OBJECT_ALONE = ["anthropic", "gemini", "bedrock", "ollama", "vllm", "sglang", "llamacpp", "lmstudio"]
+ANY_TEXT = ["openai", "openai_responses", "cohere", "mistral", "deepseek", "groq", "openrouter"]
+
+
+def arguments_sent(value: Any) -> Iterator[Any]:
+    """Yield the arguments of the calls in *value*, in the words of any API."""
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        if name in ("arguments", "input", "args") and not isinstance(inner, list):
+            yield inner
+        else:
+            yield from arguments_sent(inner)
+    for inner in value if isinstance(value, list) else ():
+        yield from arguments_sent(inner)
+
+
+def with_arguments(form: str, text: str) -> dict[str, Any]:
+    if form == "openai-responses":
+        call = {"type": "function_call", "call_id": "c12345678", "name": "f", "arguments": text}
+        return {
+            "model": "m",
+            "input": [HI, call, {"type": "function_call_output", "call_id": "c12345678", "output": "x"}],
+        }
+    call = {"id": "c12345678", "type": "function", "function": {"name": "f", "arguments": text}}
+    result = {"role": "tool", "tool_call_id": "c12345678", "content": "x"}
+    return {
+        "model": "m",
+        "messages": [HI, {"role": "assistant", "content": None, "tool_calls": [call]}, result],
+    }
+
+
+@pytest.mark.parametrize("form", ["openai-chat", "openai-responses"])
+@pytest.mark.parametrize("text", ["", "{bad", "1e400", "[1]", '{"a":1,"a":2}'])
+@pytest.mark.parametrize("to", [*OBJECT_ALONE, *ANY_TEXT])
+def test_arguments_that_are_no_object(to: str, text: str, form: str) -> None:
+    """An API with a text for them gets the text. Where an object is forced, that is named."""
+    request = built(form, with_arguments(form, text), to)
+    (sent,) = arguments_sent(request.body)
+    named = [(one.field, one.kind) for one in request.adaptations if one.field != "max_tokens"]
+    if to in ANY_TEXT:
+        assert sent == text
+        assert named == []
+    else:
+        assert (json.loads(sent) if isinstance(sent, str) else sent) == {"INVALID_JSON": text}
+        assert named == [("messages[1].tool_calls[0].arguments", AdaptationKind.CLAMPED)]
+
+
+def test_arguments_that_say_so_themselves_are_an_object() -> None:
+    body = with_arguments("openai-chat", '{"INVALID_JSON":"{"}')
+    assert built("openai-chat", body, "vllm").adaptations == ()
+
+
+def test_free_text_that_says_so_is_no_such_call() -> None:
+    call = {"id": "c1", "type": "custom", "custom": {"name": "f", "input": "INVALID_JSON"}}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "x"}
+    body = {
+        "model": "m",
+        "messages": [HI, {"role": "assistant", "content": None, "tool_calls": [call]}, result],
+    }
+    request = built("openai-chat", body, "vllm")
+    assert [*arguments_sent(request.body)] == ['{"input":"INVALID_JSON"}']
+    assert request.adaptations == ()

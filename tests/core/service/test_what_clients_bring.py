@@ -533,8 +533,21 @@ def test_what_a_server_s_tool_did_alone_is_told(form: str, parts: Any, words: li
         assert any("it is sent as text" in one.reason for one in request.adaptations)
 
 
-MCP_CALL = {"type": "mcp_call", "id": "w", "server_label": "s", "name": "n", "arguments": '{"a":1}', "status": "completed"}
-SO = {"type": "message", "role": "assistant", "id": "x", "status": "completed", "content": [{"type": "output_text", "text": "So.", "annotations": []}]}
+MCP_CALL = {
+    "type": "mcp_call",
+    "id": "w",
+    "server_label": "s",
+    "name": "n",
+    "arguments": '{"a":1}',
+    "status": "completed",
+}
+SO = {
+    "type": "message",
+    "role": "assistant",
+    "id": "x",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": "So.", "annotations": []}],
+}
 MCP: list[tuple[str, Any, list[str]]] = [
     ("openai-responses", [{**MCP_CALL, "output": "marked"}, SO], ["mcp_call", '{"a":1}', '"output":"marked"']),
     ("openai-responses", [{**MCP_CALL, "output": None, "error": {"type": "http_error", "code": 500, "message": "gone"}}, SO], ['"message":"gone"']),
@@ -543,7 +556,9 @@ MCP: list[tuple[str, Any, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("form", "parts", "words"), MCP, ids=["gave", "failed", "before a call", "anthropic"])
+@pytest.mark.parametrize(
+    ("form", "parts", "words"), MCP, ids=["gave", "failed", "before a call", "anthropic"]
+)
 @pytest.mark.parametrize("to", OTHERS)
 def test_what_an_mcp_server_gave_is_content(form: str, parts: Any, words: list[str], to: str) -> None:
     """It is told in words, before what the model says of it, and none of that is named as state."""
