@@ -109,7 +109,10 @@ class Groq(ChatDialect):
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
     access: ClassVar[Access | None] = Access.by_name("https://api.groq.com/openai/v1", "GROQ")
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "groq")
-    style: ClassVar[Mapping[str, Any]] = {"options": {"max_tokens": "max_completion_tokens"}}
+    style: ClassVar[Mapping[str, Any]] = {
+        "options": {"max_tokens": "max_completion_tokens"},
+        "lacks": ("part.audio",),  # groq 1.7.0
+    }
     # Its assistant message has no field for the calls of its own tools.
     way_back: ClassVar[WayBack] = WayBack(
         shows_pictures=True, names_speakers=True, refuses=("executed_tools",)
@@ -223,6 +226,7 @@ class Perplexity(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = {
         "path": "/chat/completions",
         "options": {"top_k": "top_k"},
+        "lacks": ("part.audio",),
         "unsupported": {
             **dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"), "the API has no tools"),
             "seed": "the API has no such option",
@@ -245,9 +249,17 @@ class Perplexity(ChatDialect):
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import in_perplexitys_order, with_forced_sentences_named
+        from crosswalk_openai.requests import (
+            PERPLEXITYS_ROWS,
+            in_perplexitys_order,
+            perplexitys_part,
+            with_forced_sentences_named,
+        )
 
-        return with_forced_sentences_named(self.built(request, arrange=in_perplexitys_order))
+        http_request = self.built(
+            request, arrange=in_perplexitys_order, part=perplexitys_part, rows=PERPLEXITYS_ROWS
+        )
+        return with_forced_sentences_named(http_request)
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. The sources were found before the text was written.

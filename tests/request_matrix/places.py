@@ -425,6 +425,8 @@ MEANINGS: Final[dict[str, dict[str, str]]] = {
 
 NOT_OF_VLLM: Final = frozenset(
     {
+        "a file of text",
+        "allowed tools",
         "cache key",
         "cache options",
         "cache point of content",
@@ -432,6 +434,7 @@ NOT_OF_VLLM: Final = frozenset(
         "end user",
         "metadata",
         "moderation",
+        "name of a file",
         "place of the searcher",
         "prediction",
         "service tier",

@@ -269,8 +269,14 @@ CHAT: Final = RequestTable("chat", "Chat Completions", _PATHS, (*_COMMON_ROWS, *
 """All that a client of Chat Completions may say."""
 OPENAI_CHAT: Final = RequestTable("chat", "Chat Completions", _PATHS, (*_COMMON_ROWS, *_OPENAI_ROWS))
 """What OpenAI's own server takes."""
-CHAT_SERVER: Final = RequestTable("chat", "Chat Completions", _PATHS, _COMMON_ROWS)
-"""What servers of Chat Completions take, to which the plugin of one adds rows, or from which it removes some."""
+CHAT_SERVER: Final = RequestTable("chat", "Chat Completions", _PATHS, _COMMON_ROWS).with_rows(
+    without=("allowed_tools", "part.file", "part.file_id", "part.name")
+)
+"""What servers of Chat Completions take, to which the plugin of one adds rows, or from which it removes some.
+
+Files and a choice among some tools are OpenAI's own: the types of vLLM, SGLang, llama.cpp, Groq, Together, Fireworks and
+Perplexity do not have them.
+"""
 
 _SHARED_OPTIONS: Final = (
     "temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "frequency_penalty", "presence_penalty", "logit_bias",

@@ -190,7 +190,18 @@ class ClientRequest(ChatRequest):
         if any(isinstance(turn, ChatResponse) for turn in self.messages):
             # These are probably the server's own answers, so it gets back the fields that such answers have.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
-        return self._with_told_parts(self._with_unread(built, self.unread))
+        unread_fields: dict[bool, list[Unread]] = {True: [], False: []}
+        for one in self.unread:
+            unread_fields[self._is_lacking(one, table)].append(one)
+        drops = (dropped for one in unread_fields[True] for dropped in self._dropped(one, table))
+        return self._with_told_parts(self._with_unread(built, unread_fields[False])).adapted(*drops)
+
+    def _is_lacking(self, unread: Unread, table: RequestTable | None) -> bool:
+        """Return whether *unread* is an option that the server with *table* is known not to have."""
+        rows = _rows(self.form.key, unread)
+        return table is not None and any(
+            row.place in table.lacks and row.value_of(unread.value) is not None for row in rows
+        )
 
     def _with_told_parts(self, built: HTTPRequest) -> HTTPRequest:
         """Return *built*, for another server of the client's form, with the client's parts in place of their texts."""

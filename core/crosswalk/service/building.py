@@ -53,6 +53,7 @@ from crosswalk.service.turns import (
     unsaid,
     unsupported_part,
     with_extra_options,
+    with_files_told,
     with_results_shown,
     without_silence,
     written_mark,
@@ -349,12 +350,22 @@ def _content(
     if message.content is None or isinstance(message.content, str):
         return message.content
     parts = content_parts(message)
+    if table.row("part.file") is None:
+        parts = tuple(with_files_told(parts))
     return [{**(style.part(part) or _part(part, table)), **marks.get(id(part), {})} for part in parts] or ""
+
+
+_PLACES: Mapping[type, str] = MappingProxyType(
+    {ImagePart: "part.image", AudioPart: "part.audio", VideoPart: "part.video", FilePart: "part.file"}
+)
 
 
 def _part(part: ContentPart, table: RequestTable) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
+    is_kept = isinstance(part, FilePart) and part.id is not None
+    if table.row("part.file_id" if is_kept else _PLACES[type(part)]) is None:
+        raise unsupported_part(part, "cannot be sent to this API")
     if isinstance(part, ImagePart):
         detail_field = {} if part.detail is None else {"detail": part.detail}
         return {"type": "image_url", "image_url": {"url": data_url(part), **detail_field}}
@@ -362,8 +373,6 @@ def _part(part: ContentPart, table: RequestTable) -> dict[str, Any]:
         name_field = {"filename": part.name} if part.name else {}
         return {"type": "file", "file": {"file_id": part.id, **name_field}}
     if isinstance(part, VideoPart):
-        if table.row("part.video") is None:
-            raise unsupported_part(part, "cannot be sent to this API")
         return {"type": "video_url", "video_url": {"url": data_url(part)}}
     if part.data is None:
         raise unsupported_part(part, "must be given as data")

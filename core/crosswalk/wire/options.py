@@ -321,6 +321,7 @@ class RequestTable:
         types: functions that return the type of an item without a type field, by the path of the list.
         spelled: a function that returns the table's spelling of a field, for formats that accept several spellings.
         is_strict: whether the server refuses unknown fields.
+        lacks: the canonical names that other servers of the format have, and this one does not.
     """
 
     key: str
@@ -330,13 +331,17 @@ class RequestTable:
     types: Mapping[str, Callable[[Mapping[str, Any]], str]] = attrs.field(factory=dict)
     spelled: Callable[[str], str] = attrs.field(default=str)
     is_strict: bool = False
+    lacks: frozenset[str] = frozenset()
 
     def with_rows(
         self, *rows: RequestRow, without: tuple[str, ...] = (), is_strict: bool = False
     ) -> RequestTable:
         """Return the table of a server with additional *rows*, and without the canonical names or paths in *without*."""
         kept_rows = tuple(row for row in self.rows if row.place not in without and row.path not in without)
-        return attrs.evolve(self, rows=(*rows, *kept_rows), is_strict=self.is_strict or is_strict)
+        lacks = self.lacks.union(without).difference(row.place for row in (*rows, *kept_rows))
+        return attrs.evolve(
+            self, rows=(*rows, *kept_rows), is_strict=self.is_strict or is_strict, lacks=lacks
+        )
 
     @cached_property
     def _of_place(self) -> Mapping[str, RequestRow]:

@@ -59,7 +59,7 @@ def test_a_chunk_of_mistral_s_goes_to_mistral_as_it_came(chunk: str, to: str) ->
         ("document", "gemini", {"fileData": {"fileUri": URL, "displayName": "a.pdf"}}),
         ("document", "openai_responses", {"type": "input_file", "file_url": URL, "filename": "a.pdf"}),
         ("data", "gemini", {"inlineData": {"mimeType": "application/pdf", "data": "JVBERi0="}}),
-        ("data", "vllm", {"type": "file", "file": {"file_data": DATA, "filename": "file"}}),
+        ("data", "openrouter", {"type": "file", "file": {"file_data": DATA, "filename": "file"}}),
         ("file", "openai_responses", {"type": "input_file", "file_id": "f1"}),
         ("sound", "vllm", {"type": "input_audio", "input_audio": {"data": "SUQzBAAA", "format": "mp3"}}),
         ("sound", "gemini", {"inlineData": {"mimeType": "audio/mpeg", "data": "SUQzBAAA"}}),
@@ -222,3 +222,97 @@ def test_free_text_that_says_so_is_no_such_call() -> None:
     request = built("openai-chat", body, "vllm")
     assert [*arguments_sent(request.body)] == ['{"input":"INVALID_JSON"}']
     assert request.adaptations == ()
+
+
+# ------------------------------------------------------------------------------------ what a server is known to lack
+
+WITHOUT_FILES = [
+    "deepseek",
+    "groq",
+    "vllm",
+    "sglang",
+    "llamacpp",
+    "lmstudio",
+    "tgi",
+    "together",
+    "fireworks",
+    "xai",
+    "moonshot",
+]
+FUNCTION = {"type": "function", "function": {"name": "look"}}
+ALLOWED = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [FUNCTION]}}
+
+
+def file_of(data: str) -> dict[str, Any]:
+    return {"type": "file", "file": {"file_data": data, "filename": "a.pdf"}}
+
+
+@pytest.mark.parametrize(
+    "part", [file_of(DATA), {"type": "file", "file": {"file_id": "f1"}}], ids=["data", "id"]
+)
+@pytest.mark.parametrize("to", WITHOUT_FILES)
+def test_a_file_is_refused_where_no_file_can_be_sent(to: str, part: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedRequestError, match=f"{to}: a file cannot be sent to this API"):
+        built("openai-chat", asked(part), to)
+
+
+@pytest.mark.parametrize("to", WITHOUT_FILES)
+def test_a_file_of_text_is_told_where_no_file_can_be_sent(to: str) -> None:
+    request = built("openai-chat", asked(file_of("data:text/plain;base64,SGlnaCB0aWRl")), to)
+    texts = [part["text"] for part in request.body["messages"][0]["content"]]
+    assert texts == ["Look", "a.pdf", "High tide"]
+
+
+@pytest.mark.parametrize(
+    ("file", "sent"),
+    [
+        (file_of(DATA), {"type": "file_url", "file_url": {"url": "JVBERi0="}, "file_name": "a.pdf"}),
+        (CHUNKS["document"], {"type": "file_url", "file_url": {"url": URL}, "file_name": "a.pdf"}),
+        ({"type": "document_url", "document_url": URL}, {"type": "file_url", "file_url": {"url": URL}}),
+    ],
+    ids=["data", "url", "no name"],
+)
+def test_perplexity_takes_a_file_in_its_own_words(file: dict[str, Any], sent: dict[str, Any]) -> None:
+    assert built("openai-chat", asked(file), "perplexity").body["messages"][0]["content"][1] == sent
+
+
+def test_perplexity_keeps_no_file() -> None:
+    with pytest.raises(UnsupportedRequestError, match="a file cannot be sent"):
+        built("openai-chat", asked(CHUNKS["file"]), "perplexity")
+
+
+@pytest.mark.parametrize("to", ["groq", "perplexity"])
+def test_a_sound_is_refused_where_no_sound_can_be_sent(to: str) -> None:
+    with pytest.raises(UnsupportedRequestError, match="a sound cannot be sent"):
+        built("openai-chat", asked(CHUNKS["sound"]), to)
+
+
+@pytest.mark.parametrize(
+    ("form", "choice"),
+    [
+        ("openai-chat", ALLOWED),
+        (
+            "openai-responses",
+            {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "look"}]},
+        ),
+    ],
+)
+@pytest.mark.parametrize("to", [*WITHOUT_FILES, "openrouter", "mistral"])
+def test_a_choice_among_some_tools_is_named_where_there_is_none(to: str, form: str, choice: Any) -> None:
+    body = {"model": "m", "tool_choice": choice, "messages": [HI], "tools": [FUNCTION]}
+    if form == "openai-responses":
+        body = {
+            "model": "m",
+            "tool_choice": choice,
+            "input": [HI],
+            "tools": [{"type": "function", "name": "look"}],
+        }
+    request = built(form, body, to)
+    assert "tool_choice" not in request.body
+    assert [(one.field, one.refuses) for one in request.dropped] == [("tool_choice", True)]
+
+
+def test_another_choice_goes_on_to_a_server_of_the_form() -> None:
+    """The server itself says what it thinks of a choice that nobody here knows."""
+    body = {"model": "m", "tool_choice": {"type": "dice"}, "messages": [HI], "tools": [FUNCTION]}
+    assert built("openai-chat", body, "groq").body["tool_choice"] == {"type": "dice"}
