@@ -47,6 +47,7 @@ MISTRALS_ROWS = (
 """The options and parts of Mistral's API that no other one has, or not in these words."""
 
 OPENROUTERS_ROWS = (
+    RequestRow("reasoning.max_tokens", "thinking_budget", replaces="reasoning_effort"),
     *below(
         "messages[].content[][text]",
         RequestRow("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark}),
@@ -60,7 +61,7 @@ OPENROUTERS_ROWS = (
         RequestRow("filename", "part.name"),
     ),
 )
-"""OpenRouter takes cache marks on parts, videos and files, and passes them on to providers that have them."""
+"""OpenRouter takes cache marks on parts, videos, files and budgets, and passes them on to providers that have them."""
 
 PERPLEXITYS_ROWS = below(
     "messages[].content[][file_url]",

@@ -491,7 +491,8 @@ def put_row(body: dict[str, Any], row: RequestRow, written: Any) -> bool:
         return False
     if row.replaces:
         *outer_steps, last_step = row.replaces.split(".")
-        (get(body, ".".join(outer_steps)) or {}).pop(last_step, None)
+        holder = get(body, ".".join(outer_steps)) if outer_steps else body
+        (holder or {}).pop(last_step, None)
     if row.needs:
         put(body, row.needs, True)
     return True

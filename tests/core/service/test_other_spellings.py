@@ -316,3 +316,37 @@ def test_another_choice_goes_on_to_a_server_of_the_form() -> None:
     """The server itself says what it thinks of a choice that nobody here knows."""
     body = {"model": "m", "tool_choice": {"type": "dice"}, "messages": [HI], "tools": [FUNCTION]}
     assert built("openai-chat", body, "groq").body["tool_choice"] == {"type": "dice"}
+
+
+# ------------------------------------------------------------------------------------ a budget for thinking
+
+
+@pytest.mark.parametrize("model", ["m", "anthropic/claude-sonnet-4.5", "google/gemini-2.5-pro"])
+@pytest.mark.parametrize("on_unsupported", ["raise", "drop"])
+def test_a_budget_arrives_at_openrouter(model: str, on_unsupported: Any) -> None:
+    """In place of a word of effort: the API takes one of both."""
+    sent = {"max_tokens": 8000, "reasoning": {"max_tokens": 3000}}
+    thinking = {"type": "enabled", "budget_tokens": 3000}
+    body = {"model": model, "max_tokens": 8000, "messages": [HI], "thinking": thinking}
+    config = {"maxOutputTokens": 8000, "thinkingConfig": {"thinkingBudget": 3000}}
+    google = {"model": model, "contents": [{"parts": [{"text": "Hi"}]}], "generationConfig": config}
+    for request in (
+        read_request(body, "anthropic").request,
+        read_request(google, "gemini").request,
+        ChatRequest("Hi", model=model, max_tokens=8000, extra_options={"thinking_budget": 3000}),
+        ChatRequest(
+            "Hi",
+            model=model,
+            max_tokens=8000,
+            reasoning_effort="high",
+            extra_options={"thinking_budget": 3000},
+        ),
+    ):
+        made = build_http_request(request, "openrouter", on_unsupported=on_unsupported)
+        assert {name: made.body[name] for name in made.body.keys() - {"model", "messages"}} == sent
+        assert made.adaptations == ()
+
+
+def test_an_effort_without_a_budget_is_a_word_at_openrouter() -> None:
+    request = ChatRequest("Hi", model="anthropic/claude-sonnet-4.5", reasoning_effort="high")
+    assert build_http_request(request, "openrouter").body["reasoning"] == {"effort": "high"}
