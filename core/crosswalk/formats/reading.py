@@ -140,7 +140,18 @@ class ClientRequest(ChatRequest):
         return (option, *(one.path for one in self._brought(option)))
 
     def _brought(self, option: str) -> Iterator[Unread]:
-        return (one for one in self.unread if any(row.place == option for row in _rows(self.form.key, one)))
+        return (
+            one
+            for one in self.unread
+            if any(
+                row.place == option for row in (*_rows(self.form.key, one), *filter(None, [self._row(one)]))
+            )
+        )
+
+    def _row(self, unread: Unread) -> RequestRow | None:
+        """Return the row of *unread*, or ``None`` if the table of the client's format has none."""
+        table = TABLES[self.form.key]
+        return table.row_at(table.path_in(self.said, unread.place))
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""
@@ -328,8 +339,7 @@ class ClientRequest(ChatRequest):
 
     def _is_by_part(self, unread: Unread, http_request: HTTPRequest, target: RequestTable | None) -> bool:
         """Return whether the part that *unread* is about has brought it to the server with the table *target*."""
-        client_table = TABLES[self.form.key]
-        row = client_table.row_at(client_table.path_in(self.said, unread.place))
+        row = self._row(unread)
         target_row = target.row(row.place) if target and row and row.place in _TOOL_CHANGES else None
         if target_row is None:
             return False
@@ -441,11 +451,10 @@ class ClientRequest(ChatRequest):
             elif not self.instead[unread.path]:
                 yield Adaptation.dropped(unread.path, "its tools are declared from the beginning")
             return
-        client_table = TABLES[self.form.key]
-        row = client_table.row_at(client_table.path_in(self.said, unread.place))
+        row = self._row(unread)
         label = target.label if target else "the API"
         if row is None:
-            reason = f"it is not in the table of {client_table.label} yet"
+            reason = f"it is not in the table of {self.form.label} yet"
             yield Adaptation.dropped(unread.path, reason, asked=unread.value, refuses=True)
         elif row.kind is not PlaceKind.LINK and not (
             row.place and PLACES[row.place].is_neutral(unread.value)

@@ -195,6 +195,7 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("mcp.headers", _MEANING, type=dict),
             RequestPlace("mcp.allowed_tools", _MEANING),
             RequestPlace("mcp.approval", _MEANING, "never"),
+            RequestPlace("mcp_toolset", _MEANING),
         )
     }
 )  # fmt: skip
