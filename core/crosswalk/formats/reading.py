@@ -474,7 +474,7 @@ def with_tool_names(request: ChatRequest, names: Mapping[str, str], turns: Mappi
         turns: the turns with new names, by the ``id()`` of the former ones.
     """
     choice, more = request.tool_choice, request.extra_options
-    allowed = {_OPTION: _named_at((_OPTION,), thaw(more[_OPTION]), names)} if _OPTION in more else {}
+    allowed = {name: thaw(value) for name, value in more.items() if name == _OPTION}
     renamed: ChatRequest = altered(
         request,
         messages=tuple(turns.get(id(turn), turn) for turn in request.messages),
@@ -482,16 +482,19 @@ def with_tool_names(request: ChatRequest, names: Mapping[str, str], turns: Mappi
         tool_choice=NamedTool(names.get(choice.name, choice.name))
         if isinstance(choice, NamedTool)
         else choice,
-        extra_options=FrozenObject({**more, **allowed}),
+        extra_options=FrozenObject(
+            {**more, **fields_with_names(allowed, lambda name: names.get(name, name))}
+        ),
     )
     if not isinstance(request, ClientRequest):
         return renamed
     return altered(
         renamed,
         asked=with_tool_names(request.asked, names, turns),
-        said={name: _named_at((name,), value, names) for name, value in request.said.items()},
+        said=fields_with_names(request.said, lambda name: names.get(name, name)),
         unread=tuple(
-            attrs.evolve(one, value=_named_at(one.place, one.value, names)) for one in request.unread
+            attrs.evolve(one, value=_named_at(one.place, one.value, lambda name: names.get(name, name)))
+            for one in request.unread
         ),
         instead={path: _tools_named(tools, names) for path, tools in request.instead.items()},
     )
@@ -532,20 +535,25 @@ _NO_TOOLS: Final = frozenset(
 """The fields in them that hold arguments, results or schemas."""
 
 
-def _named_at(place: Place, value: Any, names: Mapping[str, str]) -> Any:
-    """Return *value*, at *place* in a client's request, with the new names of tools in *names*."""
+def fields_with_names(fields: Mapping[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
+    """Return *fields* of a request in any format, with what *rename* returns for each name of a tool."""
+    return {name: _named_at((name,), value, rename) for name, value in fields.items()}
+
+
+def _named_at(place: Place, value: Any, rename: Callable[[str], str]) -> Any:
+    """Return *value*, at *place* in a request, with what *rename* returns for each name of a tool."""
     if place[0] not in _WITH_TOOLS or not _NO_TOOLS.isdisjoint(place[1:]):
         return value
     if isinstance(value, dict):
         is_speaker = value.get("role", "tool") != "tool"
         return {
-            key: inner if is_speaker and key == "name" else _named_at((*place, key), inner, names)
+            key: inner if is_speaker and key == "name" else _named_at((*place, key), inner, rename)
             for key, inner in value.items()
         }
     if isinstance(value, list):
-        return [_named_at((*place, "name"), inner, names) for inner in value]
+        return [_named_at((*place, "name"), inner, rename) for inner in value]
     is_name = place[-1] in ("name", "tool_name") and isinstance(value, str)
-    return names.get(value, value) if is_name else value
+    return rename(value) if is_name else value
 
 
 def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:

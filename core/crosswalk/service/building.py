@@ -13,7 +13,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
-from crosswalk.formats.reading import ClientRequest, table_of, with_tool_names
+from crosswalk.formats.reading import ClientRequest, fields_with_names, table_of, with_tool_names
 from crosswalk.formats.tables import CLIENT_TOOLS
 from crosswalk.plugin.hooks import CallIds
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
@@ -465,10 +465,10 @@ def build(
     own_options = request.provider_options.get(provider)
     extra_fields = thaw(own_options) if own_options else {}
     request, changes = with_fitting_schemas(request, mapper, model_class)
-    places = _named_tools(request) if mapper.info.call_names else {}
-    names = _fitting_names(places, mapper.info.call_names or "", (tool.kind for tool in request.hosted_tools))
+    places, names = fitting_names(request, mapper)
     if names:
         request = _with_tool_names(request, names)
+        extra_fields = fields_with_names(extra_fields, lambda name: names.get(name, name))
         changes = (*changes, *(_renamed_tool(places[name], name, sent) for name, sent in names.items()))
     if (model_fit := fit(request, mapper, model_class)) is not None:
         request = model_fit.request
@@ -519,6 +519,20 @@ def _said(request: ChatRequest) -> Any:
     if isinstance(request, ClientRequest):
         return request.said
     return [message_of(turn).text for turn in request.messages]
+
+
+def fitting_names(request: ChatRequest, mapper: Mapper) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the first place of each name of a tool in *request*, and new names for those that are not taken."""
+    pattern = mapper.info.call_names
+    if pattern is None:
+        return {}, {}
+    places = _named_tools(request)
+    own_options = request.provider_options.get(mapper.provider)
+    own_place = f"provider_options[{mapper.provider}]"
+    fields_with_names(
+        thaw(own_options) if own_options else {}, lambda name: places.setdefault(name, own_place)
+    )
+    return places, _fitting_names(places, pattern, (tool.kind for tool in request.hosted_tools))
 
 
 def _named_tools(request: ChatRequest) -> dict[str, str]:
