@@ -14,7 +14,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.formats.chat_table import CHAT, CHAT_SERVER
-from crosswalk.formats.tables import TABLES
+from crosswalk.formats.tables import TABLES, fields_with_names as fields_with_names, named_at
 from crosswalk.formats.writing import WireForm
 from crosswalk.mapping.normalize import normalize
 from crosswalk.request import (
@@ -33,7 +33,16 @@ from crosswalk.types.json import FrozenObject, copy_json, dump_json, thaw
 from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
-from crosswalk.wire.fields import FieldError, Fields, Place, Unread, path_of, placed as placed
+from crosswalk.wire.fields import (
+    FieldError,
+    Fields,
+    Place,
+    Unread,
+    objects_at,
+    path_of,
+    placed as placed,
+    readable,
+)
 from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable, put
 
 # -------------------------------------------------------------------------------- incoming
@@ -216,30 +225,41 @@ class ClientRequest(ChatRequest):
 
     def _with_told_parts(self, built: HTTPRequest) -> HTTPRequest:
         """Return *built*, for another server of the client's form, with the client's parts in place of their texts."""
-        if not self.told:
-            return built
-        body = copy_json(built.body)
+        body, back = self._with_parts_back(built.body)
+        built = attrs.evolve(built, body=body)
+        return built.adapted(*(_told_at(place) for place in self.told if place not in back))
+
+    def _with_parts_back(self, body: Any) -> tuple[Any, set[str]]:
+        """Return *body* with the parts and items of the client in place of their texts, and their places."""
+        told = [*objects_at(self.said, self.told)]
+        back = self._put_calls_back(body := copy_json(body)) if told else set()
+        parts = {_told_text(part): (place, part) for place, part in told if ".tool_calls[" not in place}
+
+        def restored(value: Any) -> Any:
+            if isinstance(value, dict):
+                text = _text_alone(value) if value.get("type") == "message" else value.get("text")
+                if isinstance(text, str) and text in parts:
+                    place, part = parts[text]
+                    back.add(place)
+                    return part
+                return {name: restored(inner) for name, inner in value.items()}
+            return [restored(inner) for inner in value] if isinstance(value, list) else value
+
+        return (restored(body) if parts else body), back
+
+    def _put_calls_back(self, body: dict[str, Any]) -> set[str]:
+        """Put the calls of a client of Chat Completions into *body* in place of their texts, and return their places."""
         back: set[str] = set()
         for number, (said, sent) in enumerate(zip(_messages(self.said), _messages(body), strict=False)):
-            parts, texts = said.get("content"), sent.get("content")
-            if not isinstance(texts, list):
-                continue
-            for at, (part, text) in enumerate(
-                zip(parts if isinstance(parts, list) else (), texts, strict=False)
-            ):
-                place = path_of(("messages", number, "content", at))
-                if place in self.told and text.get("text") == _told_text(part):
-                    texts[at] = part
-                    back.add(place)
-            for at, call in enumerate(said.get("tool_calls") or ()):
+            texts = sent.get("content")
+            for at, call in enumerate((isinstance(texts, list) and said.get("tool_calls")) or ()):
                 place = path_of(("messages", number, "tool_calls", at))
                 if place in self.told and (told := {"type": "text", "text": _told_text(call)}) in texts:
                     texts.remove(told)
                     sent.setdefault("tool_calls", []).insert(at, call)
                     sent["content"] = texts or None
                     back.add(place)
-        built = attrs.evolve(built, body=body)
-        return built.adapted(*(_told_at(place) for place in self.told if place not in back))
+        return back
 
     def _with_results_told(self) -> ClientRequest:
         """Return the request with the results that are alone, and that no call of a turn before asks for, told as text."""
@@ -420,7 +440,12 @@ class ClientRequest(ChatRequest):
         )
         reason = "thinking with an empty signature"
         unsigned_drops = (Adaptation.dropped(place, reason) for place in self.unsigned)
-        http_request = attrs.evolve(http_request, body=body, adaptations=(*new_adaptations, *unsigned_drops))
+        body, back = self._with_parts_back(body)
+        told = (
+            place for place in self.told if place.partition("[")[0] in written_names and place not in back
+        )
+        adaptations = (*new_adaptations, *unsigned_drops, *map(_told_at, told))
+        http_request = attrs.evolve(http_request, body=body, adaptations=adaptations)
         return self._with_unread(http_request, [one for one in self.unread if one.place[0] in written_names])
 
     def _with_unread(self, http_request: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
@@ -493,7 +518,7 @@ def with_tool_names(request: ChatRequest, names: Mapping[str, str], turns: Mappi
         asked=with_tool_names(request.asked, names, turns),
         said=fields_with_names(request.said, lambda name: names.get(name, name)),
         unread=tuple(
-            attrs.evolve(one, value=_named_at(one.place, one.value, lambda name: names.get(name, name)))
+            attrs.evolve(one, value=named_at(one.place, one.value, lambda name: names.get(name, name)))
             for one in request.unread
         ),
         instead={path: _tools_named(tools, names) for path, tools in request.instead.items()},
@@ -505,60 +530,19 @@ def _tools_named(tools: Iterable[ToolDefinition], names: Mapping[str, str]) -> t
 
 
 _OPTION: Final = "allowed_tools"
-_WITH_TOOLS: Final = frozenset(
-    {
-        _OPTION,
-        "tools",
-        "functions",
-        "tool_choice",
-        "toolConfig",
-        "tool_config",
-        "messages",
-        "input",
-        "contents",
-    }
-)
-"""The fields of a request, of any format, that name tools."""
-_NO_TOOLS: Final = frozenset(
-    {
-        "args",
-        "arguments",
-        "parameters",
-        "parametersJsonSchema",
-        "input",
-        "input_schema",
-        "input_examples",
-        "response",
-        "responseJsonSchema",
-    }
-)
-"""The fields in them that hold arguments, results or schemas."""
-
-
-def fields_with_names(fields: Mapping[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
-    """Return *fields* of a request in any format, with what *rename* returns for each name of a tool."""
-    return {name: _named_at((name,), value, rename) for name, value in fields.items()}
-
-
-def _named_at(place: Place, value: Any, rename: Callable[[str], str]) -> Any:
-    """Return *value*, at *place* in a request, with what *rename* returns for each name of a tool."""
-    if place[0] not in _WITH_TOOLS or not _NO_TOOLS.isdisjoint(place[1:]):
-        return value
-    if isinstance(value, dict):
-        is_speaker = value.get("role", "tool") != "tool"
-        return {
-            key: inner if is_speaker and key == "name" else _named_at((*place, key), inner, rename)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [_named_at((*place, "name"), inner, rename) for inner in value]
-    is_name = place[-1] in ("name", "tool_name") and isinstance(value, str)
-    return rename(value) if is_name else value
 
 
 def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = body.get("messages", [])
     return messages
+
+
+def _text_alone(item: dict[str, Any]) -> Any:
+    """Return the text of *item*, a message, if it is nothing else."""
+    content = item.get("content")
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+        return content[0].get("text")
+    return content
 
 
 def _told_at(place: str) -> Adaptation:
@@ -962,7 +946,15 @@ def _told_text(given: Mapping[str, Any]) -> str:
     fields = {
         name: member for name, member in given.items() if member is not None and name != "cache_control"
     }
-    return dump_json(fields).decode()
+    return dump_json(readable(fields)).decode()
+
+
+def told_if_unknown(block: Fields, table: RequestTable, path: str) -> str | None:
+    """Return *block* as JSON if *table* has no row for it at *path*, or ``None`` for a known one."""
+    if table.row_at(path) is not None:
+        return None
+    block.tell("cache_control")
+    return _told_text(block.given)
 
 
 def incoming(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import count
+from itertools import chain, count, groupby
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -27,6 +27,7 @@ from crosswalk.types.json import dump_json, thaw
 from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.values import CitationRef, FinishReason, Segment, SegmentType, altered
+from crosswalk.wire.fields import readable
 
 Choice = TypeVar("Choice", ChatResponse, Alternative)
 
@@ -732,11 +733,8 @@ class _Sorter:
 
         The last item is the parts that are told.
         """
-        tools = [
-            segment
-            for segment in turn.segments
-            if segment.type is SegmentType.TOOL_CALL and "type" in segment.metadata
-        ]
+        calls = [segment for segment in turn.segments if segment.type is SegmentType.TOOL_CALL]
+        tools = [call for call in calls if "type" in call.metadata]
         words = [*map(_in_words, tools)]
         if words:
             reason = _of_server(turn)
@@ -753,18 +751,13 @@ class _Sorter:
         if not any(part.type is SegmentType.MEDIA or _is_of_client_server(part) for part in before.segments):
             return turn
         texts = [segment.content for segment in before.segments if segment.type is SegmentType.TEXT]
-        unseen = turn.message.text
-        is_seen = bool(texts) or any(segment.content == unseen for segment in turn.segments)
-        paragraphs = [] if is_seen or not unseen else [unseen]
-        is_text = False  # the paragraph before is of the answer itself
-        for segment in turn.segments:
-            if segment.type is SegmentType.TEXT and segment.content:
-                was_text, is_text = is_text, segment.content in texts
-                if was_text and is_text:
-                    paragraphs[-1] += segment.content
-                else:
-                    paragraphs.append(segment.content)
-        return attrs.evolve(turn, message=attrs.evolve(turn.message, content="\n\n".join(paragraphs)))
+        spoken = [part.content for part in turn.segments if part.type is SegmentType.TEXT and part.content]
+        if not texts and turn.message.text not in spoken:
+            spoken.insert(0, turn.message.text or "")  # no part shows it
+        groups = groupby(spoken, texts.__contains__)
+        paragraphs = chain.from_iterable(["".join(group)] if is_own else group for is_own, group in groups)
+        content = "\n\n".join(filter(None, paragraphs))
+        return attrs.evolve(turn, message=attrs.evolve(turn.message, content=content))
 
     def _foreign_part(self, number: int, segment: Segment, turn: ChatResponse) -> Iterable[Segment]:
         owner = turn.metadata.provider_id
@@ -858,8 +851,6 @@ def _of_server(turn: ChatResponse) -> str:
 
 _LINK_KEYS: Final = ("id", "type", "status", "index")
 """Metadata of a server tool's call that say nothing about it."""
-_OPAQUE_WORDS: Final = ("encrypted", "signature", "fingerprint")
-"""Words in the names of fields that only their provider can read."""
 
 
 def _is_of_client_server(segment: Segment) -> bool:
@@ -876,23 +867,8 @@ def _in_words(segment: Segment) -> str:
 
 def _told_fields(segment: Segment) -> Any:
     """Return the fields of *segment* that its text holds."""
-    fields = {
-        key: value
-        for key, value in segment.metadata.thawed().items()
-        if key not in _LINK_KEYS and not key.endswith("_id")
-    }
-    return _readable({key: value for key, value in fields.items() if value is not None})
-
-
-def _readable(value: Any) -> Any:
-    """Return *value* without the fields that only their provider can read."""
-    if isinstance(value, dict):
-        return {
-            key: _readable(inner)
-            for key, inner in value.items()
-            if not any(word in key for word in _OPAQUE_WORDS)
-        }
-    return [_readable(inner) for inner in value] if isinstance(value, list) else value
+    fields = {key: value for key, value in segment.metadata.thawed().items() if value is not None}
+    return readable({key: fields[key] for key in fields if key not in _LINK_KEYS and not key.endswith("_id")})
 
 
 _PLAIN_KEYS: Final[Mapping[SegmentType, set[str]]] = {

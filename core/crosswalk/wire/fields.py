@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 import attrs
 
@@ -317,3 +317,30 @@ class UnnamedCalls:
     def forget(self) -> None:
         """Begin a new answer: no later result is of a call before it."""
         self._waiting_calls = []
+
+
+def objects_at(said: Any, paths: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return the objects at *paths* in *said*, each with its path."""
+    waiting: list[tuple[Place, Any]] = [((), said)] if paths else []
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, dict) and (path := path_of(place)) in paths:
+            yield path, value
+        elif isinstance(value, dict | list):
+            steps = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [((*place, step), inner) for step, inner in steps]
+
+
+_OPAQUE_WORDS: Final = ("encrypted", "signature", "fingerprint")
+"""Words in the names of fields that only their provider can read."""
+
+
+def readable(value: Any) -> Any:
+    """Return *value* without the fields that only their provider can read."""
+    if isinstance(value, dict):
+        return {
+            key: readable(inner)
+            for key, inner in value.items()
+            if not any(word in key.lower() for word in _OPAQUE_WORDS)
+        }
+    return [readable(inner) for inner in value] if isinstance(value, list) else value
