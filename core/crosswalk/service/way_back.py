@@ -24,7 +24,7 @@ from crosswalk.service.turns import (
     told_failure,
 )
 from crosswalk.types.json import dump_json, thaw
-from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
+from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.values import CitationRef, FinishReason, Segment, SegmentType, altered
 from crosswalk.wire.fields import readable
@@ -497,6 +497,8 @@ def _wanted(turn: Turn) -> Iterator[tuple[str, Callable[[_Content], bool]]]:
             for part in turn.content:
                 if isinstance(part, TextPart) and part.text and not part.text.strip():
                     yield "white space", _holds(part.text)
+                elif isinstance(part, FilePart) and part.id is not None and part.name:
+                    yield "the name of a file", _holds(part.name)
         return
     for segment in turn.segments:
         if segment.type in _SPOKEN_TYPES and (text := segment.content.strip()):
@@ -737,9 +739,8 @@ class _Sorter:
         tools = [call for call in calls if "type" in call.metadata]
         words = [*map(_in_words, tools)]
         if words:
-            reason = _of_server(turn)
-            del self._named[number, reason]
-            self._tell(number, reason)
+            del self._named[number, _of_server(turn)]
+            self._tell(number, _of_server(turn))
         has_more = any(segment.type not in _VERDICT_TYPES for segment in turn.segments) or answer_state(turn)
         text = "\n".join(words or ([NO_ANSWER] if has_more else []))
         message = attrs.evolve(turn.message, content=text or turn.message.content)
@@ -752,8 +753,7 @@ class _Sorter:
             return turn
         texts = [segment.content for segment in before.segments if segment.type is SegmentType.TEXT]
         spoken = [part.content for part in turn.segments if part.type is SegmentType.TEXT and part.content]
-        if not texts and turn.message.text not in spoken:
-            spoken.insert(0, turn.message.text or "")  # no part shows it
+        spoken[:0] = [] if texts or turn.message.text in spoken else [turn.message.text or ""]
         groups = groupby(spoken, texts.__contains__)
         paragraphs = chain.from_iterable(["".join(group)] if is_own else group for is_own, group in groups)
         content = "\n\n".join(filter(None, paragraphs))
